@@ -1,6 +1,6 @@
 // In your own project: from "durable-tape".
 import { createRunner, effect, outcome, type Runner, type TapeContext, workflow } from "../../src/exports/index.ts";
-import { findAct, type Ledger, memoryLedger } from "../ledger.ts";
+import { findEntry, type Ledger, memoryLedger } from "../ledger.ts";
 
 /** What the model wants next: a tool, or to be done. */
 export type Move =
@@ -86,8 +86,8 @@ export function worldOn(ledger: Ledger, onAsk?: () => void): World {
     model: scriptedModel(script, onAsk),
     library: { search: async (query) => `${query}: nine to five` },
     post: {
-      send: async (id, to) => ledger.add({ act: "mail", about: id, detail: to }),
-      sent: async (id) => findAct(ledger, "mail", id) !== undefined,
+      send: async (id, to) => ledger.add({ kind: "mail", subject: id, detail: to }),
+      sent: async (id) => findEntry(ledger, "mail", id) !== undefined,
     },
   };
 }

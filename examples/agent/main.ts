@@ -12,4 +12,4 @@ console.log(await run.result());
 for await (const record of app.journal(run.id)) {
   if (record.kind === "decision.made") console.log(record.data.name, record.data.rationale, record.data.usage);
 }
-for (const { act, detail } of world.entries()) console.log("world:", act, detail);
+for (const { kind, detail } of world.entries()) console.log("world:", kind, detail);

@@ -1,6 +1,6 @@
 // In your own project: from "durable-tape".
 import { createRunner, effect, gate, outcome, type Runner, workflow } from "../../src/exports/index.ts";
-import { findAct, type Ledger, memoryLedger } from "../ledger.ts";
+import { findEntry, type Ledger, memoryLedger } from "../ledger.ts";
 
 export interface Expense {
   readonly id: string;
@@ -49,8 +49,8 @@ export function approvalOn({ payroll }: World) {
 export function worldOn(ledger: Ledger): World {
   return {
     payroll: {
-      pay: async ({ id, amount }) => ledger.add({ act: "pay", about: id, detail: amount }),
-      paid: async (id) => findAct(ledger, "pay", id) !== undefined,
+      pay: async ({ id, amount }) => ledger.add({ kind: "pay", subject: id, detail: amount }),
+      paid: async (id) => findEntry(ledger, "pay", id) !== undefined,
     },
   };
 }

@@ -13,4 +13,4 @@ const open = await until(async () => (await app.gates.list({ run: run.id }))[0])
 console.log(`${open.name} is shown`, open.payload);
 await app.signal(run.id, lead, { approved: true, by: "Grace" }, { binds: open.binds });
 console.log(await run.result());
-for (const { act, about } of world.entries()) console.log("world:", act, about);
+for (const { kind, subject } of world.entries()) console.log("world:", kind, subject);

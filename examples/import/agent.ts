@@ -53,7 +53,7 @@ export function worldOn(ledger: Ledger): World {
     catalogue: {
       async put(key, { sku, price }) {
         if (price < 0) throw new DefiniteFailure(`${sku} has a negative price`);
-        addOnce(ledger, { act: "put", about: sku, key });
+        addOnce(ledger, { kind: "put", subject: sku, key });
       },
     },
   };

@@ -1,6 +1,6 @@
 // In your own project: from "durable-tape".
 import { createRunner, DefiniteFailure, effect, outcome, type Runner, workflow } from "../../src/exports/index.ts";
-import { addOnce, findAct, type Ledger, memoryLedger } from "../ledger.ts";
+import { addOnce, findEntry, type Ledger, memoryLedger } from "../ledger.ts";
 
 export interface Order {
   readonly id: string;
@@ -56,21 +56,21 @@ export function orderOn({ stock, cards, carrier }: World) {
 export function worldOn(ledger: Ledger, options: { readonly refused?: readonly string[] } = {}): World {
   return {
     stock: {
-      reserve: async (key, { id }) => addOnce(ledger, { act: "reserve", about: id, key }),
-      free: async (key, { id }) => addOnce(ledger, { act: "free", about: id, key }),
+      reserve: async (key, { id }) => addOnce(ledger, { kind: "reserve", subject: id, key }),
+      free: async (key, { id }) => addOnce(ledger, { kind: "free", subject: id, key }),
     },
     cards: {
       async charge({ id, price }) {
-        ledger.add({ act: "charge", about: id, detail: price });
+        ledger.add({ kind: "charge", subject: id, detail: price });
         return { charge: `C-${id}` };
       },
-      find: async (id) => (findAct(ledger, "charge", id) === undefined ? undefined : { charge: `C-${id}` }),
-      refund: async (key, { id }) => addOnce(ledger, { act: "refund", about: id, key }),
+      find: async (id) => (findEntry(ledger, "charge", id) === undefined ? undefined : { charge: `C-${id}` }),
+      refund: async (key, { id }) => addOnce(ledger, { kind: "refund", subject: id, key }),
     },
     carrier: {
       async ship(key, { id, item }) {
         if (options.refused?.includes(item) === true) throw new DefiniteFailure(`${item} is too large for a parcel`);
-        addOnce(ledger, { act: "ship", about: id, key });
+        addOnce(ledger, { kind: "ship", subject: id, key });
         return { parcel: `P-${id}` };
       },
     },

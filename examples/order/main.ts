@@ -12,4 +12,4 @@ console.log(await good.result());
 
 const bad = await app.start(order, { id: "o-2", item: "piano", price: 9_000 });
 await bad.result().catch((error: unknown) => console.log(isTapeError(error) ? error.message : error));
-for (const { act, about } of world.entries()) console.log("world:", act, about);
+for (const { kind, subject } of world.entries()) console.log("world:", kind, subject);

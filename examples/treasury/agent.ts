@@ -11,22 +11,22 @@ import {
 import { addOnce, type Ledger, memoryLedger } from "../ledger.ts";
 import { type Bank, bankOn, type Receipt, type WireOrder } from "./bank.ts";
 
-/** What the agent touches. Handed in, so that a test can hand in another. */
+/** The external systems of the agent, injected so that a test can replace them. */
 export interface World {
   readonly bank: Bank;
-  /** The general ledger; refuses a closed day. */
+  /** The general ledger; rejects entries on a closed day. */
   readonly books: { enter(key: string, receipt: Receipt): Promise<void> };
   readonly model: { plan(day: string): Promise<{ account: string; amount: number; why: string; tokens: number }> };
 }
 
-/** The approval of a person. Its type is the type of the signal. */
+/** The approval of the CFO. The type parameter is the type of the signal. */
 export const cfo = gate<{ approved: boolean; note?: string }>("cfo");
 
-/** decide → approve → wire → book. If the booking is refused, the wire is reversed. */
+/** decide → approve → wire → book. If the booking is rejected, the wire is reversed. */
 export function treasuryOn({ bank, books, model }: World) {
   const wire = effect("bank.wire", (order: WireOrder) => bank.wire(order), {
     businessKey: (order) => order.invoice,
-    // The bank pays twice if it is asked twice. So after a lost answer nobody asks again: somebody looks.
+    // The bank pays twice if it is called twice. After a lost response Tape observes instead of calling again.
     observe: async (order) => {
       const found = await bank.find(order.invoice);
       return found === undefined ? outcome.absent() : outcome.confirmed(found);
@@ -40,24 +40,24 @@ export function treasuryOn({ bank, books, model }: World) {
   });
 
   const book = effect("books.enter", (receipt: Receipt, fx) => books.enter(fx.key, receipt), {
-    semantics: "idempotent", // the books know the key and enter it once
+    semantics: "idempotent", // the books deduplicate by key
   });
 
   const treasury = workflow("treasury", async (tape, input: { day: string }) => {
     const plan = await tape.decide("plan", async (decision) => {
-      const { why, tokens, ...answer } = await model.plan(input.day);
+      const { why, tokens, ...plan } = await model.plan(input.day);
       decision.record({ model: "planner-1", request: input, rationale: why, usage: { tokens } });
-      return answer;
+      return plan;
     });
 
-    const act = wire.with({ invoice: `sweep-${input.day}`, ...plan });
-    const answer = await tape.gate(cfo, { binds: act, payload: plan, timeout: "24h" });
+    const call = wire.with({ invoice: `sweep-${input.day}`, ...plan });
+    const answer = await tape.gate(cfo, { binds: call, payload: plan, timeout: "24h" });
     if (answer.status === "timeout" || !answer.value.approved) return { done: false as const };
 
-    // It surely did not happen, and nobody refused it. Trying again is a new decision, under a new key: it stands here.
-    let wired = await tape.attempt(act);
+    // It did not happen, and the bank did not refuse it. Trying again is a new decision under a new key, made here.
+    let wired = await tape.attempt(call);
     for (let tries = 1; wired.status === "failed" && wired.reason !== "definite" && tries < 3; tries++)
-      wired = await tape.attempt(act);
+      wired = await tape.attempt(call);
     if (wired.status === "failed")
       throw new DefiniteFailure(`the wire failed: ${wired.reason}`, { cause: wired.error });
 
@@ -68,14 +68,14 @@ export function treasuryOn({ bank, books, model }: World) {
   return { treasury, wire, book, runner: createRunner({ workflows: [treasury], effects: [wire, book] }) };
 }
 
-/** A world that is a ledger: what an auditor would see. */
+/** A fake world on a ledger: what an auditor would see. */
 export function worldOn(ledger: Ledger, options: { readonly closed?: boolean } = {}): World {
   return {
     bank: bankOn(ledger),
     books: {
       async enter(key, receipt) {
         if (options.closed === true) throw new DefiniteFailure("the day is closed");
-        addOnce(ledger, { act: "book", about: receipt.invoice, key });
+        addOnce(ledger, { kind: "book", subject: receipt.invoice, key });
       },
     },
     model: { plan: async () => ({ account: "reserve", amount: 250_000, why: "more cash than needed", tokens: 812 }) },

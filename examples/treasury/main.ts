@@ -19,4 +19,4 @@ if ((await run.status()) !== "COMPLETED") {
   await app.signal(run.id, cfo, { approved: true }, { binds: open.binds, key: "the CFO's answer" });
 }
 console.log(await run.result());
-for (const { act, about } of world.entries()) console.log("world:", act, about);
+for (const { kind, subject } of world.entries()) console.log("world:", kind, subject);

@@ -141,6 +141,6 @@ it("shows the takeover when the payment demo kills its worker", { timeout: 90_00
   await page.locator("h1 .badge", { hasText: "completed" }).waitFor({ timeout: 40_000 });
   expect(dev.text()).toContain("killed (SIGKILL)");
   const world = fileLedger(join(dirname(file!), "world.jsonl")).entries();
-  expect(world.filter(({ act, about }) => act === "wire" && about === `sweep-${id}`)).toHaveLength(1);
+  expect(world.filter(({ kind, subject }) => kind === "wire" && subject === `sweep-${id}`)).toHaveLength(1);
   expect(watched.wrong).toEqual([]);
 });

@@ -12,45 +12,45 @@ function demo(...args: string[]): Promise<{ code: unknown; lines: string[]; stde
   });
 }
 
-/** The places of these lines, in order; -1 for one that is missing. */
-function places(lines: readonly string[], wanted: readonly RegExp[]): number[] {
+/** The indexes of these lines, in order; -1 for a missing one. */
+function indexesOf(lines: readonly string[], patterns: readonly RegExp[]): number[] {
   let from = 0;
-  return wanted.map((text) => {
-    const place = lines.findIndex((line, k) => k >= from && text.test(line.trim()));
-    if (place >= 0) from = place + 1;
-    return place;
+  return patterns.map((pattern) => {
+    const index = lines.findIndex((line, k) => k >= from && pattern.test(line.trim()));
+    if (index >= 0) from = index + 1;
+    return index;
   });
 }
 
-it("demo unknown: the answer is lost, nobody asks again, somebody looks, and it wired once", async () => {
+it("demo unknown: observes a payment with a lost response, and wires once", async () => {
   const { code, lines, stderr } = await demo("unknown");
   expect({ code, stderr, last: lines.at(-1) }).toEqual({ code: 0, stderr: "", last: "world: 1 wire" });
-  const told = places(lines, [
+  const indexes = indexesOf(lines, [
     /^the journal says: bank\.wire DISPATCHED$/,
     /^the bank says: +1 wire$/,
     /^the journal says: bank\.wire UNKNOWN, under token \d+; the run waits$/,
-    /^worker-a looked: the wire is there$/,
+    /^worker-a observed: the wire exists$/,
     /^run +token \d+ +effect\.settled +UNKNOWN, ack_lost$/,
-    /^act +token \d+ +effect\.observed +confirmed$/,
-    /^act +token \d+ +effect\.settled +CONFIRMED, observed$/,
+    /^item +token \d+ +effect\.observed +confirmed$/,
+    /^item +token \d+ +effect\.settled +CONFIRMED, observed$/,
     /^run: COMPLETED$/,
   ]);
-  expect(told).not.toContain(-1);
+  expect(indexes).not.toContain(-1);
 });
 
-it("demo zombie --unfenced: the same zombie without the fence writes, and the money moves twice", async () => {
+it("demo zombie --unfenced: the zombie writes, and the money moves twice", async () => {
   const { code, lines, stderr } = await demo("zombie", "--unfenced");
   expect({ code, stderr, last: lines.at(-1) }).toEqual({ code: 0, stderr: "", last: "world: 2 wires" });
-  const told = places(lines, [
+  const indexes = indexesOf(lines, [
     /^For comparison only: .* a plain file that compares no token\.$/,
-    /^worker-b holds the lease: token 2, because of recovery$/,
+    /^worker-b holds the lease: token 2, reason recovery$/,
     /^worker-b wired the money$/,
     /SIGCONT/,
-    /^worker-a wrote book the transfer$/,
+    /^worker-a wrote: book the transfer$/,
     /^worker-a wired the money$/,
     /^token 2 +worker-b +book the transfer$/,
     /^token 1 +worker-a +book the transfer$/,
     /^token 1 +worker-a +agent .* \(expired\)/,
   ]);
-  expect(told).not.toContain(-1);
+  expect(indexes).not.toContain(-1);
 });

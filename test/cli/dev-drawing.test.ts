@@ -7,7 +7,7 @@ import { type BandRecord, drawBand, type Paint } from "../../src/cli/dev/ownersh
 import type { Payment } from "../../src/cli/dev/treasury.ts";
 import type { TermView } from "../../src/model/lease.ts";
 
-const figures = { reactor: "recovery", renewals: 0, longestGapMs: 0, progress: 0 };
+const stats = { reactor: "recovery", renewals: 0, longestGapMs: 0, progress: 0 };
 const term = (
   token: number,
   label: string,
@@ -15,7 +15,7 @@ const term = (
   to: number | undefined,
   more: Partial<TermView>,
 ): TermView => ({
-  ...{ token: BigInt(token), owner: `${label}/1`, label, begunAt: from, begunBy: "start", ...figures },
+  ...{ token: BigInt(token), owner: `${label}/1`, label, begunAt: from, begunBy: "start", ...stats },
   ...(to === undefined ? {} : { endedAt: to, end: "released" }),
   ...more,
 });
@@ -25,7 +25,7 @@ const a = term(1, "worker-a", 1_000, 2_000, { end: "expired" });
 const b = term(3, "worker-b", 2_000, undefined, { begunBy: "recovery" });
 
 describe("the band", () => {
-  it("one segment for each term, a mark for a takeover, a line for each term", () => {
+  it("draws a segment and a line per term, and marks takeovers", () => {
     const records = [
       record(1_500, "effect.dispatched"),
       record(2_000, "effect.settled", { to: "UNKNOWN" }),
@@ -45,18 +45,18 @@ describe("the band", () => {
     ]);
   });
 
-  it("grows with the time of whoever holds it", () => {
+  it("widens the last segment while the lease is held", () => {
     const cells = (now: number) => drawBand({ terms: [a, b], records: [], now, width: 60 })[1]!.indexOf("▶");
     expect([2_000, 2_500, 3_000, 5_000].map(cells)).toEqual([59, 40, 30, 15]);
   });
 
-  it("time in which nobody held it is dotted, also at its end", () => {
+  it("dots time in which the lease was free, also at the end", () => {
     const early = term(1, "w", 0, 100, {});
     const late = term(3, "w", 300, 400, { begunBy: "wake" });
     expect(drawBand({ terms: [early, late], records: [], now: 500, width: 20 })[1]).toBe("┣1 w········┣3 w····");
   });
 
-  it("never wider or narrower than it was asked for, and no term is left out", () => {
+  it("has exactly the requested width and shows every term that fits", () => {
     for (let width = 4; width <= 90; width += 7) {
       for (let many = 1; many <= 12; many++) {
         const terms = Array.from({ length: many }, (_, k) =>
@@ -71,7 +71,7 @@ describe("the band", () => {
     }
   });
 
-  it.each(["docs/dev.md", "README.md"])("the picture in %s is one that it draws", (page) => {
+  it.each(["docs/dev.md", "README.md"])("draws the picture in %s", (page) => {
     const terms = [
       term(1, "worker-a", 0, 1_200, {}),
       term(3, "worker-a", 1_500, 5_700, { begunBy: "wake", end: "expired" }),
@@ -87,39 +87,42 @@ describe("the band", () => {
     expect(readFileSync(new URL(`../../${page}`, import.meta.url), "utf8")).toContain(`\`\`\`text\n${drawn}\n`);
   });
 
-  it("the same owner has the same colour, another owner another", () => {
+  it("gives each owner one colour", () => {
     const paint: Paint = { owner: (number, text) => `<${number}:${text}>`, dim: (text) => text };
-    const again = term(5, "worker-a", 3_000, 4_000, { begunBy: "wake" });
+    const repeated = term(5, "worker-a", 3_000, 4_000, { begunBy: "wake" });
     const [, band] = drawBand(
-      { terms: [a, { ...b, endedAt: 3_000 }, again], records: [], now: 4_000, width: 36 },
+      { terms: [a, { ...b, endedAt: 3_000 }, repeated], records: [], now: 4_000, width: 36 },
       paint,
     );
     expect(band!.match(/<\d/g)).toEqual(["<0", "<1", "<0"]);
   });
 
-  it("stored text cannot move the cursor, and an unheld run is said to be", () => {
+  it("escapes control characters of stored text", () => {
     const evil = term(1, "w\u001b[2J\n", 0, 1_000, {});
     const drawn = drawBand({ terms: [evil], records: [], now: 1_000, width: 60 }).join("|");
     expect(drawn).toBe(stripVTControlCharacters(drawn));
     expect(drawn).not.toContain("\n");
-    expect(drawBand({ terms: [], records: [], now: 0, width: 60 })).toEqual(["nobody has held it yet"]);
+  });
+
+  it("says so when the run was never held", () => {
+    expect(drawBand({ terms: [], records: [], now: 0, width: 60 })).toEqual(["not held yet"]);
   });
 });
 
 const payment: Payment = {
-  ...{ run: "payment-1", invoice: "sweep-payment-1", fault: "kill", sender: "worker-a", answered: true },
+  ...{ run: "payment-1", invoice: "sweep-payment-1", fault: "kill", sender: "worker-a", responded: true },
   ...{ stopped: undefined, status: "RUNNING", wire: "UNKNOWN", terms: [a, b], records: [], lease: undefined },
   ...{ endedAt: undefined, wires: 1 },
 };
 
 describe("the frame", () => {
-  it("fits every terminal: never more lines, never longer ones", () => {
-    const head = ["Tape dev", `  page    ${"x".repeat(200)}`, "  store", "  runner", "  look"];
-    const told = Array.from({ length: 50 }, (_, k) => `${k} ${"y".repeat(k * 5)}`);
+  it("fits the height and width of every terminal", () => {
+    const head = ["Tape dev", `  page    ${"x".repeat(200)}`, "  store", "  runner", "  try"];
+    const log = Array.from({ length: 50 }, (_, k) => `${k} ${"y".repeat(k * 5)}`);
     const payments = Array.from({ length: 9 }, (_, k) => ({ ...payment, run: `payment-${k + 1}` }));
     for (const columns of [40, 80, 100, 240]) {
       for (const rows of [10, 16, 24, 60]) {
-        const input = { head, payments, log: told, keys: "k · q quit", workers: ["a", "b"], now: 3_000, columns, rows };
+        const input = { head, payments, log, keys: "k · q quit", workers: ["a", "b"], now: 3_000, columns, rows };
         const lines = drawFrame(input, terminalPaint).map((line) => stripVTControlCharacters(line));
         expect(lines.length).toBeLessThan(rows);
         expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
@@ -130,7 +133,7 @@ describe("the frame", () => {
     }
   });
 
-  it("says what the world says: one wire is right, two never are", () => {
+  it("marks one wire as right once the run has ended, and two as wrong", () => {
     const paint = { ...plainPaint, good: (text: string) => `+${text}`, bad: (text: string) => `-${text}` };
     expect(worldLine({ ...payment, wires: 0 }, paint)).toBe("world: 0 wires");
     expect(worldLine({ ...payment, wires: 0, endedAt: 1 }, paint)).toBe("-world: 0 wires");
@@ -141,7 +144,7 @@ describe("the frame", () => {
   });
 });
 
-it("a log line for people", () => {
+it("prints a JSON log line as text, and leaves other text alone", () => {
   const line = '{"at":"2026-11-15T12:00:01.000Z","level":"warn","event":"run.stuck","run":"r-1","error":"a b","n":[1]}';
   expect(printLogLine(logLineOf(line)!)).toBe('12:00:01 warn run.stuck run=r-1 error="a b" n=[1]');
   for (const other of ["hello", "{ not json", '{"level":"warn"}']) expect(logLineOf(other)).toBeUndefined();

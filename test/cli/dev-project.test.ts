@@ -24,8 +24,8 @@ tape: { store: { url: "sqlite:./tape.db" }, server: { listen: "127.0.0.1:0" } }
   "app/parts/answer.ts": 'export const answer = "a";',
 };
 
-describe("dev with a runner of one's own", () => {
-  it("reloads on change, outlives what does not load and what dies, and leaves nothing behind", {
+describe("dev with a project", () => {
+  it("reloads on change, survives failing runners, and leaves no process", {
     timeout: 90_000,
   }, async () => {
     const folder = project(files);
@@ -33,7 +33,7 @@ describe("dev with a runner of one's own", () => {
     const dev = Dev.plain([], folder);
     await dev.says(/page +http:\/\/127\.0\.0\.1:\d+[\s\S]*runner +\.\/app\/agent\.ts#buildRunner/);
     await dev.says(/the runner is up: recovery, reconciler, outbox, timers, compensation/);
-    // Arguments are there for every user of the machine to read, and a store's URL may hold a password.
+    // Every user of the machine can read arguments, and a store's URL may contain a password.
     const [runner] = runnersIn(folder);
     expect(readFileSync(`/proc/${runner}/cmdline`, "utf8")).not.toContain("tape.db");
     expect(readFileSync(`/proc/${runner}/environ`, "utf8")).toContain("TAPE_STORE_URL=sqlite:");
@@ -51,25 +51,25 @@ describe("dev with a runner of one's own", () => {
 
     let from = dev.mark();
     write("app/agent.ts", agent("two"));
-    await dev.says(/agent\.ts has changed[\s\S]*the runner is up/, from);
+    await dev.says(/agent\.ts changed[\s\S]*the runner is up/, from);
     expect(await outcome("r2")).toBe("two a");
 
     from = dev.mark();
     write("app/parts/answer.ts", "export const answer = ;");
-    await dev.says(/TAPE_BAD_MODULE[\s\S]*the runner did not start; it waits for a change/, from);
-    expect(runnersIn(folder)).toEqual([]); // the old one is gone, and no new one tries
+    await dev.says(/TAPE_BAD_MODULE[\s\S]*the runner did not start; waiting for a file change/, from);
+    expect(runnersIn(folder)).toEqual([]); // the old process has exited, and no new one starts
     from = dev.mark();
-    mkdirSync(join(folder, "app/more")); // no change that counts
+    mkdirSync(join(folder, "app/more")); // not a source file
     write("app/parts/answer.ts", 'export const answer = "b";');
-    await dev.says(/answer\.ts has changed[\s\S]*the runner is up/, from);
+    await dev.says(/answer\.ts changed[\s\S]*the runner is up/, from);
     expect(await outcome("r3")).toBe("two b");
 
     from = dev.mark();
     const [child] = runnersIn(folder);
-    // Its store may have a password, and every user of the machine reads command lines.
+    // The store's URL may contain a password, and every user of the machine can read command lines.
     expect(processesWith(join(folder, "tape.db"))).toEqual([]);
     process.kill(child!, "SIGKILL");
-    await dev.says(/the runner died \(SIGKILL\); the next one starts in 0\.25 s[\s\S]*the runner is up/, from);
+    await dev.says(/the runner died \(SIGKILL\); restarting in 0\.25 s[\s\S]*the runner is up/, from);
     expect(await outcome("r4")).toBe("two b");
 
     dev.process.kill("SIGTERM");
@@ -78,40 +78,40 @@ describe("dev with a runner of one's own", () => {
     expect(processesWith(folder)).toEqual([]);
   });
 
-  it("on a terminal q stops it; the server answers until then", async () => {
+  it("stops on q on a terminal, and serves until then", async () => {
     const folder = project(files);
     const dev = Dev.inTerminal([], folder);
     const [, url] = await dev.says(/page +(http:\S+)/);
     await dev.says(/keys +o open the page · q quit/);
     const health = await fetch(`${url}/healthz`);
     expect(health.status).toBe(200);
-    const foreign = get(`${url}/`, { headers: { host: "elsewhere.example" } }); // a name that was made to lead here
-    const [refused] = (await once(foreign, "response")) as [IncomingMessage];
-    expect(refused.statusCode).toBe(403);
-    refused.resume();
+    const foreign = get(`${url}/`, { headers: { host: "elsewhere.example" } }); // DNS rebinding: another name that leads here
+    const [rejected] = (await once(foreign, "response")) as [IncomingMessage];
+    expect(rejected.statusCode).toBe(403);
+    rejected.resume();
     await dev.says(/the runner is up/);
     dev.press("q");
     expect(await dev.ended()).toBe(0);
-    expect(dev.text()).toContain("the runner drains and gives back what it holds");
+    expect(dev.text()).toContain("the runner drains and releases its leases");
     expect(processesWith(folder)).toEqual([]);
   });
 
   it.each([
-    ["a store in memory", ["--store", "memory:"], 1, /no other process can see/],
-    ["a store behind a server", ["--store", "http://127.0.0.1:1"], 1, /dev serves a store itself/],
-    ["a store for one process", ["--store", "sqlite:./x.db?processes=single"], 1, /for two processes/],
-    ["--once with a runner", ["--once"], 2, /leave --once out/],
-  ])("refuses %s", async (_, args, code, says) => {
+    ["a store in memory", ["--store", "memory:"], 1, /other processes cannot see/],
+    ["a store behind a server", ["--store", "http://127.0.0.1:1"], 1, /dev serves the store itself/],
+    ["a store for one process", ["--store", "sqlite:./x.db?processes=single"], 1, /from two processes/],
+    ["--once with a runner", ["--once"], 2, /omit --once/],
+  ])("rejects %s", async (_, args, code, message) => {
     const folder = project(files);
-    const said = await program("dev", "--config", join(folder, "tape.yaml"), ...args);
-    expect({ code: said.code, stdout: said.stdout }).toEqual({ code, stdout: "" });
-    expect(said.stderr).toMatch(says);
+    const output = await program("dev", "--config", join(folder, "tape.yaml"), ...args);
+    expect({ code: output.code, stdout: output.stdout }).toEqual({ code, stdout: "" });
+    expect(output.stderr).toMatch(message);
   });
 
-  it("a tape.yaml without a runner is no reason to play the treasury", async () => {
+  it("rejects a tape.yaml without a runner instead of running the demo", async () => {
     const folder = project({ "tape.yaml": "project: { name: mine }" });
-    const said = await program("dev", "--config", join(folder, "tape.yaml"));
-    expect(said.code).toBe(1);
-    expect(said.stderr).toContain("agent.runner_factory: dev needs your runner");
+    const output = await program("dev", "--config", join(folder, "tape.yaml"));
+    expect(output.code).toBe(1);
+    expect(output.stderr).toContain("agent.runner_factory: dev needs your runner");
   });
 });

@@ -9,7 +9,7 @@ import { plainEnv } from "./plain-env.ts";
 
 const program = resolve(import.meta.dirname, "../../bin/durable-tape.js");
 
-/** `durable-tape dev` in a process, and what it has written so far, without colours. */
+/** A `durable-tape dev` process and its output so far. */
 export class Dev {
   readonly process: ChildProcess;
   #raw = "";
@@ -22,7 +22,7 @@ export class Dev {
       });
     }
     onTestFinished(async () => {
-      child.kill("SIGTERM"); // it takes its children along
+      child.kill("SIGTERM"); // it ends its children
       await this.ended();
     });
   }
@@ -32,19 +32,19 @@ export class Dev {
     return new Dev(spawn(process.execPath, [program, "dev", ...args], { cwd, env: plainEnv }));
   }
 
-  /** In a pseudo-terminal, which `script` makes; it is in every Debian. */
+  /** In a pseudo-terminal of `script`, which every Debian has. */
   static inTerminal(args: readonly string[], cwd: string): Dev {
-    const words = [process.execPath, program, "dev", ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`);
-    const command = `stty cols 100 rows 40; exec ${words.join(" ")}`;
+    const argv = [process.execPath, program, "dev", ...args].map((arg) => `'${arg.replaceAll("'", "'\\''")}'`);
+    const command = `stty cols 100 rows 40; exec ${argv.join(" ")}`;
     return new Dev(spawn("script", ["-qfec", command, "/dev/null"], { cwd, env: { ...plainEnv, TERM: "xterm" } }));
   }
 
-  /** Everything written, as text; `from` is a place in it that {@link mark} gave. */
+  /** The output as plain text, from a position that {@link mark} returned. */
   text(from = 0): string {
     return stripVTControlCharacters(this.#raw.slice(from)).replaceAll("\r", "");
   }
 
-  /** As it was written, colours and all. */
+  /** The output with its control sequences. */
   get raw(): string {
     return this.#raw;
   }
@@ -57,47 +57,49 @@ export class Dev {
     this.process.stdin?.write(key);
   }
 
-  /** Waits until it has said so. */
-  async says(words: RegExp, from = 0): Promise<RegExpExecArray> {
+  /** Waits until the output matches. */
+  async says(pattern: RegExp, from = 0): Promise<RegExpExecArray> {
     for (;;) {
-      const found = words.exec(this.text(from));
+      const found = pattern.exec(this.text(from));
       if (found !== null) return found;
       const { exitCode, signalCode } = this.process;
       if (exitCode !== null || signalCode !== null) {
-        throw new Error(`it ended (${exitCode ?? signalCode}) and never said ${words}: ${this.text().slice(-3_000)}`);
+        throw new Error(
+          `dev ended (${exitCode ?? signalCode}) and never printed ${pattern}: ${this.text().slice(-3_000)}`,
+        );
       }
       await sleep(20);
     }
   }
 
-  /** The exit code, once it has ended and everything it said has been read. */
+  /** The exit code, once the process has ended and its output has been read. */
   async ended(): Promise<number | null> {
     if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "close");
     return this.process.exitCode;
   }
 }
 
-/** Processes of this machine whose command line says so. */
-export function processesWith(words: string): number[] {
+/** Processes of this machine whose command line contains the text. */
+export function processesWith(text: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .filter((name) => {
       try {
-        return readFileSync(join("/proc", name, "cmdline"), "utf8").includes(words);
+        return readFileSync(join("/proc", name, "cmdline"), "utf8").includes(text);
       } catch {
-        return false; // it has gone meanwhile
+        return false; // it has exited meanwhile
       }
     })
     .map(Number);
 }
 
-/** Runner processes of dev that work in this folder. */
+/** Runner processes of dev with this working directory. */
 export function runnersIn(folder: string): number[] {
   return processesWith("runner-child").filter((pid) => {
     try {
       return readlinkSync(join("/proc", String(pid), "cwd")) === folder;
     } catch {
-      return false; // it has gone meanwhile
+      return false; // it has exited meanwhile
     }
   });
 }

@@ -5,15 +5,15 @@ import { systemClock } from "../../src/base/clock.ts";
 import { watchSources } from "../../src/cli/dev/watch.ts";
 import { temporaryFolder } from "./stage.ts";
 
-/** Watches, and lists every change that counted, before a burst is drawn together. */
+/** Watches a folder and lists every reported change, before bursts are merged. */
 async function watched(): Promise<{ root: string; write: (name: string) => void; counted: () => string[] }> {
   const root = await temporaryFolder();
   for (const folder of ["app/parts", "app/node_modules/x", "app/.cache"])
     mkdirSync(join(root, folder), { recursive: true });
-  const rests: (() => void)[] = [];
+  const timers: (() => void)[] = [];
   const names: string[] = [];
   const after = (_ms: number, fn: () => void) => {
-    rests.push(fn);
+    timers.push(fn);
     return () => {};
   };
   const clock = { ...systemClock, after };
@@ -23,34 +23,34 @@ async function watched(): Promise<{ root: string; write: (name: string) => void;
     root,
     write: (name) => writeFileSync(join(root, name), "x"),
     counted: () => {
-      for (const rest of rests.splice(0)) rest();
+      for (const fire of timers.splice(0)) fire();
       return [...new Set(names)];
     },
   };
 }
 
-it("code counts, in folders that are made later too, and so do the settings", async () => {
+it("reports changed code, also in new folders, and a changed configuration", async () => {
   const { root, write, counted } = await watched();
   for (const name of ["app/a.ts", "app/parts/b.mjs", "tape.yaml"]) write(name);
   await expect.poll(() => counted().toSorted()).toEqual(["a.ts", "b.mjs", "tape.yaml"]);
   mkdirSync(join(root, "app/later"));
   await expect
     .poll(() => {
-      write("app/later/c.tsx"); // again, because the folder is watched only a moment after it was made
+      write("app/later/c.tsx"); // repeatedly, because a new folder is watched only a moment later
       return counted();
     })
     .toContain("c.tsx");
 });
 
-it("neither data nor what others installed counts, nor code beside the settings", async () => {
+it("ignores data, installed packages, and code outside the folder", async () => {
   const { write, counted } = await watched();
   for (const name of ["app/data.json", "app/tape.db", "app/node_modules/x/i.js", "app/.cache/i.js", "other.ts"])
     write(name);
-  for (const name of ["app/last.ts", "tape.yaml"]) write(name); // each watcher tells of its events in order
+  for (const name of ["app/last.ts", "tape.yaml"]) write(name); // each watcher reports its events in order
   await expect.poll(() => counted().toSorted()).toEqual(["last.ts", "tape.yaml"]);
 });
 
-it("a burst is one change", async () => {
+it("reports a burst as one change", async () => {
   const root = await temporaryFolder();
   const changes: string[] = [];
   onTestFinished(

@@ -10,50 +10,47 @@ import { Dev, processesWith } from "./dev-stage.ts";
 
 const anyPort = ["--listen", "127.0.0.1:0"];
 
-/** The folder that holds the store and the world, as the first screen names it. */
+/** The folder of the store and the world, as the first lines name it. */
 async function folderOf(dev: Dev): Promise<string> {
   return dirname((await dev.says(/store +sqlite:(\S+)/))[1]!);
 }
 
-it("on a terminal: k, z, u, o and q do what they say, and every payment wires once", { timeout: 90_000 }, async () => {
+it("injects faults by key on a terminal, and every payment wires once", { timeout: 90_000 }, async () => {
   const dev = Dev.inTerminal(anyPort, tmpdir());
   const folder = await folderOf(dev);
   const wires = (payment: string) =>
     fileLedger(join(folder, "world.jsonl"))
       .entries()
-      .filter(({ act, about }) => act === "wire" && about === `sweep-${payment}`).length;
+      .filter(({ kind, subject }) => kind === "wire" && subject === `sweep-${payment}`).length;
   const ends = (payment: string, from: number) =>
     dev.says(new RegExp(`${payment} +COMPLETED · bank\\.wire CONFIRMED[\\s\\S]*world: 1 wire`), from);
 
-  await dev.says(/payment-1 starts/); // by itself
+  await dev.says(/payment-1 starts/); // without a key
   dev.press("k");
   const killed = (await dev.says(/(worker-[ab]): killed \(SIGKILL\)/))[1]!;
   expect(wires("payment-1")).toBe(1); // the money has moved
-  const looked = (await dev.says(/(worker-\w): did not wire again; it looked, and found the wire/))[1]!;
-  expect(looked).not.toBe(killed);
+  const observer = (await dev.says(/(worker-\w): did not wire again; observed the wire/))[1]!;
+  expect(observer).not.toBe(killed);
   await ends("payment-1", 0);
   expect(dev.text()).toMatch(/token \d+ +worker-[ab] +(start|wake) → expired/);
   expect(dev.text()).toMatch(/token \d+ +worker-\w +recovery → released/);
-  expect(dev.text()).toMatch(/┣\d.*(▶|┣)\d/); // its terms in the band; the last one may be too short to be seen
+  expect(dev.text()).toMatch(/┣\d.*(▶|┣)\d/); // its terms in the band; the last one may be too short to show
   expect(wires("payment-1")).toBe(1);
 
   const second = dev.mark();
   dev.press("z");
-  const stopped = (await dev.says(/payment-2 starts[\s\S]*?(worker-\w): stopped \(SIGSTOP\)/, second))[1]!;
-  const refusal = await dev.says(
-    /(worker-\w): its write is refused: (TAPE_FENCED: token \d+ is not the current)/,
-    second,
-  );
-  expect(refusal[1]).toBe(stopped);
+  const stopped = (await dev.says(/payment-2 starts[\s\S]*?(worker-\w): paused \(SIGSTOP\)/, second))[1]!;
+  const rejection = await dev.says(/(worker-\w): write rejected: TAPE_FENCED: /, second);
+  expect(rejection[1]).toBe(stopped);
   await ends("payment-2", second);
-  expect(dev.text(second)).toContain(`${stopped}: wakes (SIGCONT)`);
+  expect(dev.text(second)).toContain(`${stopped}: resumes (SIGCONT)`);
   expect(dev.text(second)).not.toContain("WROTE");
   expect(wires("payment-2")).toBe(1);
 
   const third = dev.mark();
   dev.press("u");
-  await dev.says(/payment-3 starts[\s\S]*worker-\w: the answer is lost; UNKNOWN/, third);
-  await dev.says(/the answer is lost;.*\n.*worker-\w: did not wire again; it looked, and found the wire/, third);
+  await dev.says(/payment-3 starts[\s\S]*worker-\w: the response is lost; UNKNOWN/, third);
+  await dev.says(/the response is lost;.*\n.*worker-\w: did not wire again; observed the wire/, third);
   await ends("payment-3", third);
   expect(wires("payment-3")).toBe(1);
 
@@ -73,24 +70,24 @@ it("on a terminal: k, z, u, o and q do what they say, and every payment wires on
   expect(existsSync(folder)).toBe(false);
 });
 
-it("without a terminal: one payment with a kill, its band as text, one wire; a taken port is said", async () => {
-  const somebody = createServer();
-  onTestFinished(() => void somebody.close());
-  await new Promise<void>((done) => void somebody.listen(0, "127.0.0.1", done));
-  const { port } = somebody.address() as AddressInfo;
+it("kills the worker of one payment and exits without a terminal", async () => {
+  const other = createServer();
+  onTestFinished(() => void other.close());
+  await new Promise<void>((done) => void other.listen(0, "127.0.0.1", done));
+  const { port } = other.address() as AddressInfo;
   const dev = Dev.plain(["--listen", `127.0.0.1:${port}`], tmpdir());
   expect(await dev.ended()).toBe(0);
   const text = dev.text();
-  const [, other] = /page +http:\/\/127\.0\.0\.1:(\d+) {2}\((\d+) is taken\)/.exec(text) ?? [];
-  expect(Number(other)).toBeGreaterThan(port);
-  expect(text).toContain(`(${port} is taken)`);
+  const [, used] = /page +http:\/\/127\.0\.0\.1:(\d+) {2}\(port (\d+) is in use\)/.exec(text) ?? [];
+  expect(Number(used)).toBeGreaterThan(port);
+  expect(text).toContain(`(port ${port} is in use)`);
   expect(text).toMatch(/worker-[ab]: killed \(SIGKILL\)/);
   expect(text).toMatch(/┣.*▶.*\n +token \d+ +worker-[ab] +start → (released|expired)/);
   expect(text.endsWith("payment-1: COMPLETED\nworld: 1 wire\n")).toBe(true);
-  expect(dev.raw).not.toContain("\u001b["); // no colours where nobody looks
+  expect(dev.raw).not.toContain("\u001b["); // no colours without a terminal
 });
 
-it("SIGTERM in the middle of a payment: it drains, ends with 0 and leaves no process", async () => {
+it("drains, exits with 0 and leaves no process on SIGTERM during a payment", async () => {
   const dev = Dev.plain(anyPort, tmpdir());
   const folder = await folderOf(dev);
   await dev.says(/payment-1 starts/);
@@ -102,19 +99,19 @@ it("SIGTERM in the middle of a payment: it drains, ends with 0 and leaves no pro
   expect(processesWith(folder)).toEqual([]);
 });
 
-it("q while a zombie sleeps: it is woken to end with the others, and nothing is paid twice", async () => {
+it("resumes a paused zombie on q, and pays once", async () => {
   const dev = Dev.inTerminal(anyPort, tmpdir());
   const folder = await folderOf(dev);
   await dev.says(/payment-1 starts/);
   dev.press("z");
-  await dev.says(/worker-\w: stopped \(SIGSTOP\)/);
+  await dev.says(/worker-\w: paused \(SIGSTOP\)/);
   dev.press("q");
   expect(await dev.ended()).toBe(0);
   expect(dev.text()).toMatch(/payment-1: [A-Z]+(, unfinished)?\nworld: 1 wire\n$/);
   expect(processesWith(folder)).toEqual([]);
 });
 
-it("killed itself, it leaves no process either", async () => {
+it("leaves no process when it is killed", async () => {
   const dev = Dev.plain(anyPort, tmpdir());
   const folder = await folderOf(dev);
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -124,6 +121,6 @@ it("killed itself, it leaves no process either", async () => {
   await expect.poll(() => processesWith(folder), { timeout: 20_000 }).toEqual([]);
 });
 
-it("npm start plays it", () => {
+it("is what npm start runs", () => {
   expect(manifest.scripts.start).toBe("node bin/durable-tape.js dev");
 });

@@ -7,7 +7,7 @@ import { Tape } from "../../src/host/tape.ts";
 import { calm, setStage, signal, tenant, waiting } from "../reactor/stage.ts";
 import { library, project } from "./reactors-stage.ts";
 
-describe("the user's code, named as file#export", () => {
+describe("a module named file#export", () => {
   const source = `
 import { createRunner } from ${library};
 export const buildRunner = () => createRunner({ workflows: [] });
@@ -20,39 +20,39 @@ export const five = 5;
 `;
   const folder = () => project({ "agent.ts": source, "broken.ts": 'import "./gone.ts";', "bare.ts": "" });
 
-  it("builds a runner, at once or later", async () => {
-    const place = folder();
+  it("builds a runner, synchronously or asynchronously", async () => {
+    const cwd = folder();
     for (const name of ["buildRunner", "later"]) {
-      expect((await loadRunner(`./agent.ts#${name}`, place)).workflows.size).toBe(0);
+      expect((await loadRunner(`./agent.ts#${name}`, cwd)).workflows.size).toBe(0);
     }
   });
 
   it.each([
-    ["./agnt.ts#buildRunner", "TAPE_BAD_MODULE", /there is no file .*agnt\.ts/],
+    ["./agnt.ts#buildRunner", "TAPE_BAD_MODULE", /file .*agnt\.ts not found/],
     ["./agent.ts#buildRuner", "TAPE_BAD_MODULE", /does not export buildRuner; did you mean buildRunner\?/],
-    ["./bare.ts#buildRunner", "TAPE_BAD_MODULE", /does not export buildRunner; it exports nothing/],
-    ["./agent.ts#five", "TAPE_BAD_MODULE", /five is no function/],
+    ["./bare.ts#buildRunner", "TAPE_BAD_MODULE", /does not export buildRunner; it has no exports/],
+    ["./agent.ts#five", "TAPE_BAD_MODULE", /five is not a function/],
     ["./agent.ts#notARunner", "TAPE_BAD_MODULE", /did not return a runner/],
     ["./agent.ts#nothing", "TAPE_BAD_MODULE", /did not return a runner/],
-    ["./agent.ts#thrower", "TAPE_BAD_MODULE", /it threw: no such bank/],
+    ["./agent.ts#thrower", "TAPE_BAD_MODULE", /it threw an error: no such bank/],
     ["./agent.ts#twice", "TAPE_BAD_INPUT", /two of the workflows are called a/],
-    ["./broken.ts#buildRunner", "TAPE_BAD_MODULE", /loading it failed: .*gone\.ts/],
-    ["./agent.ts", "TAPE_BAD_MODULE", /name a file and what it exports/],
-    ["./agent.ts#", "TAPE_BAD_MODULE", /name a file and what it exports/],
-    ["#buildRunner", "TAPE_BAD_MODULE", /name a file and what it exports/],
-  ])("refuses %s", async (reference, code, says) => {
+    ["./broken.ts#buildRunner", "TAPE_BAD_MODULE", /cannot be loaded: .*gone\.ts/],
+    ["./agent.ts", "TAPE_BAD_MODULE", /must be FILE#EXPORT/],
+    ["./agent.ts#", "TAPE_BAD_MODULE", /must be FILE#EXPORT/],
+    ["#buildRunner", "TAPE_BAD_MODULE", /must be FILE#EXPORT/],
+  ])("rejects %s", async (reference, code, message) => {
     const loading = loadRunner(reference, folder());
-    await expect(loading).rejects.toMatchObject({ code, message: expect.stringMatching(says) });
+    await expect(loading).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  it("says whose it is", async () => {
+  it("names the module in the error", async () => {
     const loading = loadFunction("./x.ts#y", folder(), "handler of mine");
     await expect(loading).rejects.toThrow(/handler of mine \.\/x\.ts#y/);
   });
 });
 
-describe("the command line", () => {
-  it("names settings", () => {
+describe("parseOptions", () => {
+  it("maps options to settings", () => {
     expect(parseOptions(["--runner-from", "a#b", "--only", "outbox, timers", "--set", "tape.tenant=a=b"])).toEqual({
       config: undefined,
       only: ["outbox", "timers"],
@@ -64,16 +64,16 @@ describe("the command line", () => {
   });
 
   it.each([[["--set", "tape.tenant"]], [["--only", "a,,b"]], [["--nothing"]], [["word"]], [["--config"]]])(
-    "refuses %j",
+    "rejects %j",
     (argv) => expect(parseOptions(argv)).toEqual({ fault: expect.any(String) }),
   );
 });
 
-it("each reactor has the lease that its settings say; equal ones share a heartbeat", async () => {
+it("gives each reactor the lease of its settings", async () => {
   const stage = await setStage();
   const { store, clock } = stage;
-  const answer = signal<string>();
-  const deps = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answer.come)] });
+  const response = signal<string>();
+  const deps = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => response.come)] });
   const { reactors } = configSchema.parse({
     tape: { reactors: { outbox: { lease_ttl_s: 9, heartbeat_s: 2 }, reconciler: { lease_ttl_s: 60 } } },
   }).tape;
@@ -85,7 +85,7 @@ it("each reactor has the lease that its settings say; equal ones share a heartbe
     { name: "recovery", settings: reactors.recovery },
   ];
   const { identity } = deps.keeper;
-  const assembled = startReactors({ specs, deps, driver: { patienceMs: 60_000, slowMs: 10_000 }, drainMs: 1_000 });
+  const running = startReactors({ specs, deps, driver: { patienceMs: 60_000, slowMs: 10_000 }, drainMs: 1_000 });
   const run = await waiting(store);
   await calm();
   const { item } = await run.effect(0);
@@ -93,9 +93,9 @@ it("each reactor has the lease that its settings say; equal ones share a heartbe
   expect(await lease()).toMatchObject({ ttlMs: 9_000, reactor: "outbox", owner: identity.owner });
   await clock.elapse(2_100);
   expect((await lease())?.remainingMs).toBeGreaterThan(7_000); // renewed after 2 s; a third of the lease would be 3 s
-  answer.give("sent");
+  response.give("sent");
   await calm();
-  await assembled.stop();
+  await running.stop();
   expect(await store.read.leases(tenant, { held: true })).toEqual([]);
   expect((await run.effect(0)).status).toBe("CONFIRMED");
 });

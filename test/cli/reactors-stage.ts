@@ -12,7 +12,7 @@ const root = resolve(import.meta.dirname, "../..");
 export const program = join(root, "bin/tape-reactors.js");
 export const library = JSON.stringify(join(root, "src/exports/index.ts"));
 
-/** A user's project: a folder of its own with these files in it. */
+/** A user's project: a temporary folder with these files. */
 export function project(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), "tape-reactors-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -29,7 +29,7 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** A running tape-reactors, and what it has logged. */
+/** A tape-reactors process and its log. */
 export class Sidecar {
   readonly process: ChildProcess;
   readonly lines: LogLine[] = [];
@@ -57,7 +57,7 @@ export class Sidecar {
     return this.lines.find((line) => line.event === event);
   }
 
-  /** The exit code, once it has ended and everything it said has been read. */
+  /** The exit code, once the process has ended and its output has been read. */
   async ended(): Promise<number | null> {
     if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "close");
     return this.process.exitCode;
@@ -68,10 +68,10 @@ export class Sidecar {
     return this.ended();
   }
 
-  /** Looks until it is so; an ended process will not change its mind. */
-  async until<T>(look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
+  /** Polls until there is a result; fails once the process has ended. */
+  async until<T>(poll: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
     for (;;) {
-      const found = await look();
+      const found = await poll();
       if (found !== undefined && found !== false) return found;
       if (this.process.exitCode !== null) {
         throw new Error(

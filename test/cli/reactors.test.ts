@@ -11,7 +11,7 @@ import { library, project, Sidecar } from "./reactors-stage.ts";
 
 const postgresUrl = ownPostgres(18);
 
-/** The user's code, as the sidecar loads it. What it does to the world is a line in a file. */
+/** The user's code, as the sidecar loads it. Each effect is a line in a file. */
 const agent = `
 import { appendFileSync } from "node:fs";
 import { createRunner, effect, workflow } from ${library};
@@ -35,7 +35,7 @@ export const buildRunner = () => createRunner({ workflows: [hello, hang, tick, n
 export const buildLess = async () => createRunner({ workflows: [hello, hang, tick] });
 `;
 
-/** The same by name, for whoever starts runs and has no code. */
+/** The same by name, for a process that starts runs without the code. */
 const send = effect("send", async (what: string) => what, { dispatch: "outbox", allowUnsafe: "a test" });
 const hello = workflow("hello", async (_tape, input: { name: string }) => input.name);
 const hang = workflow("hang", async () => 1);
@@ -55,9 +55,9 @@ async function scene(backend: string, yaml = "", files: Record<string, string> =
   const folder = project({ "app/agent.ts": agent, "tape.yaml": yaml, ...files });
   const url = backend === "postgres" ? database : `sqlite:${join(folder, ".tape/tape.db")}`;
   const secret = new URL(database);
-  secret.password = canary; // the server trusts everybody on this machine, and asks for none
+  secret.password = canary; // the server trusts every local user and requires no password
   const env = backend === "postgres" ? { TAPE_STORE_URL: secret.href } : {};
-  /** Opened once the sidecar has made the file. */
+  /** Called once the sidecar has created the file. */
   const open = async (): Promise<Tape> => {
     const store = await openStore(url);
     const app = await Tape.open({ store, runner: elsewhere, work: false });
@@ -75,7 +75,7 @@ async function scene(backend: string, yaml = "", files: Record<string, string> =
 }
 
 describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
-  it("drives runs, fires timers, carries out acts; SIGTERM ends it with 0 and no lease held", async () => {
+  it("drives runs, timers and effects, and exits with 0 and no lease on SIGTERM", async () => {
     const { folder, env, open, world } = await scene(backend);
     const sidecar = new Sidecar(folder, from, { ...env, TAPE_REPLICA_ID: "side" });
     const started = await sidecar.until(() => sidecar.logged("reactors.started"));
@@ -104,13 +104,13 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
     expect(JSON.stringify(sidecar.lines)).not.toContain(canary);
   });
 
-  it("a sleep of a run that it drives is ended by the driver itself: no note, nothing to take", async () => {
+  it("ends the sleep of a driven run without a note", async () => {
     const { folder, env, open } = await scene(backend);
     const sidecar = new Sidecar(folder, [...from, "--only", "timers,recovery"], env);
     await sidecar.until(() => sidecar.logged("reactors.started"));
     const app = await open();
     const run = await app.start(nap, {}, { id: `nap-${backend}` });
-    expect(await run.result()).toBe("awake"); // its step keeps the run driven until the sleep is over
+    expect(await run.result()).toBe("awake"); // its step keeps the run driven until the sleep ends
     const journal = (inbox: boolean) => app.store.read.journal("default", { run: run.id }, { inbox });
     expect(await journal(true)).toEqual([]);
     const kinds = (await journal(false)).map(({ kind }) => kind);
@@ -119,7 +119,7 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
     expect(sidecar.logged("reactors.stopped")?.tallies).toMatchObject({ timers: { found: 1, done: 1 } });
   });
 
-  it("what does not come to rest within the bound is given back as it stands", async () => {
+  it("releases a run that does not drain in time", async () => {
     const { folder, env, open, world } = await scene(backend, "tape: { drain_s: 0.2 }\n");
     const sidecar = new Sidecar(folder, from, env);
     await sidecar.until(() => sidecar.logged("reactors.started"));
@@ -133,7 +133,7 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
     await app.cancel(run.id, { reason: "the test is over" });
   });
 
-  it("two of them on one schedule, one killed: each firing starts one run, none is lost", async () => {
+  it("fires a schedule exactly once when one of two sidecars is killed", async () => {
     const { folder, env, open } = await scene(backend);
     const sidecars = [new Sidecar(folder, from, env), new Sidecar(folder, [...from, "--only", "timers,recovery"], env)];
     for (const sidecar of sidecars) await sidecar.until(() => sidecar.logged("reactors.started"));
@@ -161,34 +161,34 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
 });
 
 describe("tape-reactors", () => {
-  it("--only runs those alone; the settings come from file, environment and flags", async () => {
+  it("runs only the reactors of --only, configured by file and flags", async () => {
     const yaml = "agent: { runner_factory: ./agent.ts#buildRunner }\ntape: { store: { url: 'sqlite:./here.db' } }\n";
     const { folder } = await scene("sqlite", "", { "sub/conf.yaml": yaml, "sub/agent.ts": agent });
     const args = ["--config", "sub/conf.yaml", "--only", "outbox,timers", "--set", "tape.log.level=debug"];
     const sidecar = new Sidecar(folder, args);
     const started = await sidecar.until(() => sidecar.logged("reactors.started"));
     expect(started).toMatchObject({ reactors: ["outbox", "timers"], config: "sub/conf.yaml" });
-    // What the file names, it names from where it stands.
+    // Paths in the file are relative to its folder.
     expect(existsSync(join(folder, "sub/here.db"))).toBe(true);
     expect(await sidecar.stop()).toBe(0);
   });
 
-  it("an effect that it does not have is parked, and both who used it and who lacks it say so", async () => {
+  it("parks an effect without a definition, and logs it in both processes", async () => {
     const { folder, open } = await scene("sqlite");
     const less = ["--runner-from", "./app/agent.ts#buildLess", "--only"];
     const driver = new Sidecar(folder, [...less, "recovery,timers"]);
     const sender = new Sidecar(folder, [...less, "outbox"]);
-    for (const one of [driver, sender]) await one.until(() => one.logged("reactors.started"));
+    for (const sidecar of [driver, sender]) await sidecar.until(() => sidecar.logged("reactors.started"));
     const app = await open();
     const run = await app.start(hello, { name: "ada" });
     const parked = await sender.until(() => sender.logged("reactor.no_handler"));
     expect(parked).toMatchObject({ level: "warn", effect: "send", run: run.id });
     expect(driver.logged("effect.unregistered")).toMatchObject({ level: "warn", effect: "send", run: run.id });
     expect(await app.effects.list({ run: run.id })).toMatchObject([{ status: "PENDING" }]);
-    for (const one of [driver, sender]) expect(await one.stop()).toBe(0);
+    for (const sidecar of [driver, sender]) expect(await sidecar.stop()).toBe(0);
   });
 
-  it("a reactor of one's own runs beside; one under a built-in name replaces it", async () => {
+  it("runs custom reactors; one with a built-in name replaces the built-in", async () => {
     const mine = `
 export const sweep = async (app, { name, fence, log }) => { log("info", "mine.swept", { name, runs: (await app.runs.list()).length }); return 1; };
 export const instead = async (app) => { await app.store.intake.putValue("default", "instead", 1, "unconditional"); };
@@ -214,7 +214,7 @@ tape:
     expect(await app.effects.list({ run: run.id })).toMatchObject([{ status: "PENDING" }]);
   });
 
-  it("the example of the docs starts", async () => {
+  it("starts examples/reactors", async () => {
     const read = (name: string) => readFileSync(new URL(`../../examples/reactors/${name}`, import.meta.url), "utf8");
     const own = (name: string) => read(name).replace('"../../../src/exports/index.ts"', library);
     const files = {
@@ -232,40 +232,46 @@ tape:
   });
 
   it.each<[string, string[], string, number, RegExp]>([
-    ["no runner", [], "", 1, /TAPE_BAD_CONFIG: recovery needs your code: give --runner-from/],
-    ["missing file", ["--runner-from", "./app/agnt.ts#buildRunner"], "", 1, /TAPE_BAD_MODULE: .*no file .*agnt\.ts/],
+    ["a missing runner", [], "", 1, /TAPE_BAD_CONFIG: recovery needs your runner: set --runner-from/],
     [
-      "unknown reactor",
+      "a missing file",
+      ["--runner-from", "./app/agnt.ts#buildRunner"],
+      "",
+      1,
+      /TAPE_BAD_MODULE: .*file .*agnt\.ts not found/,
+    ],
+    [
+      "an unknown reactor",
       [...from, "--only", "recvery"],
       "",
       1,
-      /--only: there is no reactor recvery; did you mean recovery/,
+      /--only: unknown reactor recvery; did you mean recovery/,
     ],
     [
-      "bad timing",
+      "a bad heartbeat",
       [...from, "--set", "tape.reactors.outbox.heartbeat_s=29"],
       "",
       1,
       /--set tape\.reactors\.outbox\.heartbeat_s: .*more than half/,
     ],
     [
-      "missing handler",
+      "a missing handler",
       from,
       "tape: { reactors: { mine: { handler: ./mine.ts#a } } }",
       1,
-      /handler of mine .*there is no file/,
+      /handler of mine .*not found/,
     ],
-    ["a store in memory", [...from, "--store", "sqlite::memory:"], "", 1, /no other process can see/],
-    ["unknown flag", ["--rnner-from", "x"], "", 2, /--rnner-from/],
-  ])("refuses: %s", async (_, args, yaml, code, says) => {
+    ["a store in memory", [...from, "--store", "sqlite::memory:"], "", 1, /other processes cannot see/],
+    ["an unknown flag", ["--rnner-from", "x"], "", 2, /--rnner-from/],
+  ])("rejects %s", async (_, args, yaml, code, message) => {
     const folder = project({ "app/agent.ts": agent, "tape.yaml": yaml });
     const sidecar = new Sidecar(folder, args);
     expect(await sidecar.ended()).toBe(code);
-    expect(sidecar.other.join("\n")).toMatch(says);
+    expect(sidecar.other.join("\n")).toMatch(message);
     expect(sidecar.logged("reactors.started")).toBeUndefined();
   });
 
-  it("--help and --version", async () => {
+  it("prints its help and its version", async () => {
     const folder = project({});
     const help = new Sidecar(folder, ["--help"]);
     expect([await help.ended(), help.stdout.split("\n")[0]]).toEqual([0, "tape-reactors"]);

@@ -136,4 +136,4 @@ export const cases: readonly Case[] = [
 /** The id under which the cases run: one of them says it in its world. */
 export const runId = "the-run";
 
-export const happened = (world: Ledger): string[] => world.entries().map(({ act, about }) => `${act} ${about}`);
+export const happened = (world: Ledger): string[] => world.entries().map(({ kind, subject }) => `${kind} ${subject}`);

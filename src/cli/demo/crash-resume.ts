@@ -17,16 +17,16 @@ const day = "2026-11-15";
 const run = `treasury-${day}`;
 type Worker = DemoProcess<never, FromCrashWorker>;
 
-/** A process is killed between a wire and the record of it. Another finds out what happened, and does not wire again. */
+/** A worker is killed after a wire and before its record. The next one observes the wire and does not pay again. */
 export async function crashResumeDemo(screen: Screen): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "tape-crash-"));
   const url = `sqlite:${join(folder, "tape.db")}`;
   const path = join(folder, "world.jsonl");
-  // The director only looks and signals; the workers drive.
+  // The director only reads and signals; the workers drive.
   const app = await Tape.open({ store: url, runner: createRunner({ workflows: [] }), work: false });
   const workers: Worker[] = [];
   try {
-    return await play(screen, app, fileLedger(path), (label, part) => {
+    return await runDemo(screen, app, fileLedger(path), (label, part) => {
       const program = new URL("crash-worker.ts", import.meta.url);
       const worker: Worker = new DemoProcess(label, program, [url, path, run, day, String(ttlMs), part]);
       workers.push(worker);
@@ -39,36 +39,38 @@ export async function crashResumeDemo(screen: Screen): Promise<number> {
   }
 }
 
-async function play(
+async function runDemo(
   screen: Screen,
   app: Tape,
   world: Ledger,
   start: (label: string, part: "first" | "second") => Worker,
 ): Promise<number> {
   screen.line(screen.bold("Tape: crash and resume"));
-  screen.line("A treasury agent decides, asks, wires and books. It dies after the wire, before anything recorded it.");
+  screen.line(
+    "A treasury agent plans, gets approval, wires and books. Its worker dies after the wire, before recording it.",
+  );
 
-  screen.step("Worker A starts the run", "one SQLite file for Tape, another file for the bank; a lease of 1.5 s");
+  screen.step("Worker A starts the run", "one SQLite file for Tape, another file for the bank, a lease of 1.5 s");
   const a = start("worker-a", "first");
   report(screen, a, await a.receive());
   const open = await gateOf(app);
-  screen.line(`   the run waits at the gate ${open.name}, which shows ${JSON.stringify(open.payload)}`);
+  screen.line(`   the run waits at gate ${open.name} with ${JSON.stringify(open.payload)}`);
 
-  screen.step("The CFO approves this very wire");
+  screen.step("The CFO approves this wire, and no other");
   await app.signal(run, cfo, { approved: true }, { binds: open.binds });
   report(screen, a, await a.receive());
 
-  screen.step("Worker A is killed (SIGKILL)", "the money has moved; the answer of the bank is lost with the process");
+  screen.step("Worker A is killed (SIGKILL)", "the money has moved; the bank's response is lost with the process");
   await a.kill();
   screen.line(`   the journal says: bank.wire ${screen.bad(await statusOf(app))}`);
   screen.line(`   the bank says:    ${wires(world)}`);
   await waitForExpiry(screen, app);
 
-  screen.step("Worker B starts with the same code and takes over", "it replays: the model is not asked again");
+  screen.step("Worker B starts with the same code and takes over", "it replays: the model is not called again");
   const b = start("worker-b", "second");
-  let heard = await b.receive();
-  for (; heard.say !== "ended"; heard = await b.receive()) report(screen, b, heard);
-  report(screen, b, heard);
+  let message = await b.receive();
+  for (; message.event !== "ended"; message = await b.receive()) report(screen, b, message);
+  report(screen, b, message);
   return wireVerdict(screen, app, run, world);
 }
 
@@ -88,17 +90,17 @@ async function waitForExpiry(screen: Screen, app: Tape): Promise<void> {
     await systemClock.sleep(Math.min(100, lease.remainingMs));
   }
   screen.barDone();
-  screen.line("   the lease has run out");
+  screen.line("   the lease has expired");
 }
 
 const statusOf = async (app: Tape): Promise<string> => (await app.effects.list({ run }))[0]?.status ?? "nothing";
 
 function report(screen: Screen, worker: Worker, message: FromCrashWorker): void {
-  const said = {
-    "asked the model": () => "asked the model for a plan",
+  const texts = {
+    planned: () => "called the model for a plan",
     wired: () => `${screen.good("wired")} the money`,
-    looked: () => `did not wire again: it ${screen.good("looked")}, and found the wire at the bank`,
+    observed: () => `did not wire again: it ${screen.good("observed")} the wire at the bank`,
     ended: () => `${screen.good("finished")} the run: ${JSON.stringify((message as { outcome?: unknown }).outcome)}`,
   };
-  screen.line(`   ${worker.label} ${said[message.say]()}`);
+  screen.line(`   ${worker.label} ${texts[message.event]()}`);
 }

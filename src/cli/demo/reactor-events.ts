@@ -4,12 +4,12 @@ import type { FeedRecord } from "../../store/contract/store.ts";
 /** One thing that a reactor did, and in which process. */
 export interface ReactorEvent {
   readonly reactor: string;
-  /** "-" for timers: they hold no lease, so nobody's name is in the journal. */
+  /** "-" for timers: they hold no lease, so the journal has no owner's name. */
   readonly label: string;
   readonly event: string;
 }
 
-/** What the journals of a run and of its effects tell about the reactors that worked on them, in order. */
+/** What reactors did for a run and its effects, in the order of their journals. */
 export async function reactorEvents(app: Tape, run: string): Promise<ReactorEvent[]> {
   const effects = new Map(
     [...(await app.effects.list({ run })), ...(await app.obligations.list({ run }))].map((row) => [row.item, row]),
@@ -23,29 +23,29 @@ export async function reactorEvents(app: Tape, run: string): Promise<ReactorEven
     if (record.in === "inbox") return [];
     if (record.kind === "term.started") terms.set(record.journal, record.data);
     const term = terms.get(record.journal);
-    const deed = eventIn(record);
-    if (term === undefined || term.reactor === "agent" || deed === undefined) return [];
+    const event = eventIn(record);
+    if (term === undefined || term.reactor === "agent" || event === undefined) return [];
     const effect = effects.get(record.journal);
     const { reactor, label } = term;
     return [
-      { reactor, label, event: effect === undefined ? deed : `${deed}: ${effect.name}${compensating[effect.role]}` },
+      { reactor, label, event: effect === undefined ? event : `${event}: ${effect.name}${suffixes[effect.role]}` },
     ];
   });
 }
 
-const compensating = { effect: "", compensation: ", the undoing" } as const;
+const suffixes = { effect: "", compensation: " (compensation)" } as const;
 
 function eventIn(record: FeedRecord): string | undefined {
   switch (record.kind) {
     case "term.started":
-      return record.data.reactor === "recovery" ? `took the run over (${record.data.reason})` : undefined;
+      return record.data.reactor === "recovery" ? `resumed the run (${record.data.reason})` : undefined;
     case "effect.dispatched":
-      return record.data.run === undefined ? undefined : "asked the world";
+      return record.data.run === undefined ? undefined : "called upstream";
     case "effect.observed":
-      return `looked, ${record.data.observation}`;
+      return `observed (${record.data.observation})`;
     case "effect.settled":
     case "obligation.settled":
-      return record.data.run === undefined ? undefined : `wrote ${record.data.to} (${record.data.reason})`;
+      return record.data.run === undefined ? undefined : `settled ${record.data.to} (${record.data.reason})`;
     case "run.ended":
       return `ended the run: ${record.data.status}`;
     default:

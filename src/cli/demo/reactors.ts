@@ -10,24 +10,24 @@ import { reactorEvents } from "./reactor-events.ts";
 import type { FromTripWorker } from "./reactors-worker.ts";
 import { fileLedger, type Ledger } from "./treasury/ledger.ts";
 
-/** Short for the one whose lease the audience waits for; long for the others, whom a slow machine must not cost theirs. */
+/** Short for the first worker, because the demo waits for its lease to expire; long for the others on slow machines. */
 const ttlMs = { first: 1_500, next: 15_000 } as const;
-const restMs = 1_500;
+const sleepMs = 1_500;
 const run = "trip-7";
-const right = "book flight, book hotel, cancel hotel, cancel flight";
+const expected = "book flight, book hotel, cancel hotel, cancel flight";
 type Worker = DemoProcess<never, FromTripWorker>;
 
-/** A trip whose every worker dies or fails: the five reactors of whoever is left bring it to its right end. */
+/** The workers of a trip keep dying: the reactors of the remaining process finish it correctly. */
 export async function reactorsDemo(screen: Screen): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "tape-reactors-"));
   const url = `sqlite:${join(folder, "tape.db")}`;
   const path = join(folder, "world.jsonl");
-  // The director only looks; the workers drive.
+  // The director only reads; the workers drive.
   const app = await Tape.open({ store: url, runner: createRunner({ workflows: [] }), work: false });
   const workers: Worker[] = [];
   try {
-    return await play(screen, app, fileLedger(path), (label, part) => {
-      const args = [url, path, run, String(ttlMs[part]), String(restMs), part];
+    return await runDemo(screen, app, fileLedger(path), (label, part) => {
+      const args = [url, path, run, String(ttlMs[part]), String(sleepMs), part];
       const worker: Worker = new DemoProcess(label, new URL("reactors-worker.ts", import.meta.url), args);
       workers.push(worker);
       return worker;
@@ -39,7 +39,7 @@ export async function reactorsDemo(screen: Screen): Promise<number> {
   }
 }
 
-async function play(
+async function runDemo(
   screen: Screen,
   app: Tape,
   world: Ledger,
@@ -47,43 +47,43 @@ async function play(
 ): Promise<number> {
   screen.line(screen.bold("Tape: the five reactors"));
   screen.line(
-    "An agent books a flight, rests, books a hotel, and its card is refused. Two of its three workers are killed.",
+    "An agent books a flight, sleeps, books a hotel, and its card is declined. Two of its three workers are killed.",
   );
 
-  screen.step("Worker A starts the run", "its outbox reactor asks the airline while the run waits without a lease");
+  screen.step("Worker A starts the run", "its outbox reactor calls the airline while the run waits without a lease");
   const a = start("worker-a", "first");
   await report(screen, a, "book flight");
 
-  screen.step("Worker A is killed (SIGKILL)", "before it could record what the airline had answered");
+  screen.step("Worker A is killed (SIGKILL)", "before it could record the airline's response");
   await a.kill();
   const [flight] = await app.effects.list({ run });
   screen.line(`   the journal says: ${flight?.name} ${screen.bad(flight?.status ?? "nothing")}`);
-  screen.line(`   the world says:   ${said(world)}`);
+  screen.line(`   the world says:   ${eventsOf(world)}`);
   await untilFree(screen, app, flight?.item ?? 0);
 
-  screen.step("Worker B: the reconciler looks instead of asking again", "then recovery wakes the run, and it rests");
+  screen.step("Worker B: the reconciler observes instead of retrying", "then recovery resumes the run, and it sleeps");
   const b = start("worker-b", "next");
-  await report(screen, b, "look for book flight: found");
+  await report(screen, b, "observe book flight (found)");
   const dueAt = await timerOf(app);
-  const [known] = await app.effects.list({ run });
-  screen.line(`   the journal says: ${known?.name} ${screen.good(known?.status ?? "nothing")}`);
+  const [observed] = await app.effects.list({ run });
+  screen.line(`   the journal says: ${observed?.name} ${screen.good(observed?.status ?? "nothing")}`);
 
-  screen.step("Worker B is killed too, while the run rests", "nobody is there when its timer falls due");
+  screen.step("Worker B is killed too, while the run sleeps", "no process is left when its timer is due");
   await b.kill();
   await untilDue(screen, app, dueAt);
 
   screen.step(
-    "Worker C: timers wake the run, and the card is refused",
-    "compensation undoes what was done, newest first",
+    "Worker C: the timer fires, and the card is declined",
+    "compensation reverses the bookings, newest first",
   );
   const c = start("worker-c", "next");
-  for (const act of ["book hotel", "cancel hotel", "cancel flight"]) await report(screen, c, act);
+  for (const event of ["book hotel", "cancel hotel", "cancel flight"]) await report(screen, c, event);
   return verdict(screen, app, world);
 }
 
-async function report(screen: Screen, worker: Worker, expected: string): Promise<void> {
-  const { act } = await worker.receive();
-  screen.line(`   ${worker.label} ${act === expected ? screen.good(act) : screen.bad(`${act} (not ${expected})`)}`);
+async function report(screen: Screen, worker: Worker, due: string): Promise<void> {
+  const { event } = await worker.receive();
+  screen.line(`   ${worker.label}: ${event === due ? screen.good(event) : screen.bad(`${event} (not ${due})`)}`);
 }
 
 async function untilFree(screen: Screen, app: Tape, journal: number): Promise<void> {
@@ -94,13 +94,13 @@ async function untilFree(screen: Screen, app: Tape, journal: number): Promise<vo
     await systemClock.sleep(Math.min(100, lease.remainingMs));
   }
   screen.barDone();
-  screen.line("   its lease has run out");
+  screen.line("   the lease has expired");
 }
 
 async function timerOf(app: Tape): Promise<number> {
   for (;;) {
     const [timer] = await app.timers.list({ run });
-    // It rests: whoever put it to rest holds nothing any more.
+    // The run is parked: no process holds its lease.
     if (timer !== undefined && (await app.runs.get(run))?.lease.state !== "HELD") return timer.dueAt;
     await systemClock.sleep(20);
   }
@@ -110,34 +110,34 @@ async function untilDue(screen: Screen, app: Tape, dueAt: number): Promise<void>
   for (;;) {
     const leftMs = dueAt - (await app.store.read.now());
     if (leftMs <= 0) break;
-    screen.bar("timer", leftMs, restMs);
+    screen.bar("timer", leftMs, sleepMs);
     await systemClock.sleep(Math.min(100, leftMs));
   }
   screen.barDone();
   screen.line("   the timer is due");
 }
 
-const said = (world: Ledger): string =>
+const eventsOf = (world: Ledger): string =>
   world
     .entries()
-    .map(({ act }) => act)
+    .map(({ kind }) => kind)
     .join(", ");
 
 async function verdict(screen: Screen, app: Tape, world: Ledger): Promise<number> {
   let view = await app.runs.get(run);
   for (; view?.endedAt === null; view = await app.runs.get(run)) await systemClock.sleep(20);
-  screen.step("Which reactor did what, in which process", "as the journals tell it, in order");
-  const deeds = await reactorEvents(app, run);
-  const width = Math.max(...deeds.map(({ reactor }) => reactor.length));
-  for (const { reactor, label, event: deed } of deeds) {
-    screen.line(`   ${reactor.padEnd(width)}  ${label.padEnd(8)}  ${deed}`);
+  screen.step("What each reactor did, and in which process", "from the journals, in order");
+  const events = await reactorEvents(app, run);
+  const width = Math.max(...events.map(({ reactor }) => reactor.length));
+  for (const { reactor, label, event } of events) {
+    screen.line(`   ${reactor.padEnd(width)}  ${label.padEnd(8)}  ${event}`);
   }
   const all = ["outbox", "reconciler", "recovery", "timers", "compensation"];
-  const atWork = all.filter((name) => deeds.some(({ reactor }) => reactor === name));
-  const fine = view?.status === "COMPENSATED" && said(world) === right && atWork.length === all.length;
+  const active = all.filter((name) => events.some(({ reactor }) => reactor === name));
+  const fine = view?.status === "COMPENSATED" && eventsOf(world) === expected && active.length === all.length;
   screen.line();
   screen.line(`run: ${view?.status ?? "gone"}`);
-  screen.line(`reactors at work: ${atWork.length} of ${all.length}`);
-  screen.line(fine ? screen.good(`world: ${said(world)}`) : screen.bad(`world: ${said(world)}`));
+  screen.line(`reactors involved: ${active.length} of ${all.length}`);
+  screen.line(fine ? screen.good(`world: ${eventsOf(world)}`) : screen.bad(`world: ${eventsOf(world)}`));
   return fine ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
-/** A line of a journal that compares nothing. */
+/** A line of a journal that compares no token. */
 export interface PlainLine {
   readonly token: string;
   readonly by: string;
@@ -8,8 +8,8 @@ export interface PlainLine {
 }
 
 /**
- * A journal without the fence, for comparison: a file that takes a line from whoever comes, and writes down under which
- * token without looking at it. Locks with a time limit and no fence are used like this.
+ * A journal without a fence, for comparison: a file that accepts a line from any process and stores the token without
+ * comparing it. This is how locks with a time limit and no fence are used.
  */
 export const plainJournal = {
   append: (path: string, line: PlainLine): void => appendFileSync(path, `${JSON.stringify(line)}\n`),

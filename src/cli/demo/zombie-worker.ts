@@ -12,34 +12,34 @@ import { plainJournal } from "./zombie-journal.ts";
 import type { FromDirector, FromWorker } from "./zombie-messages.ts";
 
 /**
- * One worker of the zombie demo, in a process of its own. It drives one run: acquires its lease, heartbeats, writes
- * steps. Told to, it writes without looking at its own clocks first, as a careless program would: what then stops it is
- * the store alone. With a file for its journal there is nothing that would.
+ * One worker process of the zombie demo. It drives one run: acquires its lease, heartbeats, writes steps. On request it
+ * writes without checking its own clocks, as a careless program would, so only the store can stop it. With a plain file
+ * as its journal nothing stops it.
  */
 const [url = "", run = "", ttl = "", world = "", unfenced] = process.argv.slice(2);
-const tell = (message: FromWorker): void => void process.send?.(message);
+const send = (message: FromWorker): void => void process.send?.(message);
 
 const store = await openStore(url);
 const identity = identify(process.env, systemRandom);
 const keeper = new LeaseKeeper({ store, identity, timings: { ttlMs: Number(ttl) } });
 const sent = readClocks(systemClock);
 const claimant = { ...identity, reactor: "agent", ttlMs: Number(ttl) };
-const answer = await store.claim.acquire("default", {
+const acquired = await store.claim.acquire("default", {
   target: { run },
   claimant,
   nonce: systemRandom.bits63(),
   expect: "free_or_expired",
 });
-if (!answer.ok) throw answer.error;
-const { term } = answer;
+if (!acquired.ok) throw acquired.error;
+const { term } = acquired;
 const lease = keeper.adopt(run, term, sent);
 let head = term.head;
-tell({ say: "holding", token: String(term.fence.token), reason: term.reason });
+send({ event: "holding", token: String(term.fence.token), reason: term.reason });
 
 const bank = bankOn(fileLedger(world));
 
-/** Writes, then does what the record announces; a refused record announces nothing. */
-async function write(title: string, record: NewRecord, act?: () => Promise<unknown>): Promise<void> {
+/** Writes the record, then runs the effect that it announces; a rejected record runs none. */
+async function write(title: string, record: NewRecord, effect?: () => Promise<unknown>): Promise<void> {
   try {
     if (unfenced === undefined) {
       ({ head } = await store.fenced.append(term.fence, { after: head, records: [record] }));
@@ -48,11 +48,11 @@ async function write(title: string, record: NewRecord, act?: () => Promise<unkno
     }
   } catch (error) {
     if (!isTapeError(error)) throw error;
-    tell({ say: "refused", title, code: error.code, message: error.message });
+    send({ event: "rejected", title, code: error.code, message: error.message });
     return;
   }
-  await act?.();
-  tell({ say: "written", title, ...(act === undefined ? {} : { wired: true }) });
+  await effect?.();
+  send({ event: "written", title, ...(effect === undefined ? {} : { wired: true }) });
 }
 
 const step = (pos: number, name: string): NewRecord => ({ kind: "step.done", data: { pos, name, value: "done" } });
@@ -71,13 +71,13 @@ process.on("message", async (message: FromDirector) => {
         data: { status: "COMPLETED", outcome: { by: identity.label }, taken: 0, term: lease.stats() },
       });
     case "renew": {
-      const [verdict] = await store.claim.renew([{ fence: term.fence, progress: 0 }]);
-      const refused = verdict !== undefined && !verdict.ok ? verdict.error : undefined;
-      if (refused === undefined) return tell({ say: "written", title: "heartbeat" });
-      return tell({ say: "refused", title: "heartbeat", code: refused.code, message: refused.message });
+      const [renewed] = await store.claim.renew([{ fence: term.fence, progress: 0 }]);
+      const error = renewed !== undefined && !renewed.ok ? renewed.error : undefined;
+      if (error === undefined) return send({ event: "written", title: "heartbeat" });
+      return send({ event: "rejected", title: "heartbeat", code: error.code, message: error.message });
     }
     case "belief":
-      return tell({ say: "belief", belief: lease.belief });
+      return send({ event: "belief", belief: lease.belief });
     case "stop":
       return void process.kill(process.pid, "SIGSTOP");
     case "quit":

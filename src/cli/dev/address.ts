@@ -3,16 +3,16 @@ import { type RunningServer, type ServeOptions, serve } from "../../host/serve.t
 import { isTapeError } from "../../model/errors.ts";
 import type { Store } from "../../store/contract/store.ts";
 
-/** So many programs of this kind on one machine are plenty; after them any port will do. */
+/** More dev servers than run on one machine; after this many, any free port is used. */
 const maxPortTries = 20;
 
 export interface BoundServer {
   readonly serving: RunningServer;
-  /** The port that was asked for and is somebody else's. */
+  /** The requested port, if another program has it. */
   readonly taken: number | undefined;
 }
 
-/** Serves the store where it was asked to, or on the next port that is free. */
+/** Serves the store at the requested address, or on the next free port. */
 export async function serveNear(
   store: Store,
   place: { readonly host: string; readonly port: number },

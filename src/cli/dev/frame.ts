@@ -6,7 +6,7 @@ export interface FrameInput {
   readonly head: readonly string[];
   readonly payments: readonly Payment[];
   readonly workers: readonly string[];
-  /** What has happened lately, oldest first. */
+  /** Recent events, oldest first. */
   readonly log: readonly string[];
   readonly keys: string;
   readonly now: number;
@@ -37,12 +37,12 @@ const code = (number: number, text: string): string => (text === "" ? "" : `\u00
 
 /** The widest line that is still easy to read. */
 const maxColumns = 100;
-/** Lines kept for what happened lately. */
+/** Lines reserved for recent events. */
 const minLogLines = 3;
 
-/** Everything that stands on the terminal, as lines; never more of them, and never longer ones, than fit. */
+/** All lines of the terminal, cut to its height and width. */
 export function drawFrame(input: FrameInput, paint: FramePaint): string[] {
-  const { head, payments, workers, log: told, keys, columns, rows } = input;
+  const { head, payments, workers, log, keys, columns, rows } = input;
   const width = Math.max(20, Math.min(columns, maxColumns) - 4);
   const latest = payments.at(-1);
   const top = [...head.map((line, k) => (k === 0 ? paint.bold : String)(brief(line, width + 2))), ""];
@@ -64,31 +64,31 @@ export function drawFrame(input: FrameInput, paint: FramePaint): string[] {
     .map((payment) => paint.dim(`  ${brief(`${payment.run}  ${endOf(payment)}`, width)}`));
   const free = room - middle.length - 1;
   const before = last(earlier, Math.min(3, free - minLogLines));
-  const lately = last(told, free - before.length).map((line) => `  ${brief(line, width)}`);
-  return last([...top, ...before, ...middle, "", ...lately, ...bottom], rows - 1);
+  const recent = last(log, free - before.length).map((line) => `  ${brief(line, width)}`);
+  return last([...top, ...before, ...middle, "", ...recent, ...bottom], rows - 1);
 }
 
-const last = <T>(list: readonly T[], most: number): T[] => (most <= 0 ? [] : list.slice(-most));
+const last = <T>(list: readonly T[], max: number): T[] => (max <= 0 ? [] : list.slice(-max));
 
 /** One payment: its state, and the band of its owners. */
 export function paymentLines(payment: Payment, now: number, width: number, paint: FramePaint): string[] {
   const { run, status, wire, terms, records, endedAt, lease } = payment;
   const held =
     lease?.state === "HELD" && lease.label !== null
-      ? `${lease.label} holds it for ${(lease.remainingMs / 1_000).toFixed(1)} s more`
+      ? `held by ${lease.label}, expires in ${(lease.remainingMs / 1_000).toFixed(1)} s`
       : endedAt === undefined
-        ? "nobody holds it"
+        ? "not held"
         : "";
-  const state = [status, wire === undefined ? "" : `bank.wire ${wire}`, held].filter((word) => word !== "").join(" · ");
+  const state = [status, wire === undefined ? "" : `bank.wire ${wire}`, held].filter((part) => part !== "").join(" · ");
   const band = drawBand({ terms, records, now: endedAt ?? now, width }, paint);
   return [`  ${paint.bold(run)}  ${brief(state, width - run.length - 2)}`, ...band.map((line) => `  ${line}`)];
 }
 
-/** "world: 1 wire": what an auditor of the bank would count. */
+/** "world: 1 wire": the wires that the bank has made. */
 export function worldLine({ wires, endedAt }: Payment, paint: FramePaint): string {
-  const said = `world: ${wires} ${wires === 1 ? "wire" : "wires"}`;
-  if (wires > 1) return paint.bad(said);
-  return endedAt === undefined ? said : wires === 1 ? paint.good(said) : paint.bad(said);
+  const text = `world: ${wires} ${wires === 1 ? "wire" : "wires"}`;
+  if (wires > 1) return paint.bad(text);
+  return endedAt === undefined ? text : wires === 1 ? paint.good(text) : paint.bad(text);
 }
 
 export function endOf(payment: Payment): string {

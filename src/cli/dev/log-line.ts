@@ -7,7 +7,7 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A line of a JSON log; undefined: it is something else, the user's own words perhaps. */
+/** Parses a line of a JSON log; undefined for other text, such as the user's own output. */
 export function logLineOf(text: string): LogLine | undefined {
   if (!text.startsWith("{")) return undefined;
   let parsed: unknown;
@@ -21,10 +21,10 @@ export function logLineOf(text: string): LogLine | undefined {
   return { at, level, event, fields };
 }
 
-/** For people: `12:00:01 warn run.stuck run=r-1`. */
+/** `12:00:01 warn run.stuck run=r-1`. */
 export function printLogLine({ at, level, event, fields }: LogLine): string {
-  const said = Object.entries(fields).map(([key, value]) => `${key}=${printedValue(value)}`);
-  return oneLine([at.slice(11, 19), level, event, ...said].join(" "));
+  const pairs = Object.entries(fields).map(([key, value]) => `${key}=${printedValue(value)}`);
+  return oneLine([at.slice(11, 19), level, event, ...pairs].join(" "));
 }
 
 function printedValue(value: unknown): string {

@@ -5,16 +5,16 @@ import { brief, lasting, oneLine } from "../output.ts";
 export type BandRecord = Pick<JournalRecord, "at" | "kind" | "data">;
 
 export interface BandInput {
-  /** The ledger of a run's lease, oldest first. */
+  /** The term history of the run's lease, oldest first. */
   readonly terms: readonly TermView[];
-  /** Of the run's journal and of its acts'; those that matter for its owner get a mark above the band. */
+  /** Records of the run's journal and of its items; the important ones get a mark above the band. */
   readonly records: readonly BandRecord[];
-  /** Where a term that is still held ends, and with it the band; for an ended run its end. */
+  /** The end of the band, and of a term that is still held; for an ended run the time of its end. */
   readonly now: number;
   readonly width: number;
 }
 
-/** How text is coloured; each owner has a number of its own. */
+/** Colours text; each owner has its own number. */
 export interface Paint {
   owner(number: number, text: string): string;
   dim(text: string): string;
@@ -25,21 +25,21 @@ export const plain: Paint = { owner: (_number, text) => text, dim: (text) => tex
 interface Piece {
   readonly from: number;
   readonly to: number;
-  /** undefined: nobody held it. */
+  /** Undefined while the lease was free. */
   readonly term?: TermView;
   cells: number;
 }
 
-/** Terms that began because somebody else's did not end well. */
+/** Reasons of terms that started because the previous term did not end normally. */
 const takeovers: ReadonlySet<TermReason> = new Set(["recovery", "stalled", "timeout", "manual", "cancellation"]);
 
 /**
- * Who owned a run, as a picture: marks of what happened, one segment for each term in its owner's colour, then a line for
- * each term. Time goes to the right, a takeover begins with ▶, and · is time in which nobody held the lease.
+ * Draws who owned a run: marks for its events, one segment per term in its owner's colour, then one line per term. Time
+ * runs to the right, a takeover starts with ▶, and · is time in which the lease was free.
  */
 export function drawBand(input: BandInput, paint: Paint = plain): string[] {
   const { terms, records } = input;
-  if (terms.length === 0) return [paint.dim("nobody has held it yet")];
+  if (terms.length === 0) return [paint.dim("not held yet")];
   const pieces = piecesOf(input);
   const owners = [...new Set(terms.map(({ owner }) => owner))];
   const colour = (term: TermView, text: string): string => paint.owner(owners.indexOf(term.owner), text);
@@ -52,11 +52,11 @@ export function drawBand(input: BandInput, paint: Paint = plain): string[] {
 }
 
 function piecesOf({ terms, now, width }: BandInput): Piece[] {
-  // Two cells for each term at least; what is older than there is room for stays in the legend.
-  const shown = terms.slice(-Math.max(1, Math.floor(width / 2)));
+  // At least two cells per term; older terms that do not fit appear only in the legend.
+  const visible = terms.slice(-Math.max(1, Math.floor(width / 2)));
   const pieces: Piece[] = [];
   let last: number | undefined;
-  for (const term of shown) {
+  for (const term of visible) {
     if (last !== undefined && term.begunAt > last) pieces.push({ from: last, to: term.begunAt, cells: 0 });
     const to = Math.max(term.begunAt, term.endedAt ?? now);
     pieces.push({ from: term.begunAt, to, term, cells: 0 });
@@ -67,7 +67,7 @@ function piecesOf({ terms, now, width }: BandInput): Piece[] {
   return pieces.filter(({ cells }) => cells > 0);
 }
 
-/** By length, but no term without a cell; what does not come out even is the longest piece's. */
+/** Cells in proportion to time, at least one per term; the longest piece absorbs the rounding. */
 function share(pieces: readonly Piece[], width: number): void {
   const whole = Math.max(1, sum(pieces.map(({ from, to }) => to - from)));
   for (const piece of pieces) {
@@ -87,8 +87,8 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a +
 function segment(term: TermView, cells: number): string {
   const numbered = `${takeovers.has(term.begunBy) ? "▶" : "┣"}${term.token}`;
   const named = `${numbered} ${oneLine(term.label)}`;
-  const said = named.length < cells ? `${named} ` : named.length === cells ? named : numbered;
-  return (said.length > cells ? numbered.slice(0, 1) : said).padEnd(cells, "━");
+  const label = named.length < cells ? `${named} ` : named.length === cells ? named : numbered;
+  return (label.length > cells ? numbered.slice(0, 1) : label).padEnd(cells, "━");
 }
 
 function marks(pieces: readonly Piece[], records: readonly BandRecord[]): string {
@@ -115,7 +115,7 @@ function cellOf(pieces: readonly Piece[], at: number): number {
   return before;
 }
 
-export const markMeanings = "→ sent  ? nobody knows  ✓ confirmed  ✗ failed  ■ ended";
+export const markMeanings = "→ sent  ? unknown  ✓ confirmed  ✗ failed  ■ ended";
 
 function markOf({ kind, data }: BandRecord): string | undefined {
   if (kind === "effect.dispatched") return "→";

@@ -5,10 +5,10 @@ import { defined } from "../../base/defined.ts";
 import { jsonLog } from "../../base/log.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
-import { isMemoryUrl, openStore } from "../../host/open-store.ts";
+import { openStore } from "../../host/open-store.ts";
 import { TapeError } from "../../model/errors.ts";
 import { tlsOf } from "../commands/serve.ts";
-import { folderOf, storeUrl } from "../reactors/place.ts";
+import { assertShared, folderOf, storeUrl } from "../reactors/place.ts";
 import type { Screen } from "../screen.ts";
 import { version } from "../version.ts";
 import { serveNear } from "./address.ts";
@@ -24,17 +24,17 @@ export interface ProjectOptions {
   readonly config: LoadedConfig;
   readonly place: { readonly host: string; readonly port: number };
   readonly cwd: string;
-  /** As they were given on the command line. */
+  /** As given on the command line. */
   readonly file: string | undefined;
   readonly runnerFrom: string | undefined;
 }
 
-/** A reload should not wait half a minute for a step that hangs; whoever sets drain_s means it. */
+/** A reload should not wait half a minute for a hanging step, unless drain_s is set explicitly. */
 const drainS = 5;
-/** What a process needs beside its drain. */
+/** Time to exit after the drain. */
 const graceMs = 2_000;
 
-/** The user's own runner: the server here, worker and reactors in a child that is started again on every change. */
+/** Runs the user's project: the server in this process, worker and reactors in a child that restarts on every change. */
 export async function runProject(options: ProjectOptions): Promise<number> {
   const { screen, config, place, cwd } = options;
   const { agent, tape } = config.settings;
@@ -46,16 +46,16 @@ export async function runProject(options: ProjectOptions): Promise<number> {
     reference.slice(0, reference.lastIndexOf("#")),
   );
   const drain = config.origins.get("tape.drain_s")?.from === "default" ? drainS : tape.drain_s;
-  const tell = (line: string): void => screen.line(line);
-  const log = jsonLog((text) => tell(printLogLine(logLineOf(text)!)), systemClock.wall, "warn");
+  const print = (line: string): void => screen.line(line);
+  const log = jsonLog((text) => print(printLogLine(logLineOf(text)!)), systemClock.wall, "warn");
   const store = await openStore(url, { log });
   const runner = new RunnerProcess({
     args: argsOf(options, drain),
-    // Not as an argument: every user of the machine can read those, and the URL may hold a password.
+    // Not an argument: every user of the machine can read arguments, and the URL may contain a password.
     env: { TAPE_STORE_URL: url },
     clock: systemClock,
     graceMs: drain * 1_000 + graceMs,
-    tell,
+    print,
   });
   using stop = new Stop(() => runner.kill());
   try {
@@ -64,27 +64,27 @@ export async function runProject(options: ProjectOptions): Promise<number> {
       ...tlsOf(config, cwd),
       ...defined({ bootstrapToken: server.bootstrap_token }),
     });
-    const lively = isInteractive();
+    const interactive = isInteractive();
     screen.line(screen.bold(`Tape dev ${version}`));
-    screen.line(`  page    ${serving.url}${taken === undefined ? "" : `  (${taken} is taken)`}`);
+    screen.line(`  page    ${serving.url}${taken === undefined ? "" : `  (port ${taken} is in use)`}`);
     screen.line(`  store   ${maskUrl(url)}`);
-    screen.line(`  runner  ${reference}  (starts again when a file beside it changes)`);
-    screen.line(`  keys    ${lively ? "o open the page · q quit" : "none: there is no terminal; SIGTERM stops it"}`);
+    screen.line(`  runner  ${reference}  (restarts when a file in its folder changes)`);
+    screen.line(`  keys    ${interactive ? "o open the page · q quit" : "none without a terminal; SIGTERM stops it"}`);
     screen.line();
-    const release = lively ? onKeys((key) => onKey(key, stop, () => openPage(serving.url, tell))) : () => {};
+    const release = interactive ? onKeys((key) => onKey(key, stop, () => openPage(serving.url, print))) : () => {};
     const unwatch = watchSources({
       folder: dirname(runnerFile),
       file: config.file === undefined ? undefined : resolve(cwd, config.file),
       clock: systemClock,
       changed: (name) => {
-        tell(`${name} has changed: the runner starts again`);
+        print(`${name} changed: restarting the runner`);
         runner.reload();
       },
     });
     try {
       runner.start();
       await aborted(stop.signal);
-      tell("stopping: the runner drains and gives back what it holds");
+      print("stopping: the runner drains and releases its leases");
     } finally {
       unwatch();
       release();
@@ -93,27 +93,27 @@ export async function runProject(options: ProjectOptions): Promise<number> {
   } finally {
     await store.close();
   }
-  tell("stopped");
+  print("stopped");
   return 0;
 }
 
 function onKey(key: string, stop: Stop, open: () => void): void {
-  if (key === "q") stop.ask();
+  if (key === "q") stop.request();
   if (key === "o") open();
 }
 
-/** The server and the runner are two processes: both must get at the store. */
+/** The store's URL. The server and the runner are two processes, so both must be able to open it. */
 function sharedUrl(config: LoadedConfig, cwd: string): string {
   const url = storeUrl(config, cwd);
-  const refuse = (why: string): TapeError => new TapeError("TAPE_BAD_CONFIG", `tape.store.url: ${why}`);
-  if (isMemoryUrl(url)) throw refuse("what is in memory, no other process can see");
-  if (/^https?:/.test(url)) throw refuse("dev serves a store itself; name an SQLite file or a PostgreSQL");
+  assertShared(url);
+  const badUrl = (message: string): TapeError => new TapeError("TAPE_BAD_CONFIG", `tape.store.url: ${message}`);
+  if (/^https?:/.test(url)) throw badUrl("dev serves the store itself; use sqlite:FILE or postgres://…");
   if (/[?&]processes=single\b/.test(url))
-    throw refuse("dev needs the store for two processes, and it is for one alone");
+    throw badUrl("dev opens the store from two processes; remove processes=single");
   return url;
 }
 
 function argsOf({ file, runnerFrom }: ProjectOptions, drain: number): string[] {
-  const given = (flag: string, text: string | undefined): string[] => (text === undefined ? [] : [flag, text]);
-  return [...given("--config", file), ...given("--runner-from", runnerFrom), ...["--set", `tape.drain_s=${drain}`]];
+  const option = (flag: string, text: string | undefined): string[] => (text === undefined ? [] : [flag, text]);
+  return [...option("--config", file), ...option("--runner-from", runnerFrom), ...["--set", `tape.drain_s=${drain}`]];
 }

@@ -1,6 +1,6 @@
 import { main } from "../reactors/main.ts";
 
-/** The user's runner and the five reactors, in a process of its own that goes when dev goes, however that went. */
+/** The child process with the user's runner and the five reactors. It ends when dev ends, even if dev crashed. */
 process.on("disconnect", () => void process.kill(process.pid, "SIGTERM"));
-if (!process.connected) process.exit(1); // it went while this one was loading
+if (!process.connected) process.exit(1); // dev ended while this process was loading
 process.exit(await main(process.argv.slice(2)));

@@ -6,35 +6,35 @@ import type { Clock } from "../../base/clock.ts";
 import { logLineOf, printLogLine } from "./log-line.ts";
 
 export interface RunnerProcessOptions {
-  /** As tape-reactors takes them. */
+  /** Arguments of tape-reactors. */
   readonly args: readonly string[];
-  /** On top of our own environment. */
+  /** Added to this process's environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   /** How long a stopping process may drain before it is killed. */
   readonly graceMs: number;
-  /** What the process says, and what becomes of it. */
-  readonly tell: (line: string) => void;
+  /** Prints the output of the process, and its starts and exits. */
+  readonly print: (line: string) => void;
 }
 
-const firstRestMs = 250;
+const firstRestartDelayMs = 250;
 const maxRestartDelayMs = 10_000;
-/** A process that lived this long has not died of its start: the next rest is a short one again. */
-const soundMs = 10_000;
+/** A process that ran this long has started properly, so the next restart delay is short again. */
+const stableAfterMs = 10_000;
 
 /**
- * The user's runner in a process of its own, which is always there while it can be:
+ * Keeps the user's runner running in a child process:
  *
  *   starting → running            it has loaded, and its reactors run
- *   starting → waiting            it did not load; only a change can help
- *   running  → resting → starting it died; the rests double, from 0.25 s to 10 s
- *   any      → starting           a file has changed: the old one drains first
- *   any      → stopped            for good
+ *   starting → failed             it did not load; only a changed file can help
+ *   running  → delayed → starting it died; the delays double, from 0.25 s to 10 s
+ *   any      → starting           a file has changed: the old process drains first
+ *   any      → stopped            final
  */
 export class RunnerProcess {
   readonly #options: RunnerProcessOptions;
   #child: ChildProcess | undefined;
-  #rest = new AbortController();
+  #delay = new AbortController();
   #changed = false;
   #stopped = false;
   #life: Promise<void> | undefined;
@@ -47,13 +47,13 @@ export class RunnerProcess {
     this.#life ??= this.#live();
   }
 
-  /** Drains the process there is, and starts one with the files as they are now. */
+  /** Drains the current process and starts one with the current files. */
   reload(): void {
     this.#changed = true;
     this.#end();
   }
 
-  /** Twice is as good as once. */
+  /** May be called more than once. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#end();
@@ -65,7 +65,7 @@ export class RunnerProcess {
   }
 
   #end(): void {
-    this.#rest.abort();
+    this.#delay.abort();
     const child = this.#child;
     if (child === undefined || child.killed) return;
     child.kill("SIGTERM");
@@ -74,35 +74,35 @@ export class RunnerProcess {
   }
 
   async #live(): Promise<void> {
-    const { clock, tell } = this.#options;
-    let restMs = firstRestMs;
+    const { clock, print } = this.#options;
+    let restartDelayMs = firstRestartDelayMs;
     while (!this.#stopped) {
       this.#changed = false;
-      this.#rest = new AbortController();
-      const begun = clock.mono();
+      this.#delay = new AbortController();
+      const startedAt = clock.mono();
       const { code, signal, started } = await this.#run();
       if (this.#stopped) return;
       if (this.#changed) {
-        restMs = firstRestMs;
+        restartDelayMs = firstRestartDelayMs;
         continue;
       }
       if (!started && signal === null) {
-        tell("the runner did not start; it waits for a change of its files");
-        restMs = firstRestMs;
-        await clock.sleep(forever, this.#rest.signal);
+        print("the runner did not start; waiting for a file change");
+        restartDelayMs = firstRestartDelayMs;
+        await clock.sleep(forever, this.#delay.signal);
         continue;
       }
-      if (clock.mono() - begun > soundMs) restMs = firstRestMs;
-      tell(`the runner died (${signal ?? `exit code ${code}`}); the next one starts in ${restMs / 1_000} s`);
-      await clock.sleep(restMs, this.#rest.signal);
-      restMs = Math.min(restMs * 2, maxRestartDelayMs);
+      if (clock.mono() - startedAt > stableAfterMs) restartDelayMs = firstRestartDelayMs;
+      print(`the runner died (${signal ?? `exit code ${code}`}); restarting in ${restartDelayMs / 1_000} s`);
+      await clock.sleep(restartDelayMs, this.#delay.signal);
+      restartDelayMs = Math.min(restartDelayMs * 2, maxRestartDelayMs);
     }
   }
 
   async #run(): Promise<{ code: number | null; signal: string | null; started: boolean }> {
-    const { args, tell } = this.#options;
+    const { args, print } = this.#options;
     const script = new URL("runner-child.ts", import.meta.url);
-    // A group of its own: a terminal's Ctrl-C goes to us alone, and we let it drain.
+    // Its own process group, so that a terminal's Ctrl-C reaches only this process, which drains the child.
     const child = fork(fileURLToPath(script), args, {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       detached: true,
@@ -110,16 +110,16 @@ export class RunnerProcess {
     });
     this.#child = child;
     let started = false;
-    const hear = (text: string): void => {
+    const onLine = (text: string): void => {
       const line = logLineOf(text);
       if (line?.event === "reactors.started") {
         started = true;
-        tell(`the runner is up: ${(line.fields.reactors as readonly string[]).join(", ")}`);
-      } else if (line === undefined) tell(text);
-      else if (!line.event.startsWith("reactors.")) tell(printLogLine(line)); // its coming and going are told in words
+        print(`the runner is up: ${(line.fields.reactors as readonly string[]).join(", ")}`);
+      } else if (line === undefined) print(text);
+      else if (!line.event.startsWith("reactors.")) print(printLogLine(line)); // starts and exits have their own lines
     };
     const streams = [child.stdout!, child.stderr!].map((stream) => {
-      const lines = createInterface({ input: stream }).on("line", hear);
+      const lines = createInterface({ input: stream }).on("line", onLine);
       return once(lines, "close");
     });
     const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
@@ -129,5 +129,5 @@ export class RunnerProcess {
   }
 }
 
-/** The longest that a timer of Node can wait; a change or a stop ends it. */
+/** The longest timeout of a Node timer; a changed file or a stop ends it. */
 const forever = 2 ** 31 - 1;

@@ -1,16 +1,16 @@
-/** Somebody has asked the program to end: by a key, or by a signal. A second signal does not wait. */
+/** A request to end the program, by a key or a signal. A second signal forces the exit. */
 export class Stop implements Disposable {
-  readonly #asked = new AbortController();
+  readonly #requested = new AbortController();
   readonly #force: () => void;
   readonly #onSignal = (): void => {
     if (this.signal.aborted) {
       this.#force();
-      process.exit(1); // somebody is impatient: leases run out by themselves
+      process.exit(1); // the second signal forces an exit: the leases expire
     }
-    this.#asked.abort();
+    this.#requested.abort();
   };
 
-  /** `force` ends the children at once; it is called too if this process ends in a way that nobody foresaw. */
+  /** `force` ends the children immediately; it also runs if this process exits unexpectedly. */
   constructor(force: () => void) {
     this.#force = force;
     for (const name of signals) process.on(name, this.#onSignal);
@@ -18,11 +18,11 @@ export class Stop implements Disposable {
   }
 
   get signal(): AbortSignal {
-    return this.#asked.signal;
+    return this.#requested.signal;
   }
 
-  ask(): void {
-    this.#asked.abort();
+  request(): void {
+    this.#requested.abort();
   }
 
   [Symbol.dispose](): void {

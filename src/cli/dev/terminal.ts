@@ -1,14 +1,14 @@
 import type { Clock } from "../../base/clock.ts";
 
-/** Whether a person looks and can press keys. */
+/** Whether a user can watch and press keys. */
 export const isInteractive = (): boolean => process.stdin.isTTY === true && process.stdout.isTTY === true;
 
-/** A frame in a tenth of a second: nobody reads faster, and a slow connection keeps up. */
+/** Ten frames per second: no user reads faster, and a slow connection keeps up. */
 const frameMs = 100;
 
 /**
- * A part of the terminal that is drawn again and again, in place: idle until `draw` is called, then at most one frame in a
- * tenth of a second. `leave` leaves the last one where it is.
+ * A part of the terminal that is redrawn in place: idle until `draw` is called, then at most ten frames per second.
+ * `leave` keeps the last frame on the screen.
  */
 export class Live {
   readonly #out: NodeJS.WriteStream;
@@ -26,15 +26,15 @@ export class Live {
     this.#frame = frame;
   }
 
-  /** Soon, together with other changes of the same moment. */
+  /** Draws soon, together with other changes of the same moment. */
   draw(): void {
     if (this.#left || this.#cancel !== undefined) return;
-    const restMs = this.#drawnAt + frameMs - this.#clock.mono();
-    if (restMs <= 0) this.#paint();
-    else this.#cancel = this.#clock.after(restMs, () => this.#paint());
+    const waitMs = this.#drawnAt + frameMs - this.#clock.mono();
+    if (waitMs <= 0) this.#paint();
+    else this.#cancel = this.#clock.after(waitMs, () => this.#paint());
   }
 
-  /** The last frame, and no more after it. */
+  /** Draws the last frame; later draws do nothing. */
   leave(): void {
     if (this.#left) return;
     this.#cancel?.();
@@ -47,7 +47,7 @@ export class Live {
     this.#drawnAt = this.#clock.mono();
     const { columns, rows } = this.#out;
     if (this.#drawn.length > 0 && this.#size !== `${columns}x${rows}`) {
-      this.#out.write("\u001b[2J\u001b[H"); // lines have broken elsewhere: nobody knows how many there are now
+      this.#out.write("\u001b[2J\u001b[H"); // the terminal has rewrapped the lines, so their number is unknown
       this.#drawn = [];
     }
     this.#size = `${columns}x${rows}`;
@@ -61,7 +61,7 @@ export class Live {
 
 const interrupt = "\u0003";
 
-/** Single keys, as they are pressed; Ctrl-C comes as "q". The returned function gives the keyboard back. */
+/** Calls back for each pressed key; Ctrl-C arrives as "q". The returned function restores the keyboard. */
 export function onKeys(pressed: (key: string) => void): () => void {
   const { stdin } = process;
   const listener = (data: Buffer): void => {

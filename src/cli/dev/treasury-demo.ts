@@ -19,35 +19,35 @@ import { Stop } from "./stop.ts";
 import { isInteractive, Live, onKeys } from "./terminal.ts";
 import { type Fault, type Payment, Treasury } from "./treasury.ts";
 
-/** Short, so that a takeover is seen while one watches; 30 s is the default elsewhere. */
+/** Short, so that a takeover happens while the user watches; the default is 30 s. */
 const ttlMs = 2_000;
-/** Long enough to press a key, and far below the 10 s after which the wire is given up. */
+/** Long enough to press a key, and far below the wire's timeout of 10 s. */
 const responseMs = 4_000;
-const observeMs = 100;
-/** Columns of the band where no terminal says how wide it is. */
+const refreshMs = 100;
+/** Columns of the band without a terminal. */
 const textWidth = 76;
 
-const keys = "k kill it mid-wire · z make a zombie · u lose the answer · o open page · q quit";
+const keys = "k kill worker mid-wire · z make a zombie · u lose response · o open page · q quit";
 const faultKeys: Readonly<Record<string, Fault>> = { k: "kill", z: "zombie", u: "lose" };
 
 export interface TreasuryDemoOptions {
   readonly screen: Screen;
   readonly place: { readonly host: string; readonly port: number };
-  /** Plays one payment with a kill, and ends. */
+  /** Makes one payment, kills its worker, and exits. */
   readonly once: boolean;
 }
 
-/** The built-in treasury, in a folder of its own that goes when it ends. */
+/** Runs the built-in payment demo in a temporary folder. */
 export async function runTreasuryDemo({ screen, place, once }: TreasuryDemoOptions): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "tape-dev-"));
   try {
-    return await play(folder, { screen, place, once });
+    return await runIn(folder, { screen, place, once });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function play(folder: string, { screen, place, once }: TreasuryDemoOptions): Promise<number> {
+async function runIn(folder: string, { screen, place, once }: TreasuryDemoOptions): Promise<number> {
   const url = `sqlite:${join(folder, "tape.db")}`;
   const store = await openStore(url, { log: silentLog });
   try {
@@ -60,10 +60,10 @@ async function play(folder: string, { screen, place, once }: TreasuryDemoOptions
     await using _ = serving;
     const head = [
       `Tape dev ${version}`,
-      `  page    ${serving.url}${taken === undefined ? "" : `  (${taken} is taken)`}`,
-      `  store   ${url}  (goes when this ends)`,
-      `  runner  the treasury: two workers, five reactors in each, leases of ${ttlMs / 1_000} s`,
-      `  look    npx durable-tape runs --store ${serving.url}`,
+      `  page    ${serving.url}${taken === undefined ? "" : `  (port ${taken} is in use)`}`,
+      `  store   ${url}  (deleted on exit)`,
+      `  runner  payment demo: two workers with five reactors each, leases of ${ttlMs / 1_000} s`,
+      `  try     npx durable-tape runs --store ${serving.url}`,
     ];
     return await direct({ screen, store, url, page: serving.url, head, once, worldFile: join(folder, "world.jsonl") });
   } finally {
@@ -83,49 +83,49 @@ interface Stage {
 
 async function direct({ screen, store, url, page, head, once, worldFile }: Stage): Promise<number> {
   const clock = systemClock;
-  const lively = isInteractive();
-  const alone = once || !lively;
-  const paint = lively && process.env.NO_COLOR === undefined ? terminalPaint : plainPaint;
-  const told: string[] = [];
+  const interactive = isInteractive();
+  const unattended = once || !interactive;
+  const paint = interactive && process.env.NO_COLOR === undefined ? terminalPaint : plainPaint;
+  const log: string[] = [];
   let now = await store.read.now();
   const live = new Live(process.stdout, clock, (columns, rows) => {
     const { payments, workers } = treasury;
-    return drawFrame({ head, payments, workers, log: told, keys, now, columns, rows }, paint);
+    return drawFrame({ head, payments, workers, log, keys, now, columns, rows }, paint);
   });
-  const tell = (line: string): void => {
-    told.push(line);
-    if (lively) live.draw();
+  const print = (line: string): void => {
+    log.push(line);
+    if (interactive) live.draw();
     else screen.line(`  ${line}`);
   };
   await using app = await Tape.open({ store, runner: createRunner({ workflows: [] }), work: false });
   const world = fileLedger(worldFile);
-  const treasury = new Treasury({ app, url, world, worldFile, clock, ttlMs, answerMs: responseMs, tell });
+  const treasury = new Treasury({ app, url, world, worldFile, clock, ttlMs, responseMs, print });
   using stop = new Stop(() => treasury.kill());
-  const buttons = new Buttons(store, app.tenant, (deed) => press(deed, treasury, tell));
-  const release = lively ? onKeys((key) => onKey(key, { treasury, stop, tell, page })) : () => {};
+  const buttons = new Buttons(store, app.tenant, (fault) => inject(fault, treasury, print));
+  const release = interactive ? onKeys((key) => onKey(key, { treasury, stop, print, page })) : () => {};
   try {
-    if (!lively) for (const line of [...head, ""]) screen.line(line);
+    if (!interactive) for (const line of [...head, ""]) screen.line(line);
     await buttons.show();
-    await treasury.pay(alone ? "kill" : undefined);
+    await treasury.pay(unattended ? "kill" : undefined);
     while (!stop.signal.aborted) {
-      await buttons.look();
-      await treasury.look();
+      await buttons.poll();
+      await treasury.refresh();
       now = await store.read.now();
-      if (lively) live.draw();
-      if (alone && treasury.done) break;
-      await clock.sleep(observeMs, stop.signal);
+      if (interactive) live.draw();
+      if (unattended && treasury.done) break;
+      await clock.sleep(refreshMs, stop.signal);
     }
-    if (stop.signal.aborted) tell("stopping: the workers drain and give back what they hold");
+    if (stop.signal.aborted) print("stopping: the workers drain and release their leases");
   } finally {
-    release(); // before the drain: Ctrl-C is a signal again, and the second one does not wait
+    release(); // before the drain, so that Ctrl-C is a signal again and a second one forces the exit
     await treasury.quit();
   }
-  await treasury.look();
-  if (lively) live.leave();
-  return verdict(screen, treasury.payments, lively ? undefined : now, paint);
+  await treasury.refresh();
+  if (interactive) live.leave();
+  return verdict(screen, treasury.payments, interactive ? undefined : now, paint);
 }
 
-/** Says of each payment what the world says; `now` for the band as text too. 0: none was paid twice, none ended unpaid. */
+/** Prints each payment and its wires, and with `now` also its band. Returns 0 if no payment was made twice or missed. */
 function verdict(screen: Screen, payments: readonly Payment[], now: number | undefined, paint: FramePaint): number {
   for (const payment of payments) {
     screen.line();
@@ -139,18 +139,18 @@ function verdict(screen: Screen, payments: readonly Payment[], now: number | und
 interface KeyContext {
   readonly treasury: Treasury;
   readonly stop: Stop;
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
   readonly page: string;
 }
 
-function onKey(key: string, { treasury, stop, tell, page }: KeyContext): void {
-  const deed = faultKeys[key];
-  if (key === "q") stop.ask();
-  if (key === "o") openPage(page, tell);
-  if (deed !== undefined && !stop.signal.aborted) press(deed, treasury, tell);
+function onKey(key: string, { treasury, stop, print, page }: KeyContext): void {
+  const fault = faultKeys[key];
+  if (key === "q") stop.request();
+  if (key === "o") openPage(page, print);
+  if (fault !== undefined && !stop.signal.aborted) inject(fault, treasury, print);
 }
 
-function press(deed: Fault, treasury: Treasury, tell: (line: string) => void): void {
-  if (deed === "zombie" && process.platform === "win32") tell("Windows has no SIGSTOP: no zombie there");
-  else treasury.press(deed).catch((error: unknown) => tell(`it could not be started: ${String(error)}`));
+function inject(fault: Fault, treasury: Treasury, print: (line: string) => void): void {
+  if (fault === "zombie" && process.platform === "win32") print("Windows has no SIGSTOP, so no zombie");
+  else treasury.inject(fault).catch((error: unknown) => print(`could not start the payment: ${String(error)}`));
 }

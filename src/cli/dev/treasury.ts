@@ -8,20 +8,20 @@ import type { Ledger } from "../demo/treasury/ledger.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import type { BandRecord } from "./ownership-band.ts";
 
-/** What may be done to a payment between its wire and the record of it. */
+/** A fault to inject into a payment, between its wire and the record of it. */
 export type Fault = "kill" | "zombie" | "lose";
 
-/** One payment as it stands: the director's part of it, and what the store and the world say. */
+/** The current state of one payment: the director's part, and what the store and the world contain. */
 export interface Payment {
   readonly run: string;
   readonly invoice: string;
-  /** The deed that is done to it, or will be as soon as the bank has acted. */
+  /** The fault that is injected, or will be as soon as the bank has paid. */
   fault: Fault | undefined;
-  /** Who called the bank; undefined before. */
+  /** The worker that called the bank; undefined before the call. */
   sender: string | undefined;
-  /** The bank's answer is on its way, or can no longer arrive. */
-  answered: boolean;
-  /** The zombie, from its stop until it has woken. */
+  /** The bank's response is on its way, or can no longer arrive. */
+  responded: boolean;
+  /** The zombie, while it is stopped. */
   stopped: string | undefined;
   status: RunStatus | "STARTING";
   wire: string | undefined;
@@ -35,35 +35,35 @@ export interface Payment {
 export interface TreasuryOptions {
   readonly app: Tape;
   readonly url: string;
-  /** The world's ledger, and the file it is in. */
+  /** The world's ledger, and its file. */
   readonly world: Ledger;
   readonly worldFile: string;
   readonly clock: Clock;
   readonly ttlMs: number;
-  /** How long the bank takes to answer: the time for a deed. */
-  readonly answerMs: number;
-  /** What has just happened, for people. */
-  readonly tell: (line: string) => void;
+  /** How long the bank takes to respond: the time in which a fault can be injected. */
+  readonly responseMs: number;
+  /** Prints what has just happened. */
+  readonly print: (line: string) => void;
 }
 
 type Worker = DemoProcess<ToWorker, FromWorker>;
 
-/** One to work and one to stand by: whoever dies is replaced. */
+/** One works and one stands by; a worker that dies is replaced. */
 const replicas = 2;
-/** A worker that takes longer to come to rest is killed: its leases run out by themselves. */
+/** A worker that drains for longer is killed; its leases expire. */
 const drainMs = 5_000;
 
 /**
- * The director of the treasury: starts workers and payments, approves as the CFO would, and does to them what the keys
- * say. It drives nothing itself. A payment goes STARTING → (wired) → answered or cut off → its run's end; a deed is done
- * at the moment when the bank has acted and the worker does not know it yet.
+ * The director of the treasury demo: starts workers and payments, approves as the CFO would, and injects the faults that
+ * the keys select. It drives no run. A payment goes STARTING → wired → responded or cut off → end of its run; a fault is
+ * injected when the bank has paid and the worker does not know it yet.
  */
 export class Treasury {
   readonly payments: Payment[] = [];
   readonly #options: TreasuryOptions;
   readonly #workers = new Map<string, Worker>();
   readonly #ready = new Set<string>();
-  #named = 0;
+  #workersStarted = 0;
   #quitting = false;
 
   constructor(options: TreasuryOptions) {
@@ -79,11 +79,11 @@ export class Treasury {
     return this.payments.at(-1);
   }
 
-  /** Starts the next payment, and later does that to it. */
-  async pay(deed?: Fault): Promise<void> {
+  /** Starts the next payment, and later injects the fault. */
+  async pay(fault?: Fault): Promise<void> {
     const run = `payment-${this.payments.length + 1}`;
     const payment: Payment = {
-      ...{ run, invoice: `sweep-${run}`, fault: deed, sender: undefined, answered: false, stopped: undefined },
+      ...{ run, invoice: `sweep-${run}`, fault, sender: undefined, responded: false, stopped: undefined },
       ...{
         status: "STARTING",
         wire: undefined,
@@ -95,47 +95,49 @@ export class Treasury {
       },
     };
     this.payments.push(payment);
-    const { app, tell } = this.#options;
-    tell(`${run} starts: decide, ask the CFO, wire, book`);
+    const { app, print } = this.#options;
+    print(`${run} starts: plan, get the CFO's approval, wire, book`);
     await app.store.intake.createRuns(app.tenant, [{ id: run, workflow: "treasury", input: { day: run } }]);
   }
 
-  /** To the payment that is under way, if its wire is not answered yet; else to a new one. */
-  async press(deed: Fault): Promise<void> {
+  /** Injects a fault into the payment under way if the bank has not responded yet, otherwise into a new one. */
+  async inject(fault: Fault): Promise<void> {
     const payment = this.latest;
-    const open = payment !== undefined && payment.endedAt === undefined && !payment.answered;
-    if (!open) return this.pay(deed);
+    const open = payment !== undefined && payment.endedAt === undefined && !payment.responded;
+    if (!open) return this.pay(fault);
     if (payment.fault !== undefined) return;
-    payment.fault = deed;
-    if (payment.sender === undefined) this.#options.tell(`${payment.run}: ${announcements[deed]}`);
-    else this.#do(payment);
+    payment.fault = fault;
+    if (payment.sender === undefined) this.#options.print(`${payment.run}: ${announcements[fault]}`);
+    else this.#injectNow(payment);
   }
 
-  /** Asks the store and the world how everything is, approves what waits for approval, wakes zombies. */
-  async look(): Promise<void> {
-    for (const payment of this.payments.filter(isOpen)) await this.#look(payment);
+  /** Reads all open payments from the store and the world, approves open gates, wakes zombies. */
+  async refresh(): Promise<void> {
+    for (const payment of this.payments.filter(isOpen)) await this.#refresh(payment);
   }
 
-  /** true: every payment has ended, and no zombie still sleeps. */
+  /** Every payment has ended, and no zombie is still stopped. */
   get done(): boolean {
     return !this.payments.some(isOpen);
   }
 
-  /** Lets the bank answer, then each worker drains and gives back what it holds; none is left behind. */
+  /** Delivers the bank's responses, then drains every worker; none is left behind. */
   async quit(): Promise<void> {
     this.#quitting = true;
     const workers = [...this.#workers.values()];
     for (const { invoice, sender, stopped } of this.payments.filter(isOpen)) {
       if (stopped !== undefined) this.#workers.get(stopped)?.process.kill("SIGCONT");
-      if (sender !== undefined) this.#report(sender, { do: "answer", invoice });
+      if (sender !== undefined) this.#send(sender, { do: "respond", invoice });
     }
     const late = this.#options.clock.after(drainMs, () => this.kill());
-    // Who is still starting holds nothing.
-    await Promise.all(workers.map((one) => (this.#ready.has(one.label) ? one.quit({ do: "quit" }) : one.kill())));
+    // A worker that is still starting holds nothing.
+    await Promise.all(
+      workers.map((worker) => (this.#ready.has(worker.label) ? worker.quit({ do: "quit" }) : worker.kill())),
+    );
     late();
   }
 
-  /** At once, for whoever cannot wait. */
+  /** Ends all workers immediately. */
   kill(): void {
     this.#quitting = true;
     for (const { process } of this.#workers.values()) process.kill("SIGKILL");
@@ -143,7 +145,7 @@ export class Treasury {
 
   #startWorker(): void {
     const { url, worldFile, ttlMs } = this.#options;
-    const k = this.#named++;
+    const k = this.#workersStarted++;
     const label = `worker-${k < 26 ? String.fromCharCode(97 + k) : k + 1}`;
     const program = new URL("worker.ts", import.meta.url);
     const worker: Worker = new DemoProcess(label, program, [url, worldFile, String(ttlMs)]);
@@ -157,73 +159,75 @@ export class Treasury {
 
   async #listen(worker: Worker): Promise<void> {
     for (;;) {
-      let heard: FromWorker;
+      let message: FromWorker;
       try {
-        heard = await worker.receive();
+        message = await worker.receive();
       } catch {
-        return; // it has gone: its exit is seen to elsewhere
+        return; // it has exited: the exit listener replaces it
       }
-      this.#heard(worker.label, heard);
+      this.#onMessage(worker.label, message);
     }
   }
 
-  #heard(label: string, heard: FromWorker): void {
-    const { tell, clock, answerMs } = this.#options;
-    if (heard.say === "ready") {
+  #onMessage(label: string, message: FromWorker): void {
+    const { print, clock, responseMs } = this.#options;
+    if (message.event === "ready") {
       this.#ready.add(label);
       return;
     }
-    const payment = this.payments.find(({ invoice }) => invoice === heard.invoice);
+    const payment = this.payments.find(({ invoice }) => invoice === message.invoice);
     if (payment === undefined) return;
-    switch (heard.say) {
+    switch (message.event) {
       case "wired":
         payment.sender = label;
-        tell(`${label}: the bank has wired the money (${heard.id}); its answer is on its way`);
-        if (payment.answered) this.#report(label, { do: "answer", invoice: payment.invoice });
-        else if (payment.fault !== undefined) this.#do(payment);
-        else clock.after(answerMs, () => this.#answer(payment, label));
+        print(`${label}: the bank has wired the money (${message.id}); its response is on its way`);
+        if (payment.responded) this.#send(label, { do: "respond", invoice: payment.invoice });
+        else if (payment.fault !== undefined) this.#injectNow(payment);
+        else clock.after(responseMs, () => this.#respond(payment, label));
         break;
-      case "looked":
-        tell(`${label}: did not wire again; it looked, and ${heard.found ? "found the wire" : "found nothing"}`);
+      case "observed":
+        print(
+          `${label}: did not wire again; observed ${message.found ? "the wire at the bank" : "no wire at the bank"}`,
+        );
         break;
       case "written":
-        tell(`${label}: WROTE under its old token`);
+        print(`${label}: WROTE under its old token`);
         break;
-      case "refused":
-        tell(`${label}: its write is refused: ${heard.message}`);
+      case "rejected":
+        print(`${label}: write rejected: ${message.message}`);
     }
   }
 
-  #answer(payment: Payment, label: string): void {
+  #respond(payment: Payment, label: string): void {
     if (payment.fault !== undefined || this.#quitting) return;
-    payment.answered = true;
-    this.#report(label, { do: "answer", invoice: payment.invoice });
+    payment.responded = true;
+    this.#send(label, { do: "respond", invoice: payment.invoice });
   }
 
-  #do(payment: Payment): void {
-    const { invoice, sender, fault: deed } = payment;
-    const { tell } = this.#options;
-    if (sender === undefined || deed === undefined) return;
-    payment.answered = true;
-    if (deed === "kill") {
+  #injectNow(payment: Payment): void {
+    const { invoice, sender, fault } = payment;
+    const { print } = this.#options;
+    if (sender === undefined || fault === undefined) return;
+    payment.responded = true;
+    if (fault === "kill") {
       this.#workers.get(sender)?.process.kill("SIGKILL");
-      tell(`${sender}: killed (SIGKILL); the money has moved, and nothing has recorded it`);
-    } else if (deed === "zombie") {
+      print(`${sender}: killed (SIGKILL); the money has moved, and no record says so`);
+    } else if (fault === "zombie") {
       payment.stopped = sender;
-      this.#report(sender, { do: "stop" });
-      tell(`${sender}: stopped (SIGSTOP); its lease runs out while it sleeps`);
+      this.#send(sender, { do: "stop" });
+      print(`${sender}: paused (SIGSTOP) until its lease has expired`);
     } else {
-      this.#report(sender, { do: "lose", invoice });
-      tell(`${sender}: the answer is lost; UNKNOWN, until somebody has looked`);
+      this.#send(sender, { do: "lose", invoice });
+      print(`${sender}: the response is lost; UNKNOWN until the reconciler has observed the wire`);
     }
   }
 
-  #report(label: string, message: ToWorker): void {
+  #send(label: string, message: ToWorker): void {
     const worker = this.#workers.get(label);
     if (worker?.process.connected) worker.send(message);
   }
 
-  async #look(payment: Payment): Promise<void> {
+  async #refresh(payment: Payment): Promise<void> {
     const { app, world } = this.#options;
     const { run, invoice } = payment;
     const { read } = app.store;
@@ -240,31 +244,31 @@ export class Treasury {
     if (view === undefined) return; // its start is not committed yet
     const main = await read.journal(app.tenant, { run });
     const item = wire?.item ?? undefined;
-    const about = item === undefined ? [] : await read.journal(app.tenant, { journal: item });
+    const ofItem = item === undefined ? [] : await read.journal(app.tenant, { journal: item });
     Object.assign(payment, { status: view.status, terms, lease, wire: wire?.status });
-    payment.records = [...main, ...about].toSorted((a, b) => a.at - b.at);
-    payment.wires = world.entries().filter(({ act, about: what }) => act === "wire" && what === invoice).length;
+    payment.records = [...main, ...ofItem].toSorted((a, b) => a.at - b.at);
+    payment.wires = world.entries().filter(({ kind, subject }) => kind === "wire" && subject === invoice).length;
     payment.endedAt = view.endedAt ?? undefined;
     this.#wake(payment);
   }
 
-  /** The zombie sleeps until another has taken its run over; then it gets its answer, and writes. */
+  /** The zombie stays paused until another worker has taken its run over; then it gets the response, and writes. */
   #wake(payment: Payment): void {
     const { stopped, invoice, terms } = payment;
     const owner = terms.at(-1)?.label;
     if (stopped === undefined || owner === undefined || owner === stopped) return;
     payment.stopped = undefined;
-    this.#options.tell(`${stopped}: wakes (SIGCONT), and still believes that the payment is its own`);
+    this.#options.print(`${stopped}: resumes (SIGCONT), and still believes that it owns the payment`);
     this.#workers.get(stopped)?.process.kill("SIGCONT");
-    this.#report(stopped, { do: "write", invoice });
-    this.#report(stopped, { do: "answer", invoice });
+    this.#send(stopped, { do: "write", invoice });
+    this.#send(stopped, { do: "respond", invoice });
   }
 }
 
 const isOpen = ({ endedAt, stopped }: Payment): boolean => endedAt === undefined || stopped !== undefined;
 
 const announcements: Readonly<Record<Fault, string>> = {
-  kill: "its worker will be killed as soon as the bank has acted",
-  zombie: "its worker will be stopped as soon as the bank has acted",
-  lose: "the bank's answer will be lost",
+  kill: "its worker will be killed as soon as the bank has paid",
+  zombie: "its worker will be paused as soon as the bank has paid",
+  lose: "the bank's response will be lost",
 };

@@ -3,31 +3,31 @@ import { dirname, join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 
 export interface WatchOptions {
-  /** The code in it, folders below it too. */
+  /** Watched for source files, including its subfolders. */
   readonly folder: string;
-  /** A file elsewhere that counts as well. */
+  /** One more watched file, anywhere. */
   readonly file: string | undefined;
   readonly clock: Clock;
-  /** Called once for each burst of changes, with the name of the last. */
+  /** Called once per burst of changes, with the name of the last changed file. */
   readonly changed: (name: string) => void;
 }
 
-/** Code alone: JSON beside it may be what the running program itself writes. */
+/** Code only: the running program may write JSON files itself. */
 const source = /\.[cm]?[jt]sx?$/;
 /** Editors write a file in several steps; a build writes many files. */
 const quietMs = 100;
-/** More folders than a project of one's own has: something else lies there, and the system's watches are few. */
+/** A folder with more subfolders is not just a project, and the system has few watches. */
 const maxFolders = 500;
 
 /**
- * Watches a project's own files. One watch for each folder instead of a recursive one: node_modules and folders that
- * begin with a dot (a store's file may be there) would cost more than all the rest, and change all the time.
+ * Watches a project's own files, with one watch per folder. A recursive watch would include node_modules and folders that
+ * begin with a dot (such as the store's), which are large and change all the time.
  */
 export function watchSources({ folder, file, clock, changed }: WatchOptions): () => void {
   const watchers = new Map<string, FSWatcher>();
   let cancel: () => void = () => {};
   const inside = (path: string): boolean => path === folder || path.startsWith(join(folder, "/"));
-  const noticed = (path: string, name: string): void => {
+  const onChange = (path: string, name: string): void => {
     if (join(path, name) !== file && !(inside(path) && source.test(name))) return;
     cancel();
     cancel = clock.after(quietMs, () => changed(name));
@@ -37,7 +37,7 @@ export function watchSources({ folder, file, clock, changed }: WatchOptions): ()
     try {
       const watcher = watch(path, (event, name) => {
         if (event === "rename" && inside(path)) scan(); // perhaps a new folder
-        if (name !== null) noticed(path, name);
+        if (name !== null) onChange(path, name);
       });
       watcher.on("error", () => forget(path)); // the folder is gone
       watchers.set(path, watcher);

@@ -8,14 +8,14 @@ import { fileLedger } from "../demo/treasury/ledger.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
 /**
- * One worker of the treasury, in a process of its own: the workflow and the five reactors on the given store. Its bank
- * acts, tells the director so, and then waits to be told whether its answer arrives: between the two the worker may be
- * killed or stopped.
+ * One worker process of the treasury: the workflow and the five reactors on the given store. Its bank pays, notifies the
+ * director, and then waits for the director to deliver or lose the response. In between the worker may be killed or
+ * paused.
  */
 const [url = "", ledger = "", ttlMs = ""] = process.argv.slice(2);
-const tell = (message: FromWorker): void => void process.send?.(message);
+const send = (message: FromWorker): void => void process.send?.(message);
 
-const answers = new Map<string, (lost: boolean) => void>();
+const responses = new Map<string, (lost: boolean) => void>();
 const fences = new Map<string, Fence>();
 const world = worldOn(fileLedger(ledger));
 const { bank } = world;
@@ -28,15 +28,15 @@ const { runner } = treasuryOn({
       fences.set(invoice, currentContext().fence);
       const receipt = await bank.wire(order);
       const lost = await new Promise<boolean>((resolve) => {
-        answers.set(invoice, resolve);
-        tell({ say: "wired", invoice, id: receipt.id });
+        responses.set(invoice, resolve);
+        send({ event: "wired", invoice, id: receipt.id });
       });
       if (lost) throw new AckLost("the connection to the bank broke");
       return receipt;
     },
     async find(invoice) {
       const found = await bank.find(invoice);
-      tell({ say: "looked", invoice, found: found !== undefined });
+      send({ event: "observed", invoice, found: found !== undefined });
       return found;
     },
   },
@@ -51,18 +51,18 @@ async function write(invoice: string): Promise<void> {
   try {
     const data = { pos: records.length, name: `written after ${kind}`, value: null };
     await app.store.fenced.append(fence, { after, records: [{ kind: "step.done", data }] });
-    tell({ say: "written", invoice });
+    send({ event: "written", invoice });
   } catch (error) {
     if (!isTapeError(error)) throw error;
-    tell({ say: "refused", invoice, message: error.message });
+    send({ event: "rejected", invoice, message: error.message });
   }
 }
 
 process.on("message", async (message: ToWorker) => {
   switch (message.do) {
-    case "answer":
+    case "respond":
     case "lose":
-      return answers.get(message.invoice)?.(message.do === "lose");
+      return responses.get(message.invoice)?.(message.do === "lose");
     case "stop":
       return void process.kill(process.pid, "SIGSTOP");
     case "write":
@@ -72,7 +72,7 @@ process.on("message", async (message: ToWorker) => {
       process.exit(0);
   }
 });
-process.on("disconnect", () => process.exit(1)); // nobody is left to tell it anything
-if (!process.connected) process.exit(1); // nor was, when it had loaded
-process.on("SIGINT", () => {}); // a terminal sends it to everybody; the director says when to go
-tell({ say: "ready" });
+process.on("disconnect", () => process.exit(1)); // the director is gone
+if (!process.connected) process.exit(1); // it was gone before this process had loaded
+process.on("SIGINT", () => {}); // a terminal sends it to the whole group; the director decides when to exit
+send({ event: "ready" });

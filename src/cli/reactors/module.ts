@@ -5,48 +5,49 @@ import { suggest } from "../../base/suggest.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Runner } from "../../sdk/workflow.ts";
 
-/** A function of the user's, named as `file#export`, relative to `folder`. `what` is for messages. */
+/** Loads a user's function, named `file#export` relative to `folder`. `role` names it in messages. */
 export async function loadFunction(
   reference: string,
   folder: string,
-  what: string,
+  role: string,
 ): Promise<(...args: never[]) => unknown> {
   const cut = reference.lastIndexOf("#");
   const [file, name] = [reference.slice(0, cut), reference.slice(cut + 1)];
   const path = resolve(folder, file);
-  const refuse = (message: string, cause?: unknown): TapeError =>
-    new TapeError("TAPE_BAD_MODULE", `${what} ${reference}: ${message}`, { reference }, cause);
-  if (cut < 1 || name === "") throw refuse("name a file and what it exports, as in ./app/agent.ts#buildRunner");
-  if (!existsSync(path)) throw refuse(`there is no file ${path}`);
+  const badModule = (message: string, cause?: unknown): TapeError =>
+    new TapeError("TAPE_BAD_MODULE", `${role} ${reference}: ${message}`, { reference }, cause);
+  if (cut < 1 || name === "") throw badModule("must be FILE#EXPORT, such as ./app/agent.ts#buildRunner");
+  if (!existsSync(path)) throw badModule(`file ${path} not found`);
   let module: Record<string, unknown>;
   try {
     module = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (error) {
-    throw refuse(`loading it failed: ${error instanceof Error ? error.message : String(error)}`, error);
+    throw badModule(`cannot be loaded: ${error instanceof Error ? error.message : String(error)}`, error);
   }
   const found = module[name];
   if (found === undefined) {
     const names = Object.keys(module);
     const near = suggest(name, names);
-    const hint = near === undefined ? `; it exports ${names.join(", ") || "nothing"}` : `; did you mean ${near}?`;
-    throw refuse(`it does not export ${name}${hint}`);
+    const list = names.length === 0 ? "; it has no exports" : `; it exports ${names.join(", ")}`;
+    const hint = near === undefined ? list : `; did you mean ${near}?`;
+    throw badModule(`the file does not export ${name}${hint}`);
   }
-  if (typeof found !== "function") throw refuse(`${name} is no function`);
+  if (typeof found !== "function") throw badModule(`${name} is not a function`);
   return found as (...args: never[]) => unknown;
 }
 
 export async function loadRunner(reference: string, folder: string): Promise<Runner> {
   const build = await loadFunction(reference, folder, "runner factory");
-  const refuse = (message: string, cause?: unknown): TapeError =>
+  const badModule = (message: string, cause?: unknown): TapeError =>
     new TapeError("TAPE_BAD_MODULE", `runner factory ${reference}: ${message}`, { reference }, cause);
   let runner: unknown;
   try {
     runner = await build();
   } catch (error) {
     if (isTapeError(error)) throw error;
-    throw refuse(`it threw: ${error instanceof Error ? error.message : String(error)}`, error);
+    throw badModule(`it threw an error: ${error instanceof Error ? error.message : String(error)}`, error);
   }
-  if (!isRunner(runner)) throw refuse("it did not return a runner; return what createRunner makes");
+  if (!isRunner(runner)) throw badModule("it did not return a runner; return the result of createRunner");
   return runner;
 }
 

@@ -2,15 +2,15 @@ import { parseArgs } from "node:util";
 import type { FlagValue } from "../../config/load.ts";
 
 export const usage = `tape-reactors
-Runs the reactors of a Tape store beside your services, until it is told to stop.
+Runs the reactors of a Tape store beside your services, until a signal stops it.
 
   tape-reactors --runner-from ./app/agent.ts#buildRunner
 
-  --runner-from FILE#EXPORT   the function that builds the runner; else agent.runner_factory of tape.yaml
-  --only NAMES                run these reactors alone, as in recovery,outbox
-  --config FILE               settings; else TAPE_CONFIG, else tape.yaml if there is one
-  --store URL                 tape.store.url
-  --set PATH=VALUE            any other setting, as in tape.reactors.outbox.batch=10; may be repeated
+  --runner-from FILE#EXPORT   function that builds the runner (default: agent.runner_factory in tape.yaml)
+  --only NAMES                run only these reactors, such as recovery,outbox
+  --config FILE               configuration file (default: TAPE_CONFIG, otherwise tape.yaml if it exists)
+  --store URL                 overrides tape.store.url
+  --set PATH=VALUE            overrides any setting, such as tape.reactors.outbox.batch=10; repeatable
   --help, --version
 `;
 
@@ -20,7 +20,7 @@ export interface ReactorsOptions {
   readonly flags: readonly FlagValue[];
 }
 
-/** Text: what is wrong with the command line. */
+/** Parses the command line; `fault` says what is wrong with it. */
 export function parseOptions(
   argv: readonly string[],
 ): ReactorsOptions | "help" | "version" | { readonly fault: string } {
@@ -33,18 +33,18 @@ export function parseOptions(
   if (values.help) return "help";
   if (values.version) return "version";
   const flags: FlagValue[] = [];
-  const named = (path: string, text: string | undefined, flag: string): void => {
+  const addFlag = (path: string, text: string | undefined, flag: string): void => {
     if (text !== undefined) flags.push({ path, text, flag });
   };
   for (const text of values.set ?? []) {
     const [path = "", value] = text.split(/=(.*)/s, 2);
-    if (value === undefined) return { fault: `--set ${text}: write --set PATH=VALUE` };
-    named(path, value, `--set ${path}`);
+    if (value === undefined) return { fault: `--set must be PATH=VALUE, not ${text}` };
+    addFlag(path, value, `--set ${path}`);
   }
-  named("agent.runner_factory", values["runner-from"], "--runner-from");
-  named("tape.store.url", values.store, "--store");
+  addFlag("agent.runner_factory", values["runner-from"], "--runner-from");
+  addFlag("tape.store.url", values.store, "--store");
   const only = values.only?.split(",").map((name) => name.trim());
-  if (only?.includes("")) return { fault: "--only: name the reactors with commas between them" };
+  if (only?.includes("")) return { fault: "--only must be a list of reactors, separated by commas" };
   return { config: values.config, only, flags };
 }
 

@@ -11,7 +11,7 @@ export interface Receipt {
   readonly invoice: string;
 }
 
-/** A bank that does not care about your idempotency key: ask twice and it pays twice. */
+/** A bank that ignores idempotency keys: if it is called twice, it pays twice. */
 export interface Bank {
   wire(order: WireOrder): Promise<Receipt>;
   find(invoice: string): Promise<Receipt | undefined>;
@@ -20,23 +20,23 @@ export interface Bank {
 }
 
 export function bankOn(ledger: Ledger): Bank {
-  const acts = (act: string, about: string) =>
-    ledger.entries().filter((entry) => entry.act === act && entry.about === about);
+  const entriesOf = (kind: string, subject: string) =>
+    ledger.entries().filter((entry) => entry.kind === kind && entry.subject === subject);
   return {
     async wire(order) {
-      const receipt = { id: `W-${acts("wire", order.invoice).length + 1}`, invoice: order.invoice };
-      ledger.add({ act: "wire", about: order.invoice, detail: { ...order, id: receipt.id } });
+      const receipt = { id: `W-${entriesOf("wire", order.invoice).length + 1}`, invoice: order.invoice };
+      ledger.add({ kind: "wire", subject: order.invoice, detail: { ...order, id: receipt.id } });
       return receipt;
     },
     async find(invoice) {
-      const [wire] = acts("wire", invoice);
+      const [wire] = entriesOf("wire", invoice);
       return wire === undefined ? undefined : { id: (wire.detail as { id: string }).id, invoice };
     },
     async reverse(receipt) {
-      ledger.add({ act: "reverse", about: receipt.invoice, detail: { id: receipt.id } });
+      ledger.add({ kind: "reverse", subject: receipt.invoice, detail: { id: receipt.id } });
     },
     async reversed(receipt) {
-      return acts("reverse", receipt.invoice).some(({ detail }) => (detail as { id: string }).id === receipt.id);
+      return entriesOf("reverse", receipt.invoice).some(({ detail }) => (detail as { id: string }).id === receipt.id);
     },
   };
 }

@@ -1,21 +1,21 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 
-/** The world of an example, outside of Tape's store: what really happened, in the order in which it happened. */
+/** The fake world of an example, outside Tape's store: what really happened, in order. */
 export interface Ledger {
   add(entry: Entry): void;
   entries(): readonly Entry[];
 }
 
 export interface Entry {
-  readonly act: string;
-  /** What it was about: an invoice, an order, an address. */
-  readonly about: string;
-  /** The idempotency key, where the other side keeps it. */
+  readonly kind: string;
+  /** An invoice, an order, an address. */
+  readonly subject: string;
+  /** The idempotency key, where the service stores it. */
   readonly key?: string;
   readonly detail?: unknown;
 }
 
-/** A ledger in a file of its own, one line for each act: it survives whatever happens to the process. */
+/** A ledger in its own file, one line per entry, so that it survives the death of the process. */
 export function fileLedger(path: string): Ledger {
   return {
     add: (entry) => appendFileSync(path, `${JSON.stringify(entry)}\n`),
@@ -43,12 +43,12 @@ export function memoryLedger(): Ledger & { clear(): void } {
   };
 }
 
-/** What a service does that dedupes by key: the second request with the same key changes nothing. */
+/** Adds like a service that deduplicates by key: a second request with the same key changes nothing. */
 export function addOnce(ledger: Ledger, entry: Entry & { readonly key: string }): void {
   if (!ledger.entries().some(({ key }) => key === entry.key)) ledger.add(entry);
 }
 
-/** The first act of this kind about this thing. */
-export function findAct(ledger: Ledger, act: string, about: string): Entry | undefined {
-  return ledger.entries().find((entry) => entry.act === act && entry.about === about);
+/** The first entry of this kind and subject. */
+export function findEntry(ledger: Ledger, kind: string, subject: string): Entry | undefined {
+  return ledger.entries().find((entry) => entry.kind === kind && entry.subject === subject);
 }

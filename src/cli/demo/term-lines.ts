@@ -1,12 +1,12 @@
 import type { TermView } from "../../model/lease.ts";
 
-/** The ledger as aligned lines, oldest term first. */
-export function ledgerLines(terms: readonly TermView[]): string[] {
+/** The term history as aligned lines, oldest term first. */
+export function termLines(terms: readonly TermView[]): string[] {
   const cells = terms.map((term) => [
     `token ${term.token}`,
     term.label,
     term.reactor,
-    `began ${clock(term.begunAt)} (${term.begunBy}${term.why === undefined ? "" : `: ${term.why}`})`,
+    `started ${clock(term.begunAt)} (${term.begunBy}${term.why === undefined ? "" : `: ${term.why}`})`,
     term.end === undefined
       ? "still held"
       : `ended ${term.endedAt === undefined ? "?" : clock(term.endedAt)} (${term.end})`,
