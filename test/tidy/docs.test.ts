@@ -16,7 +16,7 @@ function tableNames(page: string, heading: string): string[] {
   return [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name!);
 }
 
-/** What a door re-exports, types included. */
+/** The names that an index re-exports, types included. */
 function exportedNames(source: string): string[] {
   return [...source.matchAll(/export (?:type )?\{([^}]*)\}/g)]
     .flatMap(([, list]) => list!.split(","))

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** What a rule looks at: a path relative to the repository's root, with forward slashes, and the text. */
+/** The input of a rule: a path relative to the repository's root, with forward slashes, and the text. */
 export interface SourceFile {
   path: string;
   text: string;
@@ -16,7 +16,7 @@ export function repositoryPaths(): string[] {
   return (fromGit() ?? fromDisk("")).filter((path) => isFile(join(root, path))).sort();
 }
 
-/** A link to a folder (node_modules of another checkout) is listed by git, but is not ours to read. */
+/** Git also lists links to folders (node_modules of another checkout), which cannot be read as files. */
 const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();
 
 export function readFiles(paths: string[]): SourceFile[] {
@@ -29,7 +29,7 @@ function fromGit(): string[] | undefined {
     const output = execFileSync("git", flags, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
     return [...new Set(output.split("\0").filter(Boolean))];
   } catch {
-    // An unpacked archive, or a clone owned by somebody else, in which git refuses to work.
+    // An unpacked archive, or a clone of another user, in which git refuses to work.
     return undefined;
   }
 }

@@ -4,10 +4,10 @@ import { onlineMigrations, sqlHeaders, sqlInCode, sqlMacros, sqlParity, sqlStars
 
 /** Statements that only one of the SQL stores has, each with its reason. */
 const onlyInOne: Record<string, string> = {
-  "feed.edge": "PostgreSQL says with each page of the feed how far the look went",
-  "leases.reboot": "SQLite counts lease time by the machine's monotonic clock, which begins anew with each boot",
+  "feed.edge": "PostgreSQL returns with each page of the feed how far it has read",
+  "leases.reboot": "SQLite counts lease time by the machine's monotonic clock, which restarts with each boot",
   "meta.boot": "the same",
-  "migrations.size": "PostgreSQL tells the sizes of its tables itself",
+  "migrations.size": "PostgreSQL can report the sizes of its tables",
   "meta.file": "only a file can be copied beside itself",
   "meta.anchor": "sleeps count by that clock, too",
   append_many: "PostgreSQL writes many journals in one statement; SQLite runs a prepared insert many times",
@@ -17,20 +17,20 @@ const onlyInOne: Record<string, string> = {
   park_many: "the same",
   end_sleep_many: "the same",
   end_many: "the same",
-  "append_many.check": "the answer to such a statement can be lost on its way",
+  "append_many.check": "the response to such a statement can be lost",
   renew_many: "PostgreSQL renews many leases in one statement",
   "renew_many.lost": "the same",
   fire_many: "PostgreSQL fires many timers in one statement",
-  "fire_many.check": "the answer to such a statement can be lost on its way",
+  "fire_many.check": "the response to such a statement can be lost",
   claim_many: "PostgreSQL takes many leases in one statement",
   "leases.read": "the same",
   "journal.heads": "the same",
   "records.append": "the same",
   "fence.release": "PostgreSQL needs a stronger row lock to end a term; SQLite locks the file",
-  "feed.blocker": "only where transactions overlap can one hold the feed back",
-  "witness.settle": "only there can a lost answer belong to a transaction that is still open",
-  "store.standbys": "only a server has some",
-  "store.protection": "only there can a hand make an index or a table another one, or a role lack a right",
+  "feed.blocker": "only where transactions overlap can one delay the feed",
+  "witness.settle": "only there can a lost response belong to a transaction that is still open",
+  "store.standbys": "only a server has standbys",
+  "store.protection": "only there can an administrator change an index or a table, or a role lack a right",
   "meta.promoted": "only a server can be promoted",
 };
 
@@ -74,7 +74,7 @@ describe("each statement says how it relates to the fence", () => {
 
   it.each([
     "-- fenced\n-- writes: a\nupdate a set b = 1",
-    "-- Puts the row.\n-- unfenced: nobody owns it yet\n-- writes: a\ninsert into a values (1)",
+    "-- Puts the row.\n-- unfenced: it has no owner yet\n-- writes: a\ninsert into a values (1)",
     "-- read\n-- update is a word here\nselect 'delete' as verb from a",
     "-- read\nselect b from a for no key update",
     "-- read\nselect updated_at from a",
@@ -124,7 +124,7 @@ describe("what statements share stands once", () => {
 describe("the SQL stores have the same statements", () => {
   it("holds", () => expect(sqlParity(sources, onlyInOne)).toEqual([]));
 
-  it("refuses a lonely statement without a reason, and a reason without one", () => {
+  it("refuses a statement of one store without a reason, and a reason without one", () => {
     const files = ["sqlite/sql/a.sql", "sqlite/sql/b.sql", "postgres/sql/a.sql", "postgres/sql/c.sql"];
     const lonely = files.map((path) => ({ path: `src/store/${path}`, text: `-- name: ${path.slice(-5, -4)}\n` }));
     expect(sqlParity(lonely, {})).toHaveLength(2);
@@ -133,7 +133,7 @@ describe("the SQL stores have the same statements", () => {
   });
 });
 
-describe("migrations run beside processes that are at work", () => {
+describe("migrations run beside working processes", () => {
   const migration = (text: string): SourceFile => ({
     path: "src/store/postgres/migrations/0002_a.sql",
     text,

@@ -1,7 +1,7 @@
 import { parseSync } from "vite";
 import type { SourceFile } from "./files.ts";
 
-/** A node of the syntax tree (ESTree with TypeScript's additions). Rules look at few kinds, so it stays loosely typed. */
+/** A node of the syntax tree (ESTree with TypeScript's additions). Rules use few kinds, so it stays loosely typed. */
 export interface Node {
   type: string;
   start: number;
@@ -23,23 +23,23 @@ export interface Comment {
   end: number;
 }
 
-interface Parsed {
+interface ParsedFile {
   tree: Node;
   comments: Comment[];
 }
 
-const known = new WeakMap<SourceFile, Parsed>();
+const known = new WeakMap<SourceFile, ParsedFile>();
 
 export const parse = (file: SourceFile): Node => parsed(file).tree;
 
 export const parsedComments = (file: SourceFile): Comment[] => parsed(file).comments;
 
-function parsed(file: SourceFile): Parsed {
+function parsed(file: SourceFile): ParsedFile {
   const before = known.get(file);
   if (before) return before;
   const { program, comments, errors } = parseSync(file.path, file.text);
   if (errors.length > 0) throw new Error(`${file.path} does not parse: ${errors[0]?.message}`);
-  const found: Parsed = { tree: program as unknown as Node, comments };
+  const found: ParsedFile = { tree: program as unknown as Node, comments };
   known.set(file, found);
   return found;
 }

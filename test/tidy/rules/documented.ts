@@ -3,7 +3,7 @@ import type { SourceFile } from "../files.ts";
 import { isNode, lineOf, type Node, nameOf, parse, parsedComments } from "../syntax.ts";
 
 /** A public name whose declaration has no doc comment. */
-export interface Undocumented {
+export interface UndocumentedName {
   readonly path: string;
   readonly line: number;
   readonly name: string;
@@ -11,13 +11,13 @@ export interface Undocumented {
 
 export interface Documentation {
   readonly exported: number;
-  readonly undocumented: readonly Undocumented[];
+  readonly undocumented: readonly UndocumentedName[];
 }
 
-/** Follows the re-exports of an index to the declarations, and looks for the doc comment of each. */
+/** Follows the re-exports of an index to the declarations, and checks that each has a doc comment. */
 export function documentation(index: string, files: SourceFile[]): Documentation {
   const byPath = new Map(files.map((file) => [file.path, file]));
-  const undocumented: Undocumented[] = [];
+  const undocumented: UndocumentedName[] = [];
   const names = reexportsOf(byPath.get(index)!);
   for (const { name, from } of names) {
     const found = declarationOf(byPath, posix.join(posix.dirname(index), from), name);

@@ -46,13 +46,13 @@ export function fileNames(paths: string[]): string[] {
 }
 
 /** Parts of names that say where a file came from, not what it holds. */
-const emptyParts = /(^|-)(words|others|gaps|misc|various|stuff)(-|\.)/;
+const emptyParts = /-(words|others)\b|\b(gaps|misc|various|stuff)\b/;
 
 /** A file is named after its subject, which is its class where it exports one. */
 export function subjectNames(files: SourceFile[]): string[] {
   return files.flatMap((file) => {
     const name = file.path.split("/").at(-1)!;
-    const empty = emptyParts.exec(name)?.[2];
+    const empty = emptyParts.exec(name)?.[0];
     if (empty) return [`${file.path}: "${empty}" does not say what the file holds; name its subject`];
     if (!/\.tsx?$/.test(name)) return [];
     const classes = exportedClasses(file);

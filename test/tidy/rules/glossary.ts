@@ -24,12 +24,15 @@ interface BannedPhrase {
 }
 
 /** Ordinary English around a banned word. */
-const fixedPhrases = new RegExp(
-  "\\b(in doubt|told apart|tells?( \\w+)? apart|acts as|look(s|ed|ing)? (up|like)|r[ua]n(s|ning)? out of)\\b".replaceAll(
-    " ",
-    "\\s+",
-  ),
-  "gi",
+const fixedPhrases = regexOf(
+  [
+    "in doubt",
+    "told apart",
+    "tell(s)?( \\w+)? apart",
+    "acts as",
+    "look(s|ed|ing)? (up|like)",
+    "r[ua]n(s|ning)? out of",
+  ].join("|"),
 );
 /** A status and a fixed word of the API (docs/concepts.md). */
 const fixedNames = /in_?doubt/gi;
@@ -74,10 +77,13 @@ function tableRows(section: string): { term: string; insteadOf: string }[] {
   return found;
 }
 
-/** "look/looks at/for" means any of the four. */
-function patternOf(phrase: string): RegExp {
-  const words = phrase.split(" ").map((word) => `(?:${word.split("/").join("|")})`);
-  return new RegExp(`(?<![\\w-])${words.join("\\s+")}(?![\\w-])`, "gi");
+/** "send/sends by/through" means any of the four. */
+const patternOf = (phrase: string): RegExp =>
+  regexOf(phrase.replace(/\S+/g, (word) => (word.includes("/") ? `(?:${word.replaceAll("/", "|")})` : word)));
+
+/** Whole words, which may stand on two lines. */
+function regexOf(words: string): RegExp {
+  return new RegExp(`(?<![\\w-])(?:${words.replaceAll(" ", "\\s+")})(?![\\w-])`, "gi");
 }
 
 export function bannedPhrases(files: SourceFile[], { phrases }: Glossary): string[] {

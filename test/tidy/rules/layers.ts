@@ -30,7 +30,7 @@ export const engineLayers: readonly (readonly string[])[] = [
   ["item", ""],
 ];
 
-/** Only the composition root may choose one of these; everybody else speaks to the contract. */
+/** Only the composition root may choose one of these; all other code uses the contract. */
 const concreteStores = ["src/store/sqlite", "src/store/postgres"];
 
 const layerOf = (folder: string) => layers.findIndex((layer) => layer.includes(folder));
@@ -50,7 +50,7 @@ function engineRoomOf(path: string): string | undefined {
   return file === undefined ? "" : folder;
 }
 
-/** What is published lies in src and in testkit; src knows nothing beside it. */
+/** src and testkit are published; src imports nothing beside it. */
 function mayReach(path: string, target: string): boolean {
   if (target.startsWith("src/")) return true;
   return !path.startsWith("src/") && ["testkit", "simulation"].includes(roomOf(target));
@@ -95,7 +95,7 @@ const compositionRoot = "src/host/reactors.ts";
 const reactorFactories = ["recovery", "reconciler", "outbox", "timers", "compensation", "customReactor"];
 const composed = new Set([...reactorFactories, "ReactorLoop", "*"]);
 
-/** Two compositions drift apart: what one gives its reactors, the other forgets. */
+/** Two compositions would drift apart. */
 export function reactorsComposedOnce(files: SourceFile[]): string[] {
   return files
     .filter(({ path }) => path !== compositionRoot && !path.startsWith("src/reactor/"))
@@ -111,10 +111,10 @@ export function reactorsComposedOnce(files: SourceFile[]): string[] {
     );
 }
 
-/** sdk/validate.ts refuses what is no duration. The others ask whether a text is one, and have an answer if it is not. */
+/** sdk/validate.ts rejects a bad duration. The others only test whether a text is one. */
 const durationReaders = ["src/sdk/validate.ts", "src/sdk/outcomes.ts", "src/cli/commands/runs.ts"];
 
-/** Whoever parses by itself has to think of a refusal, and falls back in silence. */
+/** Code that parses a duration on its own tends to fall back to a default in silence. */
 export function durationsRefused(files: SourceFile[]): string[] {
   return files
     .filter(({ path }) => !durationReaders.includes(path))
@@ -126,7 +126,7 @@ export function durationsRefused(files: SourceFile[]): string[] {
     );
 }
 
-/** What src imports from npm must come with the published package. */
+/** The published package must bring everything that src imports from npm. */
 export function publishedImports(files: SourceFile[], dependencies: string[]): string[] {
   return files.flatMap((file) =>
     importsOf(file)

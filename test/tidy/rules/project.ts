@@ -12,7 +12,7 @@ export interface Manifest {
   peerDependencies?: Record<string, string>;
 }
 
-/** The oldest Node of each line without a known hole that strangers can reach: src/base/node-version.ts. */
+/** The oldest Node of each line without a known vulnerability that a request can reach: src/base/node-version.ts. */
 const engines = "^24.14.1 || >=25.8.2";
 const installScripts = ["preinstall", "install", "postinstall"];
 
@@ -37,10 +37,10 @@ export function manifestRules(manifest: Manifest, lock: string): string[] {
   return [...findings, ...lockedByHash(lock)];
 }
 
-/** What is installed is what was there when it was locked: a package without a hash could be replaced on its way. */
+/** A package without a hash could be replaced between the lock and the install. */
 export function lockedByHash(lock: string): string[] {
   const findings: string[] = [];
-  const { packages } = JSON.parse(lock) as { packages: Readonly<Record<string, Locked>> };
+  const { packages } = JSON.parse(lock) as { packages: Readonly<Record<string, LockedPackage>> };
   for (const [path, { integrity, link, inBundle }] of Object.entries(packages)) {
     if (!path.includes("node_modules/") || link === true || inBundle === true) continue;
     if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? "")) {
@@ -50,7 +50,7 @@ export function lockedByHash(lock: string): string[] {
   return findings;
 }
 
-interface Locked {
+interface LockedPackage {
   readonly integrity?: string;
   readonly link?: boolean;
   readonly inBundle?: boolean;
@@ -103,7 +103,7 @@ export type Lookup = (
   from: string,
 ) => { folder: string; manifest: Manifest; compiles: boolean } | undefined;
 
-/** Where scripts are blocked a dependency that needs one is broken, so nothing we publish may bring one along. */
+/** A dependency that needs an install script breaks where scripts are blocked, so the package may not bring one. */
 export function publishedInstallScripts(manifest: Manifest, root: string, lookup: Lookup): string[] {
   const findings: string[] = [];
   const seen = new Set<string>();
@@ -133,7 +133,7 @@ export function publishedInstallScripts(manifest: Manifest, root: string, lookup
 const machinePath = /(?<![\w.@~-])\/(work|root|home)\/[a-z][\w./-]*/;
 const registryHost = /\b(registry|npm|mirror|artifactory|nexus|verdaccio)\.[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}\b/i;
 
-/** The project speaks of itself alone: nobody else has these folders, and everybody has a registry of their own. */
+/** No path or registry of one machine: other machines do not have these folders, and use their own registry. */
 export function foreignPlaces(files: SourceFile[]): string[] {
   return files
     .filter(({ path, text }) => !path.endsWith("package-lock.json") && !text.includes("\0"))
