@@ -68,7 +68,9 @@ export function Shell() {
           <p className="muted small">
             {name} · {role}
             <br />
-            tenant {tenant} · {backend} · {version}
+            tenant {tenant}
+            <br />
+            {backend} · version {version}
           </p>
           <ThemeSelect />
           <SignOut />

@@ -101,8 +101,8 @@ export function describeAttention(setup: () => Setup): void {
     ).toEqual([
       "compensating trip-204 trip",
       "completed trip-204.1 hotel, started at position 1, took a while",
-      "compensated compensate hotel.book position 0 ref: hotel.book-1",
-      "committed compensate flight.book position 0 ref: flight.book-1",
+      "compensated compensation of hotel.book position 0 ref: hotel.book-1",
+      "committed compensation of flight.book position 0 ref: flight.book-1",
     ]);
     await page.getByRole("link", { name: "trip-204.1" }).click();
     await page.getByRole("heading", { name: "trip-204.1", level: 1 }).waitFor();

@@ -34,6 +34,7 @@ export function HealthSummary() {
 }
 
 function LeaseState({ held, expired, stalling }: Wire<"overview">["leases"]) {
+  if (held + expired === 0) return <>none held</>;
   if (expired + stalling === 0) return <>{held} held, all making progress</>;
   const problems = [
     ...(stalling > 0 ? [`${stalling} without progress`] : []),

@@ -21,17 +21,17 @@ export function NeedsAttention() {
     ...effects.map(({ run, pos, sub, name, status, reason, changedAt }) => ({
       ...{ key: `effect ${run} ${pos} ${sub}`, at: changedAt, to: "/attention", subject: nameOf(run) },
       badge: <Badge status={status} />,
-      text: `${name ?? "compensation"}: ${describeReason(reason)}`,
+      text: `${name ?? "compensation"} · ${describeReason(reason)}`,
     })),
     ...open.map(({ run, pos, name, payload, openedAt }) => ({
       ...{ key: `gate ${run} ${pos}`, at: openedAt, to: "/gates", subject: nameOf(run) },
       badge: <Badge status="OPEN" label="gate" />,
-      text: `${name}: ${brief(payload, 80)}`,
+      text: `${name} · ${brief(payload, 80)}`,
     })),
     ...runs.map(({ id, journal, workflow, createdAt }) => ({
       ...{ key: `run ${journal}`, at: createdAt, to: "/attention", subject: id },
       badge: <Badge status="STUCK" />,
-      text: `${workflow} cannot continue without an operator`,
+      text: `${workflow} · cannot continue without an operator`,
     })),
   ].toSorted((a, b) => a.at - b.at);
   return (

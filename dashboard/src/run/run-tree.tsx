@@ -76,7 +76,7 @@ function Branch({ run, tree, current }: { readonly run: TreeRun; readonly tree: 
   );
 }
 
-/** "compensate flight.book": its compensation receives the effect's result. */
+/** "compensation of flight.book": it receives the effect's result. */
 function Obligation({ run, effect }: { readonly run: TreeRun; readonly effect: Effect }) {
   const { operate } = usePermissions();
   const { id, status: runStatus, endedAt } = run;
@@ -86,7 +86,8 @@ function Obligation({ run, effect }: { readonly run: TreeRun; readonly effect: E
     <div className="node">
       <Badge status={status} />
       <span>
-        {surplus ? "compensate surplus" : "compensate"} <strong>{name ?? "effect without compensate"}</strong>
+        compensation of {surplus && "surplus "}
+        <strong>{name ?? "an effect without compensate"}</strong>
       </span>
       <span className="muted small">
         position {pos} {brief(input?.result, 60)}

@@ -24,8 +24,7 @@ export function AttentionScreen() {
             <>
               {stuck.data !== undefined && entries.length + runs.length + system.length === 0 && (
                 <Empty title="Nothing needs attention">
-                  An effect appears here when its response is lost and observing it does not settle it; a run when it is
-                  stuck, may be hung, or has no worker.
+                  Effects in doubt, stuck or hung runs, and unserved workflows and effects appear here.
                 </Empty>
               )}
               {system.length > 0 && (

@@ -112,7 +112,7 @@ function Unserved({ of }: { readonly of: NonNullable<Health["unserved"]> }) {
     <ul className="lines">
       {of.map(({ workflow, runs, lagMs }) => (
         <li key={workflow} className="line">
-          <Badge status="STALLING" label="unserved" />
+          <Badge status="STALLED" label="unserved" />
           <span className="line-text">
             <strong>{workflow}</strong>
             <span className="muted small whole">

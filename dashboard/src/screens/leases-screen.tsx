@@ -24,11 +24,11 @@ const kinds: Readonly<Record<string, string>> = { run: "run", item: "item", name
 const stallTtls = 3;
 
 const stallLimit = ({ maxStallMs, ttlMs }: Lease): number => maxStallMs ?? stallTtls * ttlMs;
-const isStalling = (lease: Lease): boolean => lease.state === "HELD" && lease.progressAgoMs > stallLimit(lease);
+const isStalled = (lease: Lease): boolean => lease.state === "HELD" && lease.progressAgoMs > stallLimit(lease);
 const isHighlighted = (lease: Lease): boolean =>
-  isStalling(lease) || lease.state === "EXPIRED" || lease.state === "DOOMED";
+  isStalled(lease) || lease.state === "EXPIRED" || lease.state === "DOOMED";
 const isHeld = (lease: Lease): boolean => lease.state !== "FREE";
-const stateOf = (lease: Lease): string => (lease.paused ? "PAUSED" : isStalling(lease) ? "STALLING" : lease.state);
+const stateOf = (lease: Lease): string => (lease.paused ? "PAUSED" : isStalled(lease) ? "STALLED" : lease.state);
 
 export function LeasesScreen() {
   const [includeFree, setIncludeFree] = useState(false);
@@ -150,7 +150,7 @@ function TimeLeft({ lease: { remainingMs, ttlMs } }: { readonly lease: Lease }) 
 }
 
 function Progress({ lease }: { readonly lease: Lease }) {
-  const stalled = isStalling(lease);
+  const stalled = isStalled(lease);
   const { progress, progressAgoMs, progressNote } = lease;
   return (
     <>

@@ -233,7 +233,7 @@ function RunTable({ search }: { readonly search: RunSearch }) {
         }}
       </VirtualTable>
       <p className="muted small" role="status">
-        {more ? `${Math.max(count, pageRows)} runs or more; scroll to load the next ones` : plural(count, "run")}
+        {more ? `${Math.max(count, pageRows)} or more runs; scroll to load more` : plural(count, "run")}
       </p>
     </div>
   );

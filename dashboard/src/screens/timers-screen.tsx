@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { brief, formatDuration, formatTime, parseJson } from "../format.ts";
+import { formatDuration, formatTime, parseJson, unwrap } from "../format.ts";
 import * as queries from "../queries.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Empty } from "../ui/empty.tsx";
@@ -60,15 +60,53 @@ export function TimersScreen() {
           }
           columns={[
             { name: "Schedule", className: "mono", cell: ({ id }) => id },
+            { name: "Workflow", cell: ({ spec }) => planOf(spec).workflow },
+            {
+              name: "Cron",
+              cell: ({ spec }) => (
+                <>
+                  <span className="mono">{planOf(spec).cron}</span>
+                  <span className="muted small block">{planOf(spec).timeZone}</span>
+                </>
+              ),
+            },
             {
               name: "Next run",
               cell: ({ paused, nextAt }) =>
                 paused ? <Badge status="PAUSED" /> : nextAt === null ? "never" : due(nextAt),
             },
-            { name: "Definition", className: "mono small", cell: ({ spec }) => brief(parseJson(spec), 160) },
+            {
+              name: "Overlap, catch-up",
+              cell: ({ spec }) => `${planOf(spec).overlap ?? "…"}, ${planOf(spec).catchUp ?? "…"}`,
+            },
+            {
+              name: "Last run",
+              cell: ({ spec }) => {
+                const { last = null, trouble } = planOf(spec);
+                return (
+                  <>
+                    {last === null ? <span className="muted">none</span> : <RunLink id={last} />}
+                    {trouble !== undefined && <span className="bad-text small block">{trouble.message}</span>}
+                  </>
+                );
+              },
+            },
           ]}
         />
       </section>
     </Screen>
   );
 }
+
+/** The parts of a schedule that the table shows. The spec is the codec's text. */
+interface SchedulePlan {
+  readonly workflow?: string;
+  readonly cron?: string;
+  readonly timeZone?: string;
+  readonly overlap?: string;
+  readonly catchUp?: string;
+  readonly last?: string | null;
+  readonly trouble?: { readonly message: string };
+}
+
+const planOf = (spec: string): SchedulePlan => (unwrap(parseJson(spec)) ?? {}) as SchedulePlan;

@@ -48,17 +48,17 @@ export function systemItems({
   return [
     ...unserved.map(({ workflow, runs, meant }) => ({
       ...{ key: `workflow ${workflow}`, at: now, to: "/runs", subject: workflow },
-      badge: <Badge status="STALLING" label="unserved" />,
+      badge: <Badge status="STALLED" label="unserved" />,
       text: `${plural(runs, "run")} waiting: no process serves this workflow${suggestion(meant)}`,
     })),
     ...unservedEffects.map(({ effect, items, meant }) => ({
       ...{ key: `effect ${effect}`, at: now, to: "/effects", subject: effect },
-      badge: <Badge status="STALLING" label="unserved" />,
+      badge: <Badge status="STALLED" label="unserved" />,
       text: `${plural(items, "call")} waiting: no process serves this effect${suggestion(meant)}`,
     })),
     ...hung.map(({ run, forMs, owner }) => ({
       ...{ key: `hung ${run}`, at: now - forMs, to: `/runs/${encodeURIComponent(run)}`, subject: run },
-      badge: <Badge status="STALLING" label="may be hung" />,
+      badge: <Badge status="STALLED" label="may be hung" />,
       text: `no record for ${formatDuration(forMs)}${owner === null ? "" : `, held by ${owner}`}`,
     })),
   ];

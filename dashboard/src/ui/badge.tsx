@@ -30,7 +30,7 @@ const styles: Readonly<Record<string, readonly [Tone, Shape]>> = {
   EXPIRED: ["bad", "cross"],
   DOOMED: ["bad", "stop"],
   PAUSED: ["idle", "dash"],
-  STALLING: ["bad", "stop"],
+  STALLED: ["bad", "stop"],
 };
 
 const paths: Readonly<Record<Shape, string>> = {

@@ -44,7 +44,7 @@ export function EffectTable({
                   {titleOf(effect)}
                 </button>
                 <span className="muted small block">
-                  position {effect.pos}
+                  {effect.role === "compensation" ? "compensation · " : ""}position {effect.pos}
                   {effect.businessKey === null ? "" : ` · ${effect.businessKey}`}
                 </span>
               </>
@@ -65,5 +65,4 @@ export function EffectTable({
   );
 }
 
-const titleOf = ({ name, role }: Effect): string =>
-  role === "compensation" ? `${name ?? "effect"} (compensation)` : (name ?? "effect");
+const titleOf = ({ name }: Effect): string => name ?? "effect";
