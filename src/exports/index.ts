@@ -35,7 +35,6 @@ export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
 export type {
-  OperatorReason,
   Singleton,
   SingletonOptions,
   SingletonState,
@@ -132,6 +131,7 @@ export type {
   IdempotencyKey,
   IntakeOps,
   NewToken,
+  OperatorReason,
   ReadOps,
   RunFilter,
   RunSpec,

@@ -6,11 +6,10 @@ import type { Lease } from "../lease/lease.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView, TermView } from "../model/lease.ts";
 import type { OperatorDeps } from "../operator/manual-lease.ts";
+import type { Operator } from "../operator/operator.ts";
 import type { PreemptTarget } from "../operator/preempt.ts";
 import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
-import type { Store } from "../store/contract/store.ts";
-import type { Operator } from "./operator.ts";
-import type { OperatorReason } from "./singleton/singleton.ts";
+import type { OperatorReason, Store } from "../store/contract/store.ts";
 
 export interface LeaseOptions {
   readonly ttl?: Duration;

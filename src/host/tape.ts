@@ -16,19 +16,20 @@ import type { JournalRecord } from "../model/records.ts";
 import type { TimerRow } from "../model/rows.ts";
 import type { ForkRequest } from "../operator/fork.ts";
 import type { ForkPlan } from "../operator/fork-plan.ts";
+import type { Operator } from "../operator/operator.ts";
 import type { ResolveRequest } from "../operator/resolve.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
 import { assertKnownKeys, assertName, assertOneOf, durationOf, durationOrThrow } from "../sdk/validate.ts";
 import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
-import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract/store.ts";
+import type { AuditInfo, FeedRecord, OperatorReason, RunFilter, RunView, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
 import { type EffectListFilter, type EffectView, listEffects } from "./effects.ts";
 import { type GateListFilter, type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
 import { openStore } from "./open-store.ts";
-import { createOperator, type Operator } from "./operator.ts";
+import { createOperator } from "./operator.ts";
 import {
   appLog,
   assertRunner,
@@ -226,7 +227,7 @@ export class Tape implements AsyncDisposable {
     await this.store.intake.signal(this.tenant, run, signal);
   }
 
-  async cancel(run: string, options: { reason: string; by?: string }): Promise<void> {
+  async cancel(run: string, options: OperatorReason): Promise<void> {
     assertKnownKeys("cancel", options, ["reason", "by"]);
     await this.#operator.cancel(run, options);
   }
@@ -243,8 +244,8 @@ export class Tape implements AsyncDisposable {
   }
 
   /** Lets a stuck run go on from where it was, after a person has seen to what stopped it. */
-  redrive(run: string, person: { readonly by: string; readonly reason: string }): Promise<void> {
-    return this.#operator.redrive(run, person);
+  redrive(run: string, audit: AuditInfo): Promise<void> {
+    return this.#operator.redrive(run, audit);
   }
 
   /** What a fork of the run at this position would keep, do again, and repeat in the world. Changes nothing. */

@@ -2,21 +2,16 @@ import { asStored } from "../engine/replay/stored-value.ts";
 import { readClocks } from "../lease/belief.ts";
 import { TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
-import type { Store } from "../store/contract/store.ts";
+import type { OperatorReason, Store } from "../store/contract/store.ts";
 import { appendLast, type OperatorDeps } from "./manual-lease.ts";
-
-export interface Cancellation {
-  readonly reason: string;
-  readonly by?: string;
-}
 
 /**
  * Asks a run to stop. One that never began has nothing to clean up and needs no worker: it ends here, under its lease,
  * also where no process has its workflow. Who dies in between leaves the lease behind: once that has expired, whoever
  * cancels again ends the run.
  */
-export async function cancelRun(deps: OperatorDeps, run: string, asked: Cancellation): Promise<{ n: number }> {
-  const noted = await deps.store.intake.cancel(deps.tenant, run, asked);
+export async function cancelRun(deps: OperatorDeps, run: string, reason: OperatorReason): Promise<{ n: number }> {
+  const noted = await deps.store.intake.cancel(deps.tenant, run, reason);
   await endUnbegun(deps, run);
   return noted;
 }

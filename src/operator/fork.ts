@@ -11,21 +11,18 @@ import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import { notFound } from "../model/not-found.ts";
 import { laneOf } from "../model/record-context.ts";
-import type { Credential, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
-import type { RunSpec, RunView, Store } from "../store/contract/store.ts";
+import type { AuditInfo, RunSpec, RunView, Store } from "../store/contract/store.ts";
 import { readGroups } from "../store/read-all.ts";
 import { type ForkInput, type ForkPlan, forkPlan } from "./fork-plan.ts";
 import type { OperatorDeps } from "./manual-lease.ts";
 
-export interface ForkRequest {
+export interface ForkRequest extends AuditInfo {
   /** Operations before this position are kept. Default: all that were done, up to the first that was not or failed. */
   readonly at?: number;
   /** The new run's id. Default: a fresh one. */
   readonly id?: string;
-  readonly by: string;
-  readonly reason: string;
-  readonly via?: Credential;
   /** Positions of acts that have happened and may happen again. */
   readonly again?: readonly number[];
   /** Positions of kept effects that were undone, or that the source run may still undo, and that are kept all the same. */

@@ -9,13 +9,13 @@ const phases = ["LIVE", "ENDING", "COMPENSATING"] as const;
  * Lets a stuck run go on from where it was, after a person has seen to what stopped it. The person's name and reason are
  * recorded under a new term, which fences whoever may still hold the run.
  */
-export async function redrive(deps: OperatorDeps, run: string, person: AuditInfo): Promise<void> {
+export async function redrive(deps: OperatorDeps, run: string, audit: AuditInfo): Promise<void> {
   const { store, tenant } = deps;
   await stuckRun(store, tenant, run);
-  await underManualLease(deps, { run }, person, { reactor: "recovery", condition: "any" }, async () => {
+  await underManualLease(deps, { run }, audit, { reactor: "recovery", condition: "any" }, async () => {
     const { stuckFrom } = await stuckRun(store, tenant, run);
     const to = phases.find((phase) => phase === stuckFrom) ?? "LIVE";
-    return [operatorAction(person, "redrive"), { kind: "run.unstuck", data: { to } }];
+    return [operatorAction(audit, "redrive"), { kind: "run.unstuck", data: { to } }];
   });
 }
 

@@ -8,7 +8,7 @@ import type { Role } from "../protocol/route.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { AuditInfo, IntakeOps, Page, Store } from "../store/contract/store.ts";
 import type { LagHistory } from "./lag-history.ts";
-import type { Operator } from "./operator.ts";
+import type { Operators } from "./operators.ts";
 import type { Service } from "./service-metrics.ts";
 import type { Turns } from "./turns.ts";
 
@@ -63,7 +63,7 @@ export interface ServerDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly operator: Operator;
+  readonly operators: Operators;
   readonly service: Service;
   readonly history: LagHistory;
   readonly lifetimes: TokenLifetimes;

@@ -24,7 +24,7 @@ import type { Call, Caller, Handlers, TokenLifetimes } from "./handler-types.ts"
 import { handlersOf } from "./handlers.ts";
 import { LagHistory } from "./lag-history.ts";
 import { defaultServerLimits, type ServerLimits } from "./limits.ts";
-import { Operator } from "./operator.ts";
+import { Operators } from "./operators.ts";
 import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
 import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
@@ -98,7 +98,7 @@ export class TapeServer {
   /** The contract's description: it takes longer to write than any other answer, and never changes. */
   #described: Promise<WireResponse> | undefined;
   readonly #handlers: Handlers;
-  readonly #operator: Operator;
+  readonly #operators: Operators;
   readonly #history: LagHistory;
   readonly #dashboard: Dashboard | undefined;
 
@@ -127,13 +127,13 @@ export class TapeServer {
     this.#turns = new Turns(clock);
     this.service = new Service({ clock, version, label: identity.label, home: tenant, dev: options.dev ?? false });
     const runner = options.runner ?? createRunner({ workflows: [] });
-    this.#operator = new Operator({ store, identity, clock, random, log, runner });
+    this.#operators = new Operators({ store, identity, clock, random, log, runner });
     this.#history = new LagHistory({ read: store.read, clock, log });
     const { service } = this;
-    const [operator, history] = [this.#operator, this.#history];
+    const [operators, history] = [this.#operators, this.#history];
     const served = new ServedWorkflows(store, clock);
     const [turns, lifetimes] = [this.#turns, options.lifetimes ?? {}];
-    const parts = { operator, service, history, turns, served, runner, lifetimes };
+    const parts = { operators, service, history, turns, served, runner, lifetimes };
     this.#handlers = handlersOf({ store, clock, random, log, ...parts });
   }
 
@@ -181,7 +181,7 @@ export class TapeServer {
   }
 
   close(): void {
-    this.#operator.close();
+    this.#operators.close();
     this.#history.close();
   }
 

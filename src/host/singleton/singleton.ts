@@ -10,6 +10,7 @@ import type { Lease } from "../../lease/lease.ts";
 import { checkStall, type Timings, timingsFor } from "../../lease/timings.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import { assertKnownKeys, durationOf, durationOrThrow, shown } from "../../sdk/validate.ts";
+import type { OperatorReason } from "../../store/contract/store.ts";
 import { acquireExclusively } from "./exclusive.ts";
 import { type SingletonDeps, type SingletonWork, TermWork } from "./term.ts";
 
@@ -40,12 +41,6 @@ export interface SingletonView {
   readonly token: bigint | undefined;
   /** Terms that ended because a body threw, one after the other. */
   readonly failures: number;
-}
-
-/** Who asks, and why: the ledger keeps both. */
-export interface OperatorReason {
-  readonly reason: string;
-  readonly by?: string;
 }
 
 /** What the holder is asked to do with its lease once its body has come to rest. */

@@ -6,7 +6,7 @@ import { inDoubtDetails } from "../in-doubt.ts";
 const defaultInDoubt = 50;
 const maxInDoubt = 200;
 
-export function effectHandlers({ store, operator }: ServerDeps): HandlersOf<typeof doubts> {
+export function effectHandlers({ store, operators }: ServerDeps): HandlersOf<typeof doubts> {
   const { read } = store;
   return {
     async "effects.list"({ query }, { tenant }) {
@@ -34,7 +34,7 @@ export function effectHandlers({ store, operator }: ServerDeps): HandlersOf<type
     },
     async "effects.resolve"({ params: { id, pos, sub }, body }, who) {
       const { resolution, reason } = body;
-      await operator.resolve(who.tenant, {
+      await operators.of(who.tenant).resolve({
         ...{ run: id, pos, sub, resolution, reason },
         ...auditInfoOf(who, body),
       });

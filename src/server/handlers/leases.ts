@@ -4,7 +4,7 @@ import type { leases } from "../../protocol/routes/leases.ts";
 import { actorOf, auditInfoOf, type HandlersOf, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
 
-export function leaseHandlers({ store, clock, operator }: ServerDeps): HandlersOf<typeof leases> {
+export function leaseHandlers({ store, clock, operators }: ServerDeps): HandlersOf<typeof leases> {
   const { read } = store;
   const existing = async (tenant: string, name: string): Promise<LeaseView> => {
     const lease = await read.lease(tenant, { name });
@@ -37,7 +37,7 @@ export function leaseHandlers({ store, clock, operator }: ServerDeps): HandlersO
     },
     async "leases.takeover"({ params: { name }, body }, who) {
       await existing(who.tenant, name);
-      await operator.takeover(who.tenant, { name }, { ...body, ...auditInfoOf(who, body) });
+      await operators.of(who.tenant).preempt({ name }, { ...body, ...auditInfoOf(who, body) });
       return {};
     },
     async "leases.pause"({ params: { name }, body }, who) {

@@ -36,7 +36,7 @@ const countedStatuses: readonly RunStatus[] = [
 const inDoubt = ["UNKNOWN", "STUCK"];
 const owed = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
 
-export function overviewHandlers({ store, operator, clock, random, history }: ServerDeps): HandlersOf<typeof routes> {
+export function overviewHandlers({ store, operators, clock, random, history }: ServerDeps): HandlersOf<typeof routes> {
   const { read } = store;
   const sparing = cached(clock, (tenant: string) => overviewOf(store, tenant));
   return {
@@ -73,7 +73,7 @@ export function overviewHandlers({ store, operator, clock, random, history }: Se
       return { head: await headOf(read, tenant, run.journal) };
     },
     async "runs.forkPlan"({ params: { id }, query: { at } }, { tenant }) {
-      const { kept, again, happened, undone, notUndone, at: point } = await operator.forkPlan(tenant, id, at);
+      const { kept, again, happened, undone, notUndone, at: point } = await operators.of(tenant).forkPlan(id, at);
       const lists = { kept: [...kept], again: [...again], happened: [...happened] };
       return { at: point, ...lists, undone: [...undone], notUndone: [...notUndone] };
     },
@@ -81,7 +81,7 @@ export function overviewHandlers({ store, operator, clock, random, history }: Se
       const { id = who.key ?? random.uuid(clock.wall()), by, ...request } = body;
       try {
         return {
-          id: await operator.fork(who.tenant, params.id, { ...request, id, by: actorOf(who, by), via: who.via }),
+          id: await operators.of(who.tenant).fork(params.id, { ...request, id, by: actorOf(who, by), via: who.via }),
         };
       } catch (error) {
         // The answer to the first call was lost: what it made is what the second asks for.

@@ -15,7 +15,7 @@ const maxWaitMs = 30_000;
 const maxInTree = 500;
 
 export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
-  const { store, clock, random, operator, runner, served } = deps;
+  const { store, clock, random, operators, runner, served } = deps;
   const { read } = store;
 
   const existing = async (tenant: string, id: string): Promise<RunView> => {
@@ -102,15 +102,15 @@ export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
     async "runs.cancel"({ params: { id }, body }, who) {
       const by = body.by === undefined && who.token === undefined ? {} : { by: actorOf(who, body.by) };
       const noted = await who.intake.cancel(who.tenant, id, { ...body, ...by, ...stamped(who) });
-      await operator.endUnbegun(who.tenant, id);
+      await operators.endUnbegun(who.tenant, id);
       return noted;
     },
     async "runs.takeover"({ params: { id }, body }, who) {
-      await operator.takeover(who.tenant, { run: id }, { ...body, ...auditInfoOf(who, body) });
+      await operators.of(who.tenant).preempt({ run: id }, { ...body, ...auditInfoOf(who, body) });
       return {};
     },
     async "runs.redrive"({ params: { id }, body }, who) {
-      await operator.redrive(who.tenant, id, auditInfoOf(who, body));
+      await operators.of(who.tenant).redrive(id, auditInfoOf(who, body));
       return {};
     },
   };

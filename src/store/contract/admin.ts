@@ -78,6 +78,9 @@ export interface AuditInfo {
   readonly home?: string;
 }
 
+/** {@link AuditInfo} whose author may be left open: the caller's label or credential stands in. */
+export type OperatorReason = Pick<AuditInfo, "reason"> & Partial<Pick<AuditInfo, "by">>;
+
 export interface NewToken {
   readonly id: string;
   readonly tenant: string;

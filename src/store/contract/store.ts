@@ -11,6 +11,7 @@ export type {
   ApiToken,
   AuditInfo,
   NewToken,
+  OperatorReason,
   ProcessReport,
   ProcessView,
   StoreSettings,
