@@ -1,5 +1,5 @@
 import type { Clock } from "./clock.ts";
-import { type QueueBounds, type Queued, TurnQueue } from "./turn-queue.ts";
+import { type QueueBounds, type QueueItem, TurnQueue } from "./turn-queue.ts";
 
 /** The requests or connections that batches may use at once. Waiting batchers get one in turn: none is free while one waits. */
 export class Channels {
@@ -63,7 +63,7 @@ export interface BatcherOptions<Item, Result> {
   readonly refusal: (reason: "closed" | "full", waiting: number) => Error;
 }
 
-interface QueuedItem<Item, Result> extends Queued {
+interface QueuedItem<Item, Result> extends QueueItem {
   readonly item: Item;
   readonly tenant: string;
   readonly resolve: (result: Result) => void;

@@ -15,7 +15,7 @@ export { unstored } from "./codec/redact.ts";
  *
  * `types` maps JSON pointers into `data` to one of: date bigint bytes error map set undefined number regexp url. A text
  * is an envelope exactly when its top-level object has the key `$codec`. A user's object with that key is wrapped too,
- * so the two forms cannot be confused. The plain form is the hot path: one walk to verify, then JSON.stringify.
+ * so the two forms cannot be confused. The plain form is the usual case: one walk to verify, then JSON.stringify.
  *
  * The text is well-formed Unicode without U+0000 (JSON.stringify escapes NUL and lone surrogates), because a UTF-8
  * text column can hold neither.

@@ -35,7 +35,7 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
-/** 29 February comes at least every eighth year. The search for anything rarer would take too long. */
+/** 29 February comes at earliest every eighth year. The search for anything rarer would take too long. */
 const furthestMs = 10 * 366 * dayMs;
 
 /** A list of all 60 minutes is shorter. */
@@ -89,24 +89,24 @@ function cronOf(pattern: Pattern, zone: Zone, expression: string): Cron {
   const next = (after: number): number | undefined => {
     // Strictly after, and cron has whole seconds only.
     let at = (Math.floor(after / secondMs) + 1) * secondMs;
-    let least = Number.NEGATIVE_INFINITY;
+    let earliest = Number.NEGATIVE_INFINITY;
     if (!repeats) {
       // After a shift back, the repeated local times were due the first time already. After a shift forward, the
       // instant of the shift is due for the times that it skipped.
       for (const { at: set, from, to } of recentShifts(zone, at)) {
-        if (to < from) least = Math.max(least, set + from);
+        if (to < from) earliest = Math.max(earliest, set + from);
         const wall = set === at && to > from ? onWall(at + from) : undefined;
         if (wall !== undefined && wall < at + to) return at;
       }
     }
     for (;;) {
       const offset = zone.offsetMs(at);
-      const wall = onWall(Math.max(at + offset, least));
+      const wall = onWall(Math.max(at + offset, earliest));
       if (wall === undefined || wall - offset - after > furthestMs) return undefined;
       const shift = nextShift(zone, at, wall - offset);
       if (shift === undefined) return wall - offset;
       if (!repeats && wall < shift.at + shift.to) return shift.at; // in the gap
-      if (!repeats && shift.to < shift.from) least = Math.max(least, shift.at + shift.from);
+      if (!repeats && shift.to < shift.from) earliest = Math.max(earliest, shift.at + shift.from);
       at = shift.at;
     }
   };

@@ -1,31 +1,32 @@
 import { systemClock } from "./clock.ts";
 import { safeJson, visible } from "./text.ts";
 
-/** One structured line. Fields are plain values. No code above this folder writes to a console. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
+/** Writes one structured line. Fields are plain values. No code above this folder writes to a console. */
 export type Log = (level: LogLevel, event: string, fields?: Readonly<Record<string, unknown>>) => void;
 
-/** A custom log, the lowest level that the standard log writes, or `false` for no log. */
+/** A custom log, the lowest level that the standard log writes, or "silent" for none. */
 export type LogOption = Log | LogLevel | "silent";
 
 export const logLevels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
+/** A log that writes nothing. */
 export const silentLog: Log = () => {};
 
 /** Writes JSON lines through `write`, e.g. `(line) => process.stderr.write(line)`. */
 export function jsonLog(
   write: (line: string) => void,
   wall: () => number = systemClock.wall,
-  least: LogLevel = "info",
+  minLevel: LogLevel = "info",
 ): Log {
-  return atLeast(least, (level, event, fields) => {
+  return atLeast(minLevel, (level, event, fields) => {
     write(`${safeJson(stringified({ at: new Date(wall()).toISOString(), level, event, ...fields }))}\n`);
   });
 }
 
 /** Writes a readable line: `tape warn run.failed run=pay-7: TypeError: … Next: …` */
-export function humanLog(write: (line: string) => void, least: LogLevel = "warn"): Log {
-  return atLeast(least, (level, event, { error, next, ...fields } = {}) => {
+export function humanLog(write: (line: string) => void, minLevel: LogLevel = "warn"): Log {
+  return atLeast(minLevel, (level, event, { error, next, ...fields } = {}) => {
     const about = Object.entries(fields).flatMap(([key, value]) =>
       value === undefined || value === null || (key === "code" && textOf(error).includes(textOf(value)))
         ? []
@@ -38,9 +39,9 @@ export function humanLog(write: (line: string) => void, least: LogLevel = "warn"
 }
 
 /** Writes to stderr: readable lines on a terminal, JSON lines otherwise. */
-export function standardLog(least: LogLevel = "warn", out: StandardError = process.stderr): Log {
+export function standardLog(minLevel: LogLevel = "warn", out: StandardError = process.stderr): Log {
   const write = (line: string): void => void out.write(line);
-  return out.isTTY === true ? humanLog(write, least) : jsonLog(write, undefined, least);
+  return out.isTTY === true ? humanLog(write, minLevel) : jsonLog(write, undefined, minLevel);
 }
 
 interface StandardError {
@@ -54,8 +55,8 @@ export function logOf(option: LogOption | undefined): Log {
   return typeof option === "function" ? option : standardLog(option);
 }
 
-function atLeast(least: LogLevel, log: Log): Log {
-  const rank = logLevels.indexOf(least);
+function atLeast(minLevel: LogLevel, log: Log): Log {
+  const rank = logLevels.indexOf(minLevel);
   return (level, event, fields) => {
     if (logLevels.indexOf(level) >= rank) log(level, event, fields);
   };

@@ -9,6 +9,6 @@ export const oldestNode = "24.14.1";
 /** Whether this Node has what Tape needs, without the vulnerabilities that a JSON request body can reach. */
 export function isFitNode(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
-  const [leastMinor, leastPatch] = oldest[major] ?? [0, 0];
-  return major >= 24 && (minor > leastMinor || (minor === leastMinor && patch >= leastPatch));
+  const [minMinor, minPatch] = oldest[major] ?? [0, 0];
+  return major >= 24 && (minor > minMinor || (minor === minMinor && patch >= minPatch));
 }

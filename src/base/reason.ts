@@ -40,9 +40,9 @@ function oneOf(error: unknown): string {
     }
     if (error instanceof Error) {
       // The message of a TapeError already begins with its code.
-      const said = error.name === "TapeError" ? error.message : String(error);
+      const text = error.name === "TapeError" ? error.message : String(error);
       const { code } = fieldsOf(error);
-      return code === undefined || said.includes(code) ? said : `${said} (${code})`;
+      return code === undefined || text.includes(code) ? text : `${text} (${code})`;
     }
     if (typeof error === "object" && error !== null) {
       const { message } = error as { message?: unknown };

@@ -21,8 +21,8 @@ function editDistance(a: string, b: string): number {
     for (let j = 1; j <= b.length; j++) {
       const same = a[i - 1] === b[j - 1] ? 0 : 1;
       const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const least = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + same);
-      next.push(swapped ? Math.min(least, before[j - 2]! + 1) : least);
+      const shortest = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + same);
+      next.push(swapped ? Math.min(shortest, before[j - 2]! + 1) : shortest);
     }
     before = row;
     row = next;

@@ -4,8 +4,10 @@ export interface SpanContext {
   readonly spanId: string;
 }
 
+/** Attributes of a span: strings, numbers and booleans by name. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
+/** How a span starts. */
 export interface SpanOptions {
   readonly attributes?: SpanAttributes;
   /** The parent span: one of this process, or the context of a span that another process may have started. */
@@ -13,6 +15,7 @@ export interface SpanOptions {
   readonly links?: readonly SpanContext[];
 }
 
+/** One timed operation of a trace. */
 export interface Span {
   readonly context: SpanContext;
   set(attributes: SpanAttributes): void;

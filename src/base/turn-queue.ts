@@ -1,8 +1,8 @@
-export interface Queued {
-  /** Whose it is; absent: the store's own, which takes its turns as one more tenant. */
+export interface QueueItem {
+  /** The item's tenant; absent: the store's own item, which takes turns like one more tenant. */
   readonly tenant: string | undefined;
   readonly bytes: number;
-  /** How many writes of usual cost it stands for. */
+  /** Its cost, in writes of usual size. */
   readonly writes: number;
 }
 
@@ -11,31 +11,31 @@ export interface QueueBounds {
   readonly pendingBytes: number;
 }
 
-/** What one tenant waits for, in order of arrival. */
+/** The waiting items of one tenant, in order of arrival. */
 interface TenantLine<Item> {
   readonly tenant: string | undefined;
   items: Item[];
-  /** How many of `items` have been taken already. */
+  /** How many of `items` were taken already. */
   taken: number;
-  /** Of those that wait. */
+  /** Bytes of the items that wait. */
   bytes: number;
 }
 
-/** Taken items are forgotten so many at a time: to move the rest of a long line for each would be quadratic. */
+/** Taken items are removed in chunks of this size: to shift a long list for each item would be quadratic. */
 const takenAtOnce = 4_096;
 
-/** Beyond a full queue stands an eighth of it, for tenants with less than an eighth waiting: a flood is refused, not they. */
+/** A full queue keeps a reserve of an eighth for tenants with less than an eighth waiting, so only a flood is refused. */
 const reserved = 8;
 
 /**
- * What waits for the same thing: each tenant's in order of arrival, the tenants in turn. However much one of them has
- * brought, another's next item waits for one of its items, not for all of them.
+ * A queue in which tenants take turns; the items of one tenant stay in order of arrival. However many items one tenant
+ * has queued, another tenant's next item waits for one of them, not for all.
  */
-export class TurnQueue<Item extends Queued> {
+export class TurnQueue<Item extends QueueItem> {
   readonly #bounds: QueueBounds;
-  /** Those that have something waiting, the next one in turn first; of the others none but the latest. */
+  /** Tenants with waiting items, the next in turn first; of the others only the latest. */
   readonly #lines = new Map<string | undefined, TenantLine<Item>>();
-  /** The line of the latest item: most come in a row. */
+  /** The line of the latest item, cached because most items of a tenant arrive in a row. */
   #latest: TenantLine<Item> | undefined;
   #length = 0;
   #bytes = 0;
@@ -49,7 +49,7 @@ export class TurnQueue<Item extends Queued> {
     return this.#length;
   }
 
-  /** Whether one more of this tenant's, of so many bytes, may wait. */
+  /** Whether the queue accepts one more item of this tenant, of `bytes` bytes. */
   hasRoom(tenant: string | undefined, bytes: number): boolean {
     const { pendingItems, pendingBytes } = this.#bounds;
     const full = this.#length >= pendingItems || this.#bytes + bytes > pendingBytes;
@@ -59,11 +59,11 @@ export class TurnQueue<Item extends Queued> {
   #hasReserve(tenant: string | undefined, bytes: number): boolean {
     const { pendingItems, pendingBytes } = this.#bounds;
     const items = Math.floor(pendingItems / reserved);
-    const most = Math.floor(pendingBytes / reserved);
-    if (this.#length >= pendingItems + items || this.#bytes + bytes > pendingBytes + most) return false;
+    const reservedBytes = Math.floor(pendingBytes / reserved);
+    if (this.#length >= pendingItems + items || this.#bytes + bytes > pendingBytes + reservedBytes) return false;
     const line = this.#lines.get(tenant);
     const waiting = line === undefined ? 0 : line.items.length - line.taken;
-    return waiting < items && (line?.bytes ?? 0) + bytes <= most;
+    return waiting < items && (line?.bytes ?? 0) + bytes <= reservedBytes;
   }
 
   push(item: Item): void {
@@ -77,26 +77,26 @@ export class TurnQueue<Item extends Queued> {
   }
 
   /**
-   * Everything, if it is one tenant's and no more than so many writes and bytes. As a rule it is, and costs no more than a
-   * list.
+   * Takes everything if it belongs to one tenant and is within the bounds. That is the usual case, and costs no more than
+   * a list.
    */
-  takeAll(most: number, mostBytes = Number.POSITIVE_INFINITY): Item[] | undefined {
+  takeAll(maxWrites: number, maxBytes = Number.POSITIVE_INFINITY): Item[] | undefined {
     const line = this.#latest;
     if (line === undefined || line.taken > 0 || line.items.length !== this.#length) return;
-    if (this.#writes > most || this.#bytes > mostBytes) return;
+    if (this.#writes > maxWrites || this.#bytes > maxBytes) return;
     const { items } = line;
     line.items = [];
     line.bytes = this.#length = this.#bytes = this.#writes = 0;
     return items;
   }
 
-  /** The next in turn, which is taken out; only of tenants that may have one now. */
+  /** Takes the next item in turn, of the tenants that `may` allows. */
   shift(may?: (tenant: string | undefined) => boolean): Item | undefined {
     const line = this.#next(may);
     return line === undefined ? undefined : this.#takeFrom(line);
   }
 
-  /** The first of this tenant's, which is taken out. As any other it was the tenant's turn. */
+  /** Takes the first item of this tenant; it counts as the tenant's turn. */
   shiftOf(tenant: string | undefined): Item | undefined {
     const line = this.#lines.get(tenant);
     return line === undefined || isEmpty(line) ? undefined : this.#takeFrom(line);
@@ -116,7 +116,7 @@ export class TurnQueue<Item extends Queued> {
     return item;
   }
 
-  /** What was taken and cannot be served yet: each tenant's goes back to the front of its line, in the order given. */
+  /** Returns items that cannot be served yet to the front of their tenant's line, in the order given. */
   putBack(items: readonly Item[]): void {
     for (const [tenant, back] of Map.groupBy(items, (item) => item.tenant)) {
       const line = this.#lineOf(tenant);
@@ -131,7 +131,7 @@ export class TurnQueue<Item extends Queued> {
     }
   }
 
-  /** Everything, in turn. */
+  /** Takes everything, in turn. */
   drain(): Item[] {
     const items: Item[] = [];
     while (this.#length > 0) items.push(this.shift()!);

@@ -5,7 +5,7 @@ import type { ClaimOps } from "../store/contract/store.ts";
 import { staleError } from "../store/validate/arguments.ts";
 import { assertOwn, inParts, isOwn, type RemoteContext } from "./context.ts";
 
-/** Whoever renews tries again by itself, and soon: it must hear early that this try failed. */
+/** The heartbeat retries soon on its own, so a failed renewal must be reported early. */
 const renewMs = 2_000;
 
 export function remoteClaim(deps: RemoteContext): ClaimOps {
@@ -19,9 +19,9 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
     },
     async find({ tenant, claimant, nextReactor, staleOf, staleLimit, limit, nonce, workflows, kind, share, ahead }) {
       if (!isOwn(deps, tenant)) return [];
-      const asked = { claimant: defined(claimant), nextReactor, staleOf: [...staleOf], limit, nonce };
+      const request = { claimant: defined(claimant), nextReactor, staleOf: [...staleOf], limit, nonce };
       const body = {
-        ...asked,
+        ...request,
         ...defined({
           staleLimit,
           kind,
@@ -32,11 +32,11 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
       };
       return (await caller.call("store.find", { body })).terms;
     },
-    // A holder's trust counts from before this call, however often it is sent: late news never prolong it.
+    // A holder's trust counts from before this call, however often it is sent: a late response never extends it.
     async renew(renewals) {
       const ours = renewals.filter(({ fence }) => isOwn(deps, fence.tenant));
-      const asked = ours.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote }));
-      const parts = await inParts(asked, (part) =>
+      const request = ours.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote }));
+      const parts = await inParts(request, (part) =>
         caller.call("store.renew", { body: { renewals: part } }, { patienceMs: renewMs }),
       );
       const verdicts = parts.flatMap((part) => part.verdicts)[Symbol.iterator]();
@@ -52,7 +52,7 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
   };
 }
 
-/** A named lease comes to be when it is first asked for: in another tenant nobody may make one. */
+/** A named lease is created when it is first requested, which no caller may do in another tenant. */
 function absentTarget(deps: RemoteContext, tenant: string, target: LeaseTarget): unknown {
   if ("name" in target) assertOwn(deps, tenant);
   return targetNotFound(target);

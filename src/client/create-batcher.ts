@@ -17,7 +17,7 @@ import { type RequestBatcher, requestBatcher } from "./request-batcher.ts";
 type Verdicts = ResponseOf<"store.create">["calls"][number]["verdicts"];
 type First = Claimant & { readonly nonce: bigint };
 
-/** Creating runs: those of many callers in one request, for whoever may drive; one by one for whoever may only start. */
+/** Creates runs: those of many callers in one request with the role worker, one by one with the role starter. */
 export class CreateBatcher {
   readonly #deps: RemoteContext;
   readonly #batcher: RequestBatcher<Verdicts>;
@@ -48,7 +48,7 @@ export class CreateBatcher {
   ): Promise<ItemResult<CreateResult>[]> {
     assertOwn(this.#deps, tenant);
     const { limits, role } = this.#deps;
-    // Looked at here first: one bad run must not spoil the request for the others.
+    // Checked here first, because one bad run must not fail the request for the others.
     const checked = await runBatch(specs, limits, async (spec) => ({ data: checkRunSpec(spec, limits) }));
     const good = specs.filter((_, k) => checked[k]!.ok);
     if (good.length === 0) return checked as ItemResult<CreateResult>[];
@@ -77,7 +77,7 @@ export class CreateBatcher {
     const { caller, limits } = this.#deps;
     const named = new Map(specs.map((spec, k) => [spec, key === undefined || k === 0 ? key : `${key}/${k}`]));
     return runBatch(specs, limits, async (given) => {
-      const { schedule, forkedFrom, fork, checked: _checked, ...spec } = given; // whoever drives it asks again
+      const { schedule, forkedFrom, fork, checked: _checked, ...spec } = given; // the process that drives the run checks it again
       if (schedule !== undefined || forkedFrom !== undefined || fork !== undefined) {
         throw new TapeError("TAPE_FORBIDDEN", "runs of schedules and forks need the role worker", { needs: "worker" });
       }
@@ -93,11 +93,11 @@ function firstText({ owner, label, reactor, ttlMs, maxStallMs, nonce }: First): 
 
 const simple: ReadonlySet<string> = new Set(["id", "workflow", "version", "input", "checked"]);
 
-/** Most runs are made of texts and an input, which are written without the schema. */
+/** Most run specs consist of strings and an input, which need no schema to encode. */
 function specText(spec: RunSpec): string {
-  const said = defined({ ...spec, input: undefined });
-  if (!Object.keys(said).every((field) => simple.has(field))) {
-    return JSON.stringify(z.encode(runSpec, { ...said, input: spec.input }));
+  const fields = defined({ ...spec, input: undefined });
+  if (!Object.keys(fields).every((field) => simple.has(field))) {
+    return JSON.stringify(z.encode(runSpec, { ...fields, input: spec.input }));
   }
-  return `${JSON.stringify(said).slice(0, -1)},"input":${wireText(encode(spec.input))}}`;
+  return `${JSON.stringify(fields).slice(0, -1)},"input":${wireText(encode(spec.input))}}`;
 }

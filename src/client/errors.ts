@@ -1,8 +1,8 @@
-/** Why an exchange gave no answer. Any other error than {@link RequestNotSent} leaves open whether the server heard. */
+/** Why there is no response. After any error but {@link RequestNotSent} the server may have received the request. */
 
-/** It is certain that nothing has left: the connection never stood. */
+/** Nothing was sent, because no connection was established. */
 export class RequestNotSent extends Error {
-  /** Another try would fail the same way: the other side is not who it says, or not known at all. */
+  /** A retry would fail the same way: the server's certificate is wrong, or its name does not exist. */
   readonly lasting: boolean;
 
   constructor(message: string, cause?: Error & { code?: string }) {
@@ -12,10 +12,10 @@ export class RequestNotSent extends Error {
   }
 }
 
-/** What Node calls certificates that it does not believe. */
+/** Node's error codes for untrusted certificates. */
 const distrusted = /CERT|ALTNAME|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_SSL|ERR_TLS/;
 
-/** The connection stood, and no answer came in time. */
+/** The connection was established, and no response arrived in time. */
 export class ResponseTooLarge extends Error {
   constructor(message: string) {
     super(message);

@@ -14,9 +14,9 @@ import { requestBatcher } from "./request-batcher.ts";
 type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"][number];
 
 /**
- * Appends of many journals in one request. Each is checked and encoded here, where its writer is told what is wrong with
- * it; the store behind the server checks it again, with its fence. One that was carried out and whose answer was lost is
- * sent again and answered as it was the first time.
+ * Appends of many journals in one request. Each append is checked and encoded here, so that its writer gets the error;
+ * the store behind the server checks it again, with its fence. An append whose response was lost is sent again and gets
+ * the same result as the first time.
  */
 export function remoteFenced(deps: RemoteContext): FencedOps & { close(): Promise<void> } {
   const { caller, limits, clock, maxRequests } = deps;
@@ -52,7 +52,7 @@ export function remoteFenced(deps: RemoteContext): FencedOps & { close(): Promis
 
 const fences = new WeakMap<Fence, string>();
 
-/** Written once for a term: a driver sends it with each of its appends. */
+/** Encoded once per term, because a driver sends it with each append. */
 function fenceText(fence: Fence): string {
   const known = fences.get(fence);
   if (known !== undefined) return known;
@@ -70,11 +70,11 @@ function entryText(entry: AppendRequest, { limits }: RemoteContext): string {
 
 const versionText = `{"v":${recordVersion},`;
 
-/** The record's text without the version that a store puts in front; what is no plain JSON is encoded anew. */
+/** The record's text without the version that a store adds in front; values beyond plain JSON are encoded again. */
 const dataText = (body: string, data: unknown): string =>
   wireText(body.startsWith(versionText) ? `{${body.slice(versionText.length)}` : encode(data));
 
-/** The commonest answer is read without the schema: the checks are the same. */
+/** Reads the most common response without the schema; the checks are the same. */
 function verdictsOf(json: unknown, count: number): readonly Verdict[] {
   const verdicts = (json as { verdicts?: unknown } | null)?.verdicts;
   const plain = Array.isArray(verdicts) && verdicts.every(isPlain);

@@ -8,10 +8,11 @@ import { linesType, type Transport, type WireRequest, type WireResponse } from "
 import type { Address } from "./address.ts";
 import { RequestNotSent, ResponseTooLarge } from "./errors.ts";
 
+/** Certificates of a TLS connection to a server. */
 export interface TlsOptions {
-  /** Certificates to trust beside nobody else's, as PEM. Default: those of the system. */
+  /** The only certificates to trust, as PEM. Default: those of the system. */
   readonly ca?: string;
-  /** The client's own, where the other side asks for one. */
+  /** The client's own certificate, for servers that require one. */
   readonly cert?: string;
   readonly key?: string;
 }
@@ -20,37 +21,37 @@ export interface HttpOptions {
   readonly address: Address;
   readonly clock: Clock;
   readonly tls?: TlsOptions;
-  /** Until the connection stands. */
+  /** Limit for establishing the connection. */
   readonly connectMs?: number;
-  /** From the request to the last byte of the answer; a stream: to its first byte. */
-  readonly answerMs?: number;
-  /** Whether large bodies travel compressed. Default: where the other side is another machine. */
+  /** From the request to the last byte of the response; for a stream, to its first byte. */
+  readonly responseMs?: number;
+  /** Whether large bodies are compressed. Default: only if the server is another machine. */
   readonly compress?: boolean;
 }
 
-/** An exchange over sockets that are kept, and how to let go of them. */
+/** A transport over persistent connections, and how to close them. */
 export interface HttpTransport {
   readonly exchange: Transport;
   close(): void;
 }
 
 const defaultConnectMs = 5_000;
-/** Longer than any transaction of a store, and than the waits that a route allows. */
+/** Longer than any transaction of a store, and longer than any wait that a route allows. */
 const defaultResponseMs = 35_000;
-/** Below this compressing costs more than it saves. */
+/** Below this size compression costs more than it saves. */
 const minCompressedBytes = 4 * 1024;
-/** More than any page of any listing; an answer without end must not fill the memory. */
+/** Larger than any page of any list; an endless response must not fill the memory. */
 const maxResponseBytes = 512 * 1024 * 1024;
 
-/** HTTP/1.1 over kept connections. Throws {@link RequestNotSent} where it is certain that nothing has left. */
+/** HTTP/1.1 over persistent connections. Throws {@link RequestNotSent} if certainly nothing was sent. */
 export function httpExchange(options: HttpOptions): HttpTransport {
-  const { address, clock, tls = {}, connectMs = defaultConnectMs, answerMs = defaultResponseMs } = options;
+  const { address, clock, tls = {}, connectMs = defaultConnectMs, responseMs = defaultResponseMs } = options;
   const compress = options.compress ?? !address.loopback;
   const kept = { keepAlive: true, scheduling: "lifo" as const };
-  // TLS 1.2 at least, names checked, nothing else to choose: there is no way down.
+  // TLS 1.2 at least, with name checks; no option weakens this.
   const secured = { ...kept, ...tls, minVersion: "TLSv1.2" as const, rejectUnauthorized: true };
   const agent = address.secure ? new network.https.Agent(secured) : new network.http.Agent(kept);
-  // A token may go in clear to this machine alone, and a name is only that: it is resolved here, and must lead here.
+  // A token may go in clear text to this machine only. A name proves nothing, so it is resolved and must be loopback.
   const found = address.named ? { lookup: loopbackLookup } : {};
   const open = address.secure ? network.https.request : network.http.request;
 
@@ -65,7 +66,7 @@ export function httpExchange(options: HttpOptions): HttpTransport {
       ...(compress ? { "accept-encoding": "gzip" } : {}),
     };
     return new Promise<WireResponse>((resolve, reject) => {
-      const asked = open({
+      const outgoing = open({
         host: address.host,
         port: address.port,
         method: request.method,
@@ -75,12 +76,12 @@ export function httpExchange(options: HttpOptions): HttpTransport {
         ...found,
       });
       const cancel = watch(
-        asked,
+        outgoing,
         request,
-        { clock, connectMs, answerMs, event: address.secure ? "secureConnect" : "connect" },
+        { clock, connectMs, responseMs, event: address.secure ? "secureConnect" : "connect" },
         reject,
       );
-      asked.on("response", (response) => {
+      outgoing.on("response", (response) => {
         const streamed = response.headers["content-type"]?.startsWith(linesType) === true;
         if (streamed) {
           cancel();
@@ -98,7 +99,7 @@ export function httpExchange(options: HttpOptions): HttpTransport {
           },
         );
       });
-      asked.end(sent);
+      outgoing.end(sent);
     });
   };
   return { exchange, close: () => agent.destroy() };
@@ -107,15 +108,15 @@ export function httpExchange(options: HttpOptions): HttpTransport {
 interface WatchOptions {
   readonly clock: Clock;
   readonly connectMs: number;
-  readonly answerMs: number;
+  readonly responseMs: number;
   readonly event: "connect" | "secureConnect";
 }
 
-/** Says what a failure means: before the connection stands nothing has left, afterwards nobody knows. */
+/** Classifies a failure: before the connection is established nothing was sent, afterwards the outcome is unknown. */
 function watch(
-  asked: ClientRequest,
+  outgoing: ClientRequest,
   request: WireRequest,
-  { clock, connectMs, answerMs, event }: WatchOptions,
+  { clock, connectMs, responseMs, event }: WatchOptions,
   reject: (error: unknown) => void,
 ): () => void {
   let standing = false;
@@ -123,14 +124,16 @@ function watch(
   const cancel = (): void => {
     for (const stop of stops.splice(0)) stop();
   };
-  stops.push(clock.after(answerMs, () => asked.destroy(new ResponseTooLarge(`no answer within ${answerMs} ms`))));
-  asked.on("socket", (socket) => {
+  stops.push(
+    clock.after(responseMs, () => outgoing.destroy(new ResponseTooLarge(`no response within ${responseMs} ms`))),
+  );
+  outgoing.on("socket", (socket) => {
     if (!socket.connecting) {
-      standing = true; // a kept one: it may have been closed at the other end as we send
+      standing = true; // a persistent one: the server may close it while we send
       return;
     }
     const hurry = clock.after(connectMs, () =>
-      asked.destroy(new RequestNotSent(`no connection within ${connectMs} ms`)),
+      outgoing.destroy(new RequestNotSent(`no connection within ${connectMs} ms`)),
     );
     stops.push(hurry);
     socket.once(event, () => {
@@ -138,18 +141,18 @@ function watch(
       hurry();
     });
   });
-  asked.on("error", (error: Error & { code?: string }) => {
+  outgoing.on("error", (error: Error & { code?: string }) => {
     cancel();
     const unsent = !standing && !(error instanceof RequestNotSent);
     reject(unsent ? new RequestNotSent(error.message || (error.code ?? "no connection"), error) : error);
   });
   const { signal } = request;
   if (signal !== undefined) {
-    const stop = (): void => void asked.destroy(new Error("the caller has gone"));
+    const stop = (): void => void outgoing.destroy(new Error("the caller has aborted"));
     if (signal.aborted) stop();
-    // Not let go of with the others: a stream is ended by it.
+    // Stays registered after the response starts, because it also ends a stream.
     else signal.addEventListener("abort", stop, { once: true });
-    asked.on("close", () => signal.removeEventListener("abort", stop));
+    outgoing.on("close", () => signal.removeEventListener("abort", stop));
   }
   return cancel;
 }
@@ -167,7 +170,7 @@ async function whole(response: IncomingMessage): Promise<Uint8Array> {
   let size = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > maxResponseBytes) throw new Error(`the answer is longer than ${maxResponseBytes} bytes`);
+    if (size > maxResponseBytes) throw new Error(`the response is longer than ${maxResponseBytes} bytes`);
     chunks.push(chunk);
   }
   if (!response.complete) throw new Error("the answer broke off");
@@ -176,12 +179,13 @@ async function whole(response: IncomingMessage): Promise<Uint8Array> {
   return promisify(network.zlib.gunzip)(bytes, { maxOutputLength: maxResponseBytes });
 }
 
-/** In place of Node's own: refuses a name whose addresses are not all loopback ones. */
+/** Replaces Node's lookup: refuses a name unless all its addresses are loopback addresses. */
 const loopbackLookup: LookupFunction = (name, options, done) => {
   void loopbackAddresses(name).then((addresses) => {
     const all = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
     const [first] = all;
-    if (first === undefined) done(new Error(`${name} is not this machine, and a token is not sent there in clear`), []);
+    if (first === undefined)
+      done(new Error(`${name} is not this machine, and a token is not sent there in clear text`), []);
     else if (options.all === true) done(null, all);
     else done(null, first.address, first.family);
   });

@@ -10,13 +10,13 @@ import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
 import type { CreateBatcher } from "./create-batcher.ts";
 import { tokensOver } from "./read.ts";
 
-/** With `key` every write is named by it instead of by a key of its own: that is `once`. */
+/** With `key`, every write uses it as its idempotency key instead of a new one; this implements `once`. */
 export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?: string): IntakeOps {
   const { caller, limits } = deps;
   const once = { key };
   return {
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
-    // Through which credential it comes is the server's to say.
+    // The server adds the credential.
     async signal(tenant, id, { via: _via, ...signal }) {
       if (!isOwn(deps, tenant)) throw notFound("run", id);
       const body = { ...defined(signal), value: signal.value };
@@ -72,17 +72,20 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
       };
       return (await caller.call("store.fireSchedule", { body }, once)).fired;
     },
-    async prune(tenant, endedBefore, limit, act) {
+    async prune(tenant, endedBefore, limit, audit) {
       if (!isOwn(deps, tenant)) return 0;
-      const reason = act?.reason ?? "older than is kept";
+      const reason = audit?.reason ?? "older than is kept";
       return (await caller.call("runs.prune", { body: { endedBefore, limit, reason } }, once)).pruned;
     },
     async setQuota(tenant, set, { reason, by }) {
       return caller.call("quotas.set", { body: { ...defined({ tenant }), set: defined(set), reason, by } });
     },
-    // A token's secret is made by the server and told once: what the caller made up would be the caller's to leak.
+    // The server creates a token's secret and returns it once. A secret chosen by the caller could leak there.
     async putToken() {
-      throw new TapeError("TAPE_FORBIDDEN", "over the wire tokens are made by the server: call tokens.create");
+      throw new TapeError(
+        "TAPE_FORBIDDEN",
+        "a remote store does not accept tokens: call tokens.create, and the server creates one",
+      );
     },
     async revokeToken(tenant, id, { reason }) {
       if (!isOwn(deps, tenant)) throw notFound("token", id);
@@ -99,9 +102,9 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
       return (await find()) ?? before;
     },
     async recordAudit() {
-      throw new TapeError("TAPE_FORBIDDEN", "over the wire the server writes the audit");
+      throw new TapeError("TAPE_FORBIDDEN", "the server writes the audit of a remote store");
     },
-    // Whoever uses a token over the wire has it remembered by the server.
+    // The server itself records when a token is used.
     touchToken: async () => {},
     async report(tenant, report) {
       assertOwn(deps, tenant);

@@ -1,12 +1,12 @@
 import type { Clock } from "../base/clock.ts";
 import { heartbeatLine } from "../protocol/transport.ts";
 
-/** A living stream says so every 15 s: one that is silent for three times that is dead, whatever its socket says. */
+/** A live stream sends a heartbeat every 15 s. One that is silent for three times as long is dead. */
 const silentMs = 45_000;
-/** Longer than a record may be: a line without end must not fill the memory. */
+/** Longer than any record; an endless line must not fill the memory. */
 const maxChars = 64 * 1024 * 1024;
 
-/** The JSON of each line; ends with the stream, when the signal aborts, or by throwing when nothing comes any more. */
+/** Yields the JSON of each line. Ends with the stream or when the signal aborts; throws when the stream is dead. */
 export async function* linesOf(
   body: AsyncIterable<Uint8Array>,
   clock: Clock,
@@ -25,7 +25,7 @@ export async function* linesOf(
       for (const line of lines) if (line !== heartbeatLine) yield JSON.parse(line);
     }
   } finally {
-    // Not awaited: a stream that hangs does not end either.
+    // Not awaited, because a stream that hangs would never end.
     void Promise.resolve(chunks.return?.()).catch(() => {});
   }
 }
@@ -34,13 +34,13 @@ export async function* linesOf(
 function within<T>(work: Promise<T>, clock: Clock, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return resolve(undefined);
-    const done = (tell: () => void): void => {
+    const done = (settle: () => void): void => {
       cancel();
       signal.removeEventListener("abort", stop);
-      tell();
+      settle();
     };
     const stop = (): void => done(() => resolve(undefined));
-    const cancel = clock.after(silentMs, () => done(() => reject(new Error(`nothing heard for ${silentMs} ms`))));
+    const cancel = clock.after(silentMs, () => done(() => reject(new Error(`nothing received for ${silentMs} ms`))));
     signal.addEventListener("abort", stop, { once: true });
     work.then(
       (value) => done(() => resolve(value)),

@@ -8,7 +8,7 @@ import { pageOf } from "../store/page.ts";
 import { readList } from "../store/read-all.ts";
 import { inParts, isOwn, type RemoteContext } from "./context.ts";
 
-/** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
+/** Every read of the contract. Another tenant's data is reported as absent, without a request. */
 export function remoteRead(deps: RemoteContext): ReadOps {
   const { caller } = deps;
   const own = (tenant: string | undefined): boolean => isOwn(deps, tenant);
@@ -149,10 +149,10 @@ export function remoteRead(deps: RemoteContext): ReadOps {
 }
 
 const noLimits = { runs: null, bytes: null, schedules: null, streams: null };
-/** What a tenant without any has. */
+/** The quota view of a tenant without quotas. */
 const noQuota = { set: noLimits, limits: noLimits, used: { runs: 0, bytes: null, schedules: 0 } };
 
-/** Without their hashes: those stay where they are compared. */
+/** Tokens without their hashes, which never leave the server. */
 export async function tokensOver(
   { caller }: Pick<RemoteContext, "caller">,
   { above, limit }: { above?: string; limit?: number } = {},

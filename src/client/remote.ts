@@ -8,27 +8,28 @@ import type { Store } from "../store/contract/store.ts";
 import type { TlsOptions } from "./http-transport.ts";
 import type { CallOptions } from "./rpc-caller.ts";
 
+/** How to connect to a server. */
 export interface RemoteOptions {
-  /** `id.secret`, as the server gave it. Absent: a server on this machine that asks for none. */
+  /** `id.secret`, as the server returned it. Absent: a server on this machine that requires none. */
   readonly token?: string | undefined;
   readonly tls?: TlsOptions;
-  /** A token may travel in clear to another machine: only where the network itself is closed. Default false. */
+  /** Lets a token travel in clear text to another machine; only for a closed network. Default false. */
   readonly allowPlain?: boolean;
-  /** How long a call is repeated while no server answers. Default 20 s. */
+  /** How long a call is retried while no server responds. Default 20 s. */
   readonly patienceMs?: number;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
-  /** Carries requests instead of sockets: a seam for tests. */
+  /** Replaces sockets; a seam for tests. */
   readonly exchange?: Transport;
 }
 
-/** A store behind a server. Everything that works on a store works on it, with the same guarantees. */
+/** A store behind a server, with the same methods and guarantees as any store. */
 export interface RemoteStore extends Store {
   readonly remote: {
     readonly tenant: string;
     readonly role: Role;
-    /** Every call of the contract, also those that a store does not have. */
+    /** Every call of the HTTP contract, including those that a store does not have. */
     call<N extends RouteName>(name: N, parts: CallOf<N>, options?: CallOptions): Promise<ResponseOf<N>>;
   };
 }

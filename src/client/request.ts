@@ -4,14 +4,14 @@ import { TapeError } from "../model/errors.ts";
 import { contract, type RouteName } from "../protocol/contract.ts";
 import type { Route } from "../protocol/route.ts";
 
-/** The parts of a call as the program means them; which of them a route has is in its type. */
+/** The parts of a call before encoding; the route's type says which of them it has. */
 export interface Parts {
   readonly params?: unknown;
   readonly query?: unknown;
   readonly body?: unknown;
 }
 
-/** A call as it travels. */
+/** An encoded call. */
 export interface PreparedRequest {
   readonly method: string;
   readonly url: string;
@@ -20,7 +20,7 @@ export interface PreparedRequest {
 
 export const routeOf = (name: RouteName): Route => contract[name];
 
-/** What cannot be said on the wire is refused here, with the codes that the store itself would give. */
+/** Refuses what the wire cannot carry, with the codes that the store itself would use. */
 export function prepareRequest(name: RouteName, parts: Parts): PreparedRequest {
   const route = routeOf(name);
   const { method } = route;
@@ -48,7 +48,7 @@ function encoded(name: RouteName, schema: z.ZodType | undefined, value: unknown)
   }
 }
 
-/** An answer that the contract does not know is nobody's answer: it is never half believed. */
+/** A response that does not match the contract is an error as a whole; no part of it is used. */
 export function decoded(name: RouteName, json: unknown): unknown {
   let why: string;
   try {
@@ -63,7 +63,7 @@ export function decoded(name: RouteName, json: unknown): unknown {
 }
 
 export function badResponse(name: RouteName, why: string): TapeError {
-  return new TapeError("TAPE_BAD_RESPONSE", `${name} was answered with what the contract does not know: ${why}`, {
+  return new TapeError("TAPE_BAD_RESPONSE", `${name}: the response does not match the contract: ${why}`, {
     route: name,
   });
 }

@@ -12,36 +12,36 @@ import { linesOf } from "./lines.ts";
 import { badResponse, decoded, type Parts, type PreparedRequest, prepareRequest, routeOf } from "./request.ts";
 
 export interface RpcCallerOptions {
-  /** One for each replica: the next is tried when one fails. */
+  /** One per replica; when one fails, the next is tried. */
   readonly exchanges: readonly Transport[];
   readonly token?: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** How long a call is repeated before it is given up. */
+  /** How long a call is retried. */
   readonly patienceMs?: number;
 }
 
 export interface CallOptions {
-  /** The Idempotency-Key, where the caller has one of its own. */
+  /** The Idempotency-Key, if the caller brings its own. */
   readonly key?: string | undefined;
   readonly patienceMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A restart or a failover goes unnoticed; shorter than the usual TTL, so that whoever waits can still give back. */
+/** Bridges a restart or a failover; shorter than the default TTL, so that the caller can still release its leases. */
 const defaultRetryMs = 20_000;
 const pauses = { baseMs: 20, capMs: 2_000 };
 
-/** Refusals that say: nothing was done, another time or another replica will do it. */
+/** Refusals that prove that nothing was done, and that a later call or another replica may succeed. */
 const elsewhere: ReadonlySet<ErrorCode> = new Set(["TAPE_DRAINING", "TAPE_OVERLOADED", "TAPE_RATE_LIMITED"]);
-/** What a gateway answers when it could not get an answer itself. */
+/** Statuses of a gateway that got no response from the server. */
 const gateways: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /**
- * Calls of the contract. A call without an answer is sent again, to the next replica, until its patience is over: every
- * route says why that is safe, and one that needs a key keeps the one it was given. So a lost answer is found out, never
- * guessed; when it cannot be, the error says whether anything may have been done.
+ * Makes the calls of the contract. A call without a response is sent again, to the next replica, until its time is over.
+ * Every route declares why that is safe, and a route that needs an idempotency key keeps it across retries. So a lost
+ * response is recovered, never guessed; if that fails, the error says whether the call may have been carried out.
  */
 export class RpcCaller {
   readonly #options: RpcCallerOptions;
@@ -63,7 +63,7 @@ export class RpcCaller {
     return decoded(name, await this.send(name, prepareRequest(name, parts as Parts), options)) as ResponseOf<N>;
   }
 
-  /** The same for whoever has the JSON of the body already; the answer is JSON that nobody has looked at. */
+  /** The same with a body that is JSON already; the result is JSON that is not validated. */
   async send(name: RouteName, ask: PreparedRequest, options: CallOptions = {}): Promise<unknown> {
     if (this.#closing.signal.aborted) throw closed();
     this.#open++;
@@ -75,7 +75,7 @@ export class RpcCaller {
     }
   }
 
-  /** The lines of a stream, until the server ends it or the signal does. `opened` is called when it stands. */
+  /** The lines of a stream, until the server or the signal ends it. Calls `opened` once it is established. */
   async *lines<N extends RouteName>(
     name: N,
     parts: CallOf<N>,
@@ -85,23 +85,23 @@ export class RpcCaller {
     if (this.#refusing) throw closed();
     const ended = AbortSignal.any([signal, this.#closing.signal]);
     const request = this.#requestOf(name, prepareRequest(name, parts as Parts), { signal: ended });
-    const answer = await this.#exchange()(request).catch((error: unknown) => {
+    const response = await this.#exchange()(request).catch((error: unknown) => {
       this.#next();
       throw error;
     });
-    if (answer.status !== 200) await this.#judge(name, answer);
-    if (answer.body instanceof Uint8Array) throw badResponse(name, "one document instead of a stream");
+    if (response.status !== 200) await this.#judge(name, response);
+    if (response.body instanceof Uint8Array) throw badResponse(name, "one document instead of a stream");
     opened();
-    for await (const json of linesOf(answer.body, this.#options.clock, ended))
+    for await (const json of linesOf(response.body, this.#options.clock, ended))
       yield decoded(name, json) as ResponseOf<N>;
   }
 
-  /** Takes no more calls; what was taken before may still be sent. */
+  /** Accepts no more calls; calls accepted before may still be sent. */
   refuse(): void {
     this.#refusing = true;
   }
 
-  /** Sends nothing more, and waits for what is under way. */
+  /** Sends nothing more, and waits for requests in flight. */
   async close(): Promise<void> {
     this.#refusing = true;
     this.#closing.abort();
@@ -132,49 +132,49 @@ export class RpcCaller {
   async #insist(name: RouteName, request: WireRequest, options: CallOptions): Promise<unknown> {
     const { clock, random, log, patienceMs = defaultRetryMs } = this.#options;
     const until = clock.mono() + (options.patienceMs ?? patienceMs);
-    let heard = false; // whether some try may have been carried out without our knowing
+    let uncertain = false; // whether an earlier attempt may have been carried out
     for (let tries = 1; ; tries++) {
-      let trouble: unknown;
+      let failure: unknown;
       let waitMs = 0;
       try {
-        const answer = await this.#exchange()(request);
-        if (answer.status === 200) return jsonOf(name, answer);
-        waitMs = retryAfterMs(answer);
-        await this.#judge(name, answer);
+        const response = await this.#exchange()(request);
+        if (response.status === 200) return jsonOf(name, response);
+        waitMs = retryAfterMs(response);
+        await this.#judge(name, response);
       } catch (error) {
         if (isTapeError(error) && !elsewhere.has(error.code)) throw error;
-        trouble = error;
-        if (!(error instanceof RequestNotSent) && !isTapeError(error)) heard = true;
+        failure = error;
+        if (!(error instanceof RequestNotSent) && !isTapeError(error)) uncertain = true;
       }
       this.#next();
       options.signal?.throwIfAborted();
       const pauseMs = Math.max(waitMs, backoffMs(tries, pauses, random));
-      const lasting = trouble instanceof RequestNotSent && trouble.lasting;
-      if (lasting || clock.mono() + pauseMs > until) throw this.#givenUp(name, trouble, heard);
-      log("debug", "client.retry", { route: name, tries, ...errorFields(trouble) });
+      const lasting = failure instanceof RequestNotSent && failure.lasting;
+      if (lasting || clock.mono() + pauseMs > until) throw this.#givenUp(name, failure, uncertain);
+      log("debug", "client.retry", { route: name, tries, ...errorFields(failure) });
       await clock.sleep(pauseMs, options.signal);
     }
   }
 
-  /** Throws what the answer says, as an error of the table where it is one of ours. */
-  async #judge(name: RouteName, answer: WireResponse): Promise<never> {
-    if (answer.headers["content-type"]?.startsWith(problemType) === true) {
-      const problem = problemSchema.safeParse(jsonOf(name, answer));
-      if (!problem.success) throw badResponse(name, `a refusal (${answer.status}) that is no problem`);
+  /** Throws the error that the response describes, as a TapeError if it has one of our codes. */
+  async #judge(name: RouteName, response: WireResponse): Promise<never> {
+    if (response.headers["content-type"]?.startsWith(problemType) === true) {
+      const problem = problemSchema.safeParse(jsonOf(name, response));
+      if (!problem.success) throw badResponse(name, `a refusal (${response.status}) that is not a problem document`);
       throw errorOf(problem.data);
     }
-    if (gateways.has(answer.status)) throw new Error(`a gateway answered ${answer.status}`);
-    throw badResponse(name, `status ${answer.status}`);
+    if (gateways.has(response.status)) throw new Error(`a gateway answered ${response.status}`);
+    throw badResponse(name, `status ${response.status}`);
   }
 
-  #givenUp(name: RouteName, trouble: unknown, heard: boolean): TapeError {
-    const why = trouble instanceof Error ? trouble.message : String(trouble);
-    if (heard && routeOf(name).repeat !== "read") {
-      const message = `${name} was sent, and no answer could be had: ${why}`;
-      return new TapeError("TAPE_OUTCOME_UNKNOWN", message, { route: name }, trouble);
+  #givenUp(name: RouteName, failure: unknown, uncertain: boolean): TapeError {
+    const why = failure instanceof Error ? failure.message : String(failure);
+    if (uncertain && routeOf(name).repeat !== "read") {
+      const message = `${name} was sent and got no response: ${why}`;
+      return new TapeError("TAPE_OUTCOME_UNKNOWN", message, { route: name }, failure);
     }
-    if (isTapeError(trouble)) return trouble;
-    return new TapeError("TAPE_STORE_UNREACHABLE", `${name}: ${why}`, { route: name }, trouble);
+    if (isTapeError(failure)) return failure;
+    return new TapeError("TAPE_STORE_UNREACHABLE", `${name}: ${why}`, { route: name }, failure);
   }
 
   #exchange(): Transport {
@@ -192,7 +192,7 @@ function jsonOf(name: RouteName, { body }: WireResponse): unknown {
   try {
     return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
   } catch {
-    throw badResponse(name, "not JSON"); // the parser's own message quotes the text, which may hold a secret
+    throw badResponse(name, "not JSON"); // without the parser's own message, which quotes the text and may contain a secret
   }
 }
 

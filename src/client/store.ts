@@ -17,7 +17,7 @@ import type { RemoteOptions, RemoteStore } from "./remote.ts";
 import { RpcCaller } from "./rpc-caller.ts";
 import { WakeStream } from "./wake-stream.ts";
 
-/** Connects, and puts the store together. Programs call the one of open.ts, which loads this module when it is needed. */
+/** Connects and assembles the store. Programs call `openRemote` of open.ts, which loads this module on first use. */
 export async function openRemote(urls: string | readonly string[], options: RemoteOptions = {}): Promise<RemoteStore> {
   const { token, clock = systemClock, random = systemRandom, log = silentLog, patienceMs, tls } = options;
   const rules = { token: token !== undefined, allowPlain: options.allowPlain ?? false };
@@ -56,9 +56,9 @@ interface Parts {
   readonly letGo: () => void;
 }
 
-/** As many as the server has for its batches: measured 0.53 of an embedded driver at 128 in flight, with two 0.50. */
+/** As many as the server has for its batches. Measured 0.53 of an embedded driver at 128 in flight; with two, 0.50. */
 const maxRequestsPostgres = 4;
-/** One commit at a time: more requests only make each commit smaller (0.27 with four, 0.47 with two). */
+/** SQLite commits one at a time; more requests only make each commit smaller (0.27 with four, 0.47 with two). */
 const maxRequestsSqlite = 2;
 
 function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore {
@@ -81,7 +81,7 @@ function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore
     backend,
     limits,
     transactionBoundMs,
-    exclusive: false, // others may be connected to the same server
+    exclusive: false, // other clients may be connected to the same server
     intake: remoteIntake(deps, creations),
     claim: remoteClaim(deps),
     fenced,

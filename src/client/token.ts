@@ -3,9 +3,9 @@ import { TapeError } from "../model/errors.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The environment's token, for a server that the program or its user has named. A file that lies in some folder is
- * neither: with `fromFile` the token goes only to hosts that TAPE_TOKEN_HOST names, which holds for all others too, once
- * it is set.
+ * The environment's token, for a server that the program or its user has named. A configuration file that happens to be
+ * in a folder is neither: with `fromFile`, the token goes only to hosts that TAPE_TOKEN_HOST names. Once that variable
+ * is set, this holds for all servers.
  */
 export function environmentToken(
   urls: string | readonly string[],
@@ -25,7 +25,7 @@ export function environmentToken(
   throw new TapeError("TAPE_BAD_CONFIG", message, { host: stranger });
 }
 
-/** undefined: no address, which is refused where it is opened. */
+/** undefined: not an address, which opening it will refuse. */
 function hostOf(url: string): string | undefined {
   try {
     return new URL(url.trim()).hostname.toLowerCase();

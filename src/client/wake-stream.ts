@@ -17,12 +17,12 @@ export interface WakeStreamOptions {
 const pauses = { baseMs: 100, capMs: 5_000 };
 
 /**
- * One stream of hints for all listeners, while there are any:
+ * One stream of wake hints for all listeners, while there are any:
  *
  *   silent ──first listener──▶ opening ──▶ open ──ends──▶ pausing ──▶ opening
  *      ▲────────────────── last listener leaves, closed ────┘
  *
- * What happened while it was not open is not known, so whenever it opens everybody is told to look.
+ * Hints are lost while it is not open, so every listener rechecks whenever it opens.
  */
 export class WakeStream {
   readonly #options: WakeStreamOptions;

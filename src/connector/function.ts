@@ -5,6 +5,7 @@ import { compensateOf } from "../sdk/effect.ts";
 import type { Observation } from "../sdk/outcomes.ts";
 import { assertKnownKeys, assertName } from "../sdk/validate.ts";
 
+/** The functions of a {@link functionConnector}. */
 export interface FunctionConnectorParts<A, R> {
   readonly dispatch: (args: A, fx: ConnectorContext) => R | Promise<R>;
   readonly observe?: (args: A, fx: ConnectorContext) => Observation<R> | Promise<Observation<R>>;

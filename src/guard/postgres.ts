@@ -17,6 +17,7 @@ export interface PostgresClient {
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
+/** Options of {@link guardPostgres}. */
 export interface GuardPostgresOptions {
   /** The store's schema. Default `tape`. */
   readonly schema?: string;

@@ -25,6 +25,7 @@ interface CallRecord {
   readonly result?: unknown;
 }
 
+/** Options of {@link recordedCall}. */
 export interface RecordedCallOptions<R> {
   /** Asks the upstream about a call whose owner did not record a result. Without it, such a call stays unknown. */
   readonly observe?: (key: string) => Promise<Observation<R>>;

@@ -20,6 +20,7 @@ export function fenceHeaders(holder: TokenHolder, options: { readonly secret?: s
   return { [header]: scope, [tokenHeader]: String(holder.token), ...mac };
 }
 
+/** Options of a {@link RequestFence}. */
 export interface RequestFenceOptions {
   /**
    * Shared with the callers. A request without their signature is refused and changes nothing. Without a secret, any

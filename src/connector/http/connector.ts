@@ -18,6 +18,7 @@ export interface HttpObserve<A, R> {
   readonly read: (response: HttpResponse, args: A, fx: ConnectorContext) => Observation<R>;
 }
 
+/** Options of an {@link httpConnector}. */
 export interface HttpConnectorOptions<A, R> {
   /** Ends with "/". Requests cannot leave it. Absent: requests name whole URLs, of public hosts. */
   readonly url?: string;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { type Queued, TurnQueue } from "../../base/turn-queue.ts";
+import { type QueueItem, TurnQueue } from "../../base/turn-queue.ts";
 import { TapeError } from "../../model/errors.ts";
 
 export interface SlotsOptions {
@@ -12,7 +12,7 @@ export interface SlotsOptions {
   readonly waitMs: number;
 }
 
-interface Waiter extends Queued {
+interface Waiter extends QueueItem {
   readonly until: number;
   readonly granted: () => void;
   readonly refused: (error: Error) => void;
