@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-/** Everything is a file of its own: the server's rules allow no inline script, no inline style, nothing from elsewhere. */
+/** Nothing is inlined: the server's Content-Security-Policy forbids inline scripts, inline styles and other origins. */
 export default defineConfig({
   root: import.meta.dirname,
   build: {

@@ -36,7 +36,7 @@ export const history = () =>
 
 export const quota = () => queryOptions({ queryKey: ["quota"], queryFn: () => call("quotas.get") });
 
-/** `call` types its response as a record: /healthz is open-ended on the wire. */
+/** The body of /healthz, which the contract leaves open. */
 export interface Health {
   readonly status: string;
   readonly version: string;
