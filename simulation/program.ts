@@ -1,7 +1,7 @@
 import type { TapeContext } from "../src/sdk/context.ts";
 import { gate } from "../src/sdk/gate.ts";
 import { type Workflow, workflow } from "../src/sdk/workflow.ts";
-import { beginning } from "../testkit/kit/virtual-time.ts";
+import { startWallMs } from "../testkit/kit/virtual-time.ts";
 import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
@@ -61,7 +61,7 @@ export function programs(
         return tape.gate(guardedGate);
       case "sleep":
         // A date in the world's calendar. One computed from a wrong clock would be an hour away.
-        return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(beginning + 3 * op.ms);
+        return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(startWallMs + 3 * op.ms);
       case "child": {
         const child = await tape.spawn(once, { ops: op.ops, attempts: 1 });
         return op.awaited ? child.result() : child.id;

@@ -48,10 +48,10 @@ export class Replica {
       name,
       clock: time,
       store: shared.store,
-      strike: (boundary) => this.#crashPointAt(boundary),
+      crashPointAt: (boundary) => this.#crashPointAt(boundary),
       wallOffMs: () => this.#wallOffMs(),
       travelMs: this.connected ? () => 0 : this.#travel(name),
-      hears: () => hints.float() >= plan.hintLoss,
+      receivesHint: () => hints.float() >= plan.hintLoss,
     });
     this.#process = process;
     this.#tape = undefined;
@@ -133,8 +133,8 @@ export class Replica {
 
   #crashPointAt(boundary: Boundary): CrashPoint {
     const { refusals, time } = this.#stage;
-    const { answer } = boundary;
-    if (isTapeError(answer)) refusals.set(answer.code, (refusals.get(answer.code) ?? 0) + 1);
+    const { result } = boundary;
+    if (isTapeError(result)) refusals.set(result.code, (refusals.get(result.code) ?? 0) + 1);
     const at = kindOf(boundary);
     const fault = at === undefined ? undefined : this.#due(at, boundary.edge, boundary.name);
     if (fault === undefined) return undefined;
@@ -180,13 +180,13 @@ export class Replica {
 
 /** Polls that find no work are not counted: they would use up most faults. */
 function kindOf(boundary: Boundary): Fault["at"] | undefined {
-  const { what, name, edge, answer } = boundary;
-  if (what === "act") return "effect";
+  const { what, name, edge, result } = boundary;
+  if (what === "effect") return "effect";
   if (name === "fenced.append") return "append";
   if (name.startsWith("intake.")) return "intake";
   if (name === "claim.renew") return "renew";
   if (name === "claim.find" || name === "claim.acquire") {
-    return edge === "after" && Array.isArray(answer) && answer.length === 0 ? undefined : "claim";
+    return edge === "after" && Array.isArray(result) && result.length === 0 ? undefined : "claim";
   }
   return name === "read.journal" || name === "read.effects" || name === "read.run" ? "read" : undefined;
 }

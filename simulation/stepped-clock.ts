@@ -1,5 +1,5 @@
 import type { Clock } from "../src/base/clock.ts";
-import { beginning, type VirtualTime } from "../testkit/kit/virtual-time.ts";
+import { startWallMs, type VirtualTime } from "../testkit/kit/virtual-time.ts";
 import { dayMs, type WallStep } from "./plan-visitors.ts";
 
 /** The store's clock: monotonic time is steady, and wall time jumps at the step. */
@@ -18,5 +18,5 @@ export function steppedClock(time: VirtualTime, step: WallStep | undefined): Clo
 /** Converts a time of the store to what a clock without the step would show. */
 export function unstepped(step: WallStep | undefined): (ms: number) => number {
   if (step === undefined) return (ms) => ms;
-  return (ms) => (Math.abs(ms - beginning - step.byMs) < dayMs / 2 ? ms - step.byMs : ms);
+  return (ms) => (Math.abs(ms - startWallMs - step.byMs) < dayMs / 2 ? ms - step.byMs : ms);
 }

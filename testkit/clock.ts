@@ -1,6 +1,13 @@
 import { type Clock, systemClock } from "../src/base/clock.ts";
 
-/** Virtual time that only moves when it is told to; timers due on the way fire in order. */
+/**
+ * A clock that moves only when a test moves it. Timers due on the way fire in order.
+ *
+ * @example
+ * const clock = new ManualClock();
+ * const store = await openStore("memory:", { clock });
+ * await clock.elapse(30_000);
+ */
 export class ManualClock implements Clock {
   #mono: number;
   #wall: number;
@@ -40,7 +47,7 @@ export class ManualClock implements Clock {
   }
 
   immediate(fn: () => void): void {
-    systemClock.immediate(fn); // not time but turn: what was submitted together stays together
+    systemClock.immediate(fn); // no time passes: what was submitted in one turn stays together
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -56,7 +63,7 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Lets `ms` pass, firing what falls due, with promises settled in between. */
+  /** Lets `ms` pass, firing due timers, with promises settled in between. */
   async elapse(ms: number): Promise<void> {
     const until = this.#mono + ms;
     for (;;) {
@@ -71,23 +78,23 @@ export class ManualClock implements Clock {
     await settled();
   }
 
-  /** A synchronous stall: time passes and nothing fires until the next `elapse`. */
+  /** A synchronous stall: time passes, and no timer fires until the next `elapse`. */
   stall(ms: number): void {
     this.#advance(ms);
   }
 
-  /** Someone sets the wall clock. */
+  /** Sets the wall clock forward or back. */
   stepWall(ms: number): void {
     this.#wall += ms;
   }
 
-  /** The machine sleeps: wall time passes, monotonic time does not. */
+  /** Suspends the machine: wall time passes, monotonic time does not. */
   suspend(ms: number): void {
     this.#wall += ms;
     this.#slept += ms;
   }
 
-  /** The machine starts anew: another boot, another monotonic clock. */
+  /** Reboots the machine: another boot id, and monotonic time restarts. */
   reboot(boot: string): void {
     this.#boot = boot;
     this.#mono = 10;
@@ -100,7 +107,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** A few turns of the event loop: group commits and promise chains come to rest. */
+/** Waits a few turns of the event loop, so that group commits and promise chains settle. */
 export async function settled(turns = 5): Promise<void> {
   for (let k = 0; k < turns; k++) await new Promise<void>((resolve) => systemClock.immediate(resolve));
 }

@@ -5,8 +5,8 @@ import type { Store } from "../src/store/contract/store.ts";
  * What may happen to a call:
  *
  *   before  it never reaches the store; the caller knows that nothing was written
- *   after   it is carried out and its answer is lost; the caller does not know
- *   hang    it is on its way until it is released, however late: then it is carried out and answered
+ *   after   it is applied and its response is lost; the caller does not know
+ *   hang    it is delayed until it is released; then it is applied and answered
  */
 export type Fault = "before" | "after" | "hang";
 
@@ -21,30 +21,30 @@ export type FaultPlan = (call: StoreCall) => Fault | undefined;
 
 export interface FaultyStore {
   readonly store: Store;
-  /** Every call so far, with what happened to it. */
+  /** Every call so far, with its fault. */
   readonly calls: readonly (StoreCall & { readonly fault?: Fault })[];
   /** Resolves when a call hangs. */
   readonly hung: Promise<StoreCall>;
-  /** Lets everything go that hangs. */
+  /** Releases every call that hangs. */
   release(): void;
 }
 
 /**
- * A store some of whose calls go wrong, as the plan says.
+ * Wraps a store so that some of its calls fail, as the plan decides.
  *
  * @example
  * const faulty = faultyStore(store, ({ n }) => (n === 3 ? "after" : undefined));
- * await work(faulty.store); // its third call is made, and its answer lost
+ * await work(faulty.store); // its third call is applied, and its response lost
  */
 export function faultyStore(store: Store, plan: FaultPlan): FaultyStore {
   const calls: (StoreCall & { fault?: Fault })[] = [];
-  const hanging: (() => void)[] = [];
-  let notice: (call: StoreCall) => void = () => {};
+  const pending: (() => void)[] = [];
+  let notifyHung: (call: StoreCall) => void = () => {};
   const hung = new Promise<StoreCall>((resolve) => {
-    notice = resolve;
+    notifyHung = resolve;
   });
 
-  async function pass(group: StoreCall["group"], method: string, work: () => unknown): Promise<unknown> {
+  async function forward(group: StoreCall["group"], method: string, work: () => unknown): Promise<unknown> {
     const call = { n: calls.length + 1, group, method };
     const fault = plan(call);
     calls.push(fault === undefined ? call : { ...call, fault });
@@ -56,11 +56,11 @@ export function faultyStore(store: Store, plan: FaultPlan): FaultyStore {
         throw new TapeError("TAPE_STORE_UNREACHABLE", `${name} was not sent (injected)`, { injected: true });
       case "after":
         await work();
-        throw new TapeError("TAPE_OUTCOME_UNKNOWN", `the answer of ${name} was lost (injected)`, { injected: true });
+        throw new TapeError("TAPE_OUTCOME_UNKNOWN", `the response of ${name} was lost (injected)`, { injected: true });
       case "hang":
         await new Promise<void>((resolve) => {
-          hanging.push(resolve);
-          notice(call);
+          pending.push(resolve);
+          notifyHung(call);
         });
         return work();
     }
@@ -71,7 +71,7 @@ export function faultyStore(store: Store, plan: FaultPlan): FaultyStore {
       get(target, key) {
         const member: unknown = Reflect.get(target, key);
         if (typeof member !== "function" || typeof key !== "string") return member;
-        return (...args: unknown[]) => pass(name, key, () => Reflect.apply(member, target, args));
+        return (...args: unknown[]) => forward(name, key, () => Reflect.apply(member, target, args));
       },
     });
   }
@@ -95,7 +95,7 @@ export function faultyStore(store: Store, plan: FaultPlan): FaultyStore {
     calls,
     hung,
     release() {
-      for (const resolve of hanging.splice(0)) resolve();
+      for (const resolve of pending.splice(0)) resolve();
     },
   };
 }

@@ -23,8 +23,8 @@ export interface LeaseState {
 }
 
 /**
- * One lease and the journal it guards. Time is not modelled: what expiry or an operator allows is a takeover. The token
- * rises by one with every term and with every release, so that a released holder cannot write.
+ * One lease and the journal it guards. Time is not modelled: a takeover stands for what expiry or an operator allows.
+ * The token increases by one with every term and every release, so that a released holder cannot write.
  */
 export const leaseModel: SequentialModel<LeaseState, LeaseInput, LeaseOutput> = leaseModelFrom({
   token: 0n,
@@ -32,12 +32,12 @@ export const leaseModel: SequentialModel<LeaseState, LeaseInput, LeaseOutput> = 
   head: 0,
 });
 
-/** {@link leaseModel} for a lease that already has a past. */
+/** {@link leaseModel} for a lease with a history. */
 export function leaseModelFrom(initial: LeaseState): SequentialModel<LeaseState, LeaseInput, LeaseOutput> {
   return {
     init: () => initial,
     key: ({ token, held, head }) => `${token}${held ? "+" : "-"}${head}`,
-    // Who becomes the owner changes nothing here: what happens next is judged by the token.
+    // The owner's name does not matter here: later operations are judged by the token.
     effect: (input) => `${input.op} ${"token" in input ? input.token : ""} ${"seq" in input ? input.seq : ""}`,
     step(state, input, output) {
       const [expected, next] = apply(state, input);

@@ -1,22 +1,25 @@
 /**
- * Is there one order of the operations, each taking effect somewhere between its call and its return, that a
- * sequential model explains? Wing & Gong's search with Lowe's cache of configurations (what is done, state reached).
+ * A sequential model of the object under test. A history is linearizable if one order of its operations, each taking
+ * effect between its call and its return, is explained by the model. The search is Wing & Gong's, with Lowe's cache of
+ * configurations (operations done, state reached).
  */
 export interface SequentialModel<S, I, O> {
   init(): S;
-  /** Whether `output` fits, and the state afterwards. An undefined output is unknown: only the effect is asked for. */
+  /** Whether `output` fits, and the state afterwards. An undefined output is unknown: only the next state counts. */
   step(state: S, input: I, output: O | undefined): { readonly ok: boolean; readonly state: S };
   /** Equal keys must mean equal states. */
   key(state: S): string;
-  /** Inputs of equal effect must change every state alike; unless told, only equal inputs do. Saves much search. */
+  /**
+   * Inputs with equal strings must change every state alike. Default: only equal inputs do. Saves much of the search.
+   */
   effect?(input: I): string;
 }
 
 export interface Operation<I, O> {
   readonly call: number;
   /**
-   * Infinity: the outcome is unknown; the operation may have taken effect at any time since its call, or never. So is
-   * what was still open when the recording ended: leaving it out would accuse a correct store.
+   * Infinity: the outcome is unknown. The operation may have taken effect at any time since its call, or never.
+   * Operations still open at the end of the recording count too: leaving them out would accuse a correct store.
    */
   readonly ret: number;
   readonly input: I;
@@ -25,7 +28,7 @@ export interface Operation<I, O> {
 
 export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: string };
 
-/** The search was given up: neither "yes" nor "no". A test must not take it for either, hence an exception. */
+/** The search was aborted without a verdict. It is an exception so that a test cannot take it for either verdict. */
 export class UndecidedError extends Error {
   constructor(states: number) {
     super(`undecided after ${states} states; check a shorter history, or one key at a time`);
@@ -33,14 +36,15 @@ export class UndecidedError extends Error {
   }
 }
 
-/** Some 100 MB of cache. A healthy history of 1000 operations needs a few thousand. */
+/** Some 100 MB of cache. A correct history of 1000 operations needs a few thousand states. */
 const defaultMaxStates = 1_000_000;
 
 /**
- * ```ts
+ * Checks whether a history of concurrent operations is linearizable.
+ *
+ * @example
  * const verdict = checkLinearizable(leaseModel, history);
  * if (!verdict.ok) throw new Error(verdict.reason);
- * ```
  */
 export function checkLinearizable<S, I, O>(
   model: SequentialModel<S, I, O>,
@@ -51,16 +55,19 @@ export function checkLinearizable<S, I, O>(
   const unknown = history.filter(({ ret }) => ret === Number.POSITIVE_INFINITY).sort((a, b) => a.call - b.call);
   const earlierTwin = twins(unknown.map(({ input }) => model.effect?.(input) ?? show(input)));
   const total = history.length - unknown.length;
-  /** Places reached (the known operations still open, the state), each with the sets of unknown ones used up there. */
+  /** Configurations reached (open known operations, state), each with the sets of unknown operations used there. */
   const seen = new Map<string, bigint[]>();
   let states = 0;
-  /** The choices so far. At a call: that operation. At a return, where nothing known fits: the unknown one at `index`. */
+  /**
+   * The choices so far. At a call: that operation. At a return that no known operation fits: the unknown one at
+   * `index`.
+   */
   const taken: { readonly entry: Entry; readonly index: number; readonly before: S }[] = [];
   let state = model.init();
   let used = 0n;
   let best = { placed: -1, stuckAt: -1, state: "" };
 
-  // Unknown operations come last among the choices: a history is mostly explained by what is known.
+  // Unknown operations are tried last: known ones explain most of a history.
   let entry = head.next;
   let index = 0;
   let placed = 0;
@@ -81,7 +88,7 @@ export function checkLinearizable<S, I, O>(
       entry = entry.next;
     } else if (index < unknown.length && unknown[index]!.call <= entry.time) {
       const bit = 1n << BigInt(index);
-      // Of those that would do the same, only the one called first is tried: it is free whenever the others are.
+      // Of equivalent operations, only the one called first is tried: it is free whenever the others are.
       const twin = earlierTwin[index];
       if ((used & bit) === 0n && (twin === undefined || (used & (1n << BigInt(twin))) !== 0n)) {
         const next = model.step(state, unknown[index]!.input, undefined);
@@ -93,7 +100,7 @@ export function checkLinearizable<S, I, O>(
       }
       index++;
     } else {
-      // A return whose operation has found no place: one of the choices was wrong.
+      // The operation of this return has not been placed: one of the choices was wrong.
       if (placed > best.placed) best = { placed, stuckAt: entry.id, state: model.key(state) };
       const last = taken.pop();
       if (last === undefined) return { ok: false, reason: explain() };
@@ -120,11 +127,11 @@ export function checkLinearizable<S, I, O>(
   }
 
   /**
-   * Whether this place is worth a visit: who was here with more unknown operations to spare had every chance of ours.
-   * This also drops unknown operations that change nothing.
+   * Whether this configuration is new. An earlier visit that used fewer unknown operations had every option that this
+   * one has. This also drops unknown operations that change nothing.
    */
   function isNew(key: string, use: bigint): boolean {
-    // The calls before the first return, and it, tell what is done: nothing that was called later can be.
+    // The calls up to the first return identify what is done: nothing called later can be.
     let place = "";
     for (let open = head.next; open !== undefined; open = open.isReturn ? undefined : open.next) place += `${open.id} `;
     place += `| ${key}`;
@@ -145,12 +152,12 @@ export function checkLinearizable<S, I, O>(
   }
 }
 
-/** The calls and returns of known operations in time order, so linked that one is taken out and put back in O(1). */
+/** The calls and returns of known operations in time order, linked so that one is removed and reinserted in O(1). */
 interface Entry {
   readonly id: number;
   readonly time: number;
   readonly isReturn: boolean;
-  /** Of a call: its return. */
+  /** The return of a call. */
   ret: Entry | undefined;
   prev: Entry | undefined;
   next: Entry | undefined;
@@ -164,7 +171,8 @@ function link<I, O>(history: readonly Operation<I, O>[]): Entry {
     const end: Entry = { id, time: ret, isReturn: true, ret: undefined, prev: undefined, next: undefined };
     entries.push({ id, time: call, isReturn: false, ret: end, prev: undefined, next: undefined }, end);
   }
-  // At equal times calls come first: operations that only touch count as concurrent, which never accuses wrongly.
+  // At equal times calls come first: operations that only touch count as concurrent, which never accuses a correct
+  // store.
   entries.sort((a, b) => a.time - b.time || Number(a.isReturn) - Number(b.isReturn));
   const head: Entry = { id: -1, time: -1, isReturn: false, ret: undefined, prev: undefined, next: undefined };
   let last = head;
@@ -176,7 +184,7 @@ function link<I, O>(history: readonly Operation<I, O>[]): Entry {
   return head;
 }
 
-/** For each name the index of its last occurrence before. */
+/** For each name, the index of its previous occurrence. */
 function twins(names: readonly string[]): (number | undefined)[] {
   const last = new Map<string, number>();
   return names.map((name, index) => {

@@ -1,11 +1,11 @@
 import { type Change, isRequired } from "../src/model/changes.ts";
 import type { RunPhase } from "../src/model/machines.ts";
 import type { JournalKind } from "../src/model/rows.ts";
-import { Undo, UndoableMap } from "./undoable.ts";
+import { RevertibleMap, Rollback } from "./revertible-map.ts";
 
 /**
- * The tables that records explain, kept a second time: a small reading of the Change kinds that shares no code with any
- * store. Times are left out, because a record does not say at which millisecond its transaction wrote the row.
+ * The tables as the records explain them: an independent interpreter of the Change kinds that shares no code with a
+ * store. Times are left out, because a record does not contain the time at which its transaction wrote the row.
  */
 export interface RunState {
   journal: number;
@@ -50,33 +50,33 @@ export type TimerState = Omit<Stored<"timer.create">, "do" | "inMs" | "until"> &
 export type BudgetState = Omit<Stored<"budget.create">, "do"> & { reserved: number; spent: number };
 export type ClaimState = Omit<Stored<"business_key.claim">, "do"> & { tenant: string };
 
-const openActs = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
-const openInverses = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
+const openEffects = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
+const openObligations = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
 const finals = ["COMPLETED", "FAILED", "CANCELLED", "COMPENSATED"];
-const listed = (list: string, word: string): boolean => list.split(",").includes(word);
+const includesName = (list: string, name: string): boolean => list.split(",").includes(name);
 const keyOf = (...parts: readonly (string | number)[]): string => JSON.stringify(parts);
 
 export class ProjectionTables {
-  /** What was done to all of them since the last record that fitted. */
-  readonly undo = new Undo();
-  readonly runs = new UndoableMap<number, RunState>(this.undo);
-  readonly leases = new UndoableMap<number, LeaseState>(this.undo);
-  readonly effects = new UndoableMap<string, EffectState>(this.undo);
-  readonly gates = new UndoableMap<string, GateState>(this.undo);
-  readonly timers = new UndoableMap<string, TimerState>(this.undo);
-  readonly budgets = new UndoableMap<string, BudgetState>(this.undo);
-  readonly claims = new UndoableMap<string, ClaimState>(this.undo);
-  /** Every claim there ever was, so that a dropped one can be looked for too. */
-  readonly claimed = new UndoableMap<string, ClaimState>(this.undo);
+  /** Changes of all tables since the last record that fitted. */
+  readonly rollback = new Rollback();
+  readonly runs = new RevertibleMap<number, RunState>(this.rollback);
+  readonly leases = new RevertibleMap<number, LeaseState>(this.rollback);
+  readonly effects = new RevertibleMap<string, EffectState>(this.rollback);
+  readonly gates = new RevertibleMap<string, GateState>(this.rollback);
+  readonly timers = new RevertibleMap<string, TimerState>(this.rollback);
+  readonly budgets = new RevertibleMap<string, BudgetState>(this.rollback);
+  readonly claims = new RevertibleMap<string, ClaimState>(this.rollback);
+  /** Every business key that was ever claimed, so that dropped ones are checked too. */
+  readonly claimed = new RevertibleMap<string, ClaimState>(this.rollback);
   /**
-   * Records that changes write into other journals, and those that are there: one for one. Positive: a change wrote it
-   * and it has not been seen; negative: seen, but not yet explained. Which comes first in the feed is up to the store.
+   * Records that changes write into other journals, matched with those in the feed. Positive: a change wrote it, and it
+   * was not seen yet. Negative: seen, but not explained yet. Either may come first in the feed.
    */
-  readonly balance = new UndoableMap<string, number>(this.undo);
+  readonly balance = new RevertibleMap<string, number>(this.rollback);
 
-  /** What is wrong with carrying out this change here; undefined: nothing. */
+  /** Applies a change. Returns what is wrong with it, or undefined. */
   apply(change: Change): string | undefined {
-    const done = this.#carryOut(change);
+    const done = this.#perform(change);
     return done || !isRequired(change) ? undefined : `${change.do} does not apply: ${show(change)}`;
   }
 
@@ -102,7 +102,7 @@ export class ProjectionTables {
     }
   }
 
-  #carryOut(change: Change): boolean {
+  #perform(change: Change): boolean {
     switch (change.do) {
       case "run.create":
         return this.#createRun(change);
@@ -126,7 +126,7 @@ export class ProjectionTables {
         this.count("journal", change, 1);
         return true;
       case "run.phase":
-        return this.#turnRun(change);
+        return this.#setRunPhase(change);
       case "run.assert_settled":
         return this.#isSettled(change.journal, change.armed);
       case "note.create": {
@@ -147,9 +147,9 @@ export class ProjectionTables {
       case "effect.create":
         return this.#createEffect(change);
       case "effect.status":
-        return this.#turnEffect(change);
+        return this.#setEffectStatus(change);
       case "effects.withdraw":
-        return this.#turnAll(
+        return this.#setStatuses(
           change.run,
           (e) =>
             e.run === change.run &&
@@ -159,7 +159,7 @@ export class ProjectionTables {
           "WITHDRAWN",
         );
       case "obligations.make_due":
-        return this.#turnAll(
+        return this.#setStatuses(
           change.run,
           ({ run, pos, sub, status }) =>
             status === "ARMED" &&
@@ -168,9 +168,9 @@ export class ProjectionTables {
           "PENDING",
         );
       case "obligations.discharge":
-        return this.#turnAll(change.run, (e) => e.root === change.run && e.status === "ARMED", "DISCHARGED");
+        return this.#setStatuses(change.run, (e) => e.root === change.run && e.status === "ARMED", "DISCHARGED");
       case "obligations.release_next":
-        return this.#nextObligation(change.run);
+        return this.#releaseNextObligation(change.run);
       case "items.sweep":
         for (const { item, status, role, uncertain } of this.effectsOf(change.run)) {
           if (this.leases.get(item ?? 0)?.owner !== null || role !== "effect") continue;
@@ -214,7 +214,7 @@ export class ProjectionTables {
         return this.timers.change(key, { status: change.to });
       }
       case "timer.fire":
-        return this.#carryOut({ ...change, do: "timer.status", to: "FIRED", must: true });
+        return this.#perform({ ...change, do: "timer.status", to: "FIRED", must: true });
       case "timers.cancel":
         for (const [key, { run, status }] of this.timers) {
           if (run === change.run && status === "SET") this.timers.change(key, { status: "CANCELLED" });
@@ -226,12 +226,12 @@ export class ProjectionTables {
         return true;
       }
       case "budget.reserve":
-        return this.#draw(change.by, change.run, change.unit, change.amount, 0);
+        return this.#changeBudget(change.by, change.run, change.unit, change.amount, 0);
       case "budget.charge":
-        return this.#draw(change.by, change.run, change.unit, -change.reserved, change.spent);
+        return this.#changeBudget(change.by, change.run, change.unit, -change.reserved, change.spent);
       case "value.put":
       case "value.log":
-        return true; // values are written from outside too, without a record: records do not explain them
+        return true; // clients write values without a record, so records do not explain them
     }
   }
 
@@ -247,11 +247,11 @@ export class ProjectionTables {
     return true;
   }
 
-  #turnRun({ journal, to, from, decided, cause, outcome, parent }: Extract<Change, { do: "run.phase" }>): boolean {
+  #setRunPhase({ journal, to, from, decided, cause, outcome, parent }: Extract<Change, { do: "run.phase" }>): boolean {
     const run = this.runs.get(journal);
-    if (run === undefined || run.ended || !listed(from, run.phase)) return false;
+    if (run === undefined || run.ended || !includesName(from, run.phase)) return false;
     if (run.phase === "STUCK" && run.stuckFrom !== to) return false;
-    if (run.phase === "ENDING" && decided !== null && !listed(decided, run.cause ?? "")) return false;
+    if (run.phase === "ENDING" && decided !== null && !includesName(decided, run.cause ?? "")) return false;
     const ends = finals.includes(to);
     if (ends && run.parent !== parent) return false;
     const decision = run.phase === "LIVE" ? { cause, outcome } : {};
@@ -266,10 +266,10 @@ export class ProjectionTables {
   #isSettled(journal: number, armed: boolean): boolean {
     const owes = ({ run, root, role, surplus, status }: EffectState) =>
       role === "effect"
-        ? run === journal && openActs.includes(status)
+        ? run === journal && openEffects.includes(status)
         : (run === journal || root === journal) &&
           !surplus &&
-          (openInverses.includes(status) || (armed && status === "ARMED"));
+          (openObligations.includes(status) || (armed && status === "ARMED"));
     if ([...this.effects.values()].some(owes)) return false;
     if ([...this.gates.values()].some(({ run, status }) => run === journal && status === "OPEN")) return false;
     if ([...this.timers.values()].some(({ run, status }) => run === journal && status === "SET")) return false;
@@ -293,11 +293,11 @@ export class ProjectionTables {
     return true;
   }
 
-  #turnEffect(change: Extract<Change, { do: "effect.status" }>): boolean {
+  #setEffectStatus(change: Extract<Change, { do: "effect.status" }>): boolean {
     const key = keyOf(change.run, change.pos, change.sub);
     const effect = this.effects.get(key);
     const { to, by, from, hand } = change;
-    if (effect === undefined || effect.authority !== by || !listed(from, effect.status)) return false;
+    if (effect === undefined || effect.authority !== by || !includesName(from, effect.status)) return false;
     const sure = effect.semantics !== "non_idempotent" || change.reason === "not_sent" || change.reason === "operator";
     if (to === "PENDING" && !sure) return false;
     if (to === "UNKNOWN" && effect.status === "PENDING" && !effect.uncertain) return false;
@@ -320,16 +320,19 @@ export class ProjectionTables {
     return parent === null ? [run] : [run, ...this.#lineOf(parent)];
   }
 
-  #turnAll(_run: number, which: (effect: EffectState) => boolean, to: EffectState["status"]): boolean {
+  #setStatuses(_run: number, which: (effect: EffectState) => boolean, to: EffectState["status"]): boolean {
     const chosen = [...this.effects].filter(([, effect]) => which(effect));
     for (const [key] of chosen) this.effects.change(key, { status: to });
     return chosen.length > 0;
   }
 
-  #nextObligation(run: number): boolean {
+  #releaseNextObligation(run: number): boolean {
     const chain = [...this.effects.values()].filter(
       (e) =>
-        this.#lineOf(e.run).includes(run) && e.role === "compensation" && !e.surplus && openInverses.includes(e.status),
+        this.#lineOf(e.run).includes(run) &&
+        e.role === "compensation" &&
+        !e.surplus &&
+        openObligations.includes(e.status),
     );
     for (const one of chain) {
       const isNewer = (n: EffectState) =>
@@ -357,7 +360,7 @@ export class ProjectionTables {
     return true;
   }
 
-  #draw(by: number, run: number, unit: string, reserved: number, spent: number): boolean {
+  #changeBudget(by: number, run: number, unit: string, reserved: number, spent: number): boolean {
     const key = keyOf(run, unit);
     const budget = this.budgets.get(key);
     if (budget === undefined || this.runs.get(by)?.root !== this.runs.get(run)?.root) return false;
@@ -365,7 +368,7 @@ export class ProjectionTables {
       reserved: budget.reserved + reserved,
       spent: Math.min(budget.spent + spent, Number.MAX_SAFE_INTEGER),
     };
-    const capped = reserved > 0 && next.reserved + next.spent > budget.cap; // a charge is a fact, a reservation a question
+    const capped = reserved > 0 && next.reserved + next.spent > budget.cap; // a charge has happened, a reservation may be refused
     if (next.reserved < 0 || capped) return false;
     return this.budgets.change(key, next);
   }

@@ -4,17 +4,17 @@ import type { NewRecord, RecordData } from "../src/model/records.ts";
 import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts";
 import { statusOf } from "../src/store/decode-rows.ts";
 import { feedPages } from "../src/store/read-all.ts";
+import { foldInSomeOrder, type RecordSink } from "./fold-order.ts";
 import { ProjectionTables, type RunState, show } from "./projection-tables.ts";
-import { type Taker, takeInSomeOrder } from "./some-order.ts";
 
 /**
- * projection = fold(records): reads every record of the store through its feed, carries out again what each of them
- * does to the tables, and compares with what the store says. Answers the differences in words; none means that the
- * records explain every row. It also notices records that no change explains, and changes whose record is missing.
+ * Checks that the tables are the fold of the records. Reads every record through the feed, applies its changes to
+ * tables of its own, and compares them with the store's. Returns the differences; none means that the records explain
+ * every row. It also finds records that no change explains, and changes whose record is missing.
  *
- * The records are folded in the order of the feed, which on memory and SQLite is that of the commits. PostgreSQL's feed
- * keeps only the order within each journal: where it does not fit, an order is looked for that does, and the rows must
- * be those of that order. Call it when the store is quiet and the feed has caught up.
+ * Records are folded in feed order, which on SQLite is commit order. PostgreSQL's feed keeps only the order within each
+ * journal: if the fold fails there, another order is searched, and the rows must be those of that order. Call it when
+ * the store is idle and the feed has caught up.
  *
  * @example
  * assert.deepEqual(await checkProjection(store, ["acme"]), []);
@@ -43,24 +43,24 @@ async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
   return records;
 }
 
-/** The tables that these records make, and where they do not fit together; `loose`: in any order that journals allow. */
+/** Folds the records into tables, and lists where they do not fit. `loose`: in any order that the journals allow. */
 function foldRecords(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>, loose: boolean) {
-  const begin = () => new Fold(records, tenantOf);
-  const straight = begin();
-  for (const record of records) straight.take(record);
-  const faults = straight.finish();
-  // What no order explains is said of the order in which it came.
-  const fold = (loose && faults.length > 0 && takeInSomeOrder(records, begin)) || straight;
-  return { tables: fold.tables, faults: fold === straight ? faults : fold.finish() };
+  const createFold = () => new Fold(records, tenantOf);
+  const inFeedOrder = createFold();
+  for (const record of records) inFeedOrder.add(record);
+  const faults = inFeedOrder.finish();
+  // If no order fits, the faults are those of the feed order.
+  const fold = (loose && faults.length > 0 && foldInSomeOrder(records, createFold)) || inFeedOrder;
+  return { tables: fold.tables, faults: fold === inFeedOrder ? faults : fold.finish() };
 }
 
-class Fold implements Taker {
+class Fold implements RecordSink {
   readonly tables = new ProjectionTables();
   readonly #faults: string[] = [];
   readonly #tenantOf: ReadonlyMap<number, string>;
-  /** Numbers that records allocated: the journals they open follow in the feed. */
+  /** Journal numbers that records allocated: the journals they open follow in the feed. */
   readonly #opened = new Map<string, number>();
-  /** Runs whose records are gone: what their relatives say of them cannot be followed up. */
+  /** Runs whose records are gone, so that references to them cannot be checked. */
   readonly #pruned = new Set<string>();
   #floor = 0n;
 
@@ -82,20 +82,20 @@ class Fold implements Taker {
     return this.#faults;
   }
 
-  attempt(record: FeedRecord): boolean {
+  tryAdd(record: FeedRecord): boolean {
     const before = this.#faults.length;
-    this.take(record);
+    this.add(record);
     const fits = this.#faults.length === before;
     this.#faults.length = before;
-    if (!fits) this.tables.undo.takeBack();
+    if (!fits) this.tables.rollback.rollBack();
     return fits;
   }
 
-  take(record: FeedRecord): void {
-    this.tables.undo.keep();
+  add(record: FeedRecord): void {
+    this.tables.rollback.commit();
     const { journal, kind, token, data } = record;
     if (record.in === "inbox") {
-      this.#takeNote(record);
+      this.#addNote(record);
       return;
     }
     const lease = this.tables.leases.get(journal);
@@ -110,7 +110,7 @@ class Fold implements Taker {
         return;
       }
       case "operator.action":
-        if (journal === storeJournal) return; // a deed that concerns the store itself: no lease is taken for it
+        if (journal === storeJournal) return; // an operator action on the store itself takes no lease
         break;
       case "lease.named": {
         const tenant = this.#tenantOf.get(journal) ?? "";
@@ -119,27 +119,27 @@ class Fold implements Taker {
         return;
       }
       case "item.opened":
-        this.#seen(record);
+        this.#countSeen(record);
         return;
       case "run.created":
         if (data.parent === undefined) this.#create(record, data);
-        this.#seen(record);
+        this.#countSeen(record);
         return;
       case "term.started":
-        if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not rise`);
+        if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not increase`);
         else this.tables.leases.change(journal, { token, owner: data.owner, nextReactor: null, doomed: false });
         return;
       default:
     }
     if (lease === undefined) {
-      this.#fault(`${where(record)}: nothing opened this journal`);
+      this.#fault(`${where(record)}: no record opened this journal`);
       return;
     }
     if (token !== lease.token) this.#fault(`${where(record)}: written under ${token}, the term is ${lease.token}`);
     if (kind === "child.started" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
-    // Records do not say the nonce; it is not compared.
-    const place = { journal, kind: lease.kind, token, nonce: 0n, keepVersions: 0, allocate: this.#allocator(record) };
-    this.#apply(record, () => changesOf(record, place));
+    // Records do not contain the nonce, so it is not compared.
+    const context = { journal, kind: lease.kind, token, nonce: 0n, keepVersions: 0, allocate: this.#allocator(record) };
+    this.#apply(record, () => changesOf(record, context));
   }
 
   #apply(record: FeedRecord, changes: () => ReturnType<typeof changesOf>): void {
@@ -158,8 +158,8 @@ class Fold implements Taker {
     const none = () => {
       throw new Error("creating a run opens no other journal");
     };
-    const place: RecordContext = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: none };
-    this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, place));
+    const context: RecordContext = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: none };
+    this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, context));
     const lease = this.tables.leases.get(journal);
     if (data.holder !== undefined && lease !== undefined) {
       const token = (lease.token > this.#floor ? lease.token : this.#floor) + 1n;
@@ -167,34 +167,34 @@ class Fold implements Taker {
     }
   }
 
-  /** Which journal this record opened. */
+  /** The journal that this record opened. */
   #allocator(record: NewRecord & { readonly journal: number }): () => number {
     return () => {
       const { data, kind, journal } = record;
-      if (kind === "child.started") return this.#opened.get(`child ${journal} ${data.id}`) ?? this.#lost();
+      if (kind === "child.started") return this.#opened.get(`child ${journal} ${data.id}`) ?? this.#notInFeed();
       const { run = journal, pos, sub = 0 } = data as { run?: number; pos: number; sub?: number };
-      return this.#opened.get(`item ${run} ${pos} ${sub}`) ?? this.#lost();
+      return this.#opened.get(`item ${run} ${pos} ${sub}`) ?? this.#notInFeed();
     };
   }
 
-  #lost(): never {
+  #notInFeed(): never {
     throw new Error("the journal that it opened is not in the feed");
   }
 
-  #seen({ in: inside, journal, kind, data }: FeedRecord): void {
+  #countSeen({ in: inside, journal, kind, data }: FeedRecord): void {
     this.tables.count(inside, { journal, kind, body: encodeBody(data) }, -1);
   }
 
-  #takeNote(record: FeedRecord): void {
+  #addNote(record: FeedRecord): void {
     const { journal, kind, seq, data } = record;
     const lease = this.tables.leases.get(journal);
     if (lease === undefined || !lease.open) {
-      this.#fault(`${where(record)}: this inbox is not open`);
+      this.#fault(`${where(record)}: its inbox is not open`);
       return;
     }
     const notes = lease.notes + 1;
-    if (notes !== seq) this.#fault(`${where(record)}: it is note number ${notes}`);
-    // An item that already waits for its reactor keeps waiting for that one.
+    if (notes !== seq) this.#fault(`${where(record)}: it should be note ${notes}`);
+    // An item that already waits for a reactor keeps waiting for that one.
     const nextReactor = lease.kind === "run" ? "recovery" : (lease.nextReactor ?? "reconciler");
     this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, nextReactor } : { notes });
     if (kind === "timer.fired") {
@@ -204,7 +204,7 @@ class Fold implements Taker {
     }
     if (kind !== "child.settled" && kind !== "effect.outcome") return;
     if (kind === "child.settled" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
-    this.#seen(record);
+    this.#countSeen(record);
   }
 
   #fault(what: string): void {
@@ -218,16 +218,17 @@ async function compare(store: Store, tenant: string, tables: ProjectionTables): 
   const { read } = store;
   const faults: string[] = [];
   const expect = (what: string, found: unknown, expected: unknown) => {
-    if (show(found) !== show(expected)) faults.push(`${what} is ${show(found)}, but its records say ${show(expected)}`);
+    if (show(found) !== show(expected))
+      faults.push(`${what} is ${show(found)}, but its records give ${show(expected)}`);
   };
   const views = await allRuns(store, tenant);
   const runs = [...tables.runs.values()].filter((run) => run.tenant === tenant);
   expect(`the list of ${tenant}'s runs`, views.map(({ journal }) => journal).sort(ascending), keysOf(runs));
   for (const view of views) {
     const run = tables.runs.get(view.journal);
-    if (run === undefined) continue; // said above
+    if (run === undefined) continue; // reported above
     const { id } = view;
-    expect(`run ${id}`, seenRun(view), toldRun(run, tables));
+    expect(`run ${id}`, actualRun(view), expectedRun(run, tables));
     const effects = (await read.effects(tenant, { run: id })).map(
       ({ tenant: _t, sendUntil: _s, createdAt: _c, changedAt: _h, ...effect }) => effect,
     );
@@ -264,7 +265,7 @@ async function allRuns(store: Store, tenant: string): Promise<RunView[]> {
   }
 }
 
-function seenRun(view: RunView): unknown[] {
+function actualRun(view: RunView): unknown[] {
   const { journal, id, workflow, version, status, cause, stuckFrom, inputHash, parent, root, notes } = view;
   const outcome = view.outcome === undefined ? null : encode(view.outcome);
   const labels = Object.entries(view.labels);
@@ -286,12 +287,12 @@ function seenRun(view: RunView): unknown[] {
   ];
 }
 
-function toldRun(run: RunState, tables: ProjectionTables): unknown[] {
+function expectedRun(run: RunState, tables: ProjectionTables): unknown[] {
   const { journal, id, workflow, version, cause, stuckFrom, inputHash, outcome, parent, root, ended } = run;
   const lease = tables.leases.get(journal);
   const status = statusOf(run.phase, lease?.owner !== null, lease?.nextReactor !== null);
   const labels = Object.entries(JSON.parse(run.labels ?? "{}") as object);
-  const told = outcome === undefinedText ? null : outcome; // an outcome of undefined reads like none
+  const expectedOutcome = outcome === undefinedText ? null : outcome; // an outcome of undefined reads as none
   return [
     journal,
     id,
@@ -302,7 +303,7 @@ function toldRun(run: RunState, tables: ProjectionTables): unknown[] {
     stuckFrom,
     inputHash,
     labels,
-    told,
+    expectedOutcome,
     parent,
     root,
     lease?.notes,
@@ -316,7 +317,7 @@ const keysOf = (runs: readonly RunState[]): number[] => runs.map(({ journal }) =
 const ofRun = <T extends { run: number }>(table: ReadonlyMap<string, T>, run: number): T[] =>
   [...table.values()].filter((row) => row.run === run);
 
-/** Rows in an order of their own, each with its fields in order: two tables can then be compared as text. */
+/** Sorts rows and their fields, so that two tables can be compared as text. */
 function sorted(rows: readonly object[]): string[] {
   return rows.map((row) => show(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)))).sort();
 }

@@ -1,13 +1,13 @@
 import type { SequentialModel } from "./linearizable.ts";
 
 /**
- * The lease of the store contract: like leaseModel, but the journal that it guards also records its terms. Beginning and
- * ending a term each append one record, and ending is an append: it too must come after the head.
+ * The lease of the store contract: like leaseModel, but its journal also records its terms. Starting and ending a term
+ * append one record each, and ending must also come after the head.
  */
 export type TermInput =
   | { readonly op: "acquire"; readonly owner: string }
   | { readonly op: "takeover"; readonly owner: string }
-  /** A takeover that has ended the present term, and has not begun the next. */
+  /** A takeover that ended the current term and did not start the next. */
   | { readonly op: "doom"; readonly owner: string }
   | { readonly op: "append"; readonly token: bigint; readonly seq: number }
   | { readonly op: "release"; readonly token: bigint; readonly seq: number }
@@ -26,7 +26,7 @@ export type TermOutput =
 export interface TermState {
   readonly token: bigint;
   readonly held: boolean;
-  /** Its holder is fenced, and anybody may take it. */
+  /** Its holder is fenced, and any claimant may acquire it. */
   readonly doomed?: boolean;
   /** The seq of the last record. */
   readonly head: number;
@@ -62,7 +62,7 @@ function apply(state: TermState, input: TermInput): [TermOutput, TermState] {
       return ["refused", held ? { ...state, doomed: true } : state];
     case "append":
     case "release": {
-      if (!held || doomed || input.token !== token) return ["fenced", state]; // the token comes first, whatever else is wrong
+      if (!held || doomed || input.token !== token) return ["fenced", state]; // the token is checked first, whatever else is wrong
       if (input.seq !== head + 1) return ["not_head", state];
       const releases = input.op === "release";
       return ["ok", { token: releases ? token + 1n : token, held: !releases, head: head + 1, under: token }];

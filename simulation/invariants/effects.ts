@@ -54,7 +54,7 @@ export const oneVerdict: Invariant = (evidence) =>
   });
 
 /** The process was paused between the last check of its lease and the call: no lease can close that window. */
-const wasStopped = ({ asked: requestedAt, at }: BodyCall): boolean => requestedAt < at;
+const wasStopped = ({ requestedAt, at }: BodyCall): boolean => requestedAt < at;
 
 /** A paused sender may call after the deadline and the settle delay, when no observation can expect it. */
 const lateMs = 4_000 + 12_000;
@@ -84,7 +84,7 @@ export const nonIdempotentOnce: Invariant = (evidence) =>
     if (effect.role === "compensation" && calls.some(wasStopped)) return exempt;
     const faults = applied > 1 ? [`${name(history)} was applied ${applied} times`] : [];
     const uncertain = calls.filter(
-      ({ came }) => !(came !== undefined && "error" in came && came.error instanceof NotSent),
+      ({ result }) => !(result !== undefined && "error" in result && result.error instanceof NotSent),
     );
     const repeated = uncertain
       .slice(0, -1)

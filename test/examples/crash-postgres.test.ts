@@ -38,6 +38,6 @@ describe(title, { timeout: 600_000 }, () => {
       },
     });
     expect(report.rounds).toBeGreaterThanOrEqual(Math.floor(report.boundaries.length / stride));
-    expect(report.struck).toBe(report.rounds);
+    expect(report.reached).toBe(report.rounds);
   });
 });

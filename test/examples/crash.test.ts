@@ -10,14 +10,14 @@ import { rounds, survives } from "./survival.ts";
  * simulation strikes everywhere, thousands of times. TAPE_TEST_EVERY_BOUNDARY=1 visits them all.
  */
 const strides = { crash: 2, zombie: 5 };
-const title = `every example on SQLite, its process struck at its boundaries (the sample of ${sampleDay})`;
+const title = `every example on SQLite, its process crashed at its boundaries (the sample of ${sampleDay})`;
 
 describe(title, { timeout: 120_000 }, () => {
   it.each(rounds.map((round, index) => [...round, index] as const))("%s: %s", async (mode, _, case_, index) => {
     const stride = strides[mode];
     const report = await survives(case_, mode, { only: (__, k) => isSampled(k + index, stride) });
     expect(report.rounds).toBeGreaterThanOrEqual(Math.floor(report.boundaries.length / stride));
-    expect(report.struck).toBe(report.rounds);
+    expect(report.reached).toBe(report.rounds);
   });
 });
 
@@ -33,13 +33,13 @@ it("a sender that slept longer than its act allows for sends too late: the wire 
     fresh: () => world.clear(),
     modes: ["zombie"],
     leaseTtlMs: 40_000, // it sleeps for 44 s: the time to begin, the wire's time-out and settle delay are over after 40
-    only: (boundary) => boundary === "before act bank.wire #1",
-    check: ({ run, struck }) => {
+    only: (boundary) => boundary === "before effect bank.wire #1",
+    check: ({ run, reached }) => {
       expect(run.status).toBe("COMPLETED");
       const [wire, book] = treasury.world;
       const late = [wire, "reverse sweep-2026-11-15"];
-      expect(happened(world)).toEqual(struck ? [wire, book, ...late] : [wire, book]);
+      expect(happened(world)).toEqual(reached ? [wire, book, ...late] : [wire, book]);
     },
   });
-  expect([report.rounds, report.struck]).toEqual([1, 1]);
+  expect([report.rounds, report.reached]).toEqual([1, 1]);
 });

@@ -12,7 +12,7 @@ export type Open = (
   options?: { readonly log?: Log; readonly leaseTtl?: number; readonly through?: (store: Store) => Store },
 ) => Promise<VirtualTape>;
 
-/** The same test in virtual time on SQLite and on PostgreSQL; one database serves all tests of a file. */
+/** Runs a test in virtual time on SQLite and on PostgreSQL; one database serves all tests of a file. */
 export function onBothStores(
   limits: Partial<Limits> = {},
 ): (title: string, test: (open: Open) => Promise<void>, timeoutMs?: number) => void {

@@ -49,7 +49,7 @@ const order = workflow("order", async (tape, input: { n: number; fails: boolean 
 const runner = createRunner({ workflows: [order, child], effects: [wire, ship, mail, no] });
 
 describe("crash at every boundary", () => {
-  const play = (fails: boolean, modes?: readonly CrashMode[], stride = 1) =>
+  const crash = (fails: boolean, modes?: readonly CrashMode[], stride = 1) =>
     crashAtEveryBoundary({
       workflow: order,
       input: { n: 1, fails },
@@ -60,33 +60,38 @@ describe("crash at every boundary", () => {
       ...(stride > 1 && { only: (_: string, index: number) => index % stride === 0 }),
     });
 
-  it("an order survives, at every boundary and in both modes by default", { timeout: 60_000 }, async () => {
-    const { boundaries, rounds, struck } = await play(false);
+  it("an order survives a crash at every boundary, in both modes", { timeout: 60_000 }, async () => {
+    const { boundaries, rounds, reached } = await crash(false);
     assert.ok(boundaries.length > 40, `${boundaries.length} boundaries`);
-    assert.deepEqual([rounds, struck], [2 * boundaries.length, 2 * boundaries.length]);
-    const edges = ["before fenced.append #1", "after fenced.append #1", "before act wire #1", "after act wire #1"];
+    assert.deepEqual([rounds, reached], [2 * boundaries.length, 2 * boundaries.length]);
+    const edges = [
+      "before fenced.append #1",
+      "after fenced.append #1",
+      "before effect wire #1",
+      "after effect wire #1",
+    ];
     assert.deepEqual(
       edges.filter((edge) => !boundaries.includes(edge)),
       [],
     );
   });
 
-  it("one that fails by itself is undone, whatever crashes", { timeout: 60_000 }, async () => {
-    const { rounds, struck, statuses } = await play(true, ["crash"], 3); // the examples' own tests visit them all
-    assert.equal(struck, rounds);
-    // FAILED: cut before anything was owed, and the wire surely did not happen. STUCK: nobody can tell whether `no` did.
+  it("compensates a failing order, wherever its process crashes", { timeout: 60_000 }, async () => {
+    const { rounds, reached, statuses } = await crash(true, ["crash"], 3); // the examples' own tests visit them all
+    assert.equal(reached, rounds);
+    // FAILED: crashed before there was an obligation, and the wire did not happen. STUCK: `no` cannot be observed.
     assert.deepEqual(Object.keys(statuses).sort(), ["COMPENSATED", "FAILED", "STUCK"]);
     assert.ok(statuses.COMPENSATED! > 0.9 * rounds, JSON.stringify(statuses));
   });
 
-  it("finds an act that is done twice", { timeout: 60_000 }, async () => {
+  it("finds an effect that happens twice", { timeout: 60_000 }, async () => {
     const twice = new WorldLedger();
     const careless = effect("careless", (a: number, fx) => twice.apply("careless", fx, a, () => a), {
-      semantics: "idempotent", // it is not: the other side does not dedupe
+      semantics: "idempotent", // it is not: the upstream does not deduplicate
     });
     const pay = workflow("pay", (tape, n: number) => tape.effect(careless.with(n)));
     const wrong = createRunner({ workflows: [pay], effects: [careless] });
     const trial = crashAtEveryBoundary({ workflow: pay, input: 1, runner: wrong, ledger: twice, modes: ["crash"] });
-    await assert.rejects(trial, /after act careless #1: the world has done it twice/);
+    await assert.rejects(trial, /after effect careless #1: applied twice upstream/);
   });
 });

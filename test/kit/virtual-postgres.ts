@@ -6,14 +6,14 @@ import type { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { freshDatabase } from "../postgres/database.ts";
 import { startPostgres } from "../postgres/server.ts";
 
-/** The real PostgreSQL store in virtual time: the only clock it goes by, `tape.now_ms()`, is set from outside. */
+/** The real PostgreSQL store in virtual time: a test sets `tape.now_ms()`, the only clock it uses. */
 export interface VirtualPostgres {
-  /** An empty store on this clock; one at a time, all on one connection pool and one database. */
+  /** Opens an empty store on this clock; one at a time, all on one connection pool and one database. */
   open(time: VirtualTime): Promise<Store>;
   close(): Promise<void>;
 }
 
-/** Durability is proved elsewhere: here nothing but the process of the program dies, so the server need not sync. */
+/** Durability is tested elsewhere: only the program's process dies here, so the server need not sync. */
 export async function startServer() {
   return startPostgres({
     major: 18,
@@ -41,13 +41,13 @@ export async function virtualPostgres(server: string, limits: Partial<Limits> = 
       return `delete from tape.${name}${kept}`;
     })
     .join(";");
-  let told = -1;
+  let lastSet = -1;
   let last: Promise<unknown> = Promise.resolve();
-  /** One call after the other, so that the same program makes the same calls in every round. */
+  /** One call after another, so that the same program makes the same calls in every round. */
   const inTurn = <T>(now: number, call: () => Promise<T>): Promise<T> => {
     const turn = last.then(async () => {
-      if (now !== told) await clock.query(`select setval('tape.virtual', ${now})`);
-      told = now;
+      if (now !== lastSet) await clock.query(`select setval('tape.virtual', ${now})`);
+      lastSet = now;
       return call();
     });
     last = turn.catch(() => {});

@@ -8,22 +8,22 @@ import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { WorldLedger } from "../../testkit/kit/world.ts";
 
 describe("virtual time", () => {
-  it("runs events in the order of their times, then of the calls", async () => {
+  it("runs events in order of time, then of calls", async () => {
     const time = new VirtualTime();
-    const told: string[] = [];
-    time.after(20, () => told.push("c"));
-    time.after(10, () => told.push("a"));
-    time.after(10, () => told.push("b"));
-    time.after(15, () => told.push("never"))();
-    time.immediate(() => told.push("soon"));
+    const fired: string[] = [];
+    time.after(20, () => fired.push("c"));
+    time.after(10, () => fired.push("a"));
+    time.after(10, () => fired.push("b"));
+    time.after(15, () => fired.push("never"))();
+    time.immediate(() => fired.push("soon"));
     await time.elapse(30);
-    assert.deepEqual(told, ["soon", "a", "b", "c"]);
+    assert.deepEqual(fired, ["soon", "a", "b", "c"]);
     assert.equal(time.now, 30);
   });
 
-  it("says so when nothing is left to happen, and when something never rests", async () => {
+  it("throws when no event is left, and when events never stop", async () => {
     const time = new VirtualTime();
-    await assert.rejects(time.during(new Promise(() => {})), /wait for ever/);
+    await assert.rejects(time.during(new Promise(() => {})), /wait forever/);
     const spin = (): void => time.immediate(spin);
     spin();
     await assert.rejects(time.elapse(1), /stands still/);
@@ -43,19 +43,19 @@ describe("a Tape in virtual time", () => {
   });
   const runner = createRunner({ workflows: [reminder], effects: [mail] });
 
-  it("sleeps for days in no time, and never wakes early", async () => {
+  it("sleeps for days in no time, and never ends a sleep early", async () => {
     await using tape = await VirtualTape.open({ runner });
-    const began = tape.time.events;
+    const eventsBefore = tape.time.events;
     const run = await tape.start(reminder, "ada", { id: "r" });
     const result = await tape.result(run);
     assert.deepEqual(result.answer, { status: "timeout" });
     assert.ok(tape.time.now >= 15 * 86_400_000, String(tape.time.now));
     assert.ok(tape.time.now < 15 * 86_400_000 + 60_000, String(tape.time.now));
-    assert.ok(tape.time.events - began < 1_000, `${tape.time.events - began} events`);
+    assert.ok(tape.time.events - eventsBefore < 1_000, `${tape.time.events - eventsBefore} events`);
     assert.equal(world.applied("mail").length, 1);
   });
 
-  it("the same seed writes the same feed", async () => {
+  it("writes the same feed for the same seed", async () => {
     const feed = async (): Promise<string> => {
       world.clear();
       await using tape = await VirtualTape.open({ runner, seed: 7 });

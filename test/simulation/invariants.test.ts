@@ -351,7 +351,7 @@ describe("the invariants", () => {
   it("excuse the effect of a paused sender, and no other", () => {
     const paused = (of: Evidence, at: (call: Evidence["calls"][number]) => boolean): Evidence => ({
       ...of,
-      calls: of.calls.map((call) => (at(call) ? { ...call, asked: call.at - 1 } : call)),
+      calls: of.calls.map((call) => (at(call) ? { ...call, requestedAt: call.at - 1 } : call)),
     });
     const quiet = spoiled.fencedOwnersStayQuiet!(busy);
     const { journal } = busy.runs.find(({ id }) => id === "in doubt")!;

@@ -16,7 +16,7 @@ const version = async () => (await store.read.value("acme", "k"))?.version ?? 0;
 const once = (fault: Fault) => faultyStore(store, ({ n }) => (n === 1 ? fault : undefined));
 
 describe("a faulty store", () => {
-  it("fails before the call is made: nothing was written, and the code says so", async () => {
+  it("fails before the call, with a code that means nothing was written", async () => {
     const faulty = once("before");
     await expect(put(faulty.store)).rejects.toSatisfy((error) => isTapeError(error, "TAPE_STORE_UNREACHABLE"));
     expect(await version()).toBe(0);
@@ -24,19 +24,19 @@ describe("a faulty store", () => {
     expect(await version()).toBe(1);
   });
 
-  it("loses the answer of a call that was made", async () => {
+  it("loses the response of a call that was applied", async () => {
     const faulty = once("after");
     await expect(put(faulty.store)).rejects.toSatisfy((error) => isTapeError(error, "TAPE_OUTCOME_UNKNOWN"));
     expect(await version()).toBe(1);
   });
 
-  it("passes on the store's own refusal, although the answer was to be lost", async () => {
+  it("returns the store's own refusal instead of losing the response", async () => {
     const faulty = once("after");
     const refused = faulty.store.intake.deleteValue("acme", "k", 7);
     await expect(refused).rejects.toSatisfy((error) => isTapeError(error, "TAPE_VERSION_CONFLICT"));
   });
 
-  it("lets a call hang until it is released, and then makes it", async () => {
+  it("delays a call until it is released, then applies it", async () => {
     const faulty = once("hang");
     const late = put(faulty.store);
     expect(await faulty.hung).toEqual({ n: 1, group: "intake", method: "putValue" });
@@ -47,7 +47,7 @@ describe("a faulty store", () => {
     expect((await late).version).toBe(2);
   });
 
-  it("counts every method of every group, and says what happened to each", async () => {
+  it("records every call of every group with its fault", async () => {
     const seen: string[] = [];
     const faulty = faultyStore(store, ({ group, method }) => {
       seen.push(`${group}.${method}`);

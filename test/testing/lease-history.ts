@@ -3,7 +3,9 @@ import type { Operation } from "../../testkit/linearizable.ts";
 
 export type Bug = "unfenced append" | "token twice" | "lost append";
 
-/** A generator of its own (Numerical Recipes' constants): the checker's tests depend on nothing that they could check. */
+/**
+ * A generator of its own (Numerical Recipes' constants), so that the checker's tests do not depend on what they test.
+ */
 export function lcg(seed: number): () => number {
   let state = (seed ^ 0x9e37_79b9) >>> 0;
   return () => {
@@ -20,19 +22,19 @@ interface Client {
 }
 
 /**
- * Five clients of one real lease, interleaved by chance: each operation is called, takes effect and returns at three
- * different times. `unknown` is the share of lost answers, of which half are lost before they take effect. `bitten`
- * tells whether the planted bug changed an answer that was given.
+ * Five clients of one real lease, interleaved at random. Each operation is called, takes effect and returns at three
+ * different times. `unknown` is the share of lost responses; half of them are lost before taking effect. `bugShown` shows
+ * whether the planted bug changed a response.
  */
 export function record(options: { seed: number; operations: number; unknown: number; bug?: Bug }): {
   history: Operation<LeaseInput, LeaseOutput>[];
-  bitten: boolean;
+  bugShown: boolean;
 } {
   const random = lcg(options.seed);
   const lease = { token: 0n, held: false, head: 0 };
   const clients = ["a", "b", "c", "d", "e"].map((name): Client => ({ name, token: 0n, head: 0, pending: undefined }));
   const history: Operation<LeaseInput, LeaseOutput>[] = [];
-  let bitten = false;
+  let bugShown = false;
 
   for (let now = 0; history.length < options.operations; now++) {
     const client = clients[Math.floor(random() * clients.length)]!;
@@ -51,7 +53,7 @@ export function record(options: { seed: number; operations: number; unknown: num
   }
   // Still open at the end: they may have taken effect.
   for (const { pending } of clients) if (pending !== undefined) history.push({ ...pending, ret: Infinity });
-  return { history, bitten };
+  return { history, bugShown };
 
   function choose({ name, token, head }: Client): LeaseInput {
     const dice = random();
@@ -65,7 +67,7 @@ export function record(options: { seed: number; operations: number; unknown: num
     if (typeof output === "bigint") client.token = output;
     else if (typeof output === "object") client.head = output.head;
     else if (input.op === "append" && output === "ok") client.head = input.seq;
-    // Some stale clients go on, to be fenced again.
+    // Some stale clients continue, to be fenced again.
     else if (output === "fenced" && random() < 0.5) client.token = 0n;
   }
 
@@ -102,7 +104,7 @@ export function record(options: { seed: number; operations: number; unknown: num
 
   function bites(bug: Bug): boolean {
     if (options.bug !== bug || random() < 0.5) return false;
-    bitten = true;
+    bugShown = true;
     return true;
   }
 }

@@ -32,7 +32,7 @@ function anyOrder<S, I, O>(model: SequentialModel<S, I, O>, left: readonly Opera
   });
 }
 
-/** A short correct history in which some times are stretched, and one answer is swapped for another. */
+/** A short correct history with some times stretched and one result swapped for another. */
 function scrambledLease(seed: number): Operation<LeaseInput, LeaseOutput>[] {
   const random = lcg(seed);
   const history = record({ seed, operations: 9, unknown: 0.1 }).history.slice(0, 9);
@@ -45,7 +45,7 @@ function scrambledLease(seed: number): Operation<LeaseInput, LeaseOutput>[] {
   }));
 }
 
-/** Compare-and-set on a few values comes back to the same state in many ways, unlike tokens, which only rise. */
+/** Compare-and-set on a few values reaches the same state in many ways, unlike tokens, which only increase. */
 interface Cas {
   readonly from: number;
   readonly to: number;

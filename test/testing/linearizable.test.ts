@@ -11,7 +11,7 @@ const append = (token: bigint, seq: number): LeaseInput => ({ op: "append", toke
 const release = (token: bigint): LeaseInput => ({ op: "release", token });
 const read: LeaseInput = { op: "read" };
 
-/** One after the other; an output of "?" is unknown. */
+/** One after another; an output of "?" is unknown. */
 function inTurn(...ops: [LeaseInput, LeaseOutput | "?"][]): Op[] {
   return ops.map(([input, output], i) =>
     output === "?" ? { call: i, ret: Infinity, input } : { call: i, ret: i + 0.5, input, output },
@@ -57,7 +57,7 @@ describe("the lease, one operation after the other", () => {
     ["a refusal without a reason", inTurn([acquire("a"), 1n], [append(1n, 1), "fenced"])],
   ])("%s is found", (_, history) => rejects(history));
 
-  test("may begin with a past", () => {
+  test("may start with a history", () => {
     const model = leaseModelFrom({ token: 2n ** 53n, held: true, head: 7 });
     expect(checkLinearizable(model, inTurn([append(2n ** 53n, 8), "ok"], [takeover("b"), 2n ** 53n + 1n])).ok).toBe(
       true,
@@ -92,14 +92,14 @@ describe("overlapping operations", () => {
 describe("operations of unknown outcome", () => {
   const held: [LeaseInput, LeaseOutput] = [acquire("a"), 1n];
 
-  test("may have happened, then or later, or not", () => {
+  test("may have taken effect at once, later or never", () => {
     accepts(inTurn(held, [append(1n, 1), "?"], [read, { token: 1n, head: 0 }]));
     accepts(inTurn(held, [append(1n, 1), "?"], [read, { token: 1n, head: 1 }]));
     accepts(inTurn(held, [append(1n, 1), "?"], [read, { token: 1n, head: 0 }], [read, { token: 1n, head: 1 }]));
     accepts(inTurn(held, [takeover("b"), "?"], [append(1n, 1), "ok"], [append(1n, 2), "fenced"]));
   });
 
-  test("happen at most once, not before their call, and are fenced like the others", () => {
+  test("take effect at most once, after their call, and are fenced too", () => {
     rejects(inTurn(held, [append(1n, 1), "?"], [read, { token: 1n, head: 2 }]));
     rejects(inTurn(held, [read, { token: 1n, head: 1 }], [append(1n, 1), "?"]));
     rejects(inTurn(held, [append(1n, 1), "?"], [read, { token: 1n, head: 1 }], [read, { token: 1n, head: 0 }]));
@@ -116,7 +116,7 @@ describe("operations of unknown outcome", () => {
 });
 
 describe("histories of five clients", () => {
-  test("1000 operations are checked in well under a second", () => {
+  test("of 1000 operations are checked in well under a second", () => {
     for (const unknown of [0, 0.02, 0.1]) {
       const { history } = record({ seed: 1, operations: 1000, unknown });
       const started = performance.now();
@@ -125,7 +125,7 @@ describe("histories of five clients", () => {
     }
   });
 
-  test("correct ones are accepted, and every kind of answer occurs in them", () => {
+  test("are accepted when correct, and contain every kind of result", () => {
     const kinds = new Set<string>();
     for (let seed = 0; seed < 60; seed++) {
       const { history } = record({ seed, operations: 200, unknown: 0.03 });
@@ -153,15 +153,15 @@ describe("histories of five clients", () => {
 
   test.each<Bug>(["unfenced append", "token twice", "lost append"])("%s is found", (bug) => {
     const seeds = Array.from({ length: 30 }, (_, seed) => record({ seed, operations: 200, unknown: 0.01, bug }));
-    const bitten = seeds.filter((run) => run.bitten);
-    const found = bitten.filter((run) => !checkLinearizable(leaseModel, run.history).ok);
-    expect(bitten.length).toBeGreaterThan(25);
-    expect(found.length).toBe(bitten.length);
+    const bugShown = seeds.filter((run) => run.bugShown);
+    const found = bugShown.filter((run) => !checkLinearizable(leaseModel, run.history).ok);
+    expect(bugShown.length).toBeGreaterThan(25);
+    expect(found.length).toBe(bugShown.length);
   });
 });
 
 describe("the checker", () => {
-  test("says which operation has no place", () => {
+  test("names the operation that cannot be placed", () => {
     const verdict = checkLinearizable(leaseModel, inTurn([acquire("a"), 1n], [append(1n, 1), "fenced"]));
     expect(verdict).toEqual({
       ok: false,
@@ -171,12 +171,12 @@ describe("the checker", () => {
     });
   });
 
-  test("never takes giving up for an answer", () => {
+  test("throws instead of returning a verdict when it gives up", () => {
     const { history } = record({ seed: 1, operations: 200, unknown: 0 });
     expect(() => checkLinearizable(leaseModel, history, 50)).toThrow(UndecidedError);
   });
 
-  test("accepts the empty history and refuses one that runs backwards", () => {
+  test("accepts the empty history, and throws when a return precedes its call", () => {
     accepts([]);
     expect(() => checkLinearizable(leaseModel, [{ call: 2, ret: 1, input: read }])).toThrow(RangeError);
     expect(() => checkLinearizable(leaseModel, [{ call: 2, ret: Number.NaN, input: read }])).toThrow(RangeError);

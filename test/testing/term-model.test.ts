@@ -5,7 +5,7 @@ import { type TermInput, type TermOutput, termModelFrom } from "../../testkit/te
 
 const model = termModelFrom({ token: 0n, held: false, head: 1, under: 0n });
 
-/** One after the other, none at the same time. */
+/** One after another, none concurrent. */
 function verdictOf(...steps: readonly (readonly [TermInput, TermOutput])[]): boolean {
   const history = steps.map(
     ([input, output], k): Operation<TermInput, TermOutput> => ({ call: 2 * k, ret: 2 * k + 1, input, output }),
@@ -20,7 +20,7 @@ const release = (token: bigint, seq: number) => ({ op: "release", token, seq }) 
 const first = [acquire, { token: 1n, head: 2 }] as const;
 
 describe("the model of a lease whose terms are recorded", () => {
-  it("accepts a life", () => {
+  it("accepts a lease from acquire to release", () => {
     const life = verdictOf(
       first,
       [append(1n, 3), "ok"],
@@ -37,7 +37,7 @@ describe("the model of a lease whose terms are recorded", () => {
     expect(life).toBe(true);
   });
 
-  it("accepts that a takeover ends a term and another claimant begins the next", () => {
+  it("accepts a takeover that ends a term before another claimant starts one", () => {
     const doom = { op: "doom", owner: "b" } as const;
     const life = verdictOf(
       first,
@@ -64,13 +64,8 @@ describe("the model of a lease whose terms are recorded", () => {
     ["two holders", first, [acquire, { token: 2n, head: 3 }]],
     ["a term without a record", first, [append(1n, 2), "ok"]],
     ["a write that is lost", first, [append(1n, 3), "ok"], [{ op: "read head" }, { head: 2, under: 1n }]],
-    [
-      "a stale owner that is told about the head",
-      first,
-      [takeover, { token: 2n, head: 3 }],
-      [append(1n, 9), "not_head"],
-    ],
-    ["an answer to another question", first, [{ op: "read lease" }, { token: 1n, head: 2 }]],
+    ["a stale owner that learns the head", first, [takeover, { token: 2n, head: 3 }], [append(1n, 9), "not_head"]],
+    ["a result of another operation", first, [{ op: "read lease" }, { token: 1n, head: 2 }]],
   ])("refuses %s", (_, ...steps) => expect(verdictOf(...steps)).toBe(false));
 });
 
@@ -80,12 +75,12 @@ describe("a history with a takeover that lost its race", () => {
   const lost = { call: 3, ret: 8, input: takeover, output: "refused" } as const;
   const faster = { call: 4, ret: 7, input: { op: "acquire", owner: "c" }, output: { token: 2n, head: 3 } } as const;
 
-  it("may have ended the term that another then follows, and is explained without it no longer", () => {
+  it("is explained only if the takeover may have ended the term", () => {
     expect(explained(initial, [taken, lost, faster]).ok).toBe(true);
     expect(explained(initial, [taken, faster]).ok).toBe(false);
   });
 
-  it("ended it while it was under way: neither before nor after", () => {
+  it("places the end of the term within the takeover, not before or after", () => {
     const late = { ...faster, call: 9, ret: 10, output: { token: 3n, head: 4 } } as const;
     expect(explained(initial, [taken, lost, faster, late]).ok).toBe(false);
   });

@@ -6,7 +6,12 @@ import type { NewRecord, RecordData, RecordKind } from "../../src/model/records.
 import { encodeSchedule, type SchedulePlan } from "../../src/model/schedule.ts";
 import type { RunSpec, Store } from "../../src/store/contract/store.ts";
 
-/** The test runner's words; vitest's and node:test's both fit. */
+/**
+ * The functions of a test runner that the suite uses; vitest's and node:test's both fit.
+ *
+ * @example
+ * const runner: TestRunner = { describe, it, beforeEach, afterEach };
+ */
 export interface TestRunner {
   describe(name: string, body: () => void): void;
   it(name: string, body: () => Promise<void>, timeoutMs?: number): void;
@@ -14,10 +19,15 @@ export interface TestRunner {
   afterEach(body: () => Promise<void>): void;
 }
 
-/** One empty store, and what the suite must be able to do to it. */
+/**
+ * One empty store, and what the suite does to it.
+ *
+ * @example
+ * const fixture: StoreFixture = { store, another: async () => store, elapse: sleep, close: () => store.close() };
+ */
 export interface StoreFixture {
   readonly store: Store;
-  /** A second client of the same data: another connection, another process's view. The same object where there is none. */
+  /** A second client of the same data: another connection, or another process. The same object where there is none. */
   another(): Promise<Store>;
   /** Lets store time pass: moves a virtual clock, or sleeps. */
   elapse(ms: number): Promise<void>;
@@ -25,14 +35,14 @@ export interface StoreFixture {
   close(): Promise<void>;
 }
 
-/** A group of cases, added to the suite by name. `fresh` gives the fixture of the running case. */
+/** A group of cases, added to the suite by name. `fresh` returns the fixture of the running case. */
 export type Cases = (api: TestRunner, fresh: () => StoreFixture) => void;
 
-/** Short, so that a store on real time does not sleep long; long enough that a busy machine does not lose it by itself. */
+/** Short, so that a store on real time sleeps little; long enough that a busy machine does not lose its leases. */
 export const ttlMs = 400;
 
 let counter = 0;
-/** A name no other case uses. */
+/** A name that no other case uses. */
 export const unique = (what: string): string => `${what}-${++counter}`;
 export const tenant = "acme";
 
@@ -55,13 +65,13 @@ export function spec(more: Partial<RunSpec> = {}): RunSpec {
   return { id: unique("run"), workflow: "w", input: { n: 1 }, ...more };
 }
 
-/** A schedule that may be written, with something to tell it by. */
+/** A valid schedule, marked with a text to recognise it by. */
 export function scheduleSpec(mark = "x", more: Partial<SchedulePlan> = {}): string {
   const when = { cron: "0 3 * * *", timeZone: "UTC", overlap: "skip", catchUp: "latest", windowMs: 1_000 } as const;
   return encodeSchedule({ uid: "u", workflow: "w", input: mark, ...when, due: null, last: null, ...more });
 }
 
-/** A fresh run whose creator holds its first term. */
+/** A new run whose creator holds its first term. */
 export async function heldRun(
   store: Store,
   more: Partial<RunSpec> = {},
@@ -84,7 +94,7 @@ export async function acquired(store: Store, req: AcquireRequest, of = tenant): 
   return answer.term;
 }
 
-/** Asserts that the work is refused with this code, and says what came instead. */
+/** Asserts that the work is refused with this code, and reports any other result. */
 export async function refused(code: ErrorCode, work: Promise<unknown>): Promise<TapeError> {
   let value: unknown;
   try {
@@ -101,13 +111,13 @@ export async function refused(code: ErrorCode, work: Promise<unknown>): Promise<
 
 export const bigintText = (_key: string, value: unknown): unknown => (typeof value === "bigint" ? `${value}n` : value);
 
-/** The same term with another token or nonce: what a forger or a stale owner would send. */
+/** The fence of a term with another tenant, token or nonce, as a forger or a stale owner would send it. */
 export function forged(term: Term, more: { tenant?: string; token?: bigint; nonce?: bigint }): Term["fence"] {
   const { tenant: of, journal, token, nonce: own } = term.fence;
   return makeFence(more.tenant ?? of, journal, more.token ?? token, more.nonce ?? own);
 }
 
-/** A lease without what time alone changes: also how much of it is left, and that nothing is. */
+/** A lease without the fields that time alone changes, including remaining time and expiry. */
 export function stillLease(view: Omit<LeaseView, "journal">) {
   const { remainingMs: _remaining, heldMs: _held, progressAgoMs: _ago, state, ...lease } = view;
   return { ...lease, state: state === "EXPIRED" ? "HELD" : state };

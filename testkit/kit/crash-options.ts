@@ -7,34 +7,48 @@ import type { Store } from "../../src/store/contract/store.ts";
 import type { CrashRound } from "./round.ts";
 import type { WorldLedger } from "./world.ts";
 
-/** `crash`: the process is gone. `zombie`: it is stopped, another takes over, then it goes on where it was. */
+/**
+ * How a round interrupts the process. `crash`: the process is gone. `zombie`: it is paused, another takes over, then it
+ * resumes.
+ *
+ * @example
+ * await crashAtEveryBoundary({ workflow, input, runner, modes: ["crash"] });
+ */
 export type CrashMode = "crash" | "zombie";
 
+/**
+ * The workflow that {@link crashAtEveryBoundary} runs, its surroundings, and what to check.
+ *
+ * @example
+ * const options: CrashOptions<Order, Receipt> = { workflow: order, input: { id: "7" }, runner, ledger: bank };
+ */
 export interface CrashOptions<I, O> {
   readonly workflow: Workflow<I, O>;
   readonly input: I;
   readonly runner: Runner;
   readonly start?: Omit<StartOptions, "id">;
-  /** Sent, once each, when the run or one of its children waits for a gate of this name. */
+  /** Sent once each, when the run or one of its children waits at a gate of this name. */
   readonly signals?: readonly {
     readonly gate: GateDefinition<never> | { readonly name: string };
     readonly value: unknown;
   }[];
-  /** The world of the effects, if they act on one: emptied before each round, judged after it. */
+  /** The fake upstream of the effects, if they have one: emptied before each round, checked after it. */
   readonly ledger?: WorldLedger;
-  /** Called before each round: whatever else must begin anew. */
+  /** Called before each round, to reset anything else. */
   readonly fresh?: () => void | Promise<void>;
-  /** A store of its own for each round, on this clock. Default: SQLite in memory. */
+  /** Opens a store for each round, on this clock. Default: SQLite in memory. */
   readonly openStore?: (clock: Clock, random: Random) => Promise<Store>;
-  /** true: the store goes by a clock of its own, so waits take as long as they do. Default: virtual time. */
+  /** true: the store has a real clock, so waits take real time. Default: virtual time. */
   readonly realTime?: boolean;
-  /** A zombie is stopped for a tenth longer than this: effects should declare a `timeout` and `settle` that outlast it. */
+  /**
+   * A zombie is paused for a tenth longer than this: effects should declare a `timeout` and `settle` that outlast it.
+   */
   readonly leaseTtlMs?: number;
   readonly modes?: readonly CrashMode[];
-  /** Leaves boundaries out, where each of them costs real time. Default: every one is visited, in every mode. */
+  /** Selects boundaries, for stores on which each one takes real time. Default: every boundary in every mode. */
   readonly only?: (boundary: string, index: number) => boolean;
-  /** What of the outcome must be as in the uncrashed run; default all of it. */
+  /** The part of the outcome that must equal the one without a crash. Default: all of it. */
   readonly outcome?: (outcome: unknown) => unknown;
-  /** More to check after each round, while its store is open; throws. */
+  /** Checks a round further while its store is open; throws on a fault. */
   readonly check?: (round: CrashRound) => void | Promise<void>;
 }

@@ -4,46 +4,46 @@ import type { Transport } from "../../src/protocol/transport.ts";
 import type { Store, WakeHint } from "../../src/store/contract/store.ts";
 import { sleepOn } from "./virtual-time.ts";
 
-/** A place where a process can be cut: just before or just after a store call or an act on the world. */
+/** A point at which a process can be interrupted: just before or just after a store call or an effect. */
 export interface Boundary {
-  readonly what: "store" | "act";
+  readonly what: "store" | "effect";
   /** `fenced.append`, or the name of the effect. */
   readonly name: string;
   /** Counted from 1 within its name. */
   readonly k: number;
   readonly edge: "before" | "after";
-  /** What the store answered, at the edge after. */
-  readonly answer?: unknown;
+  /** The store's result, at the edge `after`. */
+  readonly result?: unknown;
 }
 
 /**
- * `fail`: the call does not reach the store, or its answer is lost. `busy`: the store refuses it for now. `hangMs`: the
- * request, or its answer, is on its way for so long, and is carried out however late it comes.
+ * What happens at a boundary. `fail`: the call does not reach the store, or its response is lost. `busy`: the store
+ * refuses it for now. `hangMs`: the request or its response is delayed this long, and is still applied.
  */
 export type CrashPoint = "crash" | "pause" | "fail" | "busy" | { readonly hangMs: number } | undefined;
 
 export interface ProcessOptions {
   readonly name: string;
-  /** The machine's time, which goes on while the process does not. */
+  /** The machine's clock, which continues while the process is paused. */
   readonly clock: Clock;
   readonly store: Store;
-  /** Asked at every boundary: what happens to the process there. */
-  readonly strike?: (boundary: Boundary) => CrashPoint;
-  /** By how much the wall clock of this process is wrong, now; default: not at all. */
+  /** Called at every boundary: decides what happens to the process there. */
+  readonly crashPointAt?: (boundary: Boundary) => CrashPoint;
+  /** The current error of this process's wall clock; default: 0. */
   readonly wallOffMs?: () => number;
-  /** How long a request or an answer travels; default: not at all. */
+  /** Travel time of a request or a response; default: 0. */
   readonly travelMs?: () => number;
-  /** false: this hint gets lost. */
-  readonly hears?: (wake: WakeHint) => boolean;
+  /** false: this hint is lost. */
+  readonly receivesHint?: (wake: WakeHint) => boolean;
 }
 
 /**
- * A process inside the process: a clock and a store handle that can be cut.
+ * A simulated process: a clock and a store handle that can be interrupted.
  *
- *   running ⇄ paused (its continuations are postponed; what it has sent arrives nevertheless)
- *   running | paused → crashed (its continuations are dropped for ever)
+ *   running ⇄ paused (its continuations are postponed; what it has sent still arrives)
+ *   running | paused → crashed (its continuations are dropped)
  *
- * Open a Tape with `clock` and `store` of it, and give it a runner that goes through `act` (see runnerIn).
+ * Open a Tape with its `clock` and `store`, and give it a runner that goes through `callUpstream` (see runnerIn).
  */
 export class TestProcess {
   readonly name: string;
@@ -70,7 +70,7 @@ export class TestProcess {
     this.store = this.inside(store);
   }
 
-  /** A store handle as this process has it: its calls can be cut, and its answers come back only while it lives. */
+  /** A store handle for this process: its calls can be interrupted, and results return only while the process runs. */
   inside<S extends Store>(store: S): S {
     return {
       ...store,
@@ -85,8 +85,8 @@ export class TestProcess {
     };
   }
 
-  /** A way to a server as this process has it: what has left arrives, whatever becomes of its sender. */
-  exchange(way: Transport): Transport {
+  /** A transport for this process: a sent request arrives, whatever becomes of its sender. */
+  exchange(transport: Transport): Transport {
     const back = <T>(work: () => Promise<T>): Promise<T> =>
       new Promise((resolve, reject) =>
         this.#enter(() =>
@@ -98,19 +98,19 @@ export class TestProcess {
       );
     return async (request) => {
       const signal = request.signal && AbortSignal.any([request.signal, this.#gone.signal]);
-      const answer = await back(() => way({ ...request, ...(signal && { signal }) }));
-      if (answer.body instanceof Uint8Array) return answer;
-      const chunks = answer.body[Symbol.asyncIterator]();
+      const result = await back(() => transport({ ...request, ...(signal && { signal }) }));
+      if (result.body instanceof Uint8Array) return result;
+      const chunks = result.body[Symbol.asyncIterator]();
       const body: AsyncIterableIterator<Uint8Array> = {
         next: () => back(() => chunks.next()),
         return: () => back(async () => (await chunks.return?.()) ?? { done: true, value: undefined }),
         [Symbol.asyncIterator]: () => body,
       };
-      return { ...answer, body };
+      return { ...result, body };
     };
   }
 
-  /** The time outside, which no clock of this process need show. */
+  /** The true wall time, which this process's own clock need not show. */
   get at(): number {
     return this.#options.clock.wall();
   }
@@ -129,7 +129,7 @@ export class TestProcess {
     if (this.#state === "running") this.#state = "paused";
   }
 
-  /** Goes on where it was, with everything that came meanwhile: a zombie, if others took over. */
+  /** Resumes where it was, with everything that arrived meanwhile. It is a zombie if another process took over. */
   resume(): void {
     if (this.#state !== "paused") return;
     this.#state = "running";
@@ -138,15 +138,17 @@ export class TestProcess {
     for (const fn of held) this.#options.clock.immediate(() => this.#enter(fn));
   }
 
-  /** Calls into the world. A crash before it: never called; after it: the world has seen it, nobody hears the answer. */
-  act<T>(name: string, body: () => T | Promise<T>): Promise<T> {
+  /**
+   * Calls an effect. Crashed before: never called. Crashed after: the upstream was called, and the response is lost.
+   */
+  callUpstream<T>(name: string, body: () => T | Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const k = this.#count(`act ${name}`);
-      this.#strike({ what: "act", name, k, edge: "before" });
+      const k = this.#count(`effect ${name}`);
+      this.#crashPointAt({ what: "effect", name, k, edge: "before" });
       this.#enter(() => {
-        const end = (tell: () => void): void => {
-          this.#strike({ what: "act", name, k, edge: "after" });
-          this.#enter(tell);
+        const end = (deliver: () => void): void => {
+          this.#crashPointAt({ what: "effect", name, k, edge: "after" });
+          this.#enter(deliver);
         };
         let result: T | Promise<T>;
         try {
@@ -184,12 +186,12 @@ export class TestProcess {
     else if (this.#state === "paused") this.#held.push(fn);
   }
 
-  #strike(boundary: Boundary): CrashPoint {
+  #crashPointAt(boundary: Boundary): CrashPoint {
     if (this.#state !== "running") return undefined;
-    const strike = this.#options.strike?.(boundary);
-    if (strike === "crash") this.crash();
-    else if (strike === "pause") this.pause();
-    return strike;
+    const crashPoint = this.#options.crashPointAt?.(boundary);
+    if (crashPoint === "crash") this.crash();
+    else if (crashPoint === "pause") this.pause();
+    return crashPoint;
   }
 
   #count(what: string): number {
@@ -201,7 +203,7 @@ export class TestProcess {
   #onWake(store: Store, listener: (wake: WakeHint) => void): () => void {
     let listening = true;
     const unsubscribe = store.onWake((wake) => {
-      if (this.#options.hears?.(wake) === false) return;
+      if (this.#options.receivesHint?.(wake) === false) return;
       this.#enter(() => {
         if (listening) listener(wake);
       });
@@ -227,18 +229,18 @@ export class TestProcess {
     return new Promise((resolve, reject) => {
       this.#enter(() => {
         const k = this.#count(name);
-        const before = this.#strike({ what: "store", name, k, edge: "before" });
+        const before = this.#crashPointAt({ what: "store", name, k, edge: "before" });
         const refused = refusalOf(before, name);
         if (refused !== undefined) {
           this.#travel(() => this.#enter(() => reject(refused)));
           return;
         }
-        const arrive = (tell: () => void, answer?: unknown): void => {
-          const after = this.#strike({ what: "store", name, k, edge: "after", answer });
-          const message = `the answer of ${name} was lost (injected)`;
+        const arrive = (deliver: () => void, result?: unknown): void => {
+          const after = this.#crashPointAt({ what: "store", name, k, edge: "after", result });
+          const message = `the response of ${name} was lost (injected)`;
           const error =
             after === "fail" ? new TapeError("TAPE_OUTCOME_UNKNOWN", message, { injected: true }) : undefined;
-          this.#travel(() => this.#enter(() => (error === undefined ? tell() : reject(error))), hangOf(after));
+          this.#travel(() => this.#enter(() => (error === undefined ? deliver() : reject(error))), hangOf(after));
         };
         this.#enter(() =>
           this.#travel(
@@ -254,7 +256,7 @@ export class TestProcess {
     });
   }
 
-  /** What is on its way arrives, whatever becomes of its sender. */
+  /** Delivers what is on its way, whatever becomes of its sender. */
   #travel(fn: () => void, moreMs = 0): void {
     const ms = (this.#options.travelMs?.() ?? 0) + moreMs;
     if (ms > 0) this.#options.clock.after(ms, fn);
@@ -262,11 +264,12 @@ export class TestProcess {
   }
 }
 
-const hangOf = (strike: CrashPoint): number => (typeof strike === "object" ? strike.hangMs : 0);
+const hangOf = (crashPoint: CrashPoint): number => (typeof crashPoint === "object" ? crashPoint.hangMs : 0);
 
-function refusalOf(strike: CrashPoint, name: string): TapeError | undefined {
-  if (strike === "fail")
+function refusalOf(crashPoint: CrashPoint, name: string): TapeError | undefined {
+  if (crashPoint === "fail")
     return new TapeError("TAPE_STORE_UNREACHABLE", `${name} was not sent (injected)`, { injected: true });
-  if (strike === "busy") return new TapeError("TAPE_STORE_BUSY", `${name} has to wait (injected)`, { injected: true });
+  if (crashPoint === "busy")
+    return new TapeError("TAPE_STORE_BUSY", `${name} has to wait (injected)`, { injected: true });
   return undefined;
 }

@@ -6,33 +6,43 @@ import { checkProjection } from "../projection.ts";
 import type { BodyCall } from "./runner.ts";
 import type { WorldLedger } from "./world.ts";
 
-/** What one round came to. */
+/**
+ * One round of {@link crashAtEveryBoundary}, as its `check` receives it.
+ *
+ * @example
+ * const check = ({ run, calls }: CrashRound) => assert.ok(run.status !== "FAILED", `${calls.length} calls`);
+ */
 export interface CrashRound {
   readonly tenant: string;
   readonly store: Store;
   readonly run: RunView;
   readonly effects: readonly EffectRow[];
-  /** Every call of a body, an observer or an inverse, as the world saw it. */
+  /** Every call of an effect, an observer or a compensation, as the upstream saw it. */
   readonly calls: readonly BodyCall[];
-  readonly struck: boolean;
+  /** The round reached its boundary. */
+  readonly reached: boolean;
   readonly ledger: WorldLedger | undefined;
   /** Found while the store was open. */
   readonly faults?: readonly string[];
 }
 
-/** What is wrong with a round, alone (while its store is open) or beside the round without a crash. */
+/** The faults of a round: alone, while its store is open, or compared with the round without a crash. */
 export async function roundFaults(
   round: CrashRound,
   calm: CrashRound | undefined,
   outcome: (outcome: unknown) => unknown = (value) => value,
 ): Promise<string[]> {
   if (calm === undefined)
-    return [...twice(round), ...undone(round), ...(await checkProjection(round.store, [round.tenant]))];
-  return [...(round.faults ?? []), ...ending(round, calm, outcome), ...lost(round, calm)];
+    return [
+      ...duplicates(round),
+      ...compensationFaults(round),
+      ...(await checkProjection(round.store, [round.tenant])),
+    ];
+  return [...(round.faults ?? []), ...endingFaults(round, calm, outcome), ...lostEffects(round, calm)];
 }
 
-function twice(round: CrashRound): string[] {
-  const faults = (round.ledger?.twice() ?? []).map((what) => `the world has done it twice: ${what}`);
+function duplicates(round: CrashRound): string[] {
+  const faults = (round.ledger?.duplicates() ?? []).map((what) => `applied twice upstream: ${what}`);
   const sent = new Map<string, BodyCall>();
   for (const call of round.calls) {
     if (call.semantics !== "non_idempotent" || call.role === "observe") continue;
@@ -40,7 +50,7 @@ function twice(round: CrashRound): string[] {
     sent.set(call.key, call);
     if (
       before === undefined ||
-      (before.came !== undefined && "error" in before.came && before.came.error instanceof NotSent)
+      (before.result !== undefined && "error" in before.result && before.result.error instanceof NotSent)
     )
       continue;
     faults.push(
@@ -50,58 +60,60 @@ function twice(round: CrashRound): string[] {
   return faults;
 }
 
-function ending(round: CrashRound, calm: CrashRound, pick: (outcome: unknown) => unknown): string[] {
+function endingFaults(round: CrashRound, calm: CrashRound, pick: (outcome: unknown) => unknown): string[] {
   const { status } = round.run;
-  const acts = round.effects.filter(({ role }) => role === "effect");
+  const ownEffects = round.effects.filter(({ role }) => role === "effect");
   if (status === calm.run.status) {
     if (status !== "COMPLETED") return [];
     const same = fingerprint(pick(round.run.outcome)) === fingerprint(pick(calm.run.outcome));
-    return same ? [] : ["the outcome is another than without the crash"];
+    return same ? [] : ["the outcome differs from the one without a crash"];
   }
-  const asks = round.effects.some((effect) => effect.status === "STUCK");
-  if (asks && (status === "STUCK" || status === "WAITING")) return []; // it stops and asks
-  // It surely did not happen: a look in time said so, or its late sender did. The author decides about another try.
-  const surely = ["ABSENT", "evidence"];
-  const absent = acts.some((effect) => effect.status === "FAILED" && surely.includes(effect.reason ?? ""));
+  const isStuck = round.effects.some((effect) => effect.status === "STUCK");
+  if (isStuck && (status === "STUCK" || status === "WAITING")) return []; // it waits for an operator
+  // It did not happen, according to a timely observation or to late evidence. The author decides about another attempt.
+  const proofs = ["ABSENT", "evidence"];
+  const absent = ownEffects.some((effect) => effect.status === "FAILED" && proofs.includes(effect.reason ?? ""));
   if (absent && (status === "FAILED" || status === "COMPENSATED")) return [];
-  return [`it ended as ${status} instead of ${calm.run.status}: ${String(round.run.outcome)}`];
+  return [`the run ended as ${status} instead of ${calm.run.status}: ${String(round.run.outcome)}`];
 }
 
-/** An act of the calm round that a completed round does not have. */
-function lost(round: CrashRound, calm: CrashRound): string[] {
+/** Effects of the round without a crash that a completed round lacks. */
+function lostEffects(round: CrashRound, calm: CrashRound): string[] {
   if (round.run.status !== "COMPLETED") return [];
-  const done = tally(round);
-  return [...tally(calm)].flatMap(([what, times]) => {
+  const done = callCounts(round);
+  return [...callCounts(calm)].flatMap(([what, times]) => {
     const seen = done.get(what) ?? 0;
-    return seen < times ? [`${what} was done ${seen} times instead of ${times}`] : [];
+    return seen < times ? [`${what} was called ${seen} times instead of ${times}`] : [];
   });
 }
 
-/** How often each act was done, under whatever key: one that surely did not happen may be done under another. */
-function tally(round: CrashRound): Map<string, number> {
-  const acts = round.calls.filter((call) => succeeded(call) && call.role !== "observe" && call.semantics !== "read");
+/** How often each effect succeeded, under any key: one that did not happen may succeed under another. */
+function callCounts(round: CrashRound): Map<string, number> {
+  const ownEffects = round.calls.filter(
+    (call) => succeeded(call) && call.role !== "observe" && call.semantics !== "read",
+  );
   const counts = new Map<string, number>();
-  for (const act of new Set(acts.map(({ role, effect, key }) => `${role} ${effect}\n${key}`))) {
-    const what = act.split("\n")[0]!;
+  for (const entry of new Set(ownEffects.map(({ role, effect, key }) => `${role} ${effect}\n${key}`))) {
+    const what = entry.split("\n")[0]!;
     counts.set(what, (counts.get(what) ?? 0) + 1);
   }
   return counts;
 }
 
-const succeeded = ({ came }: BodyCall): boolean => came !== undefined && "value" in came;
+const succeeded = ({ result }: BodyCall): boolean => result !== undefined && "value" in result;
 
-/** Undone is what was confirmed, if and only if the run did not end well. */
-function undone(round: CrashRound): string[] {
+/** Confirmed effects are compensated if and only if the run did not complete. */
+function compensationFaults(round: CrashRound): string[] {
   const { status } = round.run;
-  const inverses = round.effects.filter(({ role, surplus }) => role === "compensation" && !surplus);
+  const compensations = round.effects.filter(({ role, surplus }) => role === "compensation" && !surplus);
   const called = (key: string): boolean => round.calls.some((call) => call.role === "compensation" && call.key === key);
   if (status === "COMPENSATED") {
-    return inverses
-      .filter((inverse) => inverse.status !== "COMPENSATED" || !called(inverse.key))
-      .map(({ name, key }) => `${name} was not undone (${key})`);
+    return compensations
+      .filter((compensation) => compensation.status !== "COMPENSATED" || !called(compensation.key))
+      .map(({ name, key }) => `${name} was not compensated (${key})`);
   }
   if (status !== "COMPLETED") return [];
-  return inverses
+  return compensations
     .filter(({ key }) => called(key))
-    .map(({ name, key }) => `${name} of a healthy run was undone (${key})`);
+    .map(({ name, key }) => `${name} of a completed run was compensated (${key})`);
 }

@@ -6,29 +6,29 @@ import type { CrashMode, CrashOptions } from "./crash-options.ts";
 import { type Boundary, TestProcess } from "./process.ts";
 import { type CrashRound, roundFaults } from "./round.ts";
 import { type BodyCall, runnerIn } from "./runner.ts";
-import { isSettled, quietMs } from "./settle.ts";
+import { idleMs, isSettled } from "./settle.ts";
 import { openVirtualStore } from "./virtual-tape.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
-/** Besides waits that are skipped: back-offs, settle delays and ten looks of the reconciler fit in. */
+/** Not counting skipped waits: enough for back-offs, settle delays and ten observations of the reconciler. */
 const virtualBoundMs = 3_600_000;
 const realBoundMs = 60_000;
 const defaultTtlMs = 30_000;
-/** Looks at a run that does not move are made less and less often: each costs, and in virtual time nobody minds. */
-const firstLookMs = 100;
-const lastLookMs = 5_000;
+/** A run that does not change is polled less and less often: each poll costs real time, while virtual time is free. */
+const minPollMs = 100;
+const maxPollMs = 5_000;
 
-/** One round: the workflow from its start to its end, with the first process struck where `strike` says so. */
+/** One round: the workflow from start to end, with the first process interrupted where `crashPointAt` says so. */
 export async function runRound<I, O>(
   options: CrashOptions<I, O>,
   tenant: string,
-  strike: (boundary: Boundary) => CrashMode | undefined,
+  crashPointAt: (boundary: Boundary) => CrashMode | undefined,
 ): Promise<CrashRound> {
   options.ledger?.clear();
   await options.fresh?.();
   const stage = await Stage.open(options, tenant);
   try {
-    return await stage.play(options, strike);
+    return await stage.run(options, crashPointAt);
   } finally {
     await stage.close();
   }
@@ -36,7 +36,7 @@ export async function runRound<I, O>(
 
 const runId = "run";
 
-/** All but what is run. */
+/** All options but the workflow and its input. */
 type StageOptions = Omit<CrashOptions<unknown, unknown>, "workflow" | "input">;
 
 class Stage {
@@ -44,7 +44,7 @@ class Stage {
   readonly #tenant: string;
   readonly #time: VirtualTime | undefined;
   readonly #store: Store;
-  readonly #watch: Watch;
+  readonly #client: Client;
   readonly #tapes: { readonly process: TestProcess; readonly tape: Tape }[] = [];
   readonly #calls: BodyCall[] = [];
   readonly #ttlMs: number;
@@ -56,7 +56,7 @@ class Stage {
     this.#store = store;
     this.#time = time;
     this.#ttlMs = options.leaseTtlMs ?? defaultTtlMs;
-    this.#watch = new Watch(store, tenant, options.signals ?? []);
+    this.#client = new Client(store, tenant, options.signals ?? []);
     this.#until = this.#now + this.#boundMs;
   }
 
@@ -68,41 +68,41 @@ class Stage {
     return new Stage(options, tenant, store, time);
   }
 
-  async play<I, O>(
+  async run<I, O>(
     options: CrashOptions<I, O>,
-    strike: (boundary: Boundary) => CrashMode | undefined,
+    crashPointAt: (boundary: Boundary) => CrashMode | undefined,
   ): Promise<CrashRound> {
     const { workflow, input } = options;
     const start = { ...options.start, id: runId };
-    let struck: CrashMode | undefined;
-    let tellStruck = (): void => {};
-    const beingStruck = new Promise<void>((resolve) => {
-      tellStruck = resolve;
+    let mode: CrashMode | undefined;
+    let notifyReached = (): void => {};
+    const boundaryReached = new Promise<void>((resolve) => {
+      notifyReached = resolve;
     });
     const first = this.#process("first", (boundary) => {
-      if (struck !== undefined) return undefined;
-      struck = strike(boundary);
-      if (struck === undefined) return undefined;
-      tellStruck();
-      return struck === "crash" ? "crash" : "pause";
+      if (mode !== undefined) return undefined;
+      mode = crashPointAt(boundary);
+      if (mode === undefined) return undefined;
+      notifyReached();
+      return mode === "crash" ? "crash" : "pause";
     });
     const tape = await this.#open(first);
     const starting = tape.start(workflow, input, start).then(() => {});
-    await this.#during(Promise.race([starting, beingStruck]));
-    let run = await this.#pass(() => struck !== undefined);
-    if (struck !== undefined) {
-      const wakesAt = this.#now + 1.1 * this.#ttlMs;
+    await this.#during(Promise.race([starting, boundaryReached]));
+    let run = await this.#advance(() => mode !== undefined);
+    if (mode !== undefined) {
+      const resumeAt = this.#now + 1.1 * this.#ttlMs;
       const second = await this.#open(this.#process("second"));
-      await this.#during(second.start(workflow, input, start)); // its client asks again, as clients do
-      if (struck === "zombie") {
-        await this.#pass(() => this.#now >= wakesAt, wakesAt);
-        await this.#during(this.#clock.sleep(wakesAt - this.#now));
+      await this.#during(second.start(workflow, input, start)); // its client repeats the start, as clients do
+      if (mode === "zombie") {
+        await this.#advance(() => this.#now >= resumeAt, resumeAt);
+        await this.#during(this.#clock.sleep(resumeAt - this.#now));
         first.resume();
       }
-      run = await this.#pass(() => false);
-      if (struck === "zombie") {
-        await this.#during(this.#clock.sleep(this.#ttlMs)); // whatever harm it may still do
-        run = await this.#during(this.#watch.look());
+      run = await this.#advance(() => false);
+      if (mode === "zombie") {
+        await this.#during(this.#clock.sleep(this.#ttlMs)); // time for any harm the zombie may still do
+        run = await this.#during(this.#client.poll());
       }
     }
     const effects = await this.#during(this.#store.read.effects(this.#tenant));
@@ -112,7 +112,7 @@ class Stage {
       run: run!,
       effects,
       calls: this.#calls,
-      struck: struck !== undefined,
+      reached: mode !== undefined,
       ledger: options.ledger,
     };
     const faults = await this.#during(roundFaults(round, undefined, options.outcome));
@@ -141,8 +141,8 @@ class Stage {
     return this.#time?.during(work) ?? work;
   }
 
-  #process(name: string, strike?: (boundary: Boundary) => "crash" | "pause" | undefined): TestProcess {
-    return new TestProcess({ name, clock: this.#clock, store: this.#store, ...(strike && { strike }) });
+  #process(name: string, crashPointAt?: (boundary: Boundary) => "crash" | "pause" | undefined): TestProcess {
+    return new TestProcess({ name, clock: this.#clock, store: this.#store, ...(crashPointAt && { crashPointAt }) });
   }
 
   async #open(process: TestProcess): Promise<Tape> {
@@ -154,49 +154,52 @@ class Stage {
         leaseTtl: this.#ttlMs,
         random: seededRandom(`${this.#tenant} ${process.name}`),
         clock: process.clock,
-        report: false, // what is no truth is no boundary to crash at
+        report: false, // process reports are no truth, so they are no boundary to crash at
       }),
     );
     this.#tapes.push({ process, tape });
     return tape;
   }
 
-  /** Lets time pass until the run has settled, or waits for what never comes, or it is enough; never skips `wakesAt`. */
-  async #pass(enough: () => boolean, wakesAt = Number.POSITIVE_INFINITY): Promise<RunView | undefined> {
+  /**
+   * Lets time pass until the run has settled, waits for something that never comes, or `enough` is true. Never skips
+   * past `resumeAt`.
+   */
+  async #advance(enough: () => boolean, resumeAt = Number.POSITIVE_INFINITY): Promise<RunView | undefined> {
     let before = "";
-    let wasQuiet = false;
-    for (let still = 0, lookMs = firstLookMs; ; ) {
-      const run = await this.#during(this.#watch.look());
-      if ((run !== undefined && isSettled(run)) || still > 1 || enough()) return run;
+    let wasIdle = false;
+    for (let idlePolls = 0, pollMs = minPollMs; ; ) {
+      const run = await this.#during(this.#client.poll());
+      if ((run !== undefined && isSettled(run)) || idlePolls > 1 || enough()) return run;
       if (this.#now > this.#until)
         throw new Error(`not settled after ${this.#boundMs} ms: ${run?.status ?? "not started"}`);
-      const moved = `${run?.status} ${this.#watch.answered} ${this.#calls.length}`;
-      lookMs = moved === before ? Math.min(lastLookMs, this.#ttlMs / 2, 2 * lookMs) : firstLookMs;
+      const moved = `${run?.status} ${this.#client.signalsSent} ${this.#calls.length}`;
+      pollMs = moved === before ? Math.min(maxPollMs, this.#ttlMs / 2, 2 * pollMs) : minPollMs;
       before = moved;
-      const quiet = await this.#during(quietMs(this.#store, this.#tenant));
-      if (quiet === Number.POSITIVE_INFINITY) still++;
-      else if (quiet > 1_000 && !wasQuiet) {
-        wasQuiet = true; // a gate may have opened since we looked: whoever answers it must look once more
-        lookMs = firstLookMs;
-      } else if (quiet > 1_000 && this.#time !== undefined) {
-        const skipped = Math.min(quiet - 1, Math.max(0, wakesAt - this.#now));
+      const idleFor = await this.#during(idleMs(this.#store, this.#tenant));
+      if (idleFor === Number.POSITIVE_INFINITY) idlePolls++;
+      else if (idleFor > 1_000 && !wasIdle) {
+        wasIdle = true; // a gate may have opened since the last poll, so poll once more before skipping
+        pollMs = minPollMs;
+      } else if (idleFor > 1_000 && this.#time !== undefined) {
+        const skipped = Math.min(idleFor - 1, Math.max(0, resumeAt - this.#now));
         this.#time.jump(skipped);
         this.#until += skipped;
-        wasQuiet = false;
-        lookMs = firstLookMs;
-      } else wasQuiet = false;
-      const rest = this.#time === undefined ? 10 : Math.min(lookMs, Math.max(1, wakesAt - this.#now));
-      await this.#during(this.#clock.sleep(rest));
+        wasIdle = false;
+        pollMs = minPollMs;
+      } else wasIdle = false;
+      const waitMs = this.#time === undefined ? 10 : Math.min(pollMs, Math.max(1, resumeAt - this.#now));
+      await this.#during(this.#clock.sleep(waitMs));
     }
   }
 }
 
-/** The world outside: looks at the run, and answers its gates. */
-class Watch {
+/** The run's surroundings: polls the run and answers its gates. */
+class Client {
   readonly #store: Store;
   readonly #tenant: string;
   readonly #left: { readonly gate: { readonly name: string }; readonly value: unknown }[];
-  answered = 0;
+  signalsSent = 0;
 
   constructor(store: Store, tenant: string, signals: NonNullable<StageOptions["signals"]>) {
     this.#store = store;
@@ -204,7 +207,7 @@ class Watch {
     this.#left = [...signals];
   }
 
-  async look(): Promise<RunView | undefined> {
+  async poll(): Promise<RunView | undefined> {
     const { read, intake } = this.#store;
     const runs = await read.runs(this.#tenant);
     for (const { run, name } of this.#left.length === 0 ? [] : await read.gates(this.#tenant, { open: true })) {
@@ -213,7 +216,7 @@ class Watch {
       if (k < 0 || view === undefined) continue;
       const [signal] = this.#left.splice(k, 1);
       await intake.signal(this.#tenant, view.id, { name, value: signal!.value, key: `signal ${this.#left.length}` });
-      this.answered++;
+      this.signalsSent++;
     }
     return runs.find(({ id }) => id === runId);
   }

@@ -4,7 +4,12 @@ import type { CompensateDefinition, EffectCall, EffectContext, EffectDefinition 
 import type { AnyWorkflow, Runner } from "../../src/sdk/workflow.ts";
 import type { TestProcess } from "./process.ts";
 
-/** One call of user code that touches the world, as the world side sees it. */
+/**
+ * One call of an effect, an observer or a compensation, as the upstream saw it.
+ *
+ * @example
+ * const sent = round.calls.filter((call: BodyCall) => call.role === "effect");
+ */
 export interface BodyCall {
   readonly process: string;
   readonly role: "effect" | "compensation" | "observe";
@@ -16,13 +21,13 @@ export interface BodyCall {
   readonly attempt: number;
   readonly args: unknown;
   readonly at: number;
-  /** When the process was about to call: earlier than `at` if it was stopped in between. */
-  readonly asked: number;
-  /** What the body answered: whether or not anybody heard it. */
-  came: { readonly value: unknown } | { readonly error: unknown } | undefined;
+  /** When the process was about to call; earlier than `at` if it was paused in between. */
+  readonly requestedAt: number;
+  /** What the body returned or threw, whether or not the process received it. */
+  result: { readonly value: unknown } | { readonly error: unknown } | undefined;
 }
 
-/** The runner as this process has it: whatever acts on the world goes through the process, and is written down. */
+/** The runner for this process: effects, observers and compensations go through the process and are recorded. */
 export function runnerIn(process: TestProcess, runner: Runner, calls: BodyCall[] = []): Runner {
   const known = new Map<EffectDefinition, EffectDefinition>();
   const inside = (definition: EffectDefinition): EffectDefinition => {
@@ -36,7 +41,7 @@ export function runnerIn(process: TestProcess, runner: Runner, calls: BodyCall[]
 }
 
 function effectIn(process: TestProcess, definition: EffectDefinition, calls: BodyCall[]): EffectDefinition {
-  const { name, semantics, body, observe, compensate: inverse } = definition;
+  const { name, semantics, body, observe, compensate: compensation } = definition;
   const through = async <T>(
     role: BodyCall["role"],
     args: unknown,
@@ -44,9 +49,9 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Bod
     work: () => T | Promise<T>,
   ): Promise<T> => {
     const { runId, key, token, attempt } = fx;
-    const asked = process.at;
-    const kind = role === "compensation" ? (inverse?.semantics ?? semantics) : semantics;
-    return process.act(role === "effect" ? name : `${role} ${name}`, async () => {
+    const requestedAt = process.at;
+    const kind = role === "compensation" ? (compensation?.semantics ?? semantics) : semantics;
+    return process.callUpstream(role === "effect" ? name : `${role} ${name}`, async () => {
       const { at } = process;
       const call: BodyCall = {
         process: process.name,
@@ -59,45 +64,46 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Bod
         attempt,
         args,
         at,
-        asked,
-        came: undefined,
+        requestedAt,
+        result: undefined,
       };
       calls.push(call);
       try {
         const value = await work();
-        call.came = { value };
+        call.result = { value };
         return value;
       } catch (error) {
-        call.came = { error };
+        call.result = { error };
         throw error;
       }
     });
   };
-  const undo = (one: CompensateDefinition): CompensateDefinition => {
-    const look = one.observe;
+  const compensateIn = (one: CompensateDefinition): CompensateDefinition => {
+    const observeOf = one.observe;
     return {
       ...one,
       run: (args, result, fx) => through("compensation", args, fx, () => one.run(args, result, fx)),
-      observe: look === undefined ? undefined : (args, fx) => through("observe", args, fx, () => look(args, fx)),
+      observe:
+        observeOf === undefined ? undefined : (args, fx) => through("observe", args, fx, () => observeOf(args, fx)),
     };
   };
   return {
     ...definition,
     body: body === undefined ? undefined : (args, fx) => through("effect", args, fx, () => body(args, fx)),
     observe: observe === undefined ? undefined : (args, fx) => through("observe", args, fx, () => observe(args, fx)),
-    compensate: inverse === undefined ? undefined : undo(inverse),
+    compensate: compensation === undefined ? undefined : compensateIn(compensation),
   };
 }
 
 function workflowIn(workflow: AnyWorkflow, inside: (definition: EffectDefinition) => EffectDefinition): AnyWorkflow {
-  const act = <R>(given: EffectCall<R>): EffectCall<R> => ({ ...given, effect: inside(given.effect) });
+  const callIn = <R>(call: EffectCall<R>): EffectCall<R> => ({ ...call, effect: inside(call.effect) });
   return {
     ...workflow,
     run: (tape, input) => {
       const context: TapeContext = new Proxy(tape, {
         get(target, key) {
-          if (key === "effect") return <R>(given: EffectCall<R>) => target.effect(act(given));
-          if (key === "attempt") return <R>(given: EffectCall<R>) => target.attempt(act(given));
+          if (key === "effect") return <R>(call: EffectCall<R>) => target.effect(callIn(call));
+          if (key === "attempt") return <R>(call: EffectCall<R>) => target.attempt(callIn(call));
           const member: unknown = Reflect.get(target, key, target);
           return typeof member === "function" ? member.bind(target) : member;
         },

@@ -7,6 +7,12 @@ import type { RunView, Store } from "../../src/store/contract/store.ts";
 import { settleRuns } from "./settle.ts";
 import { VirtualTime } from "./virtual-time.ts";
 
+/**
+ * Options of {@link VirtualTape.open}: only `runner` is required.
+ *
+ * @example
+ * const options: VirtualOptions = { runner: createRunner({ workflows: [reminder] }), seed: 7 };
+ */
 export interface VirtualOptions {
   readonly runner: Runner;
   /** Opens the store on this clock; default: SQLite in memory. */
@@ -17,7 +23,7 @@ export interface VirtualOptions {
   readonly log?: TapeOptions["log"];
 }
 
-/** Besides waits that are skipped: whoever does not settle within an hour of activity never will. */
+/** Not counting skipped waits: runs that do not settle within an hour of activity never will. */
 const defaultBoundMs = 3_600_000;
 
 /**
@@ -62,17 +68,17 @@ export class VirtualTape {
     return this.time.during(this.tape.signal(run, gate, value, options));
   }
 
-  cancel(run: string, reason = "a test asked for it"): Promise<void> {
+  cancel(run: string, reason = "requested by a test"): Promise<void> {
     return this.time.during(this.tape.cancel(run, { reason }));
   }
 
-  /** Lets time pass until all runs have settled, then the outcome of this one. */
+  /** Lets time pass until all runs have settled, then returns the result of this one. */
   async result<O>(run: RunHandle<O>): Promise<O> {
     await this.settle();
     return this.time.during(run.result());
   }
 
-  /** Lets time pass until every run has ended or needs a person. */
+  /** Lets time pass until every run has ended, is STUCK, or waits for a client. */
   settle(boundMs = defaultBoundMs): Promise<RunView[]> {
     return settleRuns(this.time, this.store, this.tape.tenant, boundMs);
   }

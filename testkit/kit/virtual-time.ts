@@ -7,15 +7,15 @@ interface Event {
   cancelled: boolean;
 }
 
-/** So many events without time moving are a loop that rests nowhere. */
-const standstill = 100_000;
+/** More events than this without time moving are an endless loop. */
+const maxIdleEvents = 100_000;
 
-/** When virtual time begins, by the calendar. */
-export const beginning = 1_700_000_000_000;
+/** Wall time at which virtual time starts. */
+export const startWallMs = 1_700_000_000_000;
 
 /**
- * Virtual time as a heap of events: nothing happens unless it is run, one event at a time with all promises settled in
- * between, in an order that depends on nothing but the calls. An hour in which nothing happens costs nothing.
+ * Virtual time as a heap of events. Events run one at a time, with all promises settled in between, in an order that
+ * depends on nothing but the calls. An idle hour costs nothing.
  *
  * @example
  * const time = new VirtualTime();
@@ -23,23 +23,23 @@ export const beginning = 1_700_000_000_000;
  */
 export class VirtualTime implements Clock {
   #now = 0;
-  readonly #began: number;
-  #soon: (() => void)[] = [];
-  #next = 0;
+  readonly #startWallMs: number;
+  #immediates: (() => void)[] = [];
+  #nextImmediate = 0;
   #heap: Event[] = [];
   #order = 0;
   #idleEvents = 0;
-  /** Work of the real world under way, and who waits for some of it to be done. */
+  /** Real work in progress, and the callback for its end. */
   #outside = 0;
-  #landed = (): void => {};
-  /** Events run so far: what a simulation cost. */
+  #onOutsideDone = (): void => {};
+  /** Number of events so far: the cost of a simulation. */
   events = 0;
 
-  constructor(wall = beginning) {
-    this.#began = wall;
+  constructor(wall = startWallMs) {
+    this.#startWallMs = wall;
   }
 
-  /** Milliseconds since the beginning. */
+  /** Milliseconds since the start. */
   get now(): number {
     return this.#now;
   }
@@ -49,7 +49,7 @@ export class VirtualTime implements Clock {
   }
 
   wall(): number {
-    return this.#began + this.#now;
+    return this.#startWallMs + this.#now;
   }
 
   boot(): string {
@@ -65,50 +65,50 @@ export class VirtualTime implements Clock {
   }
 
   immediate(fn: () => void): void {
-    this.#soon.push(fn);
+    this.#immediates.push(fn);
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return sleepOn(this, ms, signal);
   }
 
-  /** Runs events until the work is done. Throws if nothing is left that could ever finish it. */
+  /** Runs events until the work is done. Throws if no event is left that could finish it. */
   async during<T>(work: Promise<T>): Promise<T> {
     let done = false;
     const settle = (): void => {
       done = true;
     };
     work.then(settle, settle);
-    await rest();
+    await settlePromises();
     while (!done) {
       if (!this.#step()) {
-        if (this.#outside === 0) throw new Error("this would wait for ever: nothing is left to happen");
+        if (this.#outside === 0) throw new Error("this would wait forever: no event is left");
         await new Promise<void>((resolve) => {
-          this.#landed = resolve;
+          this.#onOutsideDone = resolve;
         });
       }
-      await rest();
+      await settlePromises();
     }
     return work;
   }
 
-  /** Work that takes real time, such as a query to a server: until it is done, nothing else happens. */
+  /** Work that takes real time, such as a query to a server. No event runs until it is done. */
   async outside<T>(work: () => Promise<T>): Promise<T> {
     this.#outside++;
     try {
       return await work();
     } finally {
       this.#outside--;
-      this.#landed();
+      this.#onOutsideDone();
     }
   }
 
-  /** Lets `ms` pass with everything that falls due on the way. */
+  /** Lets `ms` pass, running everything that falls due. */
   elapse(ms: number): Promise<void> {
     return this.during(this.sleep(ms));
   }
 
-  /** Lets `ms` pass at once, as if the machine had slept: what fell due on the way happens late, in order. */
+  /** Lets `ms` pass at once, as if the machine had been suspended. What fell due meanwhile runs late, in order. */
   jump(ms: number): void {
     this.#now += Math.max(0, ms);
   }
@@ -116,22 +116,22 @@ export class VirtualTime implements Clock {
   #step(): boolean {
     if (this.#outside > 0) return false;
     this.events++;
-    const soon = this.#soon[this.#next];
+    const soon = this.#immediates[this.#nextImmediate];
     if (soon !== undefined) {
-      this.#next++;
-      if (this.#next === this.#soon.length) {
-        this.#soon = [];
-        this.#next = 0;
+      this.#nextImmediate++;
+      if (this.#nextImmediate === this.#immediates.length) {
+        this.#immediates = [];
+        this.#nextImmediate = 0;
       }
-      if (++this.#idleEvents > standstill) throw new Error("time stands still: something goes on without ever resting");
+      if (++this.#idleEvents > maxIdleEvents) throw new Error("time stands still: events never stop");
       soon();
       return true;
     }
     for (let event = pop(this.#heap); event !== undefined; event = pop(this.#heap)) {
       if (event.cancelled) continue;
       if (event.at > this.#now) this.#idleEvents = 0;
-      else if (++this.#idleEvents > standstill) {
-        throw new Error("time stands still: something goes on without ever resting");
+      else if (++this.#idleEvents > maxIdleEvents) {
+        throw new Error("time stands still: events never stop");
       }
       this.#now = Math.max(this.#now, event.at);
       event.fn();
@@ -141,8 +141,8 @@ export class VirtualTime implements Clock {
   }
 }
 
-/** Everything that promises can do by themselves is done. */
-function rest(): Promise<void> {
+/** Resolves after all pending promise callbacks. */
+function settlePromises(): Promise<void> {
   return new Promise((resolve) => systemClock.immediate(resolve));
 }
 

@@ -3,10 +3,20 @@ import type { Clock } from "../../src/base/clock.ts";
 import type { EffectContext } from "../../src/sdk/effect.ts";
 import { AckLost, DefiniteFailure, NotSent } from "../../src/sdk/outcomes.ts";
 
-/** What a body tells the world about itself. */
+/**
+ * The part of an effect's context that identifies its request to the upstream.
+ *
+ * @example
+ * const pay = (caller: WorldCaller, invoice: string) => bank.apply("pay", caller, { invoice }, () => "paid");
+ */
 export type WorldCaller = Pick<EffectContext, "runId" | "key" | "token" | "attempt" | "businessKey">;
 
-/** One request that reached the world. */
+/**
+ * One request that reached the fake upstream.
+ *
+ * @example
+ * const keys = bank.seen.map((request: WorldRequest) => request.key);
+ */
 export interface WorldRequest {
   readonly name: string;
   readonly runId: string;
@@ -15,25 +25,29 @@ export interface WorldRequest {
   readonly attempt: number;
   readonly businessKey: string | undefined;
   readonly at: number;
-  /** Fingerprint of what was asked for. */
+  /** Fingerprint of the request's arguments. */
   readonly hash: string;
-  /** false: a repetition that the other side recognised by its key. */
+  /** false: a repeated request that the upstream recognised by its key. */
   readonly applied: boolean;
   readonly result: unknown;
 }
 
 /**
- * How a request goes wrong:
+ * How a request fails:
  *
  *   not_sent   it never left
- *   refused    the other side said no, for good
- *   lost       it was carried out and its answer got lost
- *   vanished   it got lost itself, but the sender cannot tell
+ *   refused    the upstream refused it for good
+ *   lost       it was applied, and its response was lost
+ *   vanished   it was lost itself, but the sender cannot know
+ *
+ * @example
+ * bank.failNext("wire", "lost" satisfies RequestFault);
  */
 export type RequestFault = "not_sent" | "refused" | "lost" | "vanished";
 
 /**
- * What the world saw: a record of its own, beside the journal. Whether something happened once is judged here.
+ * A fake upstream with a ledger of its own, independent of the journal. Tests judge by it whether something happened
+ * once.
  *
  * @example
  * const bank = new WorldLedger();
@@ -48,7 +62,7 @@ export type RequestFault = "not_sent" | "refused" | "lost" | "vanished";
 export class WorldLedger {
   readonly #clock: Pick<Clock, "wall"> | undefined;
   readonly #seen: WorldRequest[] = [];
-  #troubles: { readonly name: string; readonly trouble: RequestFault; times: number }[] = [];
+  #faults: { readonly name: string; readonly fault: RequestFault; times: number }[] = [];
 
   constructor(clock?: Pick<Clock, "wall">) {
     this.#clock = clock;
@@ -58,22 +72,22 @@ export class WorldLedger {
     return this.#seen;
   }
 
-  /** The other side does what it is asked to, every time. */
-  apply<R>(name: string, caller: WorldCaller, asked: unknown, answer: () => R): R {
-    return this.#request(name, caller, asked, answer, false);
+  /** Applies the request every time. */
+  apply<R>(name: string, caller: WorldCaller, request: unknown, respond: () => R): R {
+    return this.#request(name, caller, request, respond, false);
   }
 
-  /** The other side recognises a key that it has seen, and answers as it did then. */
-  applyOnce<R>(name: string, caller: WorldCaller, asked: unknown, answer: () => R): R {
-    return this.#request(name, caller, asked, answer, true);
+  /** Applies the request once per key, and returns the first result for repetitions. */
+  applyOnce<R>(name: string, caller: WorldCaller, request: unknown, respond: () => R): R {
+    return this.#request(name, caller, request, respond, true);
   }
 
-  /** The next `times` requests of this name go wrong. */
-  trouble(name: string, trouble: RequestFault, times = 1): void {
-    this.#troubles.push({ name, trouble, times });
+  /** Makes the next `times` requests of this name fail. */
+  failNext(name: string, fault: RequestFault, times = 1): void {
+    this.#faults.push({ name, fault, times });
   }
 
-  /** What was carried out for a business key. */
+  /** The applied request for a business key. */
   find(name: string, businessKey: string | undefined): WorldRequest | undefined {
     return this.#seen.find((one) => one.applied && one.name === name && one.businessKey === businessKey);
   }
@@ -82,25 +96,25 @@ export class WorldLedger {
     return this.#seen.filter((one) => one.applied && (name === undefined || one.name === name));
   }
 
-  /** Keys under which something was carried out more than once. */
-  twice(): string[] {
+  /** Keys under which a request was applied more than once. */
+  duplicates(): string[] {
     const keys = this.applied().map(({ name, key }) => `${name} ${key}`);
     return [...new Set(keys.filter((key, k) => keys.indexOf(key) !== k))];
   }
 
   clear(): void {
     this.#seen.length = 0;
-    this.#troubles = [];
+    this.#faults = [];
   }
 
-  #request<R>(name: string, caller: WorldCaller, asked: unknown, answer: () => R, dedupes: boolean): R {
-    const trouble = this.#take(name);
-    if (trouble === "not_sent") throw new NotSent();
-    if (trouble === "refused") throw new DefiniteFailure(`${name} was refused`);
-    if (trouble === "vanished") throw new AckLost("the connection broke");
+  #request<R>(name: string, caller: WorldCaller, request: unknown, respond: () => R, dedupes: boolean): R {
+    const fault = this.#nextFault(name);
+    if (fault === "not_sent") throw new NotSent();
+    if (fault === "refused") throw new DefiniteFailure(`${name} was refused`);
+    if (fault === "vanished") throw new AckLost("the connection broke");
     const { runId, key, token, attempt, businessKey } = caller;
     const before = dedupes ? this.#seen.find((one) => one.name === name && one.key === key && one.applied) : undefined;
-    const result = before === undefined ? answer() : (before.result as R);
+    const result = before === undefined ? respond() : (before.result as R);
     const at = this.#clock?.wall() ?? this.#seen.length;
     const applied = before === undefined;
     this.#seen.push({
@@ -111,17 +125,17 @@ export class WorldLedger {
       attempt,
       businessKey,
       at,
-      hash: fingerprint(asked),
+      hash: fingerprint(request),
       applied,
       result,
     });
-    if (trouble === "lost") throw new AckLost();
+    if (fault === "lost") throw new AckLost();
     return result;
   }
 
-  #take(name: string): RequestFault | undefined {
-    const found = this.#troubles.find((one) => one.name === name && one.times > 0);
+  #nextFault(name: string): RequestFault | undefined {
+    const found = this.#faults.find((one) => one.name === name && one.times > 0);
     if (found !== undefined) found.times--;
-    return found?.trouble;
+    return found?.fault;
   }
 }

@@ -1,27 +1,27 @@
-/** Remembers how to take back what was done since {@link keep} was last called. */
-export class Undo {
+/** Records how to revert the changes since the last {@link commit}. */
+export class Rollback {
   readonly #steps: (() => void)[] = [];
 
-  note(step: () => void): void {
+  record(step: () => void): void {
     this.#steps.push(step);
   }
 
-  keep(): void {
+  commit(): void {
     this.#steps.length = 0;
   }
 
-  takeBack(): void {
+  rollBack(): void {
     for (let step = this.#steps.pop(); step !== undefined; step = this.#steps.pop()) step();
   }
 }
 
-/** A map whose changes can be taken back. Its rows are replaced, never changed: that would be seen by nothing. */
-export class UndoableMap<K, V> extends Map<K, Readonly<V>> {
-  readonly #undo: Undo;
+/** A map whose changes can be reverted. Rows are replaced and never mutated: a mutation could not be reverted. */
+export class RevertibleMap<K, V> extends Map<K, Readonly<V>> {
+  readonly #rollback: Rollback;
 
-  constructor(undo: Undo) {
+  constructor(rollback: Rollback) {
     super();
-    this.#undo = undo;
+    this.#rollback = rollback;
   }
 
   override set(key: K, row: Readonly<V>): this {
@@ -34,7 +34,7 @@ export class UndoableMap<K, V> extends Map<K, Readonly<V>> {
     return super.delete(key);
   }
 
-  /** Some fields of the row; false if there is none. */
+  /** Changes some fields of a row; false if there is none. */
   change(key: K, more: Partial<V>): boolean {
     const row = this.get(key);
     if (row === undefined) return false;
@@ -44,7 +44,7 @@ export class UndoableMap<K, V> extends Map<K, Readonly<V>> {
 
   #remember(key: K): void {
     const row = this.get(key);
-    this.#undo.note(() => {
+    this.#rollback.record(() => {
       if (row === undefined) super.delete(key);
       else super.set(key, row);
     });
