@@ -86,7 +86,9 @@ async function verdictOnUnsent(deps: ReactorDeps, item: Item, error: unknown): P
   if (!(error instanceof NotSent) && !cut) return undefined;
   const ending = await item.runIsEnding();
   const { attempts, backoff } = item.definition!;
-  // Every attempt is counted here, also one that was cut short: who finds out late is less generous than the sender.
+  // Counts every authorised attempt, not the failures of `item.history()`. The two differ where an earlier attempt was
+  // interrupted, or an operator had the effect retried: a sender would then try once more, evidence settles FAILED. That is
+  // safe, because nothing was sent; counting failures here would change the verdict on such journals.
   const failures = item.effect.attempt;
   if (ending || (!cut && failures >= attempts))
     return [[item.settled({ to: "FAILED", reason: "not_sent", error })], done];
