@@ -6,24 +6,24 @@ export interface DescribedSetting {
   readonly value: unknown;
   /** `default`, `tape.yaml:4:7`, the variable, or the flag. */
   readonly origin: string;
-  /** Variables that `${…}` put into it. */
+  /** Variables that `${…}` inserted into the value. */
   readonly variables: readonly string[];
 }
 
-/** Every setting with its origin, fit to be printed: the password in a store's URL and the server's token are masked. */
+/** Every setting with its origin, for printing: the password in a store's URL and the server's token are masked. */
 export function describeConfig({ settings, origins }: LoadedConfig): DescribedSetting[] {
   return flatten(settings).map(([path, value]) => {
     const origin = origins.get(path) ?? { from: "default" };
     return {
       path,
-      value: shown(path, value),
+      value: masked(path, value),
       origin: describeOrigin(origin),
       variables: origin.from === "file" ? origin.variables : [],
     };
   });
 }
 
-function shown(path: string, value: unknown): unknown {
+function masked(path: string, value: unknown): unknown {
   if (path === "tape.store.url") return maskUrl(String(value));
   return path === "tape.server.bootstrap_token" ? "***" : value;
 }

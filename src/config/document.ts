@@ -6,12 +6,12 @@ export interface Place {
 }
 
 export interface Problem {
-  /** Where it is: `tape.yaml:4:7`, the variable `TAPE_…`, or a flag. */
+  /** `tape.yaml:4:7`, the variable `TAPE_…`, or a flag. */
   readonly where: string;
   readonly message: string;
 }
 
-/** One value of the file: where it stands, and the variables that went into it. */
+/** One value of the file, its place, and the variables inserted into it. */
 export interface FileValue {
   readonly path: readonly string[];
   readonly value: unknown;
@@ -21,16 +21,16 @@ export interface FileValue {
 
 export interface FileContent {
   readonly values: readonly FileValue[];
-  /** Where each key stands, by path; sections included. */
+  /** The place of each key and section, by path. */
   readonly keys: ReadonlyMap<string, Place>;
   readonly problems: readonly (Place & { readonly message: string })[];
 }
 
-/** Far more than settings need; what is larger was not meant for us, or is meant to hurt. */
+/** Far more than a configuration needs; a larger file is a mistake or an attack. */
 const maxNodes = 10_000;
 const maxDepth = 20;
 
-/** Reads YAML and remembers where everything stands. `${VAR}` and `${VAR:-default}` in values are filled in. */
+/** Parses YAML and records the place of every key and value. Replaces `${VAR}` and `${VAR:-default}` in values. */
 export function readDocument(text: string, env: Readonly<Record<string, string | undefined>>): FileContent {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
@@ -42,14 +42,14 @@ export function readDocument(text: string, env: Readonly<Record<string, string |
     return { line, column: col };
   };
   const placeOf = (node: Node | null | undefined): Place => placeAt(node?.range?.[0] ?? 0);
-  const complain = (place: Place, message: string): void => void problems.push({ ...place, message });
-  for (const { pos, message } of [...document.errors, ...document.warnings]) complain(placeAt(pos[0]), message);
+  const report = (place: Place, message: string): void => void problems.push({ ...place, message });
+  for (const { pos, message } of [...document.errors, ...document.warnings]) report(placeAt(pos[0]), message);
   if (problems.length > 0) return { values, keys, problems };
 
   let nodes = 0;
   const walk = (node: Node | null, path: readonly string[], at: Place): void => {
     if (++nodes > maxNodes || path.length > maxDepth) {
-      if (nodes <= maxNodes + 1) complain(at, "this is too large for settings");
+      if (nodes <= maxNodes + 1) report(at, "too large for a configuration");
       nodes = maxNodes + 1;
       return;
     }
@@ -61,7 +61,7 @@ export function readDocument(text: string, env: Readonly<Record<string, string |
       for (const { key, value } of node.items) {
         const name = isScalar(key) ? String(key.value) : undefined;
         const place = placeOf(key as Node);
-        if (name === undefined || name === "__proto__") complain(place, "a key must be a plain word");
+        if (name === undefined || name === "__proto__") report(place, "a key must be plain text");
         else {
           keys.set([...path, name].join("."), place);
           const empty = value === null || (isScalar(value) && value.value === null);
@@ -71,41 +71,44 @@ export function readDocument(text: string, env: Readonly<Record<string, string |
       return;
     }
     if (!isScalar(node)) {
-      if (node !== null) complain(at, `${path.join(".") || "the file"} must not be a list`);
+      if (node !== null) report(at, `${path.join(".") || "the file"} must not be a list`);
       return;
     }
     if (typeof node.value !== "string") return void values.push({ path, value: node.value, place: at, variables: [] });
-    const filled = fillIn(node.value, env);
-    if ("problem" in filled) complain(at, filled.problem);
+    const filled = substitute(node.value, env);
+    if ("problem" in filled) report(at, filled.problem);
     else if (path.join(".") === "tape.store.url" && leaks(node.value, filled.text)) {
-      complain(at, "tape.store.url: a server's address may not hold a variable: what it holds would be sent there");
+      report(
+        at,
+        "tape.store.url: a server's address must not contain a variable, because its value would be sent to that server",
+      );
     } else values.push({ path, value: filled.text, place: at, variables: filled.variables });
   };
   if (document.contents !== null) walk(document.contents as Node, [], { line: 1, column: 1 });
   return { values, keys, problems };
 }
 
-/** An address of a server with a variable in it; one that is a variable altogether is chosen by who sets it. */
+/** True for a server address that contains a variable. An address that is one variable is the choice of its author. */
 const leaks = (raw: string, filled: string): boolean =>
   /^https?:/i.test(filled) && /\$\{/.test(raw.replaceAll("$${", "")) && !/^\$\{[A-Za-z_]\w*(?::-[^}]*)?\}$/.test(raw);
 
 type FilledValue = { readonly text: string; readonly variables: readonly string[] } | { readonly problem: string };
 
-/** `$${` stands for `${` itself. A variable that is set to nothing counts as not set, as in a shell's `:-`. */
-export function fillIn(text: string, env: Readonly<Record<string, string | undefined>>): FilledValue {
+/** Replaces `${NAME}`; `$${` stands for `${`. An empty variable counts as not set, as in a shell's `:-`. */
+export function substitute(text: string, env: Readonly<Record<string, string | undefined>>): FilledValue {
   const variables: string[] = [];
   let problem: string | undefined;
   const filled = text.replaceAll(/\$\$\{|\$\{([^}]*)(\}?)/g, (whole, inner: string | undefined, close: string) => {
     if (inner === undefined) return "${";
     const match = /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inner);
     if (match === null || close === "") {
-      problem ??= `\${${inner}${close}: write \${NAME} or \${NAME:-default}`;
+      problem ??= `\${${inner}${close} must be \${NAME} or \${NAME:-default}`;
       return whole;
     }
     const [, name, fallback] = match;
     variables.push(name!);
     const value = env[name!] || fallback;
-    if (value === undefined) problem ??= `the variable ${name} is not set; give a default with \${${name}:-…}`;
+    if (value === undefined) problem ??= `variable ${name} is not set; set it, or add a default with \${${name}:-…}`;
     return value ?? "";
   });
   return problem === undefined ? { text: filled, variables } : { problem };

@@ -1,8 +1,8 @@
 import { configJsonSchema } from "./schema.ts";
 
-/** One thing that can be set, as the schema describes it. */
+/** One setting, as the schema describes it. */
 export interface Leaf {
-  /** As in `tape.reactors.outbox.batch`; a reactor of one's own has `*` for its name. */
+  /** Such as `tape.reactors.outbox.batch`; `*` stands for the name of a custom reactor. */
   readonly path: string;
   readonly types: readonly string[];
   readonly choices: readonly string[] | undefined;
@@ -28,7 +28,7 @@ function schemaRoot(): Node {
   return root;
 }
 
-/** Everything that can be set, read off the schema. */
+/** All settings, derived from the schema. */
 export function leaves(): readonly Leaf[] {
   found ??= leavesOf(schemaRoot(), []);
   return found;
@@ -46,7 +46,7 @@ function leavesOf(node: Node, path: readonly string[]): Leaf[] {
   return [...named, ...others];
 }
 
-/** The keys that may stand at a path; undefined: a value stands there, or nothing does. */
+/** The keys allowed at a path; undefined if the path is a value or does not exist. */
 export function keysAt(path: readonly string[]): readonly string[] | undefined {
   let node: Node | undefined = schemaRoot();
   for (const key of path) {
@@ -71,7 +71,7 @@ export function variableOf(path: string): string {
   return `TAPE_${words.toUpperCase()}`;
 }
 
-/** Text from the environment, a flag or `${…}` as the value that is wanted there; undefined: it cannot be one. */
+/** Converts text from the environment, a flag or `${…}` to the type of the setting; undefined if it does not fit. */
 export function valueFromText(text: string, leaf: Leaf): string | number | boolean | undefined {
   const { types } = leaf;
   if (types.includes("boolean")) return text === "true" ? true : text === "false" ? false : undefined;

@@ -8,14 +8,14 @@ import { keysAt, type Leaf, leafAt, leaves, valueFromText, variableOf } from "./
 import { builtInNamesake, contradictions, unusedSettings } from "./relations.ts";
 import { type Config, configSchema } from "./schema.ts";
 
-/** Where a value comes from. Later ones win: default, file, environment, flag. */
+/** Where a value comes from. The precedence, from low to high, is default, file, environment, flag. */
 export type Origin =
   | { readonly from: "default" }
   | { readonly from: "file"; readonly file: string; readonly place: Place; readonly variables: readonly string[] }
   | { readonly from: "environment"; readonly variable: string }
   | { readonly from: "flag"; readonly flag: string };
 
-/** A setting given on the command line: its path, its text, and the flag to name in messages. */
+/** A setting from the command line: its path, its text, and the flag to name in messages. */
 export interface FlagValue {
   readonly path: string;
   readonly text: string;
@@ -25,29 +25,29 @@ export interface FlagValue {
 export interface LoadOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The file to read. Default: TAPE_CONFIG, else tape.yaml if there is one. */
+  /** The file to read. Default: TAPE_CONFIG, otherwise tape.yaml if it exists. */
   readonly file?: string;
   readonly flags?: readonly FlagValue[];
 }
 
 export interface LoadedConfig {
   readonly settings: Config;
-  /** The file, as it was named; undefined: there is none. */
+  /** The file, as it was named; undefined without one. */
   readonly file: string | undefined;
   /** Paths in the file are relative to its folder; without a file, to the working directory. */
   readonly folder: string;
   readonly origins: ReadonlyMap<string, Origin>;
-  /** Nothing is wrong, but perhaps not meant: variables that are nearly ours, knobs that change nothing. */
+  /** Probable mistakes that are not errors: misspelt variables, settings that change nothing. */
   readonly warnings: readonly string[];
 }
 
 const defaultFile = "tape.yaml";
-/** Settings of a hundred reactors are a hundredth of it. */
+/** A hundred times the configuration of a hundred reactors. */
 const maxBytes = 1_048_576;
 
 /**
- * Reads `tape.yaml`, then what the environment and the command line say otherwise. Everything that is wrong is refused at
- * once, each with its place.
+ * Reads `tape.yaml` and applies the environment and the command line. Throws one error that lists every problem with its
+ * place.
  *
  * @example
  * const { settings } = loadConfig({ cwd: process.cwd(), env: process.env });
@@ -59,28 +59,26 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   const text = readText(resolve(cwd, file), file, named !== undefined);
   const layers = new Layers(text === undefined ? undefined : file);
   if (text !== undefined) layers.addFile(readDocument(text, env));
-  const strays = layers.addEnvironment(env);
+  const misspelt = layers.addEnvironment(env);
   for (const flag of options.flags ?? []) layers.addFlag(flag);
   const settings = layers.settle();
   const origins = layers.originsOf(settings);
-  const given = [...origins].flatMap(([path, { from }]) => (from === "default" ? [] : [path]));
-  const warnings = [...strays, ...unusedSettings(given)];
+  const explicit = [...origins].flatMap(([path, { from }]) => (from === "default" ? [] : [path]));
+  const warnings = [...misspelt, ...unusedSettings(explicit)];
   if (text === undefined) return { settings, file: undefined, folder: cwd, origins, warnings };
   return { settings, file, folder: dirname(resolve(cwd, file)), origins, warnings };
 }
 
-function readText(path: string, file: string, wanted: boolean): string | undefined {
+function readText(path: string, file: string, required: boolean): string | undefined {
   let bytes: Buffer;
   try {
     bytes = readFileSync(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" && !wanted) return undefined;
-    throw badConfig([
-      { where: file, message: code === "ENOENT" ? "there is no such file" : `cannot be read (${code})` },
-    ]);
+    if (code === "ENOENT" && !required) return undefined;
+    throw badConfig([{ where: file, message: code === "ENOENT" ? "file not found" : `cannot be read (${code})` }]);
   }
-  if (bytes.length > maxBytes) throw badConfig([{ where: file, message: "this is too large for settings" }]);
+  if (bytes.length > maxBytes) throw badConfig([{ where: file, message: "too large for a configuration" }]);
   return bytes.toString("utf8");
 }
 
@@ -91,7 +89,7 @@ function badConfig(problems: readonly Problem[]): TapeError {
 
 type Tree = { [key: string]: unknown };
 
-/** What each layer says, one over the other, and who said what. */
+/** Merges the layers in order of precedence and records the origin of every value. */
 class Layers {
   readonly #file: string | undefined;
   readonly #tree: Tree = {};
@@ -107,18 +105,18 @@ class Layers {
     const file = this.#file!;
     this.#keys = keys;
     for (const { message, ...place } of problems) this.#problems.push({ where: at(file, place), message });
-    // Sections without values are sections all the same: a misspelt one must not go unnoticed.
+    // Sections without values count too, so that a misspelt one is reported.
     for (const key of keys.keys()) if (keysAt(key.split(".")) !== undefined) this.#section(key.split("."));
     for (const { path, value, place, variables } of values) {
       const leaf = leafAt(path);
-      if (value === null && leaf === undefined && keysAt(path) !== undefined) continue; // `reactors:` and nothing
+      if (value === null && leaf === undefined && keysAt(path) !== undefined) continue; // `reactors:` without a value
       const text = typeof value === "string" && variables.length > 0 ? value : undefined;
-      const given = text === undefined || leaf === undefined ? value : (valueFromText(text, leaf) ?? text);
-      this.#set(path, given, { from: "file", file, place, variables });
+      const typed = text === undefined || leaf === undefined ? value : (valueFromText(text, leaf) ?? text);
+      this.#set(path, typed, { from: "file", file, place, variables });
     }
   }
 
-  /** Says which variables look like one of ours but are none. */
+  /** Applies the environment; returns a warning for each misspelt variable. */
   addEnvironment(env: LoadOptions["env"]): string[] {
     const reactors = (this.#tree.tape as Tree | undefined)?.reactors as Tree | undefined;
     const paths = leaves().flatMap(({ path }) =>
@@ -134,7 +132,7 @@ class Layers {
         this.#setText(path, leaf, text, variable, { from: "environment", variable });
       } else if (!otherVariables.has(variable)) {
         const near = suggest(variable, [...byVariable.keys(), ...otherVariables]);
-        if (near !== undefined) warnings.push(`the variable ${variable} sets nothing; did you mean ${near}?`);
+        if (near !== undefined) warnings.push(`variable ${variable} is not a setting; did you mean ${near}?`);
       }
     }
     return warnings;
@@ -149,14 +147,14 @@ class Layers {
     }
     const near = suggest(
       path,
-      leaves().map((one) => one.path),
+      leaves().map((known) => known.path),
     );
-    this.#problem(flag, `there is no setting ${path}${near === undefined ? "" : `; did you mean ${near}?`}`);
+    this.#problem(flag, `unknown setting ${path}${near === undefined ? "" : `; did you mean ${near}?`}`);
   }
 
   settle(): Config {
     const parsed = configSchema.safeParse(this.#tree);
-    for (const issue of parsed.error?.issues ?? []) this.#complain(issue);
+    for (const issue of parsed.error?.issues ?? []) this.#report(issue);
     for (const { path, message } of parsed.success ? contradictions(parsed.data) : []) {
       this.#problem(this.#where(path), `${path.join(".")}: ${message}`);
     }
@@ -172,7 +170,7 @@ class Layers {
 
   #setText(path: readonly string[], leaf: Leaf, text: string, where: string, origin: Origin): void {
     const value = valueFromText(text, leaf);
-    if (value === undefined) this.#problem(where, `${path.join(".")} must be ${wanted(leaf)}`);
+    if (value === undefined) this.#problem(where, `${path.join(".")} must be ${typeText(leaf)}`);
     else this.#set(path, value, origin);
   }
 
@@ -180,7 +178,7 @@ class Layers {
     const parent = this.#section(path.slice(0, -1));
     const key = path.at(-1);
     if (parent === undefined || key === undefined) {
-      this.#problem(this.#where(path), "settings must be a map of keys");
+      this.#problem(this.#where(path), "the configuration must be a map of keys");
       return;
     }
     parent[key] = value;
@@ -192,20 +190,21 @@ class Layers {
     for (const key of path) {
       tree[key] ??= {};
       const next = tree[key];
-      if (typeof next !== "object" || next === null) return undefined; // a value stands there: the schema says so
+      if (typeof next !== "object" || next === null) return undefined; // it is a value: the schema reports it
       tree = next as Tree;
     }
     return tree;
   }
 
-  /** In people's words; the value itself is not repeated, it may be a secret. */
-  #complain(issue: z.core.$ZodIssue): void {
+  /** Translates a schema issue. The message does not repeat the value, which may be a secret. */
+  #report(issue: z.core.$ZodIssue): void {
     const path = issue.path.map(String);
     const name = path.join(".");
     if (issue.code === "unrecognized_keys") {
       for (const key of issue.keys) {
         const near = suggest(key, keysAt(path) ?? []);
-        const hint = near === undefined ? `; there are ${(keysAt(path) ?? []).join(", ")}` : `; did you mean ${near}?`;
+        const hint =
+          near === undefined ? `; known keys are ${(keysAt(path) ?? []).join(", ")}` : `; did you mean ${near}?`;
         const place = this.#keys.get([...path, key].join("."));
         const where = place === undefined ? this.#where([...path, key]) : at(this.#file!, place);
         this.#problem(where, `unknown key ${key} in ${name || "the file"}${hint}`);
@@ -219,7 +218,7 @@ class Layers {
     } else if (issue.code === "invalid_format") {
       this.#problem(this.#where(path), `${name} ${issue.message}`);
     } else if (leaf !== undefined) {
-      this.#problem(this.#where(path), `${name} must be ${wanted(leaf)}${bounds(issue)}`);
+      this.#problem(this.#where(path), `${name} must be ${typeText(leaf)}${bounds(issue)}`);
     } else {
       this.#problem(this.#where(path), `${name || "the file"} must be a map of keys`);
     }
@@ -229,7 +228,7 @@ class Layers {
     this.#problems.push({ where, message });
   }
 
-  /** As near as can be told: the value, else its key, else what it stands in. */
+  /** The closest known place: of the value, otherwise of its key, otherwise of its section. */
   #where(path: readonly string[]): string {
     for (let length = path.length; length > 0; length--) {
       const name = path.slice(0, length).join(".");
@@ -238,11 +237,11 @@ class Layers {
       const place = this.#keys.get(name);
       if (place !== undefined) return at(this.#file!, place);
     }
-    return this.#file ?? "settings";
+    return this.#file ?? "configuration";
   }
 }
 
-/** Ours, but not settings of the file. */
+/** Variables of Tape that are not settings. */
 const otherVariables: ReadonlySet<string> = new Set(["TAPE_CONFIG", "TAPE_REPLICA_ID", "TAPE_TEST_POSTGRES_URL"]);
 
 const at = (file: string, { line, column }: Place): string => `${file}:${line}:${column}`;
@@ -260,15 +259,15 @@ export function describeOrigin(origin: Origin): string {
   }
 }
 
-function wanted({ types, choices }: Leaf): string {
+function typeText({ types, choices }: Leaf): string {
   if (choices !== undefined) return `one of ${choices.join(", ")}`;
-  const words: Record<string, string> = {
+  const names: Record<string, string> = {
     boolean: "true or false",
     integer: "a whole number",
     number: "a number",
     string: types.length > 1 ? "unlimited" : "text",
   };
-  return types.map((type) => words[type] ?? type).join(" or ");
+  return types.map((type) => names[type] ?? type).join(" or ");
 }
 
 function bounds(issue: z.core.$ZodIssue): string {
@@ -279,7 +278,7 @@ function bounds(issue: z.core.$ZodIssue): string {
   return issue.code === "too_small" ? " that is not empty" : "";
 }
 
-/** Every value with its path, sections taken apart. */
+/** Every value with its full path. */
 export function flatten(tree: object, path: readonly string[] = []): [string, unknown][] {
   return Object.entries(tree).flatMap(([key, value]) =>
     typeof value === "object" && value !== null

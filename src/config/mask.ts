@@ -1,8 +1,8 @@
 const secretKey = /pass|secret|token|key|credential/i;
 
 /**
- * A store URL as it may be printed: whoever reads the log must not learn a password, be it the address's own, one with
- * letters that a URL should not hold, or one of a URL inside it. In doubt too much is hidden.
+ * A store URL without passwords, for printing. It hides the password of the address, also one with characters that a URL
+ * should not contain, and the passwords of URLs in its parameters. When unsure, it hides too much.
  */
 export function maskUrl(url: string): string {
   const [, scheme = "", rest = url] = /^([a-z][\w+.-]*:\/\/)(.*)$/is.exec(url) ?? [];
@@ -15,7 +15,7 @@ export function maskUrl(url: string): string {
 
 function maskUser(rest: string): string {
   const authority = /^[^/?#]*/.exec(rest)![0];
-  // A raw / ? or # in a password ends the authority too early; but after host:port an @ is no user's.
+  // A raw / ? or # in a password ends the authority too early; after host:port, however, an @ does not end a user.
   const late = !authority.includes("@") && /^[^:/?#]*:(?!\d{1,5}(?:[/?#]|$))/.test(rest);
   const end = late ? rest.lastIndexOf("@") : authority.lastIndexOf("@");
   if (end < 0) return rest;
@@ -24,7 +24,7 @@ function maskUser(rest: string): string {
   return `${name}${user.includes(":") ? ":***" : ""}${rest.slice(end)}`;
 }
 
-/** A parameter may be a URL itself, as listen_url is. */
+/** A parameter may be a URL, such as listen_url. */
 function maskNested(value: string): string {
   let text: string;
   try {

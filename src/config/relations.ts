@@ -1,7 +1,7 @@
 import { suggest } from "../base/suggest.ts";
 import { builtIns, type Config, type ReactorSettings } from "./schema.ts";
 
-/** Two settings that contradict each other: the path of the one to change, and why. */
+/** A contradiction between settings: the path of the one to change, and the reason. */
 export interface Contradiction {
   readonly path: readonly string[];
   readonly message: string;
@@ -9,40 +9,42 @@ export interface Contradiction {
 
 const reactorName = /^[a-z][a-z0-9-]{0,63}$/;
 
-/** What no single value can say: how settings must stand to each other. */
+/** Checks the relations between settings, which the schema of a single value cannot. */
 export function contradictions(config: Config): Contradiction[] {
   const found: Contradiction[] = [];
   const { store, server, reactors } = config.tape;
   if (store.processes === "single" && !store.url.startsWith("sqlite:")) {
-    found.push({ path: ["tape", "store", "processes"], message: "single is for SQLite files only" });
+    found.push({ path: ["tape", "store", "processes"], message: "single is only for SQLite files" });
   }
   if ((server.tls.cert === undefined) !== (server.tls.key === undefined)) {
     const missing = server.tls.cert === undefined ? "cert" : "key";
     found.push({
       path: ["tape", "server", "tls"],
-      message: `a certificate and its key belong together: ${missing} is missing`,
+      message: `${missing} is missing; set both cert and key`,
     });
   }
   if (server.tls.client_ca !== undefined && server.tls.cert === undefined) {
-    found.push({ path: ["tape", "server", "tls", "client_ca"], message: "needs a certificate of the server's own" });
+    found.push({ path: ["tape", "server", "tls", "client_ca"], message: "needs cert and key of the server" });
   }
   for (const [name, settings] of Object.entries(reactors)) {
     const path = ["tape", "reactors", name];
     if (!reactorName.test(name)) {
-      found.push({ path, message: `a reactor's name is made of a-z, 0-9 and -, not ${JSON.stringify(name)}` });
+      found.push({ path, message: `a reactor name must consist of a-z, 0-9 and -, not ${JSON.stringify(name)}` });
     }
-    found.push(...ofReactor(settings).map(([knob, message]) => ({ path: [...path, ...knob.split(".")], message })));
+    found.push(
+      ...reactorProblems(settings).map(([setting, message]) => ({ path: [...path, ...setting.split(".")], message })),
+    );
   }
   return found;
 }
 
-function ofReactor({ lease_ttl_s: ttl, heartbeat_s: heartbeat, backoff }: ReactorSettings): [string, string][] {
+function reactorProblems({ lease_ttl_s: ttl, heartbeat_s: heartbeat, backoff }: ReactorSettings): [string, string][] {
   const found: [string, string][] = [];
-  // The keeper would accept up to 5/6: but then one renewal that fails costs the lease.
+  // The lease keeper accepts up to 5/6, but then a single failed renewal would lose the lease.
   if (heartbeat !== undefined && heartbeat > ttl / 2) {
     found.push([
       "heartbeat_s",
-      `${heartbeat} s is more than half of lease_ttl_s (${ttl} s): one failed renewal would cost the lease`,
+      `${heartbeat} s is more than half of lease_ttl_s (${ttl} s): one failed renewal would lose the lease`,
     ]);
   }
   if (backoff.base_ms > backoff.cap_ms) {
@@ -51,26 +53,26 @@ function ofReactor({ lease_ttl_s: ttl, heartbeat_s: heartbeat, backoff }: Reacto
   return found;
 }
 
-/** For a reactor of an unknown name without a handler: perhaps one of ours was meant. */
+/** A suggestion for a custom reactor without a handler, whose name may be a misspelt built-in. */
 export function builtInNamesake(name: string): string {
   const near = suggest(name, builtIns);
   return near === undefined ? "" : `; did you mean ${near}?`;
 }
 
-/** Knobs that some reactors have no use for: to set them is no mistake, but perhaps a misunderstanding. */
-const idle: Readonly<Record<string, readonly [knobs: readonly string[], why: string]>> = {
+/** Settings that have no effect on some reactors: setting one is not an error, but probably a misunderstanding. */
+const unused: Readonly<Record<string, readonly [settings: readonly string[], reason: string]>> = {
   timers: [
     ["concurrency", "per_connector", "lease_ttl_s", "heartbeat_s", "backoff", "max_attempts"],
-    "a firing is one transaction, without a lease",
+    "a firing is one transaction and needs no lease",
   ],
-  recovery: [["per_connector", "backoff", "max_attempts"], "a run that crashes its process five times is stuck"],
+  recovery: [["per_connector", "backoff", "max_attempts"], "a run that crashes its process five times becomes STUCK"],
 };
 
-/** One warning for each such knob among the paths that somebody has set. */
+/** One warning for each such setting among the explicitly set paths. */
 export function unusedSettings(paths: Iterable<string>): string[] {
   return [...paths].flatMap((path) => {
-    const [top, section, reactor = "", knob = ""] = path.split(".");
-    const known = top === "tape" && section === "reactors" ? idle[reactor] : undefined;
-    return known?.[0].includes(knob) ? [`${path} changes nothing: ${known[1]}`] : [];
+    const [top, section, reactor = "", setting = ""] = path.split(".");
+    const known = top === "tape" && section === "reactors" ? unused[reactor] : undefined;
+    return known?.[0].includes(setting) ? [`${path} has no effect: ${known[1]}`] : [];
   });
 }

@@ -1,46 +1,46 @@
 import { z } from "zod";
 
-/** The reactors that every process has, in the order in which people name them. */
+/** The built-in reactors, in the order in which they are listed. */
 export const builtIns = ["recovery", "reconciler", "outbox", "timers", "compensation"] as const;
 export type BuiltIn = (typeof builtIns)[number];
 
 const text = z.string().min(1);
 const whole = z.int().min(1);
-const handler = text.regex(/.#./, "must name a file and what it exports, as in ./app/reap.ts#reapOnce");
+const handler = text.regex(/.#./, "must be FILE#EXPORT, such as ./app/reap.ts#reapOnce");
 
-/** A day: a longer rest, lease or back-off is a mistake in the unit. */
+/** A longer pause, lease or back-off is probably a wrong unit. */
 const dayMs = 86_400_000;
 const dayS = 86_400;
 
 const tuning = {
-  enabled: z.boolean().default(true).describe("Whether this process runs it"),
-  batch: whole.max(1_000).default(50).describe("Items found in one look, at most"),
-  concurrency: whole.max(10_000).default(50).describe("Items worked on at once, at most"),
+  enabled: z.boolean().default(true).describe("Whether this process runs the reactor"),
+  batch: whole.max(1_000).default(50).describe("Maximum number of items claimed in one poll"),
+  concurrency: whole.max(10_000).default(50).describe("Maximum number of items processed at once"),
   per_connector: whole
     .max(10_000)
     .optional()
     .describe(
-      "Of these, items of one connector, or of one effect that has none: one that hangs holds up no other. Default: half of concurrency",
+      "Maximum number of those for one connector (or one effect without a connector), so that one that hangs does not block the others. Default: half of concurrency",
     ),
-  lease_ttl_s: z.number().positive().max(dayS).default(30).describe("How long an item's lease lasts without renewal"),
+  lease_ttl_s: z.number().positive().max(dayS).default(30).describe("Lifetime of an item's lease without renewal"),
   heartbeat_s: z
     .number()
     .positive()
     .max(dayS)
     .optional()
-    .describe("How often leases are renewed; at most half of lease_ttl_s. Default: a third of it"),
+    .describe("Interval between renewals of a lease; at most half of lease_ttl_s. Default: a third of it"),
   backoff: z
     .strictObject({
-      base_ms: whole.max(dayMs).default(1_000).describe("The first pause after work that went wrong"),
-      cap_ms: whole.max(dayMs).default(60_000).describe("The longest pause"),
-      factor: z.number().min(1).max(10).default(2).describe("How much longer each pause is than the one before"),
+      base_ms: whole.max(dayMs).default(1_000).describe("Pause after the first failure"),
+      cap_ms: whole.max(dayMs).default(60_000).describe("Longest pause"),
+      factor: z.number().min(1).max(10).default(2).describe("Factor by which each pause grows"),
     })
     .prefault({})
-    .describe("Pauses between tries of an item that goes wrong; jittered"),
+    .describe("Pauses between attempts on a failing item, with jitter"),
   max_attempts: z
     .union([whole, z.literal("unlimited")])
     .default("unlimited")
-    .describe("After so many terms in a row that came to nothing, an item is parked for an hour and reported"),
+    .describe("After this many failed terms in a row, an item is parked for an hour and logged"),
 };
 
 const builtIn = z.strictObject({
@@ -49,9 +49,9 @@ const builtIn = z.strictObject({
     .max(dayMs)
     .default(100)
     .describe(
-      "The first rest when there is nothing to do; doubles up to 5 s. One look serves all built-in reactors: the shortest counts",
+      "First poll interval while idle; doubles up to 5 s. The built-in reactors share one poll, which uses their shortest interval",
     ),
-  handler: handler.optional().describe("A function of yours that replaces this reactor"),
+  handler: handler.optional().describe("Your function that replaces this reactor"),
 });
 
 const custom = z.strictObject({
@@ -59,100 +59,100 @@ const custom = z.strictObject({
   interval_ms: whole
     .max(366 * dayMs)
     .default(60_000)
-    .describe("How often the handler is called"),
-  handler: handler.describe("The function to call: file#export"),
+    .describe("Interval between calls of the handler"),
+  handler: handler.describe("Function to call: file#export"),
 });
 
 const reactors = z
   .object({
-    recovery: builtIn.prefault({}).describe("Drives runs that wait for somebody, or whose process vanished"),
-    reconciler: builtIn.prefault({}).describe("Finds out what became of acts in doubt"),
-    outbox: builtIn.prefault({}).describe("Carries out acts that were handed over"),
+    recovery: builtIn.prefault({}).describe("Drives runs that wait for a worker or whose worker has crashed"),
+    reconciler: builtIn.prefault({}).describe("Observes effects in doubt and settles them"),
+    outbox: builtIn.prefault({}).describe("Calls effects that were handed to the outbox"),
     timers: builtIn.prefault({}).describe("Fires timers and schedules"),
-    compensation: builtIn.prefault({}).describe("Undoes what runs that went wrong have done"),
+    compensation: builtIn.prefault({}).describe("Compensates the effects of failed and cancelled runs"),
   })
   .catchall(custom)
   .prefault({})
-  .describe("What runs by itself; any other name is a reactor of your own");
+  .describe("Background reactors; any other name is a custom reactor");
 
-/** The shape of `tape.yaml`: the only place that says what may be set. The JSON Schema and the docs follow from it. */
+/** The schema of `tape.yaml`. The JSON Schema, the variables and the tables of the docs are derived from it. */
 export const configSchema = z
   .strictObject({
     project: z
-      .strictObject({ name: text.optional().describe("For people: logs and the dashboard show it") })
+      .strictObject({ name: text.optional().describe("Name of the project, shown in logs") })
       .prefault({})
-      .describe("What this is"),
+      .describe("Your project"),
     agent: z
       .strictObject({
-        runner_factory: handler.optional().describe("The function that builds the runner: file#export"),
+        runner_factory: handler.optional().describe("Function that builds the runner: file#export"),
       })
       .prefault({})
       .describe("Your code"),
     tape: z
       .strictObject({
-        tenant: text.default("default").describe("Whose runs this process works on"),
+        tenant: text.default("default").describe("Tenant of this process"),
         drain_s: z
           .number()
           .min(0)
           .max(dayS)
           .default(30)
-          .describe("How long a stopping process waits for what is under way"),
+          .describe("How long a stopping process waits for work in progress"),
         replay_patience_s: z
           .number()
           .min(1)
           .max(dayS)
           .default(60)
-          .describe("How long a replay waits for a workflow to ask for what its journal holds next"),
+          .describe("How long a replay waits for the workflow to request the next operation in its journal"),
         slow_after_s: z
           .number()
           .positive()
           .max(dayS)
           .default(10)
-          .describe("A step or decision that takes longer is named in the log, once for each name"),
+          .describe("A step or decision that takes longer is logged, once per name"),
         store: z
           .strictObject({
             url: text.default("sqlite:./.tape/tape.db").describe("memory:, sqlite:…, postgres://… or alloydb://…"),
             processes: z
               .enum(["many", "single"])
               .default("many")
-              .describe("single locks an SQLite file for this process alone"),
+              .describe("single locks an SQLite file for this process"),
           })
           .prefault({})
-          .describe("Where journals are kept"),
+          .describe("Where journals are stored"),
         server: z
           .strictObject({
             listen: text.default("127.0.0.1:7878").describe("Address and port"),
             credentials: z
               .enum(["none", "required"])
               .default("none")
-              .describe("none lets whoever reaches it be admin, and binds a loopback address only"),
+              .describe("none makes every caller an admin, and allows only loopback addresses"),
             bootstrap_token: text
               .optional()
-              .describe("A first admin's token, id.secret, with at least 32 characters of secret"),
+              .describe("Token of the first admin, id.secret, whose secret has at least 32 characters"),
             plain: z
               .enum(["refused", "accepted"])
               .default("refused")
-              .describe("accepted lets tokens travel in clear to a public address, where a proxy in front speaks TLS"),
+              .describe("accepted allows tokens without TLS on a public address, for a server behind a proxy with TLS"),
             origin: text
-              .regex(/^https?:\/\/[^/]+$/, "must be a scheme and a host, as in https://tape.example")
+              .regex(/^https?:\/\/[^/]+$/, "must be a scheme and a host, such as https://tape.example")
               .optional()
-              .describe("Where browsers find the server, if a proxy in front of it has another name"),
+              .describe("Public origin of the server, if a proxy in front of it has another name"),
             trusted_proxies: text
               .optional()
-              .describe("Addresses or networks of proxies whose Forwarded or X-Forwarded-For is believed, with commas"),
+              .describe(
+                "Addresses or networks of proxies whose Forwarded or X-Forwarded-For is trusted, separated by commas",
+              ),
             idle_s: z
               .number()
               .positive()
               .max(dayS)
               .default(75)
-              .describe("How long a connection may wait for its next call"),
+              .describe("How long a connection may be idle between calls"),
             tls: z
               .strictObject({
-                cert: text.optional().describe("The certificate's file (PEM)"),
-                key: text.optional().describe("Its private key's file (PEM)"),
-                client_ca: text
-                  .optional()
-                  .describe("Only callers with a certificate of this authority (PEM) get a connection"),
+                cert: text.optional().describe("Certificate file (PEM)"),
+                key: text.optional().describe("Private key file (PEM)"),
+                client_ca: text.optional().describe("Accepts only clients with a certificate of this authority (PEM)"),
               })
               .prefault({})
               .describe("HTTPS"),
@@ -161,70 +161,73 @@ export const configSchema = z
                 body_bytes: whole
                   .max(2 ** 30)
                   .default(16_777_216)
-                  .describe("Bytes of one call's body, at most; only batches may have so many"),
+                  .describe("Maximum bytes in the body of one call; only batches get that many"),
                 bodies_bytes: whole
                   .max(2 ** 40)
                   .default(268_435_456)
-                  .describe("Bytes of all bodies together; a tenant gets half of them, a token a quarter"),
+                  .describe("Maximum bytes in all bodies together; a tenant gets half of them, a token a quarter"),
                 values: whole
                   .max(100_000_000)
                   .default(100_000)
-                  .describe("Values in one body, at most, where a new name counts as ten"),
-                depth: whole.max(200).default(64).describe("Levels of arrays and objects in it, at most"),
+                  .describe("Maximum number of values in one body; a new name counts as ten"),
+                depth: whole.max(200).default(64).describe("Maximum nesting of arrays and objects in a body"),
                 requests: whole
                   .max(1_000_000)
                   .default(4_096)
-                  .describe("Calls under way at once; a tenant gets half of them, a token three quarters of that"),
+                  .describe(
+                    "Maximum number of concurrent calls; a tenant gets half of them, a token three quarters of that",
+                  ),
                 renewals: whole
                   .max(1_000_000)
                   .default(2_048)
-                  .describe("Renewals and appends under way at once, beside the other calls; shared alike"),
+                  .describe(
+                    "Maximum number of concurrent renewals and appends, in addition to other calls; shared alike",
+                  ),
                 waiters: whole
                   .max(1_000_000)
                   .default(2_048)
-                  .describe("Calls that wait for the end of a run; shared alike"),
-                streams: whole.max(1_000_000).default(2_048).describe("Streams open at once; shared alike"),
-                connections: whole.max(1_000_000).default(8_192).describe("Connections open at once"),
+                  .describe("Maximum number of calls that wait for the end of a run; shared alike"),
+                streams: whole.max(1_000_000).default(2_048).describe("Maximum number of open streams; shared alike"),
+                connections: whole.max(1_000_000).default(8_192).describe("Maximum number of open connections"),
                 connections_per_address: whole
                   .max(1_000_000)
                   .default(2_048)
-                  .describe("Connections of one address, or of one /64 network of IPv6; trusted proxies have no bound"),
+                  .describe(
+                    "Maximum number of connections from one address, or one /64 network of IPv6; trusted proxies are exempt",
+                  ),
                 answers_bytes: whole
                   .max(2 ** 40)
                   .default(268_435_456)
-                  .describe("Bytes of all answers that are written and not read; beyond it the oldest are cut off"),
+                  .describe("Maximum bytes in all unread responses; above it, the oldest responses are aborted"),
               })
               .prefault({})
-              .describe("Bounds of the door"),
+              .describe("Limits of the server"),
             rate: z
               .strictObject({
-                per_second: whole
-                  .max(10_000_000)
-                  .default(10_000)
-                  .describe("Calls of one tenant in a second, over time"),
-                burst: whole.max(10_000_000).default(20_000).describe("Calls of one tenant at once"),
+                per_second: whole.max(10_000_000).default(10_000).describe("Sustained calls per second of one tenant"),
+                burst: whole.max(10_000_000).default(20_000).describe("Burst of calls of one tenant"),
                 failed_sign_ins: whole
                   .max(10_000_000)
                   .default(120)
-                  .describe("Bad credentials from one address in a minute, before it must wait"),
+                  .describe("Failed sign-ins per minute from one address, before it must wait"),
               })
               .prefault({})
-              .describe("How fast a tenant may call"),
+              .describe("Rate limits of a tenant"),
             tokens: z
               .strictObject({
                 default_days: whole
                   .min(1)
                   .max(36_500)
                   .optional()
-                  .describe("How long a token holds that names no expiry; absent: until it is revoked"),
+                  .describe("Lifetime of a token without an expiry; by default it is valid until revoked"),
                 max_days: whole
                   .min(1)
                   .max(36_500)
                   .optional()
-                  .describe("The longest that a token may hold; one that names no expiry gets this"),
+                  .describe("Longest lifetime of a token; also the lifetime of a token without an expiry"),
               })
               .prefault({})
-              .describe("How long tokens hold that are made through this server"),
+              .describe("Lifetimes of tokens created through this server"),
           })
           .prefault({})
           .describe("The HTTP interface"),
@@ -233,21 +236,21 @@ export const configSchema = z
             level: z
               .enum(["debug", "info", "warn", "error", "silent"])
               .default("info")
-              .describe("The least that is written to stderr"),
+              .describe("Lowest level that is written to stderr"),
           })
           .prefault({})
-          .describe("What is written to standard error: for people on a terminal, else as JSON lines"),
+          .describe("Log on standard error: readable on a terminal, otherwise JSON lines"),
         reactors,
       })
       .prefault({})
       .describe("Tape itself"),
   })
-  .describe("Settings of Tape");
+  .describe("Configuration of Tape");
 
 export type Config = z.output<typeof configSchema>;
 export type ReactorSettings = Config["tape"]["reactors"]["recovery"];
 
-/** For editors: completes keys, shows descriptions, marks mistakes while one types. */
+/** The JSON Schema, with which editors complete keys, show descriptions and mark mistakes. */
 export function configJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(configSchema, { io: "input", target: "draft-2020-12" }) as Record<string, unknown>;
 }

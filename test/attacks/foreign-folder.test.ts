@@ -55,7 +55,7 @@ describe("a folder that somebody else has written", () => {
       const heard = await stranger((url) => `tape: { store: { url: "${url}${place}" } }\n`);
       const said = await program("status");
       expect(said.code).toBe(1);
-      expect(said.stderr).toContain("a server's address may not hold a variable");
+      expect(said.stderr).toContain("a server's address must not contain a variable");
       expect(said.stderr).not.toContain("canary");
       expect(heard).toEqual([]);
     }

@@ -16,17 +16,17 @@ describe("docs/configuration.md", () => {
     const fallback = leaf.fallback === undefined ? "" : `\`${leaf.fallback}\``;
     return { of: leaf.path.split(".")[2], row: [`\`${path}\``, `\`${variableOf(path)}\``, fallback, leaf.description] };
   });
-  const ofOne = described.filter(({ of, row }) => !row[0]!.includes(".NAME.") || of === "recovery");
+  const listed = described.filter(({ of, row }) => !row[0]!.includes(".NAME.") || of === "recovery");
 
-  it("has every setting with its variable, its default and its meaning, and no other", () => {
-    expect(cells(read("docs/configuration.md"))).toEqual(ofOne.map(({ row }) => row));
+  it("lists exactly the settings, with variable, default and meaning", () => {
+    expect(cells(read("docs/configuration.md"))).toEqual(listed.map(({ row }) => row));
   });
 
-  it("what it says of one reactor is true of the five", () => {
-    const knobs = (name: string) => described.filter(({ of }) => of === name).map(({ row }) => row);
-    for (const name of builtIns) expect(knobs(name)).toEqual(knobs("recovery"));
-    const own = knobs("*").filter(([path]) => !/\.(handler|interval_ms)`$/.test(path!));
-    expect(own).toEqual(knobs("recovery").filter(([path]) => !/\.(handler|interval_ms)`$/.test(path!)));
+  it("describes settings that are the same for all five reactors", () => {
+    const rowsOf = (name: string) => described.filter(({ of }) => of === name).map(({ row }) => row);
+    for (const name of builtIns) expect(rowsOf(name)).toEqual(rowsOf("recovery"));
+    const custom = rowsOf("*").filter(([path]) => !/\.(handler|interval_ms)`$/.test(path!));
+    expect(custom).toEqual(rowsOf("recovery").filter(([path]) => !/\.(handler|interval_ms)`$/.test(path!)));
   });
 });
 
@@ -34,14 +34,14 @@ describe("docs/reactors.md", () => {
   const page = read("docs/reactors.md");
   const section = (heading: string): string => page.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
 
-  it("names every flag of tape-reactors, and no other", () => {
+  it("lists exactly the flags of tape-reactors", () => {
     const inUsage = [...usage.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag]) => flag);
     const more = [...usage.matchAll(/, (--[a-z-]+)/g)].map(([, flag]) => flag);
     const inDocs = cells(section("tape-reactors")).map(([flag]) => flag!.replaceAll("`", ""));
     expect(inDocs).toEqual([...inUsage, ...more]);
   });
 
-  it("names every event that reactors log, and no other", () => {
+  it("lists exactly the events that reactors log", () => {
     const folders = ["src/reactor", "src/cli/reactors", "src/engine/item", "src/operator"];
     const sources = folders.flatMap((folder) =>
       readdirSync(join(root, folder)).map((file) => read(join(folder, file))),

@@ -7,24 +7,24 @@ import { describeConfig } from "../../src/config/describe.ts";
 import { type FlagValue, type LoadedConfig, loadConfig } from "../../src/config/load.ts";
 import { TapeError } from "../../src/model/errors.ts";
 
-interface Given {
+interface Sources {
   readonly yaml?: string;
   readonly env?: Record<string, string>;
   readonly flags?: FlagValue[];
   readonly file?: string;
 }
 
-function load({ yaml, env = {}, flags = [], file }: Given): LoadedConfig {
+function load({ yaml, env = {}, flags = [], file }: Sources): LoadedConfig {
   const cwd = mkdtempSync(join(tmpdir(), "tape-config-"));
   onTestFinished(() => rmSync(cwd, { recursive: true }));
   if (yaml !== undefined) writeFileSync(join(cwd, "tape.yaml"), yaml);
   return loadConfig({ cwd, env, flags, ...(file === undefined ? {} : { file }) });
 }
 
-/** What is wrong, one `where: message` each. */
-function complaints(given: Given): string[] {
+/** The problems, one `where: message` each. */
+function problemsOf(sources: Sources): string[] {
   try {
-    load(given);
+    load(sources);
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== "TAPE_BAD_CONFIG") throw error;
     const problems = error.details.problems as { where: string; message: string }[];
@@ -35,13 +35,13 @@ function complaints(given: Given): string[] {
   return [];
 }
 
-const said = (config: LoadedConfig, path: string) => {
-  const found = describeConfig(config).find((one) => one.path === path);
+const described = (config: LoadedConfig, path: string) => {
+  const found = describeConfig(config).find((setting) => setting.path === path);
   return found && [found.value, found.origin];
 };
 
 describe("tape.yaml", () => {
-  it("the documented example is understood", () => {
+  it("accepts the documented example", () => {
     const { settings, file } = load({
       yaml: `
 project: { name: treasury }
@@ -69,7 +69,7 @@ tape:
     expect(settings.tape.reactors.recovery).toMatchObject({ heartbeat_s: 10, interval_ms: 100 });
   });
 
-  it("without a file everything has its default", () => {
+  it("uses defaults without a file", () => {
     const config = load({});
     expect(config.file).toBeUndefined();
     expect(config.settings.tape.store.url).toBe("sqlite:./.tape/tape.db");
@@ -85,17 +85,17 @@ tape:
     expect(new Set(describeConfig(config).map(({ origin }) => origin))).toEqual(new Set(["default"]));
   });
 
-  it.each(["", "# nothing\n", "tape:\n", "tape:\n  reactors:\n    outbox:\n"])("empty parts are fine: %j", (yaml) => {
+  it.each(["", "# nothing\n", "tape:\n", "tape:\n  reactors:\n    outbox:\n"])("accepts empty sections: %j", (yaml) => {
     expect(load({ yaml }).settings).toEqual(load({}).settings);
   });
 
-  it("a file that was asked for must be there, wherever it was named", () => {
-    expect(complaints({ file: "other.yaml" })).toEqual(["other.yaml: there is no such file"]);
-    expect(complaints({ env: { TAPE_CONFIG: "third.yaml" } })).toEqual(["third.yaml: there is no such file"]);
+  it("rejects a named file that does not exist", () => {
+    expect(problemsOf({ file: "other.yaml" })).toEqual(["other.yaml: file not found"]);
+    expect(problemsOf({ env: { TAPE_CONFIG: "third.yaml" } })).toEqual(["third.yaml: file not found"]);
   });
 });
 
-describe("what is wrong is refused with its line and column", () => {
+describe("errors with line and column", () => {
   it.each<[string, string, string[]]>([
     [
       "unknown key",
@@ -112,7 +112,11 @@ describe("what is wrong is refused with its line and column", () => {
       "tape:\n  storage:\n",
       ["tape.yaml:2:3: unknown key storage in tape; did you mean store?"],
     ],
-    ["nothing near", "zebra: 1\n", ["tape.yaml:1:1: unknown key zebra in the file; there are project, agent, tape"]],
+    [
+      "nothing near",
+      "zebra: 1\n",
+      ["tape.yaml:1:1: unknown key zebra in the file; known keys are project, agent, tape"],
+    ],
     [
       "misspelt reactor",
       "tape:\n  reactors:\n    recvery: { enabled: false }\n",
@@ -141,75 +145,75 @@ describe("what is wrong is refused with its line and column", () => {
     ["no value", "tape:\n  tenant:\n", ["tape.yaml:2:3: tape.tenant must be text"]],
     ["section instead of a value", "tape:\n  tenant: { a: 1 }\n", ["tape.yaml:2:3: tape.tenant must be text"]],
     ["value instead of a section", "tape: 5\n", ["tape.yaml:1:7: tape must be a map of keys"]],
-    ["not a map", "just text\n", ["tape.yaml: settings must be a map of keys"]],
+    ["not a map", "just text\n", ["tape.yaml: the configuration must be a map of keys"]],
     ["a list", "tape: [1]\n", ["tape.yaml:1:7: tape must not be a list"]],
     [
       "handler without export",
       "agent:\n  runner_factory: ./app/agent.ts\n",
-      ["tape.yaml:2:19: agent.runner_factory must name a file and what it exports, as in ./app/reap.ts#reapOnce"],
+      ["tape.yaml:2:19: agent.runner_factory must be FILE#EXPORT, such as ./app/reap.ts#reapOnce"],
     ],
     ["key twice", "project: {}\nproject: {}\n", ["tape.yaml:2:1: Map keys must be unique"]],
     ["broken YAML", "tape: {\n", [expect.stringMatching(/^tape\.yaml:2:1: Flow map/) as unknown as string]],
-    ["prototype", "__proto__: { a: 1 }\n", ["tape.yaml:1:1: a key must be a plain word"]],
+    ["prototype", "__proto__: { a: 1 }\n", ["tape.yaml:1:1: a key must be plain text"]],
     [
       "too deep",
       `${"{a: ".repeat(30)}1${"}".repeat(30)}\n`,
-      [expect.stringMatching(/too large for settings/) as unknown as string],
+      [expect.stringMatching(/too large for a configuration/) as unknown as string],
     ],
   ])("%s", (_, yaml, expected) => {
-    expect(complaints({ yaml })).toEqual(expected);
+    expect(problemsOf({ yaml })).toEqual(expected);
   });
 
-  it("says everything at once", () => {
-    expect(complaints({ yaml: "a: 1\nb: 2\ntape: { drain_s: x }\n" })).toHaveLength(3);
+  it("reports all problems at once", () => {
+    expect(problemsOf({ yaml: "a: 1\nb: 2\ntape: { drain_s: x }\n" })).toHaveLength(3);
   });
 
-  it("anchors work, and those that grow without end are refused", () => {
-    const shared = "tape:\n  reactors:\n    outbox: &knobs { batch: 7, concurrency: 9 }\n    timers: *knobs\n";
+  it("resolves anchors, and rejects those that expand without bound", () => {
+    const shared = "tape:\n  reactors:\n    outbox: &tuning { batch: 7, concurrency: 9 }\n    timers: *tuning\n";
     expect(load({ yaml: shared }).settings.tape.reactors.timers).toMatchObject({ batch: 7, concurrency: 9 });
     const many = Array.from(
       { length: 9 },
       (_, k) => `k${k}: &a${k} { ${"abcdefghij".replaceAll(/./g, (c) => `${c}: ${k ? `*a${k - 1}` : 1}, `)} }`,
     );
-    expect(complaints({ yaml: `${many.join("\n")}\n` })[0]).toContain("too large for settings");
+    expect(problemsOf({ yaml: `${many.join("\n")}\n` })[0]).toContain("too large for a configuration");
   });
 });
 
-describe("settings that contradict each other", () => {
+describe("contradicting settings", () => {
   it.each([
     ["lease_ttl_s: 10, heartbeat_s: 6", "heartbeat_s: 6 s is more than half of lease_ttl_s (10 s)"],
     ["heartbeat_s: 20", "more than half of lease_ttl_s (30 s)"],
     ["backoff: { base_ms: 2000, cap_ms: 1000 }", "backoff.base_ms: 2000 ms is more than cap_ms (1000 ms)"],
-  ])("%s", (knobs, says) => {
-    const [complaint, ...rest] = complaints({ yaml: `tape:\n  reactors:\n    outbox: { ${knobs} }\n` });
+  ])("rejects %s", (settings, message) => {
+    const [problem, ...rest] = problemsOf({ yaml: `tape:\n  reactors:\n    outbox: { ${settings} }\n` });
     expect(rest).toEqual([]);
-    expect(complaint).toMatch(/^tape\.yaml:3:\d+: tape\.reactors\.outbox\./);
-    expect(complaint).toContain(says);
+    expect(problem).toMatch(/^tape\.yaml:3:\d+: tape\.reactors\.outbox\./);
+    expect(problem).toContain(message);
   });
 
-  it("a heartbeat of half the lease is the most", () => {
+  it("accepts a heartbeat of half the lease", () => {
     const yaml = "tape: { reactors: { outbox: { lease_ttl_s: 10, heartbeat_s: 5 } } }\n";
     expect(load({ yaml }).settings.tape.reactors.outbox.heartbeat_s).toBe(5);
   });
 
-  it("single is for files; a reactor's name is plain", () => {
-    expect(complaints({ yaml: "tape:\n  store: { url: postgres://a/b, processes: single }\n" })).toEqual([
-      "tape.yaml:2:44: tape.store.processes: single is for SQLite files only",
+  it("rejects processes: single on PostgreSQL, and a bad reactor name", () => {
+    expect(problemsOf({ yaml: "tape:\n  store: { url: postgres://a/b, processes: single }\n" })).toEqual([
+      "tape.yaml:2:44: tape.store.processes: single is only for SQLite files",
     ]);
-    expect(complaints({ yaml: "tape:\n  reactors:\n    My Reactor: { handler: a#b }\n" })[0]).toContain("My Reactor");
+    expect(problemsOf({ yaml: "tape:\n  reactors:\n    My Reactor: { handler: a#b }\n" })[0]).toContain("My Reactor");
   });
 
-  it("names the one who said it, whoever that was", () => {
+  it("names the source of the value to change", () => {
     const yaml = "tape:\n  reactors:\n    outbox: { lease_ttl_s: 10 }\n";
     const env = { TAPE_REACTORS_OUTBOX_HEARTBEAT_S: "8" };
-    expect(complaints({ yaml, env })[0]).toMatch(/^TAPE_REACTORS_OUTBOX_HEARTBEAT_S: /);
+    expect(problemsOf({ yaml, env })[0]).toMatch(/^TAPE_REACTORS_OUTBOX_HEARTBEAT_S: /);
   });
 });
 
 describe("${…} in values", () => {
   const url = (yaml: string, env: Record<string, string> = {}) => load({ yaml, env }).settings.tape.store.url;
 
-  it("is filled in, with a default where it is not set or empty", () => {
+  it("is replaced by the variable, or by the default if that is unset or empty", () => {
     const yaml = "tape: { store: { url: 'postgres://${USER}@${DB_HOST:-localhost}/x' } }\n";
     expect(url(yaml, { USER: "ada" })).toBe("postgres://ada@localhost/x");
     expect(url(yaml, { USER: "ada", DB_HOST: "" })).toBe("postgres://ada@localhost/x");
@@ -217,31 +221,31 @@ describe("${…} in values", () => {
     expect(url("tape: { store: { url: 'sqlite:$${A}${B:-}' } }\n")).toBe("sqlite:${A}");
   });
 
-  it("becomes what is wanted there, quoted or not", () => {
+  it("is converted to the type of the setting, quoted or not", () => {
     const yaml = 'tape:\n  reactors:\n    outbox:\n      batch: ${BATCH:-7}\n      enabled: "${ON:-false}"\n';
     expect(load({ yaml }).settings.tape.reactors.outbox).toMatchObject({ batch: 7, enabled: false });
     expect(load({ yaml, env: { BATCH: "9", ON: "true" } }).settings.tape.reactors.outbox).toMatchObject({
       batch: 9,
       enabled: true,
     });
-    expect(complaints({ yaml, env: { BATCH: "lots" } })).toEqual([
+    expect(problemsOf({ yaml, env: { BATCH: "lots" } })).toEqual([
       "tape.yaml:4:14: tape.reactors.outbox.batch must be a whole number",
     ]);
   });
 
-  it("text that needs no variable stays what YAML made of it", () => {
-    expect(complaints({ yaml: 'tape:\n  reactors:\n    outbox:\n      batch: "7"\n' })).toEqual([
+  it("does not convert quoted text without a variable", () => {
+    expect(problemsOf({ yaml: 'tape:\n  reactors:\n    outbox:\n      batch: "7"\n' })).toEqual([
       "tape.yaml:4:14: tape.reactors.outbox.batch must be a whole number",
     ]);
   });
 
-  it("a missing variable and a broken one are refused with their place", () => {
-    expect(complaints({ yaml: "tape:\n  tenant: ${NOBODY}\n" })).toEqual([
-      "tape.yaml:2:11: the variable NOBODY is not set; give a default with ${NOBODY:-…}",
+  it("is rejected with its place when the variable is missing or malformed", () => {
+    expect(problemsOf({ yaml: "tape:\n  tenant: ${MISSING}\n" })).toEqual([
+      "tape.yaml:2:11: variable MISSING is not set; set it, or add a default with ${MISSING:-…}",
     ]);
     for (const broken of ["${", "${A", "${1}", "${A-b}", "${}"]) {
-      const [complaint] = complaints({ yaml: `tape:\n  tenant: "${broken}"\n`, env: { A: "x" } });
-      expect(complaint).toMatch(/^tape\.yaml:2:11: .*write \$\{NAME\}/);
+      const [problem] = problemsOf({ yaml: `tape:\n  tenant: "${broken}"\n`, env: { A: "x" } });
+      expect(problem).toMatch(/^tape\.yaml:2:11: .*must be \$\{NAME\}/);
     }
   });
 });
@@ -249,45 +253,48 @@ describe("${…} in values", () => {
 describe("origins", () => {
   const yaml = "tape:\n  reactors:\n    outbox: { batch: 5, concurrency: '${C:-6}' }\n    mine: { handler: a#b }\n";
 
-  it("a flag wins over the environment, that over the file, that over the default; each says so", () => {
+  it("rank flag over environment over file over default", () => {
     const env = { TAPE_REACTORS_OUTBOX_BATCH: "6", TAPE_REACTORS_MINE_INTERVAL_MS: "5", TAPE_STORE_URL: "memory:" };
     const flags = [{ path: "tape.reactors.outbox.batch", text: "7", flag: "--set" }];
     const batch = "tape.reactors.outbox.batch";
-    expect(said(load({}), batch)).toEqual([50, "default"]);
-    expect(said(load({ yaml }), batch)).toEqual([5, "tape.yaml:3:22"]);
-    expect(said(load({ yaml, env }), batch)).toEqual([6, "TAPE_REACTORS_OUTBOX_BATCH"]);
-    expect(said(load({ yaml, env, flags }), batch)).toEqual([7, "--set"]);
-    expect(said(load({ yaml, env }), "tape.reactors.mine.interval_ms")).toEqual([5, "TAPE_REACTORS_MINE_INTERVAL_MS"]);
-    expect(said(load({ env }), "tape.store.url")).toEqual(["memory:", "TAPE_STORE_URL"]);
-    expect(said(load({ yaml, env: { TAPE_REACTORS_OUTBOX_BATCH: "" } }), batch)).toEqual([5, "tape.yaml:3:22"]);
+    expect(described(load({}), batch)).toEqual([50, "default"]);
+    expect(described(load({ yaml }), batch)).toEqual([5, "tape.yaml:3:22"]);
+    expect(described(load({ yaml, env }), batch)).toEqual([6, "TAPE_REACTORS_OUTBOX_BATCH"]);
+    expect(described(load({ yaml, env, flags }), batch)).toEqual([7, "--set"]);
+    expect(described(load({ yaml, env }), "tape.reactors.mine.interval_ms")).toEqual([
+      5,
+      "TAPE_REACTORS_MINE_INTERVAL_MS",
+    ]);
+    expect(described(load({ env }), "tape.store.url")).toEqual(["memory:", "TAPE_STORE_URL"]);
+    expect(described(load({ yaml, env: { TAPE_REACTORS_OUTBOX_BATCH: "" } }), batch)).toEqual([5, "tape.yaml:3:22"]);
   });
 
-  it("names the variables that went into a value of the file", () => {
+  it("list the variables inserted into a value of the file", () => {
     const found = describeConfig(load({ yaml })).find(({ path }) => path.endsWith("outbox.concurrency"));
     expect(found).toMatchObject({ value: 6, variables: ["C"] });
   });
 
-  it("refuses bad text from the environment and from flags by their names", () => {
-    expect(complaints({ env: { TAPE_REACTORS_OUTBOX_BATCH: "lots", TAPE_REACTORS_TIMERS_ENABLED: "yes" } })).toEqual([
+  it("name the variable or flag with a bad value", () => {
+    expect(problemsOf({ env: { TAPE_REACTORS_OUTBOX_BATCH: "lots", TAPE_REACTORS_TIMERS_ENABLED: "yes" } })).toEqual([
       "TAPE_REACTORS_OUTBOX_BATCH: tape.reactors.outbox.batch must be a whole number",
       "TAPE_REACTORS_TIMERS_ENABLED: tape.reactors.timers.enabled must be true or false",
     ]);
     const flags = [{ path: "tape.stor.url", text: "x", flag: "--set" }];
-    expect(complaints({ flags })).toEqual(["--set: there is no setting tape.stor.url; did you mean tape.store.url?"]);
+    expect(problemsOf({ flags })).toEqual(["--set: unknown setting tape.stor.url; did you mean tape.store.url?"]);
   });
 
-  it("warns of a variable that is nearly one of ours, and leaves alone what is not", () => {
+  it("suggest a setting for a misspelt variable, and ignore others", () => {
     const env = { TAPE_STORE_ULR: "x", TAPE_SERVICE_PORT_HTTP_ADDRESS_7878: "1", TAPE_REPLICA_ID: "a" };
-    expect(load({ env }).warnings).toEqual(["the variable TAPE_STORE_ULR sets nothing; did you mean TAPE_STORE_URL?"]);
+    expect(load({ env }).warnings).toEqual(["variable TAPE_STORE_ULR is not a setting; did you mean TAPE_STORE_URL?"]);
   });
 });
 
-it("warns of knobs that change nothing", () => {
+it("warns about settings without effect", () => {
   const yaml =
     "tape: { reactors: { timers: { batch: 5, lease_ttl_s: 9 }, recovery: { max_attempts: 3, batch: 2 } } }\n";
   expect(load({ yaml }).warnings).toEqual([
-    "tape.reactors.recovery.max_attempts changes nothing: a run that crashes its process five times is stuck",
-    "tape.reactors.timers.lease_ttl_s changes nothing: a firing is one transaction, without a lease",
+    "tape.reactors.recovery.max_attempts has no effect: a run that crashes its process five times becomes STUCK",
+    "tape.reactors.timers.lease_ttl_s has no effect: a firing is one transaction and needs no lease",
   ]);
 });
 
@@ -300,16 +307,16 @@ describe("secrets", () => {
     [`postgres://db/x?password=${canary}&schema=tape`, "postgres://db/x?password=***&schema=tape"],
     ["postgres://ada@db/x", "postgres://ada@db/x"],
     ["sqlite:./a.db?processes=single", "sqlite:./a.db?processes=single"],
-  ])("the password in %s is masked when it is printed", (url, shown) => {
+  ])("are masked in %s when printed", (url, masked) => {
     const config = load({ env: { TAPE_STORE_URL: url } });
     expect(config.settings.tape.store.url).toBe(url);
-    expect(said(config, "tape.store.url")).toEqual([shown, "TAPE_STORE_URL"]);
+    expect(described(config, "tape.store.url")).toEqual([masked, "TAPE_STORE_URL"]);
     expect(JSON.stringify(describeConfig(config))).not.toContain(canary);
   });
 
-  it("no complaint repeats what it complains about", () => {
+  it("are not repeated in error messages", () => {
     const yaml = `tape:\n  store:\n    url: { password: ${canary} }\n    processes: ${canary}\n  drain_s: ${canary}\n`;
-    const found = complaints({ yaml, env: { TAPE_REACTORS_OUTBOX_BATCH: canary } });
+    const found = problemsOf({ yaml, env: { TAPE_REACTORS_OUTBOX_BATCH: canary } });
     expect(found.length).toBeGreaterThanOrEqual(4);
     expect(found.join("\n")).not.toContain(canary);
   });
