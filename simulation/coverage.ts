@@ -75,6 +75,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "takeover during an effect, retried": settled("PENDING", "lease_lost"),
   "takeover during an effect, in doubt": settled("UNKNOWN", "lease_lost"),
   "response lost, in doubt": settled("UNKNOWN", "ack_lost"),
+  "in doubt when its run ended": settled("UNKNOWN", "run_ending"),
   "observed: confirmed": settled("CONFIRMED", "observed"),
   "observed: absent": settled("FAILED", "ABSENT"),
   "late response recorded as evidence": some((r) => r.in === "inbox" && r.kind === "effect.evidence"),

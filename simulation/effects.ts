@@ -52,6 +52,17 @@ const definitions: Readonly<Record<string, EffectOptions<EffectArgs, SimulatedRe
 
 export const effectNames = Object.keys(definitions);
 
+/** Long enough for a run to end meanwhile. Not among {@link effectNames}: plans without them stay unchanged. */
+const longBackoff = { attempts: 3, base: "8s", cap: "8s" } as const;
+const slowDefinitions: typeof definitions = {
+  "undone.slow.inline": { semantics: "idempotent", retry: longBackoff },
+  "undone.slow.outbox": { semantics: "idempotent", dispatch: "outbox", retry: longBackoff },
+  "idempotent.slow.inline": { semantics: "idempotent", retry: longBackoff },
+  "idempotent.slow.outbox": { semantics: "idempotent", dispatch: "outbox", retry: longBackoff },
+};
+
+export const slowEffectNames = Object.keys(slowDefinitions);
+
 /** Effects of every kind on one ledger. Their arguments decide what goes wrong. */
 export class SimulatedEffects {
   readonly ledger: WorldLedger;
@@ -65,7 +76,8 @@ export class SimulatedEffects {
   constructor(clock: Clock) {
     this.#clock = clock;
     this.ledger = new WorldLedger(clock);
-    for (const [name, options] of Object.entries(definitions)) this.#byName.set(name, this.#define(name, options));
+    for (const [name, options] of Object.entries({ ...definitions, ...slowDefinitions }))
+      this.#byName.set(name, this.#define(name, options));
     this.all = [...this.#byName.values()];
   }
 
@@ -78,10 +90,10 @@ export class SimulatedEffects {
     const observed = name.startsWith("observed") || (name.startsWith("undone") && name !== "undone.idempotent");
     const compensable = name.startsWith("undone") || name.startsWith("blind");
     const more: EffectOptions<EffectArgs, SimulatedResult> = {
+      retry: { attempts: 3, base: "500ms", cap: "2s" },
       ...options,
       timeout,
       settle,
-      retry: { attempts: 3, base: "500ms", cap: "2s" },
       ...(observed && {
         businessKey: (args: EffectArgs) => args.businessKey,
         observe: async (args: EffectArgs, fx: EffectContext) => this.#observe(name, args, fx),

@@ -1,6 +1,6 @@
 import { type Random, seededRandom } from "../src/base/random.ts";
 import { chance, pick, times } from "./draw.ts";
-import { type EffectArgs, effectNames, type SimulatedFault } from "./effects.ts";
+import { type EffectArgs, effectNames, type SimulatedFault, slowEffectNames } from "./effects.ts";
 import type { LanesOp } from "./lanes.ts";
 import type { Op, Program } from "./program.ts";
 import type { Size } from "./size.ts";
@@ -59,6 +59,42 @@ function lanesOf(random: Random): LanesOp {
     workMs: pick(random, [5, 50, 900, 3_000]),
   }));
   return { op: "lanes", lanes, restMs: chance(random, 0.5) ? 500 + random.int(9_000) : undefined };
+}
+
+/** Share of plans with a run that ends while an effect of it is in doubt. */
+const doubtShare = 0.06;
+const doubts: readonly (readonly SimulatedFault[])[] = [["lost"], ["late"], ["vanished"], ["lost", "not_sent"]];
+
+/**
+ * An idempotent effect loses a response, and its run is cancelled, fails or completes without it during the back-off.
+ * Drawn from a generator of its own, so that plans without such a run stay unchanged.
+ */
+export function withEndsInDoubt(seed: number | string, runs: readonly PlannedRun[]): readonly PlannedRun[] {
+  const random = seededRandom(`ends in doubt ${seed}`);
+  if (!chance(random, doubtShare)) return runs;
+  const atMs = random.int(6_000);
+  const drawn = argsOf(random);
+  const calm = { businessKey: drawn.id, unresponsive: false, travelMs: 5, answerMs: 50 };
+  const args = { ...drawn, ...calm, faults: pick(random, doubts) };
+  const effect: Op = { op: "effect", effect: pick(random, slowEffectNames), args, caught: chance(random, 0.5) };
+  const endMs = 200 + random.int(8_000);
+  const beside: readonly Op[] = [{ op: "sleep", ms: 2 * Math.floor(endMs / 2) }];
+  const ends: Readonly<Record<string, readonly Op[]>> = {
+    cancelled: [effect],
+    failed: [{ op: "all", branches: [[effect], [...beside, { op: "fail" }]] }],
+    completed: [{ op: "race", branches: [[effect], beside] }],
+  };
+  const cause = pick(random, ["cancelled", "cancelled", "failed", "completed"]);
+  const run: PlannedRun = {
+    id: "ends-in-doubt",
+    workflow: "once",
+    program: { ops: ends[cause]!, attempts: 1 },
+    atMs,
+    cancelAtMs: cause === "cancelled" ? atMs + endMs : undefined,
+    usd: undefined,
+    again: undefined,
+  };
+  return [...runs, run];
 }
 
 /** Three generations; the youngest has an effect to compensate. */

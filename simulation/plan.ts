@@ -11,7 +11,7 @@ import {
 } from "./plan-actions.ts";
 import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
-import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withLanes } from "./plan-runs.ts";
+import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
 import {
   type GuardedSignal,
   type PlannedUnstarted,
@@ -79,7 +79,7 @@ export function planOf(seed: number | string): Plan {
     clocks: times(replicas, () => (skewed ? clockOf(random, size.lastsMs) : rightClock)),
     travelMs: pick(random, [0, 2, 40, 400]),
     hintLoss: pick(random, [0, 0, 0.3, 1]),
-    runs: withLanes(seed, runs),
+    runs: withEndsInDoubt(seed, withLanes(seed, runs)),
     signals: runs.flatMap((run) => signalsOf(random, run)),
     schedules: some(random, 0.05, () => [scheduleOf(random)]) ?? [],
     values: some(random, 0.06, () => valueWritesOf(random)) ?? [],

@@ -19,6 +19,7 @@ export const kinds = {
   "with shared keys": (plan) => JSON.stringify(plan).includes('"businessKey":"shared"'),
   "with an outbox": ({ runs, faults }) => says(runs, '.outbox"') && faults.length > 0,
   "with several compensations": ({ runs }) => count(runs, /"effect":"(undone|blind)/g) > 1,
+  "with an end in doubt": ({ runs }) => runs.some(({ id }) => id === "ends-in-doubt"),
   "with budgets": ({ runs }) => says(runs, '"op":"spend"'),
   "with children": ({ runs }) => says(runs, '"op":"child"'),
   "with timers": ({ runs }) => says(runs, '"op":"sleep"') || says(runs, '"timeoutMs"'),

@@ -174,6 +174,8 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
     calls: world.calls.flatMap((call) => Array.from({ length: 10 }, () => call)),
   }),
   verdictMatchesWorld: (world) => ({ ...world, world: [] }),
+  happenedIsKnown: (world) =>
+    changeEffect(world, ({ role, status }) => role === "effect" && status === "CONFIRMED", { status: "WITHDRAWN" }),
   onlyAuthorityWrites: (world) => replace(world, "effect.settled", ({ data }) => data.to === "UNKNOWN", twice),
   businessKeysHold: (world) => {
     const owner = found(world.effects.find(({ role, businessKey }) => role === "effect" && businessKey === "c"));

@@ -46,6 +46,21 @@ export const endingBugs: readonly Bug[] = [
     within: 50,
   },
   {
+    name: "effect in doubt withdrawn",
+    planted: "the end of a run withdraws every effect that waits to be sent, also one whose response was lost",
+    why: "PENDING reads as not sent yet, which is not true during a back-off.",
+    patches: [
+      {
+        file: "store/sqlite/sql/effects.sql",
+        find: " and (not uncertain or semantics = 'read');",
+        replace: ";",
+      },
+    ],
+    detectedBy: ["happenedIsKnown"],
+    kind: "with an end in doubt",
+    within: 50,
+  },
+  {
     name: "children keep their obligations",
     planted: "a child's obligations belong to the child alone, and are discharged when it completes",
     why: "Each service compensates its own saga, and no service compensates the saga of sagas.",
