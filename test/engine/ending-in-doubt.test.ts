@@ -91,7 +91,7 @@ async function effectsOf({ s, id }: Scene): Promise<string[]> {
 
 describe.each(["inline", "outbox"] as const)("an %s effect in doubt when its run ends", (dispatch) => {
   describe.each(["cancelled", "failed"] as const)("%s during its back-off", (ending) => {
-    it("is observed, and compensated if it happened", async () => {
+    it("[INV-18] is observed, and compensated if it happened", async () => {
       const scene = await endDuringBackoff(dispatch, ending, "happens", () => outcome.confirmed("found"));
       const { status, cause } = await scene.p.over(scene.id);
       expect([status, cause]).toEqual(["COMPENSATED", ending]);

@@ -194,7 +194,7 @@ export const phases: Cases = ({ it }, fresh) => {
   };
   const mayHaveHappened = [["ack_lost"], ["lease_lost"], ["ack_lost", "not_sent"], ["not_sent", "absent"]];
 
-  it("deciding withdraws no effect that may have happened", async () => {
+  it("[INV-18] deciding withdraws no effect that may have happened", async () => {
     const { store } = fresh();
     for (const cause of ["completed", "failed", "cancelled"] as const) {
       const run = await begin(store);
