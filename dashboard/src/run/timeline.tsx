@@ -14,7 +14,7 @@ import { type Row, timelineRows } from "./timeline-rows.ts";
 
 /** To the right of this share a label would leave the axis. */
 const nearEnd = 0.93;
-const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1];
+const ticks = [0, 0.25, 0.5, 0.75, 1];
 /** One request each. Effects beyond this show only what the run's own journal has. */
 const maxItems = 12;
 

@@ -58,7 +58,7 @@ function Summary({ runs, failedLately, doubts, obligations, gates, leases }: Wir
       <Tile
         to="/runs"
         search={{ status: "FAILED" }}
-        name="failed in 24 h"
+        name={"failed in 24\u00a0h"}
         value={failedLately}
         tone={toneIf("bad", failedLately)}
       />
