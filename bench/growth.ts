@@ -163,7 +163,7 @@ async function claim(store: Store, staleOf: readonly string[]): Promise<number> 
   });
   const ms = performance.now() - begun;
   if (found.length !== batch) throw new Error(`${found.length} of ${batch} were claimed`);
-  const ended = { kind: "run.ended", data: { status: "COMPLETED", outcome: null, taken: 0 } } as const;
+  const ended = { kind: "run.ended", data: { status: "COMPLETED", outcome: null, notesTaken: 0 } } as const;
   await store.fenced.appendAll(found.map(({ fence, head }) => [fence, { after: head, records: [ended] }] as const));
   return ms;
 }

@@ -36,7 +36,7 @@ export async function leaseFigures(store: Store): Promise<Record<string, number>
 }
 
 async function release(store: Store, term: Term): Promise<void> {
-  const records = [{ kind: "term.ended", data: { end: "released", taken: 0 } } as const];
+  const records = [{ kind: "term.ended", data: { reason: "released", notesTaken: 0 } } as const];
   await store.fenced.append(term.fence, { after: term.head, records });
 }
 

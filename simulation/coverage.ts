@@ -136,7 +136,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     runs.some(({ id, createdAt, labels }) => labels.schedule !== undefined && createdAt > slotAt(id) + 2_000),
   "singleton changed hands": (evidence) => sweepers(evidence) > 1,
   "singleton taken over after expiry": ({ named, feed }) =>
-    feed.some((r) => named.has(r.journal) && r.kind === "term.started" && r.data.previous?.end === "expired"),
+    feed.some((r) => named.has(r.journal) && r.kind === "term.started" && r.data.previous?.endReason === "expired"),
   "singleton's write refused": ({ sweeps }) => sweeps.some(({ what }) => what === "refused"),
   "operator took over a run": action("take over"),
   "operator redrove a run": action("redrive"),
@@ -165,7 +165,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "surplus compensated": ({ effects }) => effects.some(({ surplus, status }) => surplus && status === "COMPENSATED"),
   "late evidence of a send that failed": ({ feed }) =>
     feed.some((r) => r.in === "inbox" && r.kind === "effect.evidence" && !r.data.happened),
-  "budget closed at the end of a run": some((r) => r.kind === "budget.charged" && r.data.for === undefined),
+  "budget closed at the end of a run": some((r) => r.kind === "budget.charged" && r.data.reservation === undefined),
   "child's obligation compensated by its parent": ({ runs, effects }) =>
     effects.some(({ role, run, root, status }) => {
       const above = runs.find(({ journal }) => journal === runs.find((one) => one.journal === run)?.parent);

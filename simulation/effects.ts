@@ -93,7 +93,7 @@ export class SimulatedEffects {
       retry: { attempts: 3, base: "500ms", cap: "2s" },
       ...options,
       timeout,
-      settle,
+      settleDelay: settle,
       ...(observed && {
         businessKey: (args: EffectArgs) => args.businessKey,
         observe: async (args: EffectArgs, fx: EffectContext) => this.#observe(name, args, fx),

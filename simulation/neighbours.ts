@@ -157,8 +157,8 @@ export class Neighbours {
     const { fence, head } = taken.term;
     const ends = records.length === 0;
     const end: NewRecord = ends
-      ? { kind: "run.ended", data: { status: "COMPLETED", outcome: 1, taken: notes } }
-      : { kind: "term.ended", data: { end: "released", taken: notes } };
+      ? { kind: "run.ended", data: { status: "COMPLETED", outcome: 1, notesTaken: notes } }
+      : { kind: "term.ended", data: { reason: "released", notesTaken: notes } };
     await fenced.append(fence, { after: head, records: [...records, end] });
     (ends ? this.#endings : this.#births).push(this.#stage.time.now);
   }

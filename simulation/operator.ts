@@ -100,19 +100,19 @@ export class SimulatedOperator {
         return;
       case "fork":
         await this.perform(by, what, async (tape) => {
-          const { at, happened, undone } = await tape.forkPlan(run);
-          const again = happened.map(({ pos }) => pos);
-          const keepCompensated = undone.map(({ pos }) => pos);
-          await tape.fork(run, { ...audit, at, id: `${run} as ${by}`, again, keepCompensated });
+          const { at, alreadyHappened, compensated } = await tape.forkPlan(run);
+          const repeat = alreadyHappened.map(({ pos }) => pos);
+          const keepCompensated = compensated.map(({ pos }) => pos);
+          await tape.fork(run, { ...audit, at, id: `${run} as ${by}`, repeat, keepCompensated });
         });
         return;
       case "fork unnamed":
         for (let tries = 0; tries < 8; tries++) {
           const who = `${by}, try ${tries}`;
           const done = await this.perform(who, what, async (tape) => {
-            const { happened } = await tape.forkPlan(run);
-            const again = happened.map(({ pos }) => pos);
-            await tape.fork(run, { by: who, reason: audit.reason, id: `${run} as ${who}`, again });
+            const { alreadyHappened } = await tape.forkPlan(run);
+            const repeat = alreadyHappened.map(({ pos }) => pos);
+            await tape.fork(run, { by: who, reason: audit.reason, id: `${run} as ${who}`, repeat });
           });
           if (done || this.actions.some((one) => one.who === who && fine.has(one.refused ?? ""))) return;
           await time.sleep(1_000);

@@ -70,8 +70,8 @@ export class Strangers {
         return verdict?.ok === false ? verdict.error.code : describe(verdict);
       }
       case "park": {
-        const taken = runs.find((run) => run.journal === journal)?.notes ?? 0;
-        const end: NewRecord = { kind: "term.ended", data: { end: "released", taken, waits: [canary] } };
+        const notesTaken = runs.find((run) => run.journal === journal)?.notes ?? 0;
+        const end: NewRecord = { kind: "term.ended", data: { reason: "released", notesTaken, waitingFor: [canary] } };
         return describe(await fenced.append(fence, { after, records: [end] }));
       }
       case "renew": {
@@ -80,7 +80,7 @@ export class Strangers {
       }
       case "acquire": {
         const claimant = { owner: canary, label: canary, reactor: "agent", ttlMs: 20_000 };
-        const audit = { by: canary, why: canary };
+        const audit = { by: canary, auditReason: canary };
         const request = { target: { journal }, claimant, nonce, expect: "any", ...audit } as const;
         const answer = await claim.acquire(strangerTenant, request);
         return answer.ok ? describe(answer) : answer.error.code;

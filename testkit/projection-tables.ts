@@ -46,7 +46,7 @@ export type EffectState = Omit<Stored<"effect.create">, "do" | "source"> & {
   uncertain: boolean;
 };
 export type GateState = Omit<Stored<"gate.create">, "do"> & { status: string; value: string | null };
-export type TimerState = Omit<Stored<"timer.create">, "do" | "inMs" | "until"> & { status: string };
+export type TimerState = Omit<Stored<"timer.create">, "do" | "delayMs" | "until"> & { status: string };
 export type BudgetState = Omit<Stored<"budget.create">, "do"> & { reserved: number; spent: number };
 export type ClaimState = Omit<Stored<"business_key.claim">, "do"> & { tenant: string };
 
@@ -130,7 +130,7 @@ export class ProjectionTables {
       case "run.assert_settled":
         return this.#isSettled(change.journal, change.armed);
       case "note.create": {
-        const line = change.orAbove ? this.#lineOf(change.journal) : [change.journal];
+        const line = change.orAncestor ? this.#lineOf(change.journal) : [change.journal];
         const journal = line.find((one) => this.leases.get(one)?.open);
         if (journal === undefined) return false;
         this.count("inbox", { ...change, journal }, 1);
@@ -214,7 +214,7 @@ export class ProjectionTables {
         return this.timers.change(key, { status: change.to });
       }
       case "timer.fire":
-        return this.#perform({ ...change, do: "timer.status", to: "FIRED", must: true });
+        return this.#perform({ ...change, do: "timer.status", to: "FIRED", required: true });
       case "timers.cancel":
         for (const [key, { run, status }] of this.timers) {
           if (run === change.run && status === "SET") this.timers.change(key, { status: "CANCELLED" });
@@ -276,7 +276,7 @@ export class ProjectionTables {
     return ![...this.runs.values()].some(({ parent, ended }) => parent === journal && !ended);
   }
 
-  #release({ journal, taken, nextReactor, open }: Extract<Change, { do: "lease.release" }>): boolean {
+  #release({ journal, notesTaken: taken, nextReactor, open }: Extract<Change, { do: "lease.release" }>): boolean {
     const lease = this.leases.get(journal);
     if (lease === undefined || (lease.kind !== "name" && lease.notes !== taken)) return false;
     return this.leases.change(journal, { token: lease.token + 1n, owner: null, nextReactor, open, doomed: false });
@@ -296,15 +296,15 @@ export class ProjectionTables {
   #setEffectStatus(change: Extract<Change, { do: "effect.status" }>): boolean {
     const key = keyOf(change.run, change.pos, change.sub);
     const effect = this.effects.get(key);
-    const { to, by, from, hand } = change;
+    const { to, by, from, newAuthority } = change;
     if (effect === undefined || effect.authority !== by || !includesName(from, effect.status)) return false;
     const sure = effect.semantics !== "non_idempotent" || change.reason === "not_sent" || change.reason === "operator";
     if (to === "PENDING" && !sure) return false;
     if (to === "UNKNOWN" && effect.status === "PENDING" && !effect.uncertain) return false;
     return this.effects.change(key, {
       status: to,
-      authority: hand ?? effect.authority,
-      item: hand ?? effect.item,
+      authority: newAuthority ?? effect.authority,
+      item: newAuthority ?? effect.item,
       attempt: change.attempt ?? effect.attempt,
       attemptToken: change.token ?? effect.attemptToken,
       reason: change.reason ?? effect.reason,

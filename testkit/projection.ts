@@ -199,7 +199,7 @@ class Fold implements RecordSink {
     this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, nextReactor } : { notes });
     if (kind === "timer.fired") {
       const { pos, purpose } = data;
-      const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", must: true });
+      const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", required: true });
       if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
     }
     if (kind !== "child.settled" && kind !== "effect.outcome") return;
@@ -241,7 +241,7 @@ async function compare(store: Store, tenant: string, tables: ProjectionTables): 
   }
   for (const [key, { tenant: of, scope, businessKey }] of tables.claimed) {
     if (of !== tenant) continue;
-    const found = await read.claimOf(tenant, scope, businessKey);
+    const found = await read.businessKeyOwner(tenant, scope, businessKey);
     const claim = tables.claims.get(key);
     expect(`the owner of ${scope} ${businessKey}`, found && [found.run, found.pos], claim && [claim.run, claim.pos]);
   }

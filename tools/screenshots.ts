@@ -129,7 +129,7 @@ async function otherRuns(at: number): Promise<void> {
 
 async function finish(term: Term): Promise<void> {
   clock.elapse(700);
-  await scene.write(term, done("run.ended", { status: "COMPLETED", outcome: { written: 1 }, taken: 0 }));
+  await scene.write(term, done("run.ended", { status: "COMPLETED", outcome: { written: 1 }, notesTaken: 0 }));
 }
 
 async function shoot(

@@ -174,9 +174,9 @@ export const runRecords = (id: string, from: number, through: number) =>
 /** The last `run.stuck` record is near the end of the journal: only notes and operator actions follow it. */
 const stuckRecords = 50;
 export interface StuckReason {
-  readonly why: string;
+  readonly reason: string;
   readonly detail?: unknown;
-  readonly on?: readonly unknown[];
+  readonly effects?: readonly unknown[];
 }
 export const stuckReason = (id: string) =>
   queryOptions({

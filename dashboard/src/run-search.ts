@@ -25,7 +25,7 @@ function timeOf(text: string | undefined): number | undefined {
 
 /** The filters as the query of `runs.list`. */
 export function runQuery({ status, workflow, label, prefix, since, until, inDoubt }: RunSearch) {
-  return { status, workflow, label, prefix, doubt: inDoubt, startedSince: timeOf(since), startedUntil: timeOf(until) };
+  return { status, workflow, label, prefix, inDoubt, startedSince: timeOf(since), startedUntil: timeOf(until) };
 }
 
 export const isFiltered = (search: RunSearch): boolean => Object.values(search).some((filter) => filter !== undefined);

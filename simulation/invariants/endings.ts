@@ -69,7 +69,7 @@ export const timersNeverEarly: Invariant = (evidence) =>
   across(evidence.runs, ({ id, journal }) => {
     const due = new Map<string, number>();
     for (const { kind, data, at } of recordsOf(evidence, journal)) {
-      if (kind === "timer.set") due.set(`${data.pos} ${data.purpose}`, data.until ?? at + data.inMs);
+      if (kind === "timer.set") due.set(`${data.pos} ${data.purpose}`, data.until ?? at + data.delayMs);
       if (kind === "gate.opened" && data.timeoutMs !== undefined) {
         due.set(`${data.pos} gate_timeout`, at + data.timeoutMs);
       }
@@ -142,11 +142,11 @@ export const budgetsHold: Invariant = ({ budgets, runs, feed }) =>
     const faults: string[] = [];
     let [gone, uses] = [0, 0];
     for (const { kind, data, journal, seq } of feed) {
-      if (kind === "budget.charged" && data.of === root) {
+      if (kind === "budget.charged" && data.rootRun === root) {
         hold(journal, -(data.reserved.usd ?? 0));
         gone += data.spent.usd ?? 0;
       }
-      if (kind !== "budget.reserved" || data.of !== root) continue;
+      if (kind !== "budget.reserved" || data.rootRun !== root) continue;
       uses++;
       hold(journal, data.amounts.usd ?? 0);
       if (gone + all() > cap)

@@ -160,8 +160,8 @@ export const clientCallsAnswered: Invariant = ({ client, actions }) => ({
 export const stuckHasReason: Invariant = ({ feed }) =>
   each(feed, (record) => {
     if (record.kind !== "run.stuck") return exempt;
-    const { on = [], why } = record.data;
-    const inDoubt = on.every(({ run, pos, sub }) =>
+    const { effects = [], reason } = record.data;
+    const inDoubt = effects.every(({ run, pos, sub }) =>
       feed.some(
         ({ kind, data }) =>
           (kind === "effect.settled" || kind === "obligation.settled") &&
@@ -171,7 +171,7 @@ export const stuckHasReason: Invariant = ({ feed }) =>
           (data.sub ?? 0) === sub,
       ),
     );
-    return on.length > 0 && inDoubt ? [] : [`journal ${record.journal} is STUCK: ${why}`];
+    return effects.length > 0 && inDoubt ? [] : [`journal ${record.journal} is STUCK: ${reason}`];
   });
 
 /** Resolving its effects unsticks a run, so a run that is STUCK at the end names an open effect. */
@@ -180,7 +180,7 @@ export const stuckNamesItsEffects: Invariant = (evidence) => {
   return each(evidence.runs, ({ id, journal, status }) => {
     if (status !== "STUCK") return exempt;
     const last = recordsOf(evidence, journal).findLast(({ kind }) => kind === "run.stuck");
-    const on = last?.kind === "run.stuck" ? (last.data.on ?? []) : [];
+    const on = last?.kind === "run.stuck" ? (last.data.effects ?? []) : [];
     const open = on.some(({ run, pos, sub }) =>
       evidence.effects.some((e) => e.run === run && e.pos === pos && e.sub === sub && e.status === "STUCK"),
     );

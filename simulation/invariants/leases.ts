@@ -9,8 +9,8 @@ import { each, exempt, type Invariant } from "./judge.ts";
 export const takeoversHaveReasons: Invariant = ({ feed }) =>
   each(feed, (record) => {
     if (record.kind !== "term.started" || record.data.reason !== "manual") return exempt;
-    const { by, why, owner } = record.data;
-    return by !== undefined && why !== undefined
+    const { by, auditReason, owner } = record.data;
+    return by !== undefined && auditReason !== undefined
       ? []
       : [`journal ${record.journal}: ${owner} took token ${record.token} before expiry, without an operator's request`];
   });
@@ -32,7 +32,7 @@ export const takeoversWaitForExpiry: Invariant = (evidence) =>
   each(evidence.feed, (record) => {
     if (record.kind !== "term.started" || record.data.previous === undefined) return exempt;
     const { reason, previous, owner } = record.data;
-    const early = reason === "manual" || reason === "stalled" || previous.end === "superseded";
+    const early = reason === "manual" || reason === "stalled" || previous.endReason === "superseded";
     const before = early ? undefined : grantOf(evidence, record.journal, BigInt(previous.token));
     if (before === undefined) return exempt;
     const renewed = evidence.renewals.findLast(

@@ -41,7 +41,7 @@ export const heldMeansHeld: Invariant = (evidence) => {
     const next = terms.find((record) => record.token > token);
     if (next?.kind !== "term.started") return exempt;
     if (next.at >= Math.floor(at)) return [];
-    const taken = next.data.reason === "manual" || next.data.previous?.end === "superseded";
+    const taken = next.data.reason === "manual" || next.data.previous?.endReason === "superseded";
     // The restored store does not know this term, so its successor found nothing to supersede.
     const forgotten = evidence.lost !== undefined && !terms.some((record) => record.token === token);
     return taken || (forgotten && at < next.at + evidence.plan.ttlMs)

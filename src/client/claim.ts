@@ -13,8 +13,14 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
   return {
     async acquire(tenant, request) {
       if (!isOwn(deps, tenant)) throw absentTarget(deps, tenant, request.target);
-      const { target, nonce, expect, reason, by, why } = request;
-      const body = { target, claimant: defined(request.claimant), nonce, expect, ...defined({ reason, by, why }) };
+      const { target, nonce, expect, reason, by, auditReason } = request;
+      const body = {
+        target,
+        claimant: defined(request.claimant),
+        nonce,
+        expect,
+        ...defined({ reason, by, auditReason }),
+      };
       return caller.call("store.acquire", { body });
     },
     async find({ tenant, claimant, nextReactor, staleOf, staleLimit, limit, nonce, workflows, kind, share, ahead }) {
@@ -37,7 +43,7 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
       const ours = renewals.filter(({ fence }) => isOwn(deps, fence.tenant));
       const request = ours.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote }));
       const parts = await inParts(request, (part) =>
-        caller.call("store.renew", { body: { renewals: part } }, { patienceMs: renewMs }),
+        caller.call("store.renew", { body: { renewals: part } }, { retryForMs: renewMs }),
       );
       const verdicts = parts.flatMap((part) => part.verdicts)[Symbol.iterator]();
       return renewals.map(({ fence }) =>

@@ -106,13 +106,13 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
     },
     // The server itself records when a token is used.
     touchToken: async () => {},
-    async report(tenant, report) {
+    async reportProcess(tenant, report) {
       assertOwn(deps, tenant);
       checkReport(report, limits);
       const { owner, label, body } = report;
       await caller.call("store.reportProcess", { body: { owner, label, body } });
     },
-    async unreport(tenant, owner) {
+    async removeProcess(tenant, owner) {
       if (isOwn(deps, tenant)) await caller.call("store.removeProcess", { body: { owner } });
     },
   };

@@ -60,7 +60,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       if (!own(tenant)) return [];
       const body = defined({ workflows: workflows && [...workflows] });
       const { items } = await caller.call("store.agenda", { body });
-      return items.map(({ reactor, inMs, lateMs }) => ({ reactor, inMs, lateMs }));
+      return items.map(({ reactor, dueInMs, lateMs }) => ({ reactor, dueInMs, lateMs }));
     },
     async unserved(workflows, minLagMs, tenant) {
       if (!own(tenant)) return [];
@@ -86,7 +86,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       if (own(tenant)) return (await caller.call("runs.rate", { query: { since, sizeMs, buckets } })).rate;
       return Array.from({ length: buckets }, (_, k) => ({ at: since + k * sizeMs, ...nothing }));
     },
-    async claimOf(tenant, scope, businessKey) {
+    async businessKeyOwner(tenant, scope, businessKey) {
       return own(tenant) ? (await caller.call("businessKeys.get", { query: { scope, businessKey } })).claim : undefined;
     },
     async value(tenant, key) {

@@ -16,7 +16,7 @@ export interface RemoteOptions {
   /** Lets a token travel in clear text to another machine; only for a closed network. Default false. */
   readonly allowPlain?: boolean;
   /** How long a call is retried while no server responds. Default 20 s. */
-  readonly patienceMs?: number;
+  readonly retryForMs?: number;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;

@@ -19,13 +19,13 @@ export interface RpcCallerOptions {
   readonly random: Random;
   readonly log: Log;
   /** How long a call is retried. */
-  readonly patienceMs?: number;
+  readonly retryForMs?: number;
 }
 
 export interface CallOptions {
   /** The Idempotency-Key, if the caller brings its own. */
   readonly key?: string | undefined;
-  readonly patienceMs?: number | undefined;
+  readonly retryForMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -130,8 +130,8 @@ export class RpcCaller {
   }
 
   async #insist(name: RouteName, request: WireRequest, options: CallOptions): Promise<unknown> {
-    const { clock, random, log, patienceMs = defaultRetryMs } = this.#options;
-    const until = clock.mono() + (options.patienceMs ?? patienceMs);
+    const { clock, random, log, retryForMs = defaultRetryMs } = this.#options;
+    const until = clock.mono() + (options.retryForMs ?? retryForMs);
     let uncertain = false; // whether an earlier attempt may have been carried out
     for (let tries = 1; ; tries++) {
       let failure: unknown;

@@ -19,7 +19,7 @@ import { WakeStream } from "./wake-stream.ts";
 
 /** Connects and assembles the store. Programs call `openRemote` of open.ts, which loads this module on first use. */
 export async function openRemote(urls: string | readonly string[], options: RemoteOptions = {}): Promise<RemoteStore> {
-  const { token, clock = systemClock, random = systemRandom, log = silentLog, patienceMs, tls } = options;
+  const { token, clock = systemClock, random = systemRandom, log = silentLog, retryForMs, tls } = options;
   const rules = { token: token !== undefined, allowPlain: options.allowPlain ?? false };
   const addresses = (typeof urls === "string" ? urls.split(",") : urls).map((url): Address => addressOf(url, rules));
   const wires =
@@ -33,7 +33,7 @@ export async function openRemote(urls: string | readonly string[], options: Remo
     clock,
     random,
     log,
-    ...defined({ patienceMs }),
+    ...defined({ retryForMs }),
   });
   const letGo = (): void => {
     for (const wire of wires) wire.close();

@@ -269,12 +269,12 @@ export class RunDriver {
     // Our own lease that ran out under load is no crash: we are here. Counted before the first rest: see staleLimit.
     const vanished = term.reason === "recovery" && term.takenFrom !== keeper.identity.owner;
     const suspicion: Suspicion | undefined = vanished ? this.#suspects.next() : undefined;
-    if (term.early) this.#early++;
+    if (term.preloaded) this.#early++;
     try {
       const known = fresh?.id ?? term.name;
       const runId = known ?? (await store.read.lease(tenant, { journal }))?.name ?? String(journal);
       if (this.#draining) {
-        await releaseJournal(store, tenant, lease, term.head, { end: "drained", nextReactor: "recovery" });
+        await releaseJournal(store, tenant, lease, term.head, { endReason: "drained", nextReactor: "recovery" });
         return "lost";
       }
       const deps = { store, runner, lease, tenant, runId, clock, random, log, immediate: this.#immediate };
@@ -283,7 +283,7 @@ export class RunDriver {
       const more = {
         ...(fresh && { fresh }),
         ...(suspicion && { suspicion }),
-        ...(term.early && { earlyMs: preloadMs }),
+        ...(term.preloaded && { earlyMs: preloadMs }),
         ...(this.#options.patienceMs !== undefined && { patienceMs: this.#options.patienceMs }),
       };
       const drive = new Drive({ ...deps, ...traced, ...more });
@@ -293,7 +293,7 @@ export class RunDriver {
       if (drive.settled !== undefined) this.#options.onSettled?.(journal, drive.settled);
       return end;
     } finally {
-      if (term.early) this.#early--;
+      if (term.preloaded) this.#early--;
       suspicion?.clear();
       lease.end("the drive is over");
     }

@@ -116,7 +116,7 @@ async function observeFirst<R>(
       ? "there is no observe to ask the upstream"
       : seen.observed === "absent"
         ? `its owner may still send for ${Math.ceil(left)} ms`
-        : seen.why;
+        : seen.reason;
   const message = `${key} was started under token ${record.token} and not completed: ${why}`;
   throw new TapeError("TAPE_OUTCOME_UNKNOWN", message, { key, token: String(record.token), leftMs: Math.max(0, left) });
 }

@@ -22,7 +22,7 @@ export interface OpenStoreOptions {
   /** For SQLite: this file is a copy, and lives by itself from now on; its epoch is raised next. */
   readonly restored?: boolean;
   /** For a store behind a server: how to reach it. Default of the token: TAPE_TOKEN. */
-  readonly remote?: Pick<RemoteOptions, "token" | "tls" | "allowPlain" | "patienceMs">;
+  readonly remote?: Pick<RemoteOptions, "token" | "tls" | "allowPlain" | "retryForMs">;
 }
 
 /**

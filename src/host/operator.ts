@@ -27,10 +27,10 @@ function remoteOperator({ remote, intake }: RemoteStore, tenant: string): Operat
     async forkPlan(id, at) {
       return remote.call("runs.forkPlan", { params: { id }, query: defined({ at }) });
     },
-    async fork(id, { again, keepCompensated, ...request }) {
+    async fork(id, { repeat, keepCompensated, ...request }) {
       const body = {
         ...request,
-        ...(again !== undefined && { again: [...again] }),
+        ...(repeat !== undefined && { repeat: [...repeat] }),
         ...(keepCompensated !== undefined && { keepCompensated: [...keepCompensated] }),
       };
       return (await remote.call("runs.fork", { params: { id }, body })).id;

@@ -57,7 +57,7 @@ const workKeys = [
   ...["log", "tracing", "work", "report"],
 ];
 const openKeys = [...workKeys, "store", "tenant"];
-const connectKeys = [...workKeys, "token", "tls", "allowPlain", "patienceMs", "exchange"];
+const connectKeys = [...workKeys, "token", "tls", "allowPlain", "retryForMs", "exchange"];
 const hints = {
   workflows: "pass runner: createRunner({ workflows })",
   effects: "pass runner: createRunner({ workflows, effects })",

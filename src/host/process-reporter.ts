@@ -9,7 +9,7 @@ import type { SingletonView } from "./singleton/singleton.ts";
 
 /** What a process has to tell: what its reactors have done, which singletons it runs or stands by for. */
 export interface ProcessActivity {
-  readonly tallies: readonly Readonly<Record<string, ReactorStats>>[];
+  readonly stats: readonly Readonly<Record<string, ReactorStats>>[];
   readonly singletons: readonly SingletonView[];
   /** What its runners can drive. */
   readonly workflows: readonly string[];
@@ -35,7 +35,7 @@ const rateMs = 60_000;
 /** Nobody waits longer than this for a row that would be forgotten by itself. */
 const removeTimeoutMs = 2_000;
 
-type Sums = Readonly<Record<string, Omit<ReactorStats, "looks">>>;
+type Sums = Readonly<Record<string, Omit<ReactorStats, "polls">>>;
 interface Sample {
   readonly at: number;
   readonly sums: Sums;
@@ -97,8 +97,8 @@ export class ProcessReporter {
 
   async #report(): Promise<void> {
     const { store, tenant, identity, log } = this.#deps;
-    const { tallies, singletons, driving, workflows, effects } = this.#look();
-    const reactors = this.#rated(summed(tallies));
+    const { stats, singletons, driving, workflows, effects } = this.#look();
+    const reactors = this.#rated(summed(stats));
     if (singletons.length + Object.keys(reactors).length === 0) return this.#leave();
     const body = {
       startedAt: this.#startedAt,
@@ -110,7 +110,7 @@ export class ProcessReporter {
     };
     this.#listed = true;
     try {
-      await store.intake.report(tenant, { owner: identity.owner, label: identity.label, body });
+      await store.intake.reportProcess(tenant, { owner: identity.owner, label: identity.label, body });
     } catch (error) {
       if (isTapeError(error) && error.retry === "no") this.#transition("over");
       log("debug", "process.report_failed", { ...errorFields(error) });
@@ -122,7 +122,7 @@ export class ProcessReporter {
     if (this.#state === "over") await this.#reporting;
     if (!this.#listed) return;
     this.#listed = false;
-    await store.intake.unreport(tenant, identity.owner).catch(() => {}); // forgotten in a minute all the same
+    await store.intake.removeProcess(tenant, identity.owner).catch(() => {}); // forgotten in a minute all the same
   }
 
   /** With how much of it was in the last minute, or since the beginning where that is less. */
@@ -147,7 +147,7 @@ const errorsOf = ({ failed, faults }: Sums[string]): number => failed + faults;
 /** A process may drive the workflows of several runners, each with reactors beside it. */
 function summed(all: readonly Readonly<Record<string, ReactorStats>>[]): Sums {
   const sums: Record<string, Sums[string]> = {};
-  for (const [name, { looks: _looks, ...one }] of all.flatMap((tallies) => Object.entries(tallies))) {
+  for (const [name, { polls, ...one }] of all.flatMap((tallies) => Object.entries(tallies))) {
     const { unserved, ...more } = sums[name] ?? nothing;
     sums[name] = {
       found: more.found + one.found,

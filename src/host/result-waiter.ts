@@ -146,7 +146,7 @@ export class ResultWaiter {
     if (run === undefined) return refuse(notFound("run", id));
     if (run.ended) return this.#tell(waiter, run.status, run.outcome);
     // Stuck, and nobody about to hear that a person has resolved it.
-    if (run.status === "STUCK" && run.atRest) return refuse(await stuckError(store, tenant, id));
+    if (run.status === "STUCK" && run.idle) return refuse(await stuckError(store, tenant, id));
     const waited = clock.mono() - waiter.begun;
     if (run.status === "RUNNABLE" && waited > noWorkerAfterMs && !serves(run.workflow)) {
       const message = `nobody has taken run ${id} of ${run.workflow} for ${Math.round(waited)} ms`;

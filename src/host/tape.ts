@@ -358,7 +358,7 @@ export class Tape implements AsyncDisposable {
 
   #atWork(): ProcessActivity {
     return {
-      tallies: this.#workers.map(({ stats: tallies }) => tallies),
+      stats: this.#workers.map(({ stats }) => stats),
       singletons: this.singletons,
       workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
       effects: [...new Set(this.#workers.flatMap((worker) => worker.effects))],

@@ -136,9 +136,9 @@ export class LeaseKeeper {
     return this.#try(name, "free_or_expired", options);
   }
 
-  /** Pre-empts a live holder, who is fenced at that instant. `by` and `why` go into the ledger. */
-  async takeover(name: string, by: string, why: string, options: AcquireOptions = {}): Promise<Lease> {
-    const asked = { expect: "any", by, why, reason: "manual" } as const;
+  /** Pre-empts a live holder, who is fenced at that instant. `by` and `auditReason` go into the ledger. */
+  async takeover(name: string, by: string, auditReason: string, options: AcquireOptions = {}): Promise<Lease> {
+    const asked = { expect: "any", by, auditReason, reason: "manual" } as const;
     const answer = await this.#ask(name, asked, options, this.#attempt());
     if (answer instanceof Lease) return answer;
     throw answer.error;
@@ -186,8 +186,8 @@ export class LeaseKeeper {
     holder: LeaseView | undefined,
     options: AcquireOptions = {},
   ): Promise<Lease | undefined> {
-    const why = "this process alone has the store open: whoever held the lease is gone";
-    const gone = { expect: "any", by: this.identity.label, why, reason: "recovery" } as const;
+    const auditReason = "this process alone has the store open: whoever held the lease is gone";
+    const gone = { expect: "any", by: this.identity.label, auditReason, reason: "recovery" } as const;
     const asked = (holder?.owner ?? null) === null ? ({ expect: "free" } as const) : gone;
     const answer = await this.#ask(name, asked, options, this.#attempt(), true);
     if (answer instanceof Lease) return answer;
@@ -231,7 +231,7 @@ export class LeaseKeeper {
 
   async #ask(
     name: string,
-    asked: Pick<AcquireRequest, "expect" | "by" | "why" | "reason">,
+    asked: Pick<AcquireRequest, "expect" | "by" | "auditReason" | "reason">,
     options: AcquireOptions,
     attempt: AcquireAttempt,
     endless = false,
@@ -280,15 +280,15 @@ export class LeaseKeeper {
 
   async #tell(lease: Lease, end: TermEnd, withinMs: number): Promise<boolean> {
     const append: LeaseStore["fenced"]["append"] = (fence, entry) => this.#store.fenced.append(fence, entry);
-    const { told, error } = await releaseTerm(lease, end, withinMs, {
+    const { acknowledged, error } = await releaseTerm(lease, end, withinMs, {
       append,
       clock: this.#clock,
       random: this.#random,
     });
     const { name, token } = lease;
     const why = error === undefined ? {} : { ...errorFields(error) };
-    this.#log("info", told ? "lease.released" : "lease.release_failed", { name, token, end, ...why });
-    return told;
+    this.#log("info", acknowledged ? "lease.released" : "lease.release_failed", { name, token, end, ...why });
+    return acknowledged;
   }
 
   #pauseMs(holder: LeaseView | undefined, pollMs: number, lostRaces: number): number {

@@ -9,7 +9,7 @@ import type { Timings } from "./timings.ts";
 
 export interface LeaseTransition {
   readonly to: Belief;
-  readonly why: string;
+  readonly reason: string;
 }
 
 /** What the keeper does for a lease. */
@@ -237,6 +237,6 @@ export class Lease {
       this.#callbacks.forget(this);
       this.#abort?.abort(this.#lostError(why));
     }
-    this.#transitions.emit({ to, why });
+    this.#transitions.emit({ to, reason: why });
   }
 }

@@ -20,9 +20,9 @@ interface JournalStore {
 /** Who is wanted next, how soon, and what for (for people). */
 export interface Handoff {
   readonly nextReactor?: string;
-  readonly inMs?: number;
-  readonly waits?: readonly string[];
-  readonly end?: TermEnd;
+  readonly delayMs?: number;
+  readonly waitingFor?: readonly string[];
+  readonly endReason?: TermEnd;
 }
 
 /** Notes and lost answers may move the ends of inbox and journal under us a few times, not for ever. */
@@ -42,23 +42,23 @@ export async function releaseJournal(
 ): Promise<boolean> {
   const target = { journal: lease.term.journal };
   let after = head;
-  let taken = lease.notes;
+  let notesTaken = lease.notes;
   for (let tries = 0; tries < maxTries && lease.belief !== "lost"; tries++) {
-    const { nextReactor, inMs, waits } = next;
+    const { nextReactor, delayMs, waitingFor } = next;
     const more = {
       ...(nextReactor === undefined ? {} : { nextReactor }),
-      ...(inMs === undefined ? {} : { inMs }),
-      ...(waits === undefined ? {} : { waits: [...waits] }),
+      ...(delayMs === undefined ? {} : { delayMs }),
+      ...(waitingFor === undefined ? {} : { waitingFor: [...waitingFor] }),
     };
-    const data = { end: next.end ?? "released", taken, term: lease.stats(), ...more } as const;
+    const data = { reason: next.endReason ?? "released", notesTaken, term: lease.stats(), ...more } as const;
     try {
       await store.fenced.append(lease.fence, { after, records: [{ kind: "term.ended", data }] });
       lease.end("given back");
       return true;
     } catch (error) {
       if (isTapeError(error, "TAPE_NOTES_PENDING")) {
-        const notes = await store.read.journal(tenant, target, { from: taken + 1, inbox: true });
-        taken = notes.at(-1)?.seq ?? taken;
+        const notes = await store.read.journal(tenant, target, { from: notesTaken + 1, inbox: true });
+        notesTaken = notes.at(-1)?.seq ?? notesTaken;
       } else if (isTapeError(error, "TAPE_NOT_HEAD")) {
         const tail = await store.read.journal(tenant, target, { from: after + 1 });
         after = tail.at(-1)?.seq ?? after;

@@ -14,7 +14,7 @@ export interface ReleaseOptions {
 
 /** told: the store has it, the lease is free. Otherwise the lease runs out, or is somebody else's already. */
 export interface ReleaseResult {
-  readonly told: boolean;
+  readonly acknowledged: boolean;
   readonly error?: unknown;
 }
 
@@ -26,7 +26,7 @@ export async function releaseTerm(
   options: ReleaseOptions,
 ): Promise<ReleaseResult> {
   const done = new AbortController();
-  const tooLate = options.clock.sleep(withinMs, done.signal).then(() => ({ told: false }));
+  const tooLate = options.clock.sleep(withinMs, done.signal).then(() => ({ acknowledged: false }));
   try {
     return await Promise.race([appendTermEnd(lease, end, done.signal, options), tooLate]);
   } finally {
@@ -40,20 +40,20 @@ async function appendTermEnd(
   stop: AbortSignal,
   { append, clock, random }: ReleaseOptions,
 ): Promise<ReleaseResult> {
-  const data = { end, taken: lease.notes, term: lease.stats() };
+  const data = { reason: end, notesTaken: lease.notes, term: lease.stats() };
   const entry = { after: lease.head, records: [{ kind: "term.ended", data } as const] };
   let doubtful = false;
   for (let tries = 1; !stop.aborted; tries++) {
     try {
       await append(lease.fence, entry);
-      return { told: true };
+      return { acknowledged: true };
     } catch (error) {
       // After a lost answer, "stale" is the yes that was lost. Otherwise somebody has taken the lease over.
-      if (isTapeError(error, "TAPE_FENCED")) return { told: doubtful, error };
+      if (isTapeError(error, "TAPE_FENCED")) return { acknowledged: doubtful, error };
       if (isTapeError(error, "TAPE_OUTCOME_UNKNOWN")) doubtful = true;
-      else if (!isTapeError(error) || error.retry !== "later") return { told: false, error };
+      else if (!isTapeError(error) || error.retry !== "later") return { acknowledged: false, error };
       await clock.sleep(backoffMs(tries, { baseMs: 50, capMs: 1_000 }, random), stop);
     }
   }
-  return { told: false };
+  return { acknowledged: false };
 }

@@ -62,11 +62,11 @@ export type Change =
       readonly kind: RecordKind;
       readonly body: string;
       /** false: a closed inbox is no refusal (a late settlement of a finished run). */
-      readonly must: boolean;
+      readonly required: boolean;
       /** The inbox is a finished child's: the nearest run above that lives, and waits for what is owed below, is told. */
-      readonly orAbove: boolean;
+      readonly orAncestor: boolean;
     }
-  | { readonly do: "lease.wake"; readonly journal: number; readonly nextReactor: string; readonly inMs: number }
+  | { readonly do: "lease.wake"; readonly journal: number; readonly nextReactor: string; readonly delayMs: number }
   | ({ readonly do: "effect.create"; readonly source: number } & Pick<
       EffectRow,
       | "run"
@@ -99,13 +99,13 @@ export type Change =
       readonly attempt: number | null;
       readonly token: bigint | null;
       readonly nonce: bigint | null;
-      readonly sendInMs: number | null;
+      readonly sendWithinMs: number | null;
       readonly reason: string | null;
       readonly outcome: string | null;
       /** An attempt may have happened: from here on the effect is not withdrawn. */
       readonly uncertain: boolean;
       /** The item journal that becomes the authority, or null to leave it. */
-      readonly hand: number | null;
+      readonly newAuthority: number | null;
     }
   | { readonly do: "effects.withdraw"; readonly run: number }
   | { readonly do: "business_keys.sweep"; readonly run: number }
@@ -151,7 +151,7 @@ export type Change =
       readonly run: number;
       readonly pos: number;
       readonly purpose: string;
-      readonly inMs: number;
+      readonly delayMs: number;
       readonly until: number | null;
     }
   | {
@@ -160,7 +160,7 @@ export type Change =
       readonly pos: number;
       readonly purpose: string;
       readonly to: TimerStatus;
-      readonly must: boolean;
+      readonly required: boolean;
     }
   | { readonly do: "timer.fire"; readonly run: number; readonly pos: number; readonly purpose: string }
   | { readonly do: "timers.cancel"; readonly run: number }
@@ -201,10 +201,10 @@ export type Change =
   | {
       readonly do: "lease.release";
       readonly journal: number;
-      readonly taken: number;
+      readonly notesTaken: number;
       readonly nextReactor: string | null;
-      readonly inMs: number;
-      readonly end: string;
+      readonly delayMs: number;
+      readonly endReason: string;
       /** false once the journal's run has its outcome: its inbox refuses notes from then on. */
       readonly open: boolean;
     };
@@ -247,7 +247,7 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
 
 /** Whether a change that found nothing to change refuses the append. */
 export function isRequired(change: Change): boolean {
-  if ("must" in change) return change.must;
+  if ("required" in change) return change.required;
   if (change.do === "obligations.make_due") return change.pos !== null;
   return refusals[change.do] !== null;
 }

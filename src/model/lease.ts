@@ -37,7 +37,7 @@ export interface Term {
   /** The run's id, where a find has it at hand. */
   readonly name?: string;
   /** It was taken ahead of its timer: nothing is due yet. Known only in the first answer. */
-  readonly early?: boolean;
+  readonly preloaded?: boolean;
   /** Whom work on this item calls: its effect's connector, or where it has none the effect. Only of a find with a share. */
   readonly callee?: string;
 }
@@ -50,7 +50,7 @@ export type AcquireCondition =
   | "expired" // its holder's time has run out
   | "free_or_expired"
   | { readonly owner: string | null; readonly token: bigint } // exactly as read before
-  | "any"; // a takeover: pre-empts a live holder, needs by and why
+  | "any"; // a takeover: pre-empts a live holder, needs by and auditReason
 
 export interface AcquireRequest {
   readonly target: LeaseTarget;
@@ -60,7 +60,7 @@ export interface AcquireRequest {
   readonly expect: AcquireCondition;
   readonly reason?: TermReason;
   readonly by?: string;
-  readonly why?: string;
+  readonly auditReason?: string;
 }
 
 export type AcquireResult =
@@ -107,12 +107,12 @@ export interface TermView {
   readonly owner: string;
   readonly label: string;
   readonly reactor: string;
-  readonly begunAt: number;
-  readonly begunBy: TermReason;
+  readonly startedAt: number;
+  readonly startReason: TermReason;
   readonly by?: string;
-  readonly why?: string;
+  readonly auditReason?: string;
   readonly endedAt?: number;
-  readonly end?: TermEnd;
+  readonly endReason?: TermEnd;
   readonly renewals: number;
   readonly longestGapMs: number;
   readonly progress: number;

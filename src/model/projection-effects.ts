@@ -45,7 +45,7 @@ export function dispatched(data: RecordData<"effect.dispatched">, place: RecordC
   const { journal: own, token, nonce } = place;
   const { run = own, pos, sub = 0, attempt, sendWithinMs } = data;
   const to = sub === 0 ? "DISPATCHED" : "COMMITTED";
-  return [{ ...status(run, pos, sub, own, to), attempt, token, nonce, sendInMs: sendWithinMs }];
+  return [{ ...status(run, pos, sub, own, to), attempt, token, nonce, sendWithinMs }];
 }
 
 export function settled(data: RecordData<"effect.settled">, place: RecordContext): Change[] {
@@ -54,10 +54,10 @@ export function settled(data: RecordData<"effect.settled">, place: RecordContext
   const inline = place.kind === "run";
   const outcome = outcomeOf(data);
   // An inline effect in doubt leaves the run's authority: from here on its item lease decides, under the reconciler.
-  const hand = inline && to === "UNKNOWN" ? place.allocate() : null;
+  const newAuthority = inline && to === "UNKNOWN" ? place.allocate() : null;
   const uncertain = leavesDoubt(data);
-  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, uncertain, hand }];
-  if (hand !== null) changes.push(...openItem(hand, run, pos, sub, place, "reconciler", data.failures));
+  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, uncertain, newAuthority }];
+  if (newAuthority !== null) changes.push(...openItem(newAuthority, run, pos, sub, place, "reconciler", data.failures));
   if (to === "FAILED") changes.push({ do: "business_key.drop", run, pos });
   // A person who has it sent again has decided too: a run that is stuck on it goes on.
   if (!inline && (to === "CONFIRMED" || to === "FAILED" || to === "STUCK" || reason === "operator")) {
@@ -110,7 +110,14 @@ function outcomeNote(run: number, pos: number, sub: number, to: string, data: ob
   const note: RecordData<"effect.outcome"> = { run, pos, sub, status: to, reason, value, error };
   // What a finished child owed is for those above it to wait for; surplus acts (sub 2 and up) are nobody's.
   const orAbove = sub === 1;
-  return { do: "note.create", journal: run, kind: "effect.outcome", body: encodeBody(note), must: false, orAbove };
+  return {
+    do: "note.create",
+    journal: run,
+    kind: "effect.outcome",
+    body: encodeBody(note),
+    required: false,
+    orAncestor: orAbove,
+  };
 }
 
 function openItem(
@@ -173,10 +180,10 @@ function status(run: number, pos: number, sub: number, by: number, to: StatusCha
     attempt: null,
     token: null,
     nonce: null,
-    sendInMs: null,
+    sendWithinMs: null,
     reason: null,
     outcome: null,
     uncertain: false,
-    hand: null,
+    newAuthority: null,
   };
 }

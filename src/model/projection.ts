@@ -44,15 +44,15 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
     case "run.retried":
       return [];
     case "term.ended": {
-      const { taken, nextReactor, inMs, end } = record.data;
+      const { notesTaken, nextReactor, delayMs, reason } = record.data;
       return [
         {
           do: "lease.release",
           journal: own,
-          taken,
+          notesTaken: notesTaken,
           nextReactor: nextReactor ?? null,
-          inMs: inMs ?? 0,
-          end,
+          delayMs: delayMs ?? 0,
+          endReason: reason,
           open: true,
         },
       ];
@@ -90,7 +90,7 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
         approvers: approvers === undefined ? null : JSON.stringify(approvers),
       };
       if (timeoutMs === undefined) return [gate];
-      return [gate, { do: "timer.create", run: own, pos, purpose: "gate_timeout", inMs: timeoutMs, until: null }];
+      return [gate, { do: "timer.create", run: own, pos, purpose: "gate_timeout", delayMs: timeoutMs, until: null }];
     }
     case "gate.resolved": {
       const { pos, to, value, note } = record.data;
@@ -103,29 +103,29 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
           note: note === undefined ? null : String(note),
           value: encodePayload(value),
         },
-        { do: "timer.status", run: own, pos, purpose: "gate_timeout", to: "CANCELLED", must: false },
+        { do: "timer.status", run: own, pos, purpose: "gate_timeout", to: "CANCELLED", required: false },
       ];
     }
     case "timer.set": {
-      const { pos, purpose, inMs, until = null } = record.data;
-      return [{ do: "timer.create", run: own, pos, purpose, inMs, until }];
+      const { pos, purpose, delayMs, until = null } = record.data;
+      return [{ do: "timer.create", run: own, pos, purpose, delayMs: delayMs, until }];
     }
     case "sleep.ended":
       return record.data.fired ? [{ do: "timer.fire", run: own, pos: record.data.pos, purpose: "sleep" }] : [];
     case "timer.cancelled": {
       const { pos, purpose } = record.data;
-      return [{ do: "timer.status", run: own, pos, purpose, to: "CANCELLED", must: true }];
+      return [{ do: "timer.status", run: own, pos, purpose, to: "CANCELLED", required: true }];
     }
     case "budget.reserved":
       return Object.entries(record.data.amounts).map(([unit, amount]) => ({
         do: "budget.reserve",
         by: own,
-        run: record.data.of,
+        run: record.data.rootRun,
         unit,
         amount,
       }));
     case "budget.charged": {
-      const { of: run, spent, reserved } = record.data;
+      const { rootRun: run, spent, reserved } = record.data;
       const units = [...new Set([...Object.keys(spent), ...Object.keys(reserved)])];
       return units.map((unit) => ({
         do: "budget.charge",
@@ -211,7 +211,7 @@ function childStarted(data: RecordData<"child.started">, place: RecordContext): 
 }
 
 function ended(data: RecordData<"run.ended">, own: number): Change[] {
-  const { status, outcome, taken, parent } = data;
+  const { status, outcome, notesTaken, parent } = data;
   const direct = outcome !== undefined;
   const changes: Change[] = [
     { do: "run.assert_settled", journal: own, armed: status !== "COMPLETED" },
@@ -232,11 +232,19 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
       journal: parent.journal,
       kind: "child.settled",
       body: encodeBody(note),
-      must: false,
-      orAbove: false,
+      required: false,
+      orAncestor: false,
     });
   }
-  changes.push({ do: "lease.release", journal: own, taken, nextReactor: null, inMs: 0, end: "released", open: false });
+  changes.push({
+    do: "lease.release",
+    journal: own,
+    notesTaken: notesTaken,
+    nextReactor: null,
+    delayMs: 0,
+    endReason: "released",
+    open: false,
+  });
   return changes;
 }
 

@@ -113,16 +113,16 @@ const schemas = {
     status: z.enum(["COMPLETED", "FAILED", "CANCELLED", "COMPENSATED"]),
     /** Given when decided and ended at once; else the decision's outcome stays. */
     outcome: value.optional(),
-    taken: count,
+    notesTaken: count,
     /** Whom to tell, in the same transaction. */
     parent: z.strictObject({ journal, pos: count, id: name }).optional(),
     term: termFigures.optional(),
   }),
-  /** `on`: the effects that a person must decide about; resolving one lets the run go on. */
+  /** `effects`: those that a person must decide about; resolving one lets the run go on. */
   "run.stuck": z.strictObject({
-    why: text,
+    reason: text,
     detail: value.optional(),
-    on: z.array(z.strictObject({ run: journal, pos: count, sub: count })).optional(),
+    effects: z.array(z.strictObject({ run: journal, pos: count, sub: count })).optional(),
   }),
   "run.unstuck": z.strictObject({ to: z.enum(["LIVE", "ENDING", "COMPENSATING"]) }),
   /**
@@ -132,7 +132,7 @@ const schemas = {
   "run.retried": z.strictObject({
     attempt: count,
     error: value,
-    inMs: delayMs,
+    delayMs,
     pos: count.optional(),
     from: count.optional(),
     to: count.optional(),
@@ -146,18 +146,18 @@ const schemas = {
     ...holder.shape,
     reason: z.enum(termReasons),
     by: text.optional(),
-    why: text.optional(),
+    auditReason: text.optional(),
     /** How the term before ended, where its holder did not say so itself. */
-    previous: z.strictObject({ ...termFigures.shape, token: tokenText, end: z.enum(termEnds) }).optional(),
+    previous: z.strictObject({ ...termFigures.shape, token: tokenText, endReason: z.enum(termEnds) }).optional(),
   }),
   "term.ended": z.strictObject({
-    end: z.enum(termEnds),
+    reason: z.enum(termEnds),
     /** Notes taken so far: the store refuses the end of a run's term while others wait. */
-    taken: count,
+    notesTaken: count,
     /** Which reactor should hold the journal next, and how soon. Absent: nobody until a note arrives. */
     nextReactor: name.optional(),
-    inMs: delayMs.optional(),
-    waits: z.array(text).optional(),
+    delayMs: delayMs.optional(),
+    waitingFor: z.array(text).optional(),
     term: termFigures.optional(),
   }),
   "notes.taken": z.strictObject({ through: count }),
@@ -245,7 +245,7 @@ const schemas = {
   "item.opened": z.strictObject({ run: journal, pos: count, sub: count, failures: count.optional() }),
   "obligation.armed": z.strictObject({ ...effectRef, sub: obligationSub, ...inverse }),
   /** Due by request or because a duplicate was observed; the run's own failure makes all due by run.compensating. */
-  "obligation.due": z.strictObject({ pos: count, sub: obligationSub, why: text }),
+  "obligation.due": z.strictObject({ pos: count, sub: obligationSub, reason: text }),
   "obligation.surplus": z.strictObject({
     run: journal.optional(),
     pos: count,
@@ -268,7 +268,7 @@ const schemas = {
     pos: count,
     name,
     /** Notes seen when it was opened: a bound gate takes no unbound signal from before. */
-    after: count.optional(),
+    notesSeen: count.optional(),
     payload: value.optional(),
     binds: text.optional(),
     timeoutMs: delayMs.optional(),
@@ -292,29 +292,29 @@ const schemas = {
     via: credential.exactOptional(),
   }),
   /** A signal that does not fit its gate: the gate waits for another. `note`: its number in the inbox. */
-  "signal.refused": z.strictObject({ name, note: count, why: text }),
+  "signal.refused": z.strictObject({ name, note: count, reason: text }),
   "cancel.requested": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
-  /** `until`: the moment by the calendar, where one was named; else it is `inMs` after the record. */
+  /** `until`: the moment by the calendar, where one was named; else it is `delayMs` after the record. */
   "timer.set": z.strictObject({
     pos: count,
     purpose: z.enum(["sleep", "redrive", "reconcile"]),
-    inMs: delayMs,
+    delayMs,
     until: z.int().nonnegative().optional(),
   }),
   "timer.fired": z.strictObject({ pos: count, purpose: name }),
   "timer.cancelled": z.strictObject({ pos: count, purpose: name }),
   /** `fired`: by the holder of the run itself, with this very record; else the inbox has the note of who fired it. */
   "sleep.ended": z.strictObject({ pos: count, fired: z.literal(true).optional() }),
-  "child.received": z.strictObject({ pos: count, of: count, status: name, outcome: value.optional() }),
+  "child.received": z.strictObject({ pos: count, childPos: count, status: name, outcome: value.optional() }),
   "run.suspected": z.strictObject({ crashes: count }),
   /** A replay waited in vain for the code to ask for what record `seq` holds; the run is given back and tried again. */
   "replay.stalled": z.strictObject({ attempt: count, seq: count, awaited: text, forMs: ms }),
-  "budget.reserved": z.strictObject({ pos: count, of: journal, amounts }),
-  /** `for`: the reservation that it closes; without it the one at `pos`, closed because the run was over. */
+  "budget.reserved": z.strictObject({ pos: count, rootRun: journal, amounts }),
+  /** `reservation`: the position of the one that it closes; without it the one at `pos`, closed because the run was over. */
   "budget.charged": z.strictObject({
     pos: count,
-    for: count.optional(),
-    of: journal,
+    reservation: count.optional(),
+    rootRun: journal,
     spent: amounts,
     reserved: amounts,
   }),

@@ -117,17 +117,17 @@ export interface FiringChoice {
   /** Where `at` is undefined, the next one; null: there will be none. */
   readonly due: number | null;
   /** Firings were passed over, because they are too old or because only the newest is wanted. */
-  readonly passedOver: boolean;
+  readonly missed: boolean;
 }
 
 export function pickFiring(plan: SchedulePlan, cron: Cron, now: number): FiringChoice {
   const { due, catchUp, windowMs } = plan;
-  if (due === null || due > now) return { at: undefined, due, passedOver: false };
+  if (due === null || due > now) return { at: undefined, due, missed: false };
   const oldest = now - (catchUp === "none" ? onTimeWindowMs : windowMs);
   const first = due >= oldest ? due : (cron.next(oldest - 1) ?? null);
-  if (first === null || first > now) return { at: undefined, due: first, passedOver: true };
+  if (first === null || first > now) return { at: undefined, due: first, missed: true };
   const at = catchUp === "all" ? first : (cron.last(first, now) ?? first);
-  return { at, due: at, passedOver: at !== due };
+  return { at, due: at, missed: at !== due };
 }
 
 /** What a firing starts. */

@@ -55,13 +55,13 @@ async function beginning(store: Store, tenant: string, run: string): Promise<Rec
   return since.every(({ kind }) => kind === "term.started" || kind === "term.ended") ? first.data : undefined;
 }
 
-const givenBack = (taken: number): NewRecord => ({
+const givenBack = (notesTaken: number): NewRecord => ({
   kind: "term.ended",
-  data: { end: "released", taken, nextReactor: "recovery" },
+  data: { reason: "released", notesTaken, nextReactor: "recovery" },
 });
 
-function ended({ id, parent }: RecordData<"run.created">, taken: number): NewRecord {
+function ended({ id, parent }: RecordData<"run.created">, notesTaken: number): NewRecord {
   const outcome = asStored(new TapeError("TAPE_CANCELLED", "the run was cancelled before it began", { run: id }));
   const told = parent === undefined ? {} : { parent: { ...parent, id } };
-  return { kind: "run.ended", data: { status: "CANCELLED", outcome, taken, ...told } };
+  return { kind: "run.ended", data: { status: "CANCELLED", outcome, notesTaken, ...told } };
 }

@@ -19,7 +19,7 @@ export async function compensateNow(deps: OperatorDeps, undoing: CompensateReque
   await assertArmed(deps, undoing);
   await underManualLease(deps, { run }, undoing, { reactor: "recovery", condition: "any" }, async () => {
     await assertArmed(deps, undoing); // it may have been decided meanwhile
-    const due: NewRecord = { kind: "obligation.due", data: { pos, sub: 1, why: reason } };
+    const due: NewRecord = { kind: "obligation.due", data: { pos, sub: 1, reason: reason } };
     return [operatorAction(undoing, "resolve", { as: "compensate", pos }), due];
   });
 }

@@ -32,12 +32,12 @@ export interface ForkPlan {
   /** Where the run has lanes: the first position of each other lane that is not kept. */
   readonly lanes?: readonly number[];
   readonly kept: readonly ForkedOperation[];
-  readonly again: readonly ForkedOperation[];
-  readonly happened: readonly RepeatedEffect[];
+  readonly rerun: readonly ForkedOperation[];
+  readonly alreadyHappened: readonly RepeatedEffect[];
   /** Kept, and undone or still to be undone by the source run: each must be named in `keepCompensated`. */
-  readonly undone: readonly CompensatedEffect[];
+  readonly compensated: readonly CompensatedEffect[];
   /** Kept effects that could be undone: that stays the source run's business. A fork that fails does not undo them. */
-  readonly notUndone: readonly ForkedOperation[];
+  readonly notCompensated: readonly ForkedOperation[];
 }
 
 /** The run that is forked: its records, and how its acts stand, by position. */
@@ -91,10 +91,10 @@ export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
     at: point,
     ...(lanes.length > 0 && { lanes }),
     kept: before.map(short),
-    again: later.map(short),
-    happened: stands.flatMap((operation) => repeatedEffect(operation, from.statuses.get(operation.pos))),
-    undone: owed.filter(({ obligation }) => obligation !== "DISCHARGED"),
-    notUndone: owed.map(({ pos, what, name }) => ({ pos, what, name })),
+    rerun: later.map(short),
+    alreadyHappened: stands.flatMap((operation) => repeatedEffect(operation, from.statuses.get(operation.pos))),
+    compensated: owed.filter(({ obligation }) => obligation !== "DISCHARGED"),
+    notCompensated: owed.map(({ pos, what, name }) => ({ pos, what, name })),
   };
 }
 
@@ -149,7 +149,9 @@ function operationsOf(records: readonly JournalRecord[]): Operation[] {
     if (isFailure(record)) failedAt = pos;
   }
   const ended = records.some(({ kind }) => kind === "run.decided" || kind === "run.ended");
-  const received = new Set(records.flatMap((record) => (record.kind === "child.received" ? [record.data.of] : [])));
+  const received = new Set(
+    records.flatMap((record) => (record.kind === "child.received" ? [record.data.childPos] : [])),
+  );
   return [...byPos]
     .sort(([a], [b]) => a - b)
     .map(([pos, own]) => {

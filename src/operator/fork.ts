@@ -24,7 +24,7 @@ export interface ForkRequest extends AuditInfo {
   /** The new run's id. Default: a fresh one. */
   readonly id?: string;
   /** Positions of acts that have happened and may happen again. */
-  readonly again?: readonly number[];
+  readonly repeat?: readonly number[];
   /** Positions of kept effects that were undone, or that the source run may still undo, and that are kept all the same. */
   readonly keepCompensated?: readonly number[];
 }
@@ -42,7 +42,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
   const { store, keeper, tenant, clock, random } = deps;
   const from = await source(store, tenant, run);
   const plan = forkPlan(from, request.at);
-  const missing = plan.happened.filter(({ pos, repeatable }) => !repeatable && !request.again?.includes(pos));
+  const missing = plan.alreadyHappened.filter(({ pos, repeatable }) => !repeatable && !request.repeat?.includes(pos));
   if (missing.length > 0) {
     const names = missing.map(({ pos, name }) => `${name} at ${pos}`).join(", ");
     const positions = missing.map(({ pos }) => pos);
@@ -80,7 +80,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
   if (verdict.term === undefined) throw new TapeError("TAPE_RUN_CONFLICT", `run ${id} exists already`, { id });
   const lease = keeper.adopt(id, verdict.term, sent);
   try {
-    const end: NewRecord = { kind: "term.ended", data: { end: "released", taken: 0, nextReactor: "recovery" } };
+    const end: NewRecord = { kind: "term.ended", data: { reason: "released", notesTaken: 0, nextReactor: "recovery" } };
     await writeKeptRecords(store, tenant, verdict.term.fence, 1, spec.fork!, [end]);
   } finally {
     lease.end("released");
@@ -89,8 +89,8 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
 }
 
 /** The code of a fork would go on as if they stood: it must be said for each of them that this is meant. */
-function assertStanding(run: string, { at, undone }: ForkPlan, named: readonly number[]): void {
-  const missing = undone.filter(({ pos }) => !named.includes(pos));
+function assertStanding(run: string, { at, compensated }: ForkPlan, named: readonly number[]): void {
+  const missing = compensated.filter(({ pos }) => !named.includes(pos));
   if (missing.length === 0) return;
   const names = missing.map(({ pos, name, obligation }) => `${name} at ${pos} (${obligation})`).join(", ");
   const positions = missing.map(({ pos }) => pos);

@@ -42,7 +42,7 @@ export async function acquireManually(
     expect: condition,
     reason: "manual",
     by,
-    why: reason,
+    auditReason: reason,
   });
   if (!answer.ok) throw answer.error;
   const { term } = answer;
@@ -64,9 +64,9 @@ export async function underManualLease(
   const { lease, term } = await acquireManually(deps, target, audit, manual);
   const next = "run" in target ? { nextReactor: "recovery" } : {};
   const giveBack = (written: readonly NewRecord[]): Promise<void> =>
-    appendLast(deps, target, lease, term, (taken) => [
+    appendLast(deps, target, lease, term, (notesTaken) => [
       ...written,
-      { kind: "term.ended", data: { end, taken, ...next, term: lease.stats() } },
+      { kind: "term.ended", data: { reason: end, notesTaken, ...next, term: lease.stats() } },
     ]);
   try {
     const written = await records().catch(async (refusal: unknown) => {

@@ -62,7 +62,7 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
           if (!item.isCompensation && item.definition === undefined) {
             return await item.finish([acted], {
               nextReactor: "reconciler",
-              waits: [`a process that has effect ${item.effect.name}`],
+              waitingFor: [`a process that has effect ${item.effect.name}`],
             });
           }
           const settled = item.settled({ to: "CONFIRMED", reason: "operator", value });

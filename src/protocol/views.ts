@@ -89,7 +89,7 @@ export const runProgress = z.strictObject({
   status: runStatus,
   outcome: value,
   ended: z.boolean(),
-  atRest: z.boolean(),
+  idle: z.boolean(),
 });
 
 const wireTerm = z.strictObject({
@@ -105,7 +105,7 @@ const wireTerm = z.strictObject({
   takenFrom: z.string().exactOptional(),
   lagMs: z.number().exactOptional(),
   name: z.string().exactOptional(),
-  early: z.boolean().exactOptional(),
+  preloaded: z.boolean().exactOptional(),
   callee: z.string().exactOptional(),
 });
 
@@ -124,12 +124,12 @@ export const termView = z.strictObject({
   owner: z.string(),
   label: z.string(),
   reactor: z.string(),
-  begunAt: at,
-  begunBy: reason,
+  startedAt: at,
+  startReason: reason,
   by: z.string().exactOptional(),
-  why: z.string().exactOptional(),
+  auditReason: z.string().exactOptional(),
   endedAt: at.exactOptional(),
-  end: z.enum(termEnds).exactOptional(),
+  endReason: z.enum(termEnds).exactOptional(),
   renewals: whole,
   longestGapMs: z.number(),
   progress: whole,

@@ -73,12 +73,12 @@ export class AgendaProbe {
       this.#recoverAt = clock.mono() + recoverMs;
       wake("recovery");
     }
-    for (const { reactor, inMs } of await store.read.agenda(tenant, workflows)) {
-      if (inMs <= 0) wake(reactor);
-      else nextMs = Math.min(nextMs, inMs);
-      if (reactor !== "timers" || inMs <= 0) continue;
+    for (const { reactor, dueInMs } of await store.read.agenda(tenant, workflows)) {
+      if (dueInMs <= 0) wake(reactor);
+      else nextMs = Math.min(nextMs, dueInMs);
+      if (reactor !== "timers" || dueInMs <= 0) continue;
       // Who has to go on when it fires is made ready before.
-      if (inMs > preloadMs) nextMs = Math.min(nextMs, inMs - preloadMs);
+      if (dueInMs > preloadMs) nextMs = Math.min(nextMs, dueInMs - preloadMs);
       else wake("recovery");
     }
     return nextMs;

@@ -103,7 +103,7 @@ async function nextStep(
   const picked = pickFiring(plan, cron, now);
   const { at } = picked;
   const lagMs = plan.due === null ? 0 : Math.max(0, now - plan.due);
-  if (picked.passedOver) {
+  if (picked.missed) {
     log("warn", "schedules.missed", { ...nameOf(row), from: plan.due, to: picked.due, catchUp: plan.catchUp });
   }
   if (at === undefined) return { plan: { ...plan, due: picked.due }, nextAt: picked.due, lagMs, now };

@@ -108,7 +108,7 @@ async function workOn(
       return { handoff: item.handoff, lagMs: item.lagMs, failed: true };
     }
     if (lease === undefined) return undefined;
-    const next = { nextReactor: name, inMs: retryDelayMs(deps, unreadableRetries, { journal: term.journal }) };
+    const next = { nextReactor: name, delayMs: retryDelayMs(deps, unreadableRetries, { journal: term.journal }) };
     await releaseJournal(store, tenant, lease, term.head, next).catch(() => false);
     return { handoff: next, lagMs: 0, failed: true };
   } finally {

@@ -40,7 +40,7 @@ export interface ReactorTuning {
 
 /** What a reactor has done since it was started. */
 export interface ReactorStats extends ReactorCounts {
-  readonly looks: number;
+  readonly polls: number;
   /** Looks that failed as a whole: the store was away. */
   readonly faults: number;
   readonly busy: number;
@@ -133,11 +133,11 @@ export class ReactorLoop {
   }
 
   /** An item given back for later is due at a time that we know: a look exactly then, not at the next poll. */
-  #hint({ nextReactor, inMs = 0 }: Handoff): void {
+  #hint({ nextReactor, delayMs = 0 }: Handoff): void {
     const { clock, idleMs = defaultIdleMs } = this.#options;
     const turn = this.#turns.find(({ name }) => name === nextReactor);
-    if (turn === undefined || inMs > idleMs) return;
-    clock.after(inMs + 1, () => turn.wake());
+    if (turn === undefined || delayMs > idleMs) return;
+    clock.after(delayMs + 1, () => turn.wake());
   }
 }
 
@@ -161,7 +161,7 @@ class ReactorRunner {
   readonly #options: LoopOptions & ReactorTuning;
   readonly #around: LoopHooks;
   readonly #rounds = new Set<Promise<void>>();
-  #tally = { looks: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0, unserved: 0 };
+  #tally = { polls: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0, unserved: 0 };
   #busy = 0;
   /** It could have taken more, had there been room. */
   #full = false;
@@ -221,7 +221,7 @@ class ReactorRunner {
     const room = Math.min(batch, this.#reactor.capacity?.() ?? concurrency - this.#busy);
     this.#full = room <= 0;
     if (this.#full) return false;
-    this.#tally.looks++;
+    this.#tally.polls++;
     if (this.#reactor.poll === undefined) {
       const counts = await this.#reactor.runOnce(room);
       this.#count(counts);

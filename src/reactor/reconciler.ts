@@ -92,8 +92,8 @@ async function verdictOnUnsent(deps: ReactorDeps, item: Item, error: unknown): P
   const failures = item.effect.attempt;
   if (ending || (!cut && failures >= attempts))
     return [[item.settled({ to: "FAILED", reason: "not_sent", error })], done];
-  const inMs = cut ? 0 : Math.ceil(backoffMs(failures, backoff, deps.random));
-  return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { nextReactor: item.actor, inMs }];
+  const delayMs = cut ? 0 : Math.ceil(backoffMs(failures, backoff, deps.random));
+  return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { nextReactor: item.actor, delayMs }];
 }
 
 /** Evidence of "it happened" after FAILED(ABSENT): the verdict stands, the act is surplus and must be undone. */
@@ -164,7 +164,8 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun
         return retryOrStick(deps, item, "absent");
       // A paused sender may still send: absence counts only if the look began after its deadline and the settle delay.
       const until = (effect.sendUntil ?? 0) + (definition?.settleDelayMs ?? 0);
-      if (!seen.final && begun <= until) return [[], { nextReactor: "reconciler", inMs: Math.ceil(until - begun) + 1 }];
+      if (!seen.final && begun <= until)
+        return [[], { nextReactor: "reconciler", delayMs: Math.ceil(until - begun) + 1 }];
       // What is owed stays owed: an inverse that surely did not happen is called again.
       if (item.isCompensation) return retryOrStick(deps, item, "not_sent");
       return [[item.settled({ to: "FAILED", reason: "ABSENT" })], done];
@@ -174,7 +175,7 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun
         1 +
         sinceResolved(item).filter((r) => r.kind === "effect.observed" && isInconclusive(r.data.observation)).length;
       if (looks >= maxObservations) return [stuck(item, "inconclusive"), done];
-      return [[], { nextReactor: "reconciler", inMs: Math.ceil(backoffMs(looks, observeBackoff, deps.random)) }];
+      return [[], { nextReactor: "reconciler", delayMs: Math.ceil(backoffMs(looks, observeBackoff, deps.random)) }];
     }
   }
 }
@@ -201,8 +202,8 @@ function sinceResolved({ records }: Item): readonly JournalRecord[] {
 function retryOrStick(deps: ReactorDeps, item: Item, reason: "absent" | "unobservable" | "not_sent"): ItemVerdict {
   if (isExhausted(item)) return [stuck(item, isPoison(item) ? "interrupted" : "exhausted"), done];
   const { failures } = item.history();
-  const inMs = failures === 0 ? 0 : Math.ceil(backoffMs(failures, item.definition!.backoff, deps.random));
-  return [[item.settled({ to: "PENDING", reason })], { nextReactor: item.actor, inMs }];
+  const delayMs = failures === 0 ? 0 : Math.ceil(backoffMs(failures, item.definition!.backoff, deps.random));
+  return [[item.settled({ to: "PENDING", reason })], { nextReactor: item.actor, delayMs }];
 }
 
 /** One due obligation for each surplus act. What was undone once too often cannot be undone by undoing: a person must. */
@@ -223,7 +224,7 @@ async function surplusObligations(deps: ReactorDeps, item: Item, refs: readonly 
 
 const inconclusive = (why: string): Observation => ({
   observed: "inconclusive",
-  why: String(toStoredError(why, maxErrorChars)),
+  reason: String(toStoredError(why, maxErrorChars)),
 });
 
 /** Observers are the user's: what is not an answer, or cannot be read, tells nothing. */
@@ -236,7 +237,7 @@ function asObservation(answer: unknown): Observation {
       case "absent":
         return { observed: "absent", final: seen.final === true };
       case "inconclusive":
-        return inconclusive(seen.why);
+        return inconclusive(seen.reason);
       case "duplicate":
         return Array.isArray(seen.refs)
           ? { observed: "duplicate", value: seen.value, refs: [...seen.refs] }

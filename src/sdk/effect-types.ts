@@ -48,9 +48,9 @@ interface SharedEffectOptions<A, R> {
   readonly retry?: RetryPolicy;
   readonly timeout?: Duration;
   /** How long after its send deadline an act that is not found may still turn up. Default 60 s. */
-  readonly settle?: Duration;
+  readonly settleDelay?: Duration;
   /** Errors that say for sure that it did not happen, besides {@link Definite}. */
-  readonly definite?: (error: unknown) => boolean;
+  readonly isDefinite?: (error: unknown) => boolean;
   /** A non_idempotent effect that nobody can observe or undo: say why that is acceptable. */
   readonly allowUnsafe?: string;
 }

@@ -92,8 +92,8 @@ const optionKeys: readonly (keyof Options)[] = [
   "compensate",
   "retry",
   "timeout",
-  "settle",
-  "definite",
+  "settleDelay",
+  "isDefinite",
   "allowUnsafe",
 ];
 const compensateKeys = ["run", "semantics", "observe"];
@@ -103,13 +103,13 @@ function defineEffect(name: string, body: Body<unknown, unknown> | undefined, op
   assertName("an effect", name);
   const whose = `effect ${name}`;
   assertKnownKeys(whose, options, optionKeys);
-  const { connector, businessKey, observe, definite, allowUnsafe } = options;
+  const { connector, businessKey, observe, isDefinite, allowUnsafe } = options;
   const { semantics = "non_idempotent", dispatch = body === undefined ? "outbox" : "inline" } = options;
   assertOneOf(whose, "semantics", semantics, allSemantics);
   assertOneOf(whose, "dispatch", dispatch, ["inline", "outbox"]);
   functionOr(whose, "businessKey", businessKey);
   functionOr(whose, "observe", observe);
-  functionOr(whose, "definite", definite);
+  functionOr(whose, "isDefinite", isDefinite);
   textOr(whose, "allowUnsafe", allowUnsafe);
   if (body !== undefined && connector !== undefined) {
     throw bad(`${name} has a body, which is its own connector: leave one of the two out`, name);
@@ -130,8 +130,8 @@ function defineEffect(name: string, body: Body<unknown, unknown> | undefined, op
     compensate: compensateOf(whose, options.compensate),
     ...retryOf(whose, options.retry, defaultAttempts[semantics]),
     timeoutMs: durationOf(whose, "timeout", options.timeout, defaultTimeoutMs),
-    settleDelayMs: durationOf(whose, "settle", options.settle, defaultSettleMs),
-    isDefinite: definite ?? (() => false),
+    settleDelayMs: durationOf(whose, "settleDelay", options.settleDelay, defaultSettleMs),
+    isDefinite: isDefinite ?? (() => false),
     allowUnsafe,
   };
   // What a connector can do is known where it is registered: createRunner asks then.

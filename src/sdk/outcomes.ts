@@ -8,18 +8,21 @@ import { durationMs } from "../base/duration.ts";
 /** Nothing was sent: the request never left, so trying again is safe whatever the semantics. */
 export class NotSent extends Error {
   /** The other side asked to be left alone for so long; the next try is not made before. */
-  declare readonly afterMs?: number;
+  declare readonly retryAfterMs?: number;
 
-  constructor(message = "nothing was sent", options: ErrorOptions & { readonly afterMs?: number | undefined } = {}) {
+  constructor(
+    message = "nothing was sent",
+    options: ErrorOptions & { readonly retryAfterMs?: number | undefined } = {},
+  ) {
     super(message, options);
     this.name = "NotSent";
-    if (options.afterMs !== undefined) this.afterMs = options.afterMs;
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
   }
 }
 
 /** How long the upstream asked to be left alone. What is no time counts for nothing: a pause of NaN would never rest. */
 export function requestedDelayMs(error: unknown): number {
-  const afterMs = error instanceof NotSent ? error.afterMs : undefined;
+  const afterMs = error instanceof NotSent ? error.retryAfterMs : undefined;
   return typeof afterMs === "number" ? (durationMs(afterMs) ?? 0) : 0;
 }
 
@@ -38,12 +41,12 @@ export class DefiniteFailure extends Error {
    * still in doubt. `key`: the other side has looked at what was asked for, so where it dedupes, no earlier attempt of the
    * same key happened either, or it would have answered as it did then.
    */
-  declare readonly about?: "attempt" | "key";
+  declare readonly scope?: "attempt" | "key";
 
-  constructor(message: string, options: ErrorOptions & { readonly about?: "attempt" | "key" } = {}) {
+  constructor(message: string, options: ErrorOptions & { readonly scope?: "attempt" | "key" } = {}) {
     super(message, options);
     this.name = "DefiniteFailure";
-    if (options.about !== undefined) this.about = options.about;
+    if (options.scope !== undefined) this.scope = options.scope;
   }
 }
 
@@ -52,8 +55,8 @@ for (const kind of [NotSent, AckLost, DefiniteFailure]) registerErrorClass(kind.
 
 /** Whether a refusal settles the act although an earlier attempt is in doubt. */
 export function settlesEarlierAttempts(refusal: unknown, semantics: "idempotent" | "non_idempotent" | "read"): boolean {
-  if (!(refusal instanceof DefiniteFailure) || refusal.about === undefined || semantics === "read") return true;
-  return refusal.about === "key" && semantics === "idempotent";
+  if (!(refusal instanceof DefiniteFailure) || refusal.scope === undefined || semantics === "read") return true;
+  return refusal.scope === "key" && semantics === "idempotent";
 }
 
 /** What a look at the world found. */
@@ -63,7 +66,7 @@ export type Observation<R = unknown> =
   | { readonly observed: "absent"; readonly final: boolean }
   /** It happened more than once; `refs` name the surplus acts, which must be undone. */
   | { readonly observed: "duplicate"; readonly value: R; readonly refs: readonly unknown[] }
-  | { readonly observed: "inconclusive"; readonly why: string };
+  | { readonly observed: "inconclusive"; readonly reason: string };
 
 /**
  * Answers of an `observe` function.
@@ -78,5 +81,5 @@ export const outcome = {
     final: options.final ?? false,
   }),
   duplicate: <R>(value: R, refs: readonly unknown[]): Observation<R> => ({ observed: "duplicate", value, refs }),
-  inconclusive: (why: string): Observation<never> => ({ observed: "inconclusive", why }),
+  inconclusive: (why: string): Observation<never> => ({ observed: "inconclusive", reason: why }),
 };

@@ -103,10 +103,10 @@ export class Authority {
     if (!(await this.#isStuckAt(tenant, journal, head))) return false;
     const tail = await this.#sinceStuck(tenant, journal, head);
     const [stuck] = tail;
-    const on = stuck?.kind === "run.stuck" ? (stuck.data.on ?? []) : [];
+    const on = stuck?.kind === "run.stuck" ? (stuck.data.effects ?? []) : [];
     if (on.length === 0) return false;
     const parked = tail.find(({ kind }) => kind === "term.ended") as { data: RecordData<"term.ended"> } | undefined;
-    const notes = await this.#all(tenant, journal, (parked?.data.taken ?? 0) + 1, true);
+    const notes = await this.#all(tenant, journal, (parked?.data.notesTaken ?? 0) + 1, true);
     return notes.some((note) => {
       if (note.kind !== "effect.outcome" || note.data.status === "STUCK") return false;
       const { run = journal, pos, sub } = note.data;

@@ -67,6 +67,6 @@ async function ofTenant({ store }: Pick<ServerDeps, "store">, tenant: string): P
   const singletons = names.map(({ name, label, token, reason, heldMs, remainingMs, progressAgoMs }) => ({
     ...{ name, holder: label, token: String(token), reason, heldMs, remainingMs, progressAgoMs },
   }));
-  const due = agenda.filter(({ inMs }) => inMs === 0).map(({ reactor }) => reactor ?? "stale");
+  const due = agenda.filter(({ dueInMs }) => dueInMs === 0).map(({ reactor }) => reactor ?? "stale");
   return { due, singletons, unserved };
 }

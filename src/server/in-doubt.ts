@@ -56,5 +56,5 @@ function evidenceIn(notes: readonly JournalRecord[], { pos, sub }: EffectRow): I
 /** Whoever gave it back said how soon it is wanted again. */
 function nextIn(records: readonly JournalRecord[], now: number): number {
   const last = records.findLast((record) => record.kind === "term.ended");
-  return last?.kind === "term.ended" ? Math.max(0, last.at + (last.data.inMs ?? 0) - now) : 0;
+  return last?.kind === "term.ended" ? Math.max(0, last.at + (last.data.delayMs ?? 0) - now) : 0;
 }

@@ -107,7 +107,7 @@ export function runProgressOf(row: Raw): RunProgress {
     status: statusOf(row.phase as RunPhase, held, wanted),
     outcome: decoded(row.outcome),
     ended: row.ended_at !== null,
-    atRest: !held && !wanted,
+    idle: !held && !wanted,
   };
 }
 

@@ -143,7 +143,7 @@ export function previousTermOf(
   const { renewals, longestGapMs, progress, progressNote } = lease;
   return {
     token: String(lease.token),
-    end: endOf(lease, now, head, reason),
+    endReason: endOf(lease, now, head, reason),
     renewals,
     longestGapMs,
     progress,

@@ -19,11 +19,11 @@ export function termHistoryOf(records: readonly JournalRecord[], lease: LeaseVie
         if (record.data.holder === undefined) break;
         const { owner, label, reactor } = record.data.holder;
         // Held from its creation: record 1 is written under token 0, the term's own token follows from the next record.
-        terms.push({ owner, label, reactor, ...blank, token: 0n, begunAt: at, begunBy: "start" });
+        terms.push({ owner, label, reactor, ...blank, token: 0n, startedAt: at, startReason: "start" });
         break;
       }
       case "term.started": {
-        const { owner, label, reactor, reason, by, why, previous } = record.data;
+        const { owner, label, reactor, reason, by, auditReason, previous } = record.data;
         if (previous !== undefined) {
           const { token: before, ...figures } = previous;
           adoptFirst(terms, BigInt(before));
@@ -34,18 +34,18 @@ export function termHistoryOf(records: readonly JournalRecord[], lease: LeaseVie
           label,
           reactor,
           token,
-          begunAt: at,
-          begunBy: reason,
-          ...withoutUndefined({ by, why }),
+          startedAt: at,
+          startReason: reason,
+          ...withoutUndefined({ by, auditReason }),
           ...blank,
         });
         break;
       }
       case "term.ended":
       case "run.ended": {
-        const end = record.kind === "term.ended" ? record.data.end : "released";
+        const end = record.kind === "term.ended" ? record.data.reason : "released";
         adoptFirst(terms, token);
-        amend(token, { end, endedAt: at, ...withoutUndefined(record.data.term ?? {}) });
+        amend(token, { endReason: end, endedAt: at, ...withoutUndefined(record.data.term ?? {}) });
         break;
       }
       default:
@@ -64,7 +64,7 @@ function adoptFirst(terms: TermView[], token: bigint): void {
 function finish(terms: TermView[], lease: LeaseView): TermView[] {
   const last = terms.length - 1;
   return terms.map((term, k) => {
-    if (term.end !== undefined) return term;
+    if (term.endReason !== undefined) return term;
     if (k === last && lease.owner !== null) {
       const { token, renewals, longestGapMs, progress, progressNote } = lease;
       return {
@@ -76,7 +76,7 @@ function finish(terms: TermView[], lease: LeaseView): TermView[] {
         ...withoutUndefined({ progressNote: progressNote ?? undefined }),
       };
     }
-    return { ...term, end: "superseded" };
+    return { ...term, endReason: "superseded" };
   });
 }
 

@@ -59,7 +59,7 @@ describe("the audit", () => {
     const request = { target: { run: scene.idle }, claimant, nonce: 7n, expect: "free" as const };
     const held = await store.claim.acquire("acme", request);
     if (!held.ok) throw held.error;
-    const ended = { kind: "run.ended", data: { status: "COMPLETED", outcome: 1, taken: 0 } } as const;
+    const ended = { kind: "run.ended", data: { status: "COMPLETED", outcome: 1, notesTaken: 0 } } as const;
     await store.fenced.append(held.term.fence, { after: held.term.head, records: [ended] });
     const body = { endedBefore: (await store.read.now()) + 1_000, limit: 10, reason: "traces" };
     expect(await post("/v1/runs/prune", tokenOf("acme", "admin"), body)).toMatchObject({ json: { pruned: 1 } });

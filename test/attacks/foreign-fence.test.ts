@@ -73,7 +73,7 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
       expect([foreign.status, foreign.json]).toEqual([absent.status, absent.json]);
       expect(foreign.json).toEqual({ terms: [] });
     }
-    const ending = { kind: "run.ended", data: { status: "COMPLETED", outcome: "stolen by globex", taken: 0 } };
+    const ending = { kind: "run.ended", data: { status: "COMPLETED", outcome: "stolen by globex", notesTaken: 0 } };
     for (const record of [step(9), ending]) {
       const { json } = await write("globex", scene.head, record);
       expect(json).toMatchObject({ verdicts: [{ ok: false, error: { code: "TAPE_FENCED" } }] });

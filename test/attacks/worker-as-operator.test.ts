@@ -47,7 +47,7 @@ const acted = (action: string, detail?: unknown): NewRecord => ({
   kind: "operator.action",
   data: { who: "ada", action, reason: "seen", ...(detail === undefined ? {} : { detail }) },
 });
-const released = (taken = 0): NewRecord => ({ kind: "term.ended", data: { end: "released", taken } });
+const released = (notesTaken = 0): NewRecord => ({ kind: "term.ended", data: { reason: "released", notesTaken } });
 
 describe("a worker is no operator", () => {
   it.each([
@@ -111,7 +111,7 @@ describe("a worker is no operator", () => {
     const { run } = (await current.store.read.effects("acme", { run: scene.doubt }))[0]!;
     const stuck = {
       kind: "run.stuck",
-      data: { why: "in doubt", on: [{ run, pos: 0, sub: 0 }] },
+      data: { reason: "in doubt", effects: [{ run, pos: 0, sub: 0 }] },
     };
     const first = await hold({ run: scene.doubt });
     expect(await append("worker", first, stuck, released(first.notes))).toMatchObject({ ok: true });

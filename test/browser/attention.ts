@@ -53,7 +53,7 @@ export function describeAttention(setup: () => Setup): void {
     const { page, stage, submit } = setup();
     const due = async () =>
       (await stage.store.read.agenda("default")).filter(({ reactor }) => reactor === "reconciler");
-    expect((await due()).every(({ inMs }) => inMs > 0)).toBe(true);
+    expect((await due()).every(({ dueInMs }) => dueInMs > 0)).toBe(true);
     // On the timeline it is a point after the line "now".
     await page.goto("/runs/payout-80");
     await page.getByText("Next: effect bank.wire, next attempt by reconciler in 1 h").waitFor();
@@ -65,7 +65,7 @@ export function describeAttention(setup: () => Setup): void {
     await submit("the bank has opened", "Observe now");
     await card.getByText("due now").waitFor();
     await card.getByText("the bank has opened").waitFor();
-    expect((await due()).some(({ inMs }) => inMs === 0)).toBe(true);
+    expect((await due()).some(({ dueInMs }) => dueInMs === 0)).toBe(true);
     expect(await stage.store.read.effects("default", { run: "payout-80" })).toMatchObject([{ status: "UNKNOWN" }]);
     expect((await stage.store.read.audit("default"))[0]).toMatchObject({ reason: "the bank has opened" });
   });
@@ -109,7 +109,7 @@ export function describeAttention(setup: () => Setup): void {
     expect(await page.getByRole("button", { name: "Compensate" }).count()).toBe(0);
     const { intended, sent, booked, armed } = booking(0, "flight.book", { from: "VIE", to: "OSL" });
     const term = await stage.scene.begin("trip-205", "trip", "worker-a");
-    const parked = done("term.ended", { end: "released", taken: 0 });
+    const parked = done("term.ended", { reason: "released", notesTaken: 0 });
     await stage.scene.write(term, intended, sent, booked, armed, parked);
     await page.goto("/runs/trip-205?tab=tree");
     await page.getByRole("button", { name: "Compensate" }).click();

@@ -137,7 +137,7 @@ it("run: shows a stripe per term, marks the takeover, opens every record", async
   await page.goto("/runs/treasury-2026-11-14");
   const terms = await stage.store.read.terms("default", { run: "treasury-2026-11-14" });
   await soon(() => page.locator(".stripe").count()).toBe(terms.length);
-  expect(terms.map(({ end }) => end)).toEqual(["expired", "released", "released"]);
+  expect(terms.map(({ endReason }) => endReason)).toEqual(["expired", "released", "released"]);
   expect(await page.locator(".stripe.torn").getAttribute("aria-label")).toBe(
     "Token 1, worker-a, first owner, ended: expired",
   );
@@ -218,7 +218,7 @@ it("gates: rejects a decision from a stale card", async () => {
   await stage.scene.write(
     term,
     done("gate.resolved", { pos: 1, to: "TIMED_OUT" }),
-    done("term.ended", { end: "released", taken: 0 }),
+    done("term.ended", { reason: "released", notesTaken: 0 }),
   );
   await submit("no", "Reject");
   await page.getByText("This gate is no longer open").waitFor();
@@ -239,8 +239,8 @@ it("leases: highlights a stalled holder, and records who took a lease over", asy
   expect(after!.token).toBeGreaterThan(before!.token);
   const terms = await stage.store.read.terms("default", { name: "sweeper" });
   expect(terms).toMatchObject([
-    { begunBy: "start", end: "manual" },
-    { begunBy: "manual", why: "it hangs" },
+    { startReason: "start", endReason: "manual" },
+    { startReason: "manual", auditReason: "it hangs" },
   ]);
   await page.goto("/leases");
   await page.getByLabel("include free leases").check();
@@ -260,8 +260,8 @@ it("takes a run over from its page and its lease, and records the reason", async
   await submit("its machine hangs", "Take over");
   await page.locator("dialog").waitFor({ state: "detached" });
   expect(await stage.store.read.terms("default", { run })).toMatchObject([
-    { label: "worker-b", end: "manual" },
-    { begunBy: "manual", why: "its machine hangs", end: "manual" },
+    { label: "worker-b", endReason: "manual" },
+    { startReason: "manual", auditReason: "its machine hangs", endReason: "manual" },
   ]);
   await page.locator(".stripe.taken").waitFor();
   expect(await page.getByRole("button", { name: "Take over" }).count()).toBe(0);
@@ -272,7 +272,7 @@ it("takes a run over from its page and its lease, and records the reason", async
   await submit("wrong machine", "Take over");
   await soon(async () => (await stage.store.read.lease("default", { run }))?.state).toBe("FREE");
   const terms = await stage.store.read.terms("default", { run });
-  expect(terms.slice(2)).toMatchObject([{ label: "worker-c", end: "manual" }, { why: "wrong machine" }]);
+  expect(terms.slice(2)).toMatchObject([{ label: "worker-c", endReason: "manual" }, { auditReason: "wrong machine" }]);
   const audit = await stage.store.read.audit("default");
   expect(audit.filter(({ subject }) => subject === run)).toMatchObject([
     { action: "lease.takeover", reason: "wrong machine", who: expect.any(String) },

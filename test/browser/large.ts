@@ -50,7 +50,7 @@ export function describeLarge(browser: () => Browser): void {
       const large = "x".repeat(3 * 2 ** 20);
       for (let k = 0; k < 7; k++) {
         const term = await scene.begin(`large-${k}`, "large", "worker-a", { ttlMs: 3_600_000 });
-        const ended = { status: "COMPLETED", outcome: { value: large }, taken: 0 } as const;
+        const ended = { status: "COMPLETED", outcome: { value: large }, notesTaken: 0 } as const;
         await store.fenced.append(term.fence, { after: 1, records: [{ kind: "run.ended", data: ended }] });
       }
       await using watched = disposable(await openPage(browser(), stage.serving));

@@ -27,7 +27,7 @@ export async function sagaOf(scene: Scene, store: Store, clock: PastClock): Prom
     term,
     ...[flight.intended, flight.sent, flight.booked, flight.armed],
     done("child.started", { pos: 1, id: hotel, workflow: "hotel", input: { nights: 3 }, inputHash: "h" }),
-    done("term.ended", { end: "released", taken: 0 }),
+    done("term.ended", { reason: "released", notesTaken: 0 }),
   );
   await child(scene, hotel, term.journal, clock);
   const woken = await scene.acquire({ run: id }, "worker-b", "free", { reason: "wake" });
@@ -36,22 +36,26 @@ export async function sagaOf(scene: Scene, store: Store, clock: PastClock): Prom
   await scene.write(
     woken,
     done("notes.taken", { through: 1 }),
-    done("child.received", { pos: 2, of: 1, status: "COMPLETED", outcome: { ref: "hotel.book-1" } }),
+    done("child.received", { pos: 2, childPos: 1, status: "COMPLETED", outcome: { ref: "hotel.book-1" } }),
     ...[car.intended, car.sent],
     done("effect.settled", { pos: 3, to: "FAILED", reason: "definite", error: { message: "no car left" } }),
     done("run.decided", { cause: "failed", outcome: { error: "no car left" } }),
     done("run.compensating", {}),
-    done("term.ended", { end: "released", taken: 1 }),
+    done("term.ended", { reason: "released", notesTaken: 1 }),
   );
   clock.elapse(900);
   await compensate(scene, store, hotel, (ref) => [
     done("effect.dispatched", { ...ref, attempt: 1, sendWithinMs: 10_000 }),
     done("obligation.settled", { ...ref, to: "COMPENSATED", reason: "returned" }),
-    done("term.ended", { end: "released", taken: 0 }),
+    done("term.ended", { reason: "released", notesTaken: 0 }),
   ]);
   clock.elapse(300);
   const resumed = await scene.acquire({ run: id }, "worker-a", "free", { reason: "wake" });
-  await scene.write(resumed, done("notes.taken", { through: 2 }), done("term.ended", { end: "released", taken: 2 }));
+  await scene.write(
+    resumed,
+    done("notes.taken", { through: 2 }),
+    done("term.ended", { reason: "released", notesTaken: 2 }),
+  );
   clock.elapse(600);
   await compensate(scene, store, id, (ref) => [
     done("effect.dispatched", { ...ref, attempt: 1, sendWithinMs: 10_000 }),
@@ -66,7 +70,12 @@ async function child(scene: Scene, id: string, parent: number, clock: PastClock)
     term,
     ...[room.intended, room.sent, room.booked, room.armed],
     done("run.ended", {
-      ...{ status: "COMPLETED", outcome: { ref: "hotel.book-1" }, taken: 0, parent: { journal: parent, pos: 1, id } },
+      ...{
+        status: "COMPLETED",
+        outcome: { ref: "hotel.book-1" },
+        notesTaken: 0,
+        parent: { journal: parent, pos: 1, id },
+      },
     }),
   );
 }

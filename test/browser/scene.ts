@@ -78,7 +78,7 @@ export class Scene {
         ...{ startedAt, driving: label === "worker-b" ? 1 : 0, singletons },
         reactors: { ...Object.fromEntries(perReactor), outbox },
       };
-      return this.#store.intake.report(tenant, { owner: `${label}/1`, label, body });
+      return this.#store.intake.reportProcess(tenant, { owner: `${label}/1`, label, body });
     };
     await report("worker-a", [14, 1, 6, 3, 0], 0, "sweeper", "nightly-report");
     await report("worker-b", [11, 0, 4, 2, 0], 2, "nightly-report", "sweeper");
@@ -90,7 +90,11 @@ export class Scene {
       const term = await this.begin(`sync-${String(day).padStart(3, "0")}`, "sync", "worker-a");
       const steps = ["list", "compare", "write"].map((name, pos) => done("step.done", { pos, name, value: pos * day }));
       this.#clock.elapse(900);
-      await this.write(term, ...steps, done("run.ended", { status: "COMPLETED", outcome: { written: day }, taken: 0 }));
+      await this.write(
+        term,
+        ...steps,
+        done("run.ended", { status: "COMPLETED", outcome: { written: day }, notesTaken: 0 }),
+      );
       await this.#pass(4 * 60_000);
     }
   }
@@ -125,7 +129,7 @@ export class Scene {
     await this.write(
       second,
       done("effect.settled", { pos: 2, to: "UNKNOWN", reason: "lease_lost" }),
-      done("term.ended", { end: "released", taken: 1 }),
+      done("term.ended", { reason: "released", notesTaken: 1 }),
     );
     this.#clock.elapse(2_000);
     const item = await this.#item(id, "worker-b");
@@ -135,7 +139,7 @@ export class Scene {
       item.term,
       done("effect.observed", { run: item.run, pos: 2, observation: "confirmed", detail: receipt.value }),
       done("effect.settled", { run: item.run, pos: 2, to: "CONFIRMED", reason: "observed", ...receipt }),
-      done("term.ended", { end: "released", taken: 0 }),
+      done("term.ended", { reason: "released", notesTaken: 0 }),
     );
     this.#clock.elapse(200);
     const third = await this.acquire({ run: id }, "worker-b", "free", { reason: "wake" });
@@ -145,7 +149,7 @@ export class Scene {
       done("notes.taken", { through: 2 }),
       done("effect.received", { pos: 2, status: "CONFIRMED", ...receipt }),
       done("step.done", { pos: 3, name: "book", value: { entry: 4411n } }),
-      done("run.ended", { status: "COMPLETED", outcome: { done: true, receipt: "r-118" }, taken: 2 }),
+      done("run.ended", { status: "COMPLETED", outcome: { done: true, receipt: "r-118" }, notesTaken: 2 }),
     );
     await this.#pass(6 * 60_000);
   }
@@ -161,7 +165,7 @@ export class Scene {
       done("effect.intended", { ...intent(1, order), name, businessKey: order.invoice }),
       done("effect.dispatched", { pos: 1, attempt: 1, sendWithinMs: 10_000 }),
       done("effect.settled", { pos: 1, to: "UNKNOWN", reason: "ack_lost" }),
-      done("term.ended", { end: "released", taken: 0 }),
+      done("term.ended", { reason: "released", notesTaken: 0 }),
     );
     this.#clock.elapse(5_000);
     const { term: item, run } = await this.#item(id, "worker-b");
@@ -172,22 +176,25 @@ export class Scene {
       detail: "the bank is closed",
     });
     if (open) {
-      const next = { nextReactor: "reconciler", inMs: 2 * hour };
-      await this.write(item, observed, done("term.ended", { end: "released", taken: 0, ...next }));
+      const next = { nextReactor: "reconciler", delayMs: 2 * hour };
+      await this.write(item, observed, done("term.ended", { reason: "released", notesTaken: 0, ...next }));
       return;
     }
     await this.write(
       item,
       observed,
       done("effect.settled", { run, pos: 1, to: "STUCK", reason: "inconclusive" }),
-      done("term.ended", { end: "released", taken: 0 }),
+      done("term.ended", { reason: "released", notesTaken: 0 }),
     );
     const resumed = await this.acquire({ run: id }, "worker-b", "free", { reason: "wake" });
     await this.write(
       resumed,
       done("notes.taken", { through: 1 }),
-      done("run.stuck", { why: `${name} is in doubt: an operator must resolve it`, on: [{ run, pos: 1, sub: 0 }] }),
-      done("term.ended", { end: "released", taken: 1 }),
+      done("run.stuck", {
+        reason: `${name} is in doubt: an operator must resolve it`,
+        effects: [{ run, pos: 1, sub: 0 }],
+      }),
+      done("term.ended", { reason: "released", notesTaken: 1 }),
     );
   }
 
@@ -200,7 +207,7 @@ export class Scene {
       done("decision.made", { pos: 0, name: "plan", value: plan, model: "planner-1", rationale: "end of the month" }),
       ...spending(term, 1, { usd: 12_400_000 }),
       done("gate.opened", { pos: 3, name: "cfo", payload: plan, binds: bound, timeoutMs: 24 * hour }),
-      done("term.ended", { end: "released", taken: 0 }),
+      done("term.ended", { reason: "released", notesTaken: 0 }),
     );
   }
 
@@ -210,10 +217,10 @@ export class Scene {
       term,
       done("step.done", { pos: 0, name: "load order", value: { order: 12 } }),
       done("run.stuck", {
-        why: "at position 1 the journal has step tax, but the code asks for step price",
+        reason: "at position 1 the journal has step tax, but the code asks for step price",
         detail: { pos: 1 },
       }),
-      done("term.ended", { end: "released", taken: 0 }),
+      done("term.ended", { reason: "released", notesTaken: 0 }),
     );
   }
 
@@ -223,7 +230,7 @@ export class Scene {
     await this.write(
       term,
       done("step.done", { pos: 0, name: "query", error: { name: "Error", message: "relation sales does not exist" } }),
-      done("run.ended", { status: "FAILED", outcome: { error: "relation sales does not exist" }, taken: 0 }),
+      done("run.ended", { status: "FAILED", outcome: { error: "relation sales does not exist" }, notesTaken: 0 }),
     );
   }
 
@@ -251,7 +258,7 @@ export class Scene {
       term,
       done("step.done", { pos: 0, name: markup, value: markup }),
       done("gate.opened", { pos: 1, name: markup, payload: { markup } }),
-      done("term.ended", { end: "released", taken: 0 }),
+      done("term.ended", { reason: "released", notesTaken: 0 }),
     );
     await this.#store.intake.putValue(tenant, markup, markup, "must_create");
   }
@@ -335,8 +342,8 @@ interface BeginOptions {
 
 export const done = (kind: string, data: object): NewRecord => ({ kind, data }) as NewRecord;
 const spending = ({ journal }: Term, pos: number, amounts: object): NewRecord[] => [
-  done("budget.reserved", { pos, of: journal, amounts }),
-  done("budget.charged", { pos: pos + 1, for: pos, of: journal, spent: amounts, reserved: amounts }),
+  done("budget.reserved", { pos, rootRun: journal, amounts }),
+  done("budget.charged", { pos: pos + 1, reservation: pos, rootRun: journal, spent: amounts, reserved: amounts }),
 ];
 const intent = (pos: number, args: object) => ({
   ...{ pos, name: "bank.wire", semantics: "non_idempotent", dispatch: "inline" },

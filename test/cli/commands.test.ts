@@ -216,8 +216,8 @@ describe("an operator at the command line", () => {
     expect(takeover).toMatchObject({ code: 0, stdout: "sweeper: holder fenced, lease free\n", stderr: "" });
     expect(await lease.renew()).toBe("lost");
     expect(await json("lease", "history", "sweeper")).toMatchObject([
-      { begunBy: "start", end: "manual" },
-      { begunBy: "manual", by: "ada", why: "it hangs", end: "manual" },
+      { startReason: "start", endReason: "manual" },
+      { startReason: "manual", by: "ada", auditReason: "it hangs", endReason: "manual" },
     ]);
     expect(await tape("lease", "explain", "missing")).toMatchObject({ code: 1 });
     expect((await tape("lease", "ls")).stdout).toBe("no leases held\n");

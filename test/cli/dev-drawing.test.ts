@@ -15,14 +15,14 @@ const term = (
   to: number | undefined,
   more: Partial<TermView>,
 ): TermView => ({
-  ...{ token: BigInt(token), owner: `${label}/1`, label, begunAt: from, begunBy: "start", ...stats },
-  ...(to === undefined ? {} : { endedAt: to, end: "released" }),
+  ...{ token: BigInt(token), owner: `${label}/1`, label, startedAt: from, startReason: "start", ...stats },
+  ...(to === undefined ? {} : { endedAt: to, endReason: "released" }),
   ...more,
 });
 const record = (at: number, kind: string, data: object = {}) => ({ at, kind, data }) as BandRecord;
 
-const a = term(1, "worker-a", 1_000, 2_000, { end: "expired" });
-const b = term(3, "worker-b", 2_000, undefined, { begunBy: "recovery" });
+const a = term(1, "worker-a", 1_000, 2_000, { endReason: "expired" });
+const b = term(3, "worker-b", 2_000, undefined, { startReason: "recovery" });
 
 describe("the band", () => {
   it("draws a segment and a line per term, and marks takeovers", () => {
@@ -52,7 +52,7 @@ describe("the band", () => {
 
   it("dots time in which the lease was free, also at the end", () => {
     const early = term(1, "w", 0, 100, {});
-    const late = term(3, "w", 300, 400, { begunBy: "wake" });
+    const late = term(3, "w", 300, 400, { startReason: "wake" });
     expect(drawBand({ terms: [early, late], records: [], now: 500, width: 20 })[1]).toBe("┣1 w········┣3 w····");
   });
 
@@ -61,7 +61,7 @@ describe("the band", () => {
       for (let many = 1; many <= 12; many++) {
         const terms = Array.from({ length: many }, (_, k) =>
           term(k * 2 + 1, `worker-${k}`, k * k * 1_000, k * k * 1_000 + (k % 3), {
-            begunBy: k % 2 ? "recovery" : "wake",
+            startReason: k % 2 ? "recovery" : "wake",
           }),
         );
         const [, band] = drawBand({ terms, records: [], now: many * many * 1_000, width });
@@ -74,8 +74,8 @@ describe("the band", () => {
   it.each(["docs/dev.md", "README.md"])("draws the picture in %s", (page) => {
     const terms = [
       term(1, "worker-a", 0, 1_200, {}),
-      term(3, "worker-a", 1_500, 5_700, { begunBy: "wake", end: "expired" }),
-      term(4, "worker-b", 5_700, 6_500, { begunBy: "recovery" }),
+      term(3, "worker-a", 1_500, 5_700, { startReason: "wake", endReason: "expired" }),
+      term(4, "worker-b", 5_700, 6_500, { startReason: "recovery" }),
     ];
     const records = [
       record(1_600, "effect.dispatched"),
@@ -89,7 +89,7 @@ describe("the band", () => {
 
   it("gives each owner one colour", () => {
     const paint: Paint = { owner: (number, text) => `<${number}:${text}>`, dim: (text) => text };
-    const repeated = term(5, "worker-a", 3_000, 4_000, { begunBy: "wake" });
+    const repeated = term(5, "worker-a", 3_000, 4_000, { startReason: "wake" });
     const [, band] = drawBand(
       { terms: [a, { ...b, endedAt: 3_000 }, repeated], records: [], now: 4_000, width: 36 },
       paint,

@@ -64,7 +64,12 @@ describe("an operator's takeover of a live holder, 200 times", () => {
           expect(steps).toHaveLength(written);
           expect(records.slice(-3).map(({ kind }) => kind)).toEqual(["term.started", "operator.action", "term.ended"]);
           const terms = await app.leases.history({ run: id });
-          expect(terms.at(-1)).toMatchObject({ begunBy: "manual", by: "ada", why: `it hangs: ${id}`, end: "manual" });
+          expect(terms.at(-1)).toMatchObject({
+            startReason: "manual",
+            by: "ada",
+            auditReason: `it hangs: ${id}`,
+            endReason: "manual",
+          });
         }),
       );
     }

@@ -22,7 +22,7 @@ const callerOver = (...exchanges: Transport[]) =>
     clock: hurried,
     random: seededRandom(1),
     log: silentLog,
-    patienceMs: 50,
+    retryForMs: 50,
     token: "id.secret",
   });
 const cancel = (caller: RpcCaller) => caller.call("runs.cancel", { params: { id: "r" }, body: { reason: "why" } });
@@ -87,7 +87,7 @@ describe("a call that gets no answer", () => {
       clock,
       random: seededRandom(1),
       log: silentLog,
-      patienceMs: 7_000,
+      retryForMs: 7_000,
     });
     const answered = read(caller);
     await clock.elapse(2_999);
@@ -102,7 +102,7 @@ describe("a call that gets no answer", () => {
       clock,
       random: seededRandom(1),
       log: silentLog,
-      patienceMs: 2_000,
+      retryForMs: 2_000,
     });
     expect(await codeOf(read(hasty))).toBe("TAPE_RATE_LIMITED");
   });

@@ -69,7 +69,7 @@ describe("what a credential's role allows, and no more", () => {
     await lease.renew();
     expect(lease.belief).toBe("lost");
     const [, last] = await operator.leases.history("sweeper");
-    expect(last).toMatchObject({ begunBy: "manual", why: "it hangs", by: "the operator for ada" });
+    expect(last).toMatchObject({ startReason: "manual", auditReason: "it hangs", by: "the operator for ada" });
     await operator.leases.pause("sweeper", { by: "ada", reason: "not now" });
     expect(await codeOf(worker.leases.tryAcquire("sweeper"))).toBe("TAPE_LEASE_PAUSED");
     await operator.leases.resume("sweeper", { by: "ada", reason: "now" });
@@ -127,20 +127,20 @@ describe("tenants", () => {
     const { admin, store, connect } = await scene();
     const owners = async (of: string) => (await store.read.processes(of)).map(({ owner }) => owner);
     const report = { owner: "o", label: "l", body: { token: 5n } };
-    await store.intake.report("globex", report);
-    expect(await codeOf(admin.intake.report("globex", { ...report, label: "mine" }))).toBe("TAPE_FORBIDDEN");
+    await store.intake.reportProcess("globex", report);
+    expect(await codeOf(admin.intake.reportProcess("globex", { ...report, label: "mine" }))).toBe("TAPE_FORBIDDEN");
     expect(await admin.read.processes("globex")).toEqual([]);
     const worker = (await connect("worker")).store;
-    await worker.intake.report("acme", report);
+    await worker.intake.reportProcess("acme", report);
     expect(await admin.read.processes("acme")).toEqual([
       { ...report, at: expect.any(Number), agoMs: expect.any(Number) },
     ]);
-    await worker.intake.unreport("globex", "o");
+    await worker.intake.removeProcess("globex", "o");
     expect([await owners("acme"), await owners("globex")]).toEqual([["o"], ["o"]]);
     const reader = (await connect("reader")).store;
-    expect(await codeOf(reader.intake.report("acme", report))).toBe("TAPE_FORBIDDEN");
-    expect(await codeOf(reader.intake.unreport("acme", "o"))).toBe("TAPE_FORBIDDEN");
-    await worker.intake.unreport("acme", "o");
+    expect(await codeOf(reader.intake.reportProcess("acme", report))).toBe("TAPE_FORBIDDEN");
+    expect(await codeOf(reader.intake.removeProcess("acme", "o"))).toBe("TAPE_FORBIDDEN");
+    await worker.intake.removeProcess("acme", "o");
     expect([await owners("acme"), await owners("globex")]).toEqual([[], ["o"]]);
     expect((await store.read.processes("globex"))[0]?.label).toBe("l");
   });

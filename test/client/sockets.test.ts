@@ -150,9 +150,9 @@ describe("TLS", () => {
     await using serving = await serve({ store: "memory:", port: 0, tls, host: "127.0.0.1" });
     const address = addressOf(serving.url, { token: true, allowPlain: false });
     expect(address.secure).toBe(true);
-    expect(await codeOf(openRemote(serving.url, { token: "a.b", patienceMs: 60_000 }))).toBe("TAPE_STORE_UNREACHABLE");
+    expect(await codeOf(openRemote(serving.url, { token: "a.b", retryForMs: 60_000 }))).toBe("TAPE_STORE_UNREACHABLE");
     // The certificate is bank.test's: trusted, it is still not this address's.
-    expect(await codeOf(openRemote(serving.url, { tls: { ca: certificate }, patienceMs: 60_000 }))).toBe(
+    expect(await codeOf(openRemote(serving.url, { tls: { ca: certificate }, retryForMs: 60_000 }))).toBe(
       "TAPE_STORE_UNREACHABLE",
     );
   });

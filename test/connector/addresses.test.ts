@@ -67,7 +67,7 @@ describe("the target of a request", () => {
     for (const host of [...hosts, "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0", "169.254.169.254"]) {
       const { came, error } = await cameOf(hook.dispatch(`http://${host}:${server.port}/`, context()));
       expect([host, came]).toEqual([host, "failure"]);
-      expect((error as DefiniteFailure).about).toBe("attempt");
+      expect((error as DefiniteFailure).scope).toBe("attempt");
     }
     expect([server.visits.length, inner.visits.length]).toEqual([0, 0]);
   });

@@ -15,7 +15,7 @@ import { granting, setStage, story, tenant, waiting } from "../reactor/stage.ts"
 import { answer, context, json, serve } from "./server.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
-const wire = effect<unknown, unknown>("wire", { connector: "bank", businessKey: () => "invoice", settle: 0 });
+const wire = effect<unknown, unknown>("wire", { connector: "bank", businessKey: () => "invoice", settleDelay: 0 });
 const ready = (...connectors: Connector[]) => ({
   runner: createRunner({ workflows: [], effects: [wire], connectors }),
 });
@@ -118,7 +118,7 @@ describe("a process without the connector", () => {
     const last = (await store.read.journal(tenant, { journal: item! })).at(-1);
     expect(last).toMatchObject({
       kind: "term.ended",
-      data: { nextReactor: "outbox", waits: ["a process that has connector bank and effect wire"] },
+      data: { nextReactor: "outbox", waitingFor: ["a process that has connector bank and effect wire"] },
     });
     await clock.elapse(1_001);
     const seen: string[] = [];
@@ -145,7 +145,7 @@ describe("a process without the connector", () => {
     const last = (await store.read.journal(tenant, { journal: item! })).at(-1);
     expect(last?.data).toMatchObject({
       nextReactor: "reconciler",
-      waits: ["a process that has connector bank and effect wire"],
+      waitingFor: ["a process that has connector bank and effect wire"],
     });
     await clock.elapse(2_001);
     await reconciler({ ...replica(), ...ready(bank([])) }).runOnce(10);
@@ -194,7 +194,7 @@ describe("an attempt of a connector", () => {
     return { story: await story(store, run), effect: await run.effect(0), calls: () => n };
   }
   const fail = (error: Error) => () => Promise.reject(error);
-  const no = new DefiniteFailure("403", { about: "attempt" });
+  const no = new DefiniteFailure("403", { scope: "attempt" });
 
   it("is FAILED when the first attempt is refused", async () => {
     expect((await played([fail(no)])).effect).toMatchObject({ status: "FAILED", reason: "definite" });
@@ -210,7 +210,7 @@ describe("an attempt of a connector", () => {
       "UNKNOWN ack_lost",
     ]);
     expect(after.status).toBe("UNKNOWN");
-    const considered = new DefiniteFailure("422", { about: "key" });
+    const considered = new DefiniteFailure("422", { scope: "key" });
     const { effect: repeated } = await played([fail(new AckLost()), fail(considered)]);
     expect(repeated).toMatchObject({ status: "FAILED", reason: "definite" });
     expect(settlesEarlierAttempts(considered, "non_idempotent")).toBe(false); // nobody there knows the key again
@@ -221,7 +221,7 @@ describe("an attempt of a connector", () => {
   });
 
   it("waits as long as Retry-After requests", async () => {
-    const script = [fail(new NotSent("429", { afterMs: 60_000 })), () => "later"];
+    const script = [fail(new NotSent("429", { retryAfterMs: 60_000 })), () => "later"];
     expect((await played(script, 59_999)).calls()).toBe(1);
     expect((await played(script, 60_001)).calls()).toBe(2);
   });

@@ -54,7 +54,7 @@ describe("the verdict on a response", () => {
     const { bank } = await bankThat((n) => answer(failures[n - 1]![0]));
     for (const [status] of failures) {
       const { error } = await cameOf(bank.dispatch({}, context()));
-      expect([status, (error as DefiniteFailure).about]).toEqual([status, considered.has(status) ? "key" : "attempt"]);
+      expect([status, (error as DefiniteFailure).scope]).toEqual([status, considered.has(status) ? "key" : "attempt"]);
     }
     expect(considered.size).toBe(7);
   });
@@ -108,7 +108,8 @@ describe("the verdict on a response", () => {
     const said = ["7", "Sun, 15 Nov 2026 12:00:30 GMT", "soon", "999999", "Sun, 15 Nov 2020 12:00:00 GMT"];
     const { bank } = await bankThat((n) => answer(429, "", { "retry-after": said[n - 1]! }), { clock });
     const asked = [];
-    for (const _ of said) asked.push((((await cameOf(bank.dispatch({}, context()))).error ?? {}) as NotSent).afterMs);
+    for (const _ of said)
+      asked.push((((await cameOf(bank.dispatch({}, context()))).error ?? {}) as NotSent).retryAfterMs);
     expect(asked).toEqual([7_000, 30_000, undefined, 3_600_000, 0]);
   });
 

@@ -81,7 +81,7 @@ describe.each(Object.entries(stores))("%s: a record that somebody has deleted", 
     const records = await store.read.journal("default", { journal }, { from: 2 });
     expect(records.at(-2)).toMatchObject({
       kind: "run.stuck",
-      data: { why: expect.stringContaining(`record ${seq} of`) },
+      data: { reason: expect.stringContaining(`record ${seq} of`) },
     });
     expect(stuck).toEqual(["TAPE_JOURNAL_DAMAGED"]);
   });

@@ -63,7 +63,7 @@ describe("a sleep that ends while its run is driven", () => {
     await t.start(thenAsks, 5_000, { id: "a" });
     await t.elapse(6_000);
     const last = (await t.time.during(t.store.read.journal("default", { run: "a" }))).at(-1);
-    expect(last).toMatchObject({ kind: "term.ended", data: { waits: ["gate approval"] } });
+    expect(last).toMatchObject({ kind: "term.ended", data: { waitingFor: ["gate approval"] } });
   });
 
   it("or its run is cancelled at that very moment: nothing comes behind the cancellation", async () => {
@@ -135,7 +135,7 @@ describe("a run whose timer is about to fall due", () => {
     expect(await t.result(run)).toBe("awake");
     expect(woken[0]! - began).toBeGreaterThanOrEqual(60_000);
     const terms = await t.time.during(t.store.read.terms("default", { run: "s" }));
-    expect(terms.map(({ begunBy }) => begunBy)).toEqual(["start", "wake"]);
+    expect(terms.map(({ startReason }) => startReason)).toEqual(["start", "wake"]);
   });
 
   it("is given back at once when the process drains", async () => {

@@ -100,7 +100,7 @@ describe("inline effects", () => {
 
   it.each([
     ["DefiniteFailure", new DefiniteFailure("no"), {}],
-    ["declared", new RangeError("no"), { definite: (error: unknown) => error instanceof RangeError }],
+    ["declared", new RangeError("no"), { isDefinite: (error: unknown) => error instanceof RangeError }],
   ])("a failure that is %s is FAILED at once", async (_, error, more) => {
     let tries = 0;
     const made = effect(

@@ -53,7 +53,7 @@ describe("a fork of a run that undid what it did", () => {
     await t.start(ship, false, { id: "I" });
     expect(await t.settle()).toMatchObject([{ status: "COMPENSATED" }]);
     state.broken = false;
-    expect(await planOf(t, "I")).toMatchObject({ undone: [{ pos: 0, name: "book", obligation: "COMPENSATED" }] });
+    expect(await planOf(t, "I")).toMatchObject({ compensated: [{ pos: 0, name: "book", obligation: "COMPENSATED" }] });
     await expect(forkOf(t, "I", { id: "I2" })).rejects.toMatchObject({
       code: "TAPE_BAD_FORK_POINT",
       message: expect.stringContaining("book at 0 (COMPENSATED)"),
@@ -61,7 +61,7 @@ describe("a fork of a run that undid what it did", () => {
     });
     expect(await t.time.during(t.tape.runs.get("I2"))).toBeUndefined();
     // Done again: nothing happens a second time, for it was undone.
-    expect(await planOf(t, "I", 0)).toMatchObject({ undone: [], happened: [], notUndone: [] });
+    expect(await planOf(t, "I", 0)).toMatchObject({ compensated: [], alreadyHappened: [], notCompensated: [] });
     await forkOf(t, "I", { id: "I3", at: 0 });
     await t.settle();
     expect(ledger).toEqual(["act I", "undo I", "act I3", "shipped I3"]);
@@ -76,14 +76,14 @@ describe("a fork of a run that undid what it did", () => {
     await t.start(ship, true, { id: "K" });
     await t.elapse(1_000);
     state.broken = false;
-    expect(await planOf(t, "K")).toMatchObject({ undone: [{ pos: 0, obligation: "ARMED" }] });
+    expect(await planOf(t, "K")).toMatchObject({ compensated: [{ pos: 0, obligation: "ARMED" }] });
     await expect(forkOf(t, "K", { id: "K2" })).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
     await forkOf(t, "K", { id: "K3", keepCompensated: [0] });
     await t.cancel("K");
     await t.elapse(5_000);
     expect(ledger).toEqual(["act K", "undo K"]);
     // What K3 kept was K's, and K has undone it: a fork of K3 hears of that too.
-    expect(await planOf(t, "K3")).toMatchObject({ undone: [{ pos: 0, obligation: "COMPENSATED" }] });
+    expect(await planOf(t, "K3")).toMatchObject({ compensated: [{ pos: 0, obligation: "COMPENSATED" }] });
     await expect(forkOf(t, "K3", { id: "K4" })).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
     await t.signal("K3", go, "now");
     await t.settle();
@@ -95,7 +95,7 @@ describe("a fork of a run that undid what it did", () => {
     await t.start(parent, false, { id: "P" });
     await t.settle();
     state.broken = false;
-    expect(await planOf(t, "P")).toMatchObject({ undone: [{ pos: 0, what: "child", obligation: "COMPENSATED" }] });
+    expect(await planOf(t, "P")).toMatchObject({ compensated: [{ pos: 0, what: "child", obligation: "COMPENSATED" }] });
     await expect(forkOf(t, "P", { id: "P2" })).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
   });
 
@@ -105,7 +105,7 @@ describe("a fork of a run that undid what it did", () => {
     const t = await open(runner);
     await t.start(ship, false, { id: "W" });
     await t.settle();
-    expect(await planOf(t, "W", 1)).toMatchObject({ undone: [], notUndone: [{ pos: 0, name: "book" }] });
+    expect(await planOf(t, "W", 1)).toMatchObject({ compensated: [], notCompensated: [{ pos: 0, name: "book" }] });
     state.broken = true;
     await forkOf(t, "W", { id: "W2", at: 1 });
     await t.settle();

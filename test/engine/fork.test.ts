@@ -71,7 +71,7 @@ describe("a fork", () => {
     const before = await s.records(first);
     state.broken = false;
     const plan = await planFork(groundOf(s, p), first);
-    expect(plan).toMatchObject({ at: 5, happened: [] });
+    expect(plan).toMatchObject({ at: 5, alreadyHappened: [] });
     expect(plan.kept.map(({ what, name }) => `${what} ${name}`)).toEqual([
       "step plan",
       "gate go",
@@ -79,7 +79,7 @@ describe("a fork", () => {
       "effect wire",
       "effect mail",
     ]);
-    expect(plan.again).toEqual([{ pos: 5, what: "step", name: "book" }]);
+    expect(plan.rerun).toEqual([{ pos: 5, what: "step", name: "book" }]);
     const copy = await fork(groundOf(s, p), first, request());
     const run = await p.over(copy);
     expect(run).toMatchObject({ status: "COMPLETED", outcome: { receipt: "receipt 10" } });
@@ -100,7 +100,7 @@ describe("a fork", () => {
     const first = await failed(s, p, pay);
     state.broken = false;
     const deps = groundOf(s, p);
-    expect((await planFork(deps, first, 3)).happened).toMatchObject([
+    expect((await planFork(deps, first, 3)).alreadyHappened).toMatchObject([
       { pos: 3, name: "wire", repeatable: false, args: { amount: 10 } },
       { pos: 4, name: "mail", repeatable: true },
     ]);
@@ -109,7 +109,7 @@ describe("a fork", () => {
       details: { positions: [3] },
     });
     expect(await s.store.read.run(tenant, "copy")).toBeUndefined();
-    const copy = await fork(deps, first, request({ at: 3, again: [3] }));
+    const copy = await fork(deps, first, request({ at: 3, repeat: [3] }));
     expect(await p.over(copy)).toMatchObject({ status: "COMPLETED" });
     expect(world).toHaveLength(4);
     expect(new Set(world).size).toBe(4); // under keys of its own

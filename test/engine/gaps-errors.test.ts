@@ -22,10 +22,10 @@ const seen = (error: unknown): unknown[] => {
 
 describe("errors from the journal", () => {
   it("are what they were: class, code, whether a retry helps, what to do", () => {
-    const cause = new NotSent("no line", { afterMs: 5 });
+    const cause = new NotSent("no line", { retryAfterMs: 5 });
     const all = [
       new TapeError("TAPE_BUDGET_EXCEEDED", "too much", { unit: "usd" }, cause),
-      new EffectFailed("wire", "definite", new DefiniteFailure("no", { about: "attempt" })),
+      new EffectFailed("wire", "definite", new DefiniteFailure("no", { scope: "attempt" })),
       cause,
       new AckLost(),
     ];
@@ -34,7 +34,7 @@ describe("errors from the journal", () => {
       expect(seen(back.deep[0])).toEqual(seen(error));
       if (error.cause !== undefined) expect(seen(back.deep[0].cause)).toEqual(seen(error.cause));
     }
-    expect((decode(encode(cause)) as NotSent).afterMs).toBe(5);
+    expect((decode(encode(cause)) as NotSent).retryAfterMs).toBe(5);
   });
 
   it("of a code that this version does not know stay plain errors with that code", () => {

@@ -89,6 +89,6 @@ describe("a run in the middle of its tree", () => {
     const error = await stuckError(s.store, tenant, middle);
     expect(error.message).toMatch(/undoing book at position 1/);
     const { journal } = await s.run(`${middle}.0`);
-    expect(error.details.on).toEqual([{ run: journal, pos: 1, sub: 1 }]);
+    expect(error.details.effects).toEqual([{ run: journal, pos: 1, sub: 1 }]);
   });
 });

@@ -73,7 +73,7 @@ describe("two branches with I/O of their own between operations", () => {
     await s.store.intake.signal(tenant, id, { name: "go", value: "yes" });
     expect((await p.over(id)).status).toBe("STUCK");
     const stuck = (await s.records(id)).find(({ kind }) => kind === "run.stuck")!;
-    expect((stuck.data as { why: string }).why).toMatch(/in another order.*tape\.lane/);
+    expect((stuck.data as { reason: string }).reason).toMatch(/in another order.*tape\.lane/);
   });
 });
 
@@ -241,7 +241,7 @@ describe("lanes", () => {
     const deps = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random: seededRandom("fork") };
     const plan = await planFork(deps, id);
     expect(plan.kept.map(({ name }) => name).toSorted()).toEqual(["a1", "a2", "b1", "b2", "root"]);
-    expect(plan.again.map(({ name }) => name)).toEqual(["last"]);
+    expect(plan.rerun.map(({ name }) => name)).toEqual(["last"]);
     const early = await planFork(deps, id, 1_000_001); // a2 again, and whatever came after it
     expect(early.kept.map(({ name }) => name).toSorted()).toEqual(["a1", "b1", "b2", "root"]);
     expect((await planFork(deps, id, 0)).kept).toEqual([]);

@@ -13,7 +13,7 @@ const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): 
 
 function takeover(s: Stage, run: string): Promise<unknown> {
   const claimant = { owner: "operator", label: "operator", reactor: "recovery", ttlMs };
-  const asked = { expect: "any", reason: "manual", by: "ada", why: "reassigned" } as const;
+  const asked = { expect: "any", reason: "manual", by: "ada", auditReason: "reassigned" } as const;
   return s.store.claim.acquire(tenant, { target: { run }, claimant, nonce: seededRandom(run).bits63(), ...asked });
 }
 
@@ -205,7 +205,7 @@ describe("poison", () => {
     const view = await s.run("p");
     expect(view.status).toBe("STUCK");
     const stuck = (await s.records("p")).find(({ kind }) => kind === "run.stuck")!;
-    expect((stuck.data as { why: string }).why).toMatch(/died 5 times/);
+    expect((stuck.data as { reason: string }).reason).toMatch(/died 5 times/);
     const suspected = (await s.records("p")).filter(({ kind }) => kind === "run.suspected").map(({ data }) => data);
     expect(suspected).toEqual([0, 1, 2, 3, 4].map((crashes) => ({ crashes })));
     for (const id of ids) expect([id, (await s.process(flows).over(id)).outcome]).toEqual([id, "ok"]);
@@ -325,7 +325,7 @@ describe("drain", () => {
     await drained;
     expect([(await s.run(a)).outcome, one.worker.driving, one.keeper.leases.length]).toEqual(["done", 0, 0]);
     const last = (await s.records(b)).at(-1)!;
-    expect([last.kind, last.data]).toMatchObject(["term.ended", { end: "drained", nextReactor: "recovery" }]);
+    expect([last.kind, last.data]).toMatchObject(["term.ended", { reason: "drained", nextReactor: "recovery" }]);
     const two = s.process([quick, long]);
     expect((await two.worker.poll(10)).found).toBe(2); // at once: nobody has to wait for a lease to run out
     expect((await two.over(b)).outcome).toBe("second try");

@@ -94,8 +94,8 @@ describe("more obligations than one page of the tenant's", () => {
     const run = await t.start(parent, undefined, { id: "parent" });
     await t.settle();
     expect(await t.time.during(run.status())).toBe("COMPENSATED");
-    const { undone } = await t.time.during(t.tape.forkPlan("parent"));
-    expect(undone.map(({ what, obligation }) => [what, obligation])).toEqual(
+    const { compensated } = await t.time.during(t.tape.forkPlan("parent"));
+    expect(compensated.map(({ what, obligation }) => [what, obligation])).toEqual(
       bookings.map(() => ["child", "COMPENSATED"]),
     );
   });

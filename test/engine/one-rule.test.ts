@@ -24,7 +24,7 @@ describe.each(["inline", "outbox"] as const)("an attempt is judged by the one ru
     let sent = 0;
     const made = effect("send", (_: null, fx) => (sent++ === 0 ? Promise.reject(new NotSent()) : fx.attempt), {
       dispatch,
-      definite: () => true,
+      isDefinite: () => true,
       compensate: () => {},
     });
     const { came, row } = await runOf(made);

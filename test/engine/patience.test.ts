@@ -52,7 +52,7 @@ describe("a replay whose code waits for something of its own", () => {
       [2, 3],
     ]);
     expect(stalls[0]).toMatchObject({ awaited: 'step "b" (step.done, record 3)', forMs: 60_000 });
-    const pauses = records.flatMap((record) => (record.kind === "term.ended" ? [record.data.inMs ?? 0] : []));
+    const pauses = records.flatMap((record) => (record.kind === "term.ended" ? [record.data.delayMs ?? 0] : []));
     const [first = 0, second = 0] = pauses.filter((ms) => ms > 0);
     expect(first).toBeGreaterThan(2_000);
     expect(second).toBeGreaterThan(2 * first);
@@ -70,7 +70,7 @@ describe("a replay whose code waits for something of its own", () => {
     expect((await p.over(id)).status).toBe("STUCK");
     expect(executions()).toBe(4);
     const stuck = (await s.records(id)).findLast(({ kind }) => kind === "run.stuck");
-    expect((stuck!.data as { why: string }).why).toMatch(
+    expect((stuck!.data as { reason: string }).reason).toMatch(
       /3 replays waited 60 s each for the code to ask for step "b" .*put that into a step.*replayPatience.*redrive/,
     );
   });

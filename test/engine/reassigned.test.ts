@@ -53,7 +53,7 @@ class Scene {
   /** A person reassigns the run: the holder's lease is taken from it though it lives and believes in it. */
   async reassign(run: string): Promise<void> {
     const claimant = { owner: "operator", label: "operator", reactor: "recovery", ttlMs: 20_000 };
-    const asked = { expect: "any", reason: "manual", by: "ada", why: "another one does it" } as const;
+    const asked = { expect: "any", reason: "manual", by: "ada", auditReason: "another one does it" } as const;
     const target = { target: { run }, claimant, nonce: seededRandom(run).bits63(), ...asked };
     expect(await this.time.during(this.store.claim.acquire(tenant, target))).toMatchObject({ ok: true });
     this.#reassigned = true;

@@ -347,7 +347,7 @@ describe("divergence", () => {
       const two = s.process(parts(other));
       expect((await two.over(id)).status).toBe("STUCK");
       const stuck = (await s.records(id)).find(({ kind }) => kind === "run.stuck")!;
-      expect((stuck.data as { why: string }).why).toMatch(words);
+      expect((stuck.data as { reason: string }).reason).toMatch(words);
       expect(two.keeper.leases).toEqual([]);
       await s.store.intake.signal(tenant, id, { name: "other", value: "while stuck" });
       await two.reactors();

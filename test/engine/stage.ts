@@ -238,5 +238,5 @@ export function essence(records: readonly JournalRecord[]): unknown[] {
   ]);
   return records
     .filter(({ kind }) => !skipped.has(kind))
-    .map(({ kind, data }) => ({ kind, ...(data as object), term: undefined, taken: undefined }));
+    .map(({ kind, data }) => ({ kind, ...(data as object), term: undefined, notesTaken: undefined }));
 }

@@ -8,7 +8,7 @@ type Choice = Pick<CrashOptions<never, unknown>, "openStore" | "only">;
 
 /**
  * A zombie sleeps for 11 s: longer than its lease, shorter than what every act of the examples leaves to its late sender
- * (`timeout` plus `settle`, 30 s at least). Whoever sleeps longer than that may act too late; the last test is about it.
+ * (`timeout` plus `settleDelay`, 30 s at least). Whoever sleeps longer than that may act too late; the last test is about it.
  */
 const leaseTtlMs = 10_000;
 

@@ -54,11 +54,11 @@ it("a file opened exclusively: leads at once after a crash, without standing by,
   await app.close();
   expect(acting).toBe(false);
   const terms = await opened.read.terms("default", { name });
-  expect(terms.map(({ token, begunBy, end }) => [token, begunBy, end])).toEqual([
+  expect(terms.map(({ token, startReason, endReason }) => [token, startReason, endReason])).toEqual([
     [1n, "start", "manual"],
     [2n, "recovery", "drained"],
   ]);
-  expect(terms[1]?.why).toContain("whoever held the lease is gone");
+  expect(terms[1]?.auditReason).toContain("whoever held the lease is gone");
   await opened.close();
 });
 

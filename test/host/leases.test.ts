@@ -66,7 +66,12 @@ it("renew says what may be believed; takeover fences the holder; explain and his
   await b.leases.pause(name, { reason: "holidays", by: "ada" });
   expect((await b.leases.explain(name))?.text).toContain("an operator paused it");
   await expect(b.leases.tryAcquire(name)).rejects.toThrow("TAPE_LEASE_PAUSED");
-  const story = (await b.leases.history(name)).map(({ begunBy, end, by, why }) => [begunBy, end, by, why]);
+  const story = (await b.leases.history(name)).map(({ startReason, endReason, by, auditReason }) => [
+    startReason,
+    endReason,
+    by,
+    auditReason,
+  ]);
   expect(story).toEqual([
     ["start", "manual", undefined, undefined],
     ["manual", "released", "ada", "wrong numbers"],

@@ -20,9 +20,9 @@ const told = async (store: Store) =>
 /** A store that hands every report and farewell to `say`, which sends it on or not. */
 function listening(say: (send: () => Promise<void>, report: ProcessReport | string) => Promise<void>) {
   return (store: Store): Store => {
-    const report: IntakeOps["report"] = (of, one) => say(() => store.intake.report(of, one), one);
-    const unreport: IntakeOps["unreport"] = (of, owner) => say(() => store.intake.unreport(of, owner), owner);
-    return { ...store, intake: { ...store.intake, report, unreport } };
+    const report: IntakeOps["reportProcess"] = (of, one) => say(() => store.intake.reportProcess(of, one), one);
+    const unreport: IntakeOps["removeProcess"] = (of, owner) => say(() => store.intake.removeProcess(of, owner), owner);
+    return { ...store, intake: { ...store.intake, reportProcess: report, removeProcess: unreport } };
   };
 }
 
@@ -88,7 +88,7 @@ async function alone(look: () => ProcessActivity, wrap?: (store: Store) => Store
   return { clock, store, events, presence: new ProcessReporter({ store, tenant, identity, clock, log }, look) };
 }
 const busyWork: ProcessActivity = {
-  tallies: [],
+  stats: [],
   singletons: [{ name: "s", state: "standby" } as never],
   driving: 0,
   workflows: [],
@@ -98,7 +98,7 @@ const busyWork: ProcessActivity = {
 it("rates are of the last minute: what failed long ago is counted, but no error of now", async () => {
   let loop: ReactorLoop | undefined;
   const { clock, store, presence } = await alone(() => ({
-    tallies: loop === undefined ? [] : [loop.stats],
+    stats: loop === undefined ? [] : [loop.stats],
     singletons: [],
     driving: 0,
     workflows: [],
@@ -132,9 +132,9 @@ it("rates are of the last minute: what failed long ago is counted, but no error 
 });
 
 it("counts of several loops are added up by reactor", async () => {
-  const tally = { looks: 1, faults: 1, busy: 2, unserved: 3, found: 4, done: 5, failed: 6, lagMs: 7 };
+  const tally = { polls: 1, faults: 1, busy: 2, unserved: 3, found: 4, done: 5, failed: 6, lagMs: 7 };
   const { clock, store, presence } = await alone(() => ({
-    tallies: [{ outbox: tally }, { outbox: { ...tally, lagMs: 9 }, timers: tally }],
+    stats: [{ outbox: tally }, { outbox: { ...tally, lagMs: 9 }, timers: tally }],
     singletons: [],
     driving: 3,
     workflows: [],

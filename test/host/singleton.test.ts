@@ -181,9 +181,9 @@ it("a declared wait is no stall while it lasts, and is one after; a sleep declar
   const app = await stage.app("a");
   const singleton = await app.singleton(
     name,
-    async ({ abortSignal, waitsFor, sleep }) => {
+    async ({ abortSignal, waitingFor, sleep }) => {
       await sleep("10m");
-      waitsFor("the export of the bank", "5m");
+      waitingFor("the export of the bank", "5m");
       await untilAborted(abortSignal);
     },
     { maxStall: "30s" },
@@ -248,7 +248,7 @@ it("pause drains the body before the lease is paused; resume lets somebody lead 
   await stage.clock.elapse(10);
   expect([first.state, second.state].sort()).toEqual(["holder", "standby"]);
   const terms = await a.leases.history(name);
-  expect(terms.filter(({ by }) => by === "ada").map(({ why }) => why)).toEqual(["maintenance", "done"]);
+  expect(terms.filter(({ by }) => by === "ada").map(({ auditReason }) => auditReason)).toEqual(["maintenance", "done"]);
 });
 
 it("another replica's pause fences the holder at once, and it hears of it without waiting for its heartbeat", async () => {
@@ -277,7 +277,7 @@ it("an operator pre-empts a live holder with a reason; the holder is fenced, sto
   expect(holder.state).toBe("standby");
   expect(stage.lines.find(({ event }) => event === "singleton.lost")?.fields).toMatchObject({ app: "a", name });
   const [, term] = await b.leases.history(name);
-  expect(term).toMatchObject({ begunBy: "manual", by: "ada", why: "it writes nonsense" });
+  expect(term).toMatchObject({ startReason: "manual", by: "ada", auditReason: "it writes nonsense" });
   await b.leases.release(lease);
   await calm();
   expect(holder.state).toBe("holder");

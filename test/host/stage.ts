@@ -58,7 +58,11 @@ export async function setStage({ exclusive = false, wrap = (store: Store): Store
       return app;
     },
     story: async (name) =>
-      (await store.read.terms(tenant, { name })).map(({ token, begunBy, end }) => [token, begunBy, end]),
+      (await store.read.terms(tenant, { name })).map(({ token, startReason, endReason }) => [
+        token,
+        startReason,
+        endReason,
+      ]),
   };
 }
 

@@ -46,7 +46,7 @@ describe.each(Object.entries(stores))("on %s", (_, storeOf) => {
     expect(second.state).toBe("standby");
     await a.close();
     await expect.poll(() => second.state, { timeout: 10_000 }).toBe("holder");
-    expect((await b.leases.history(name)).map(({ begunBy, end }) => [begunBy, end])).toEqual([
+    expect((await b.leases.history(name)).map(({ startReason, endReason }) => [startReason, endReason])).toEqual([
       ["start", "drained"],
       ["release", undefined],
     ]);
@@ -91,7 +91,7 @@ describe.each(Object.entries(stores))("on %s", (_, storeOf) => {
     await expect(b.leases.tryAcquire(name)).rejects.toThrow("TAPE_LEASE_PAUSED");
     await b.leases.resume(name, { reason: "done" });
     await expect.poll(() => singleton.state, { timeout: 10_000 }).toBe("holder");
-    const story = (await b.leases.history(name)).map(({ end, why }) => [end, why]);
+    const story = (await b.leases.history(name)).map(({ endReason, auditReason }) => [endReason, auditReason]);
     expect(story).toEqual([
       ["manual", undefined],
       ["manual", "maintenance"],

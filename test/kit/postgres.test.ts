@@ -19,7 +19,7 @@ const wire = effect("wire", (n: number, fx) => world.apply("wire", fx, n, () => 
     return found === undefined ? outcome.absent() : outcome.confirmed(n(found.result));
   },
   timeout: 200,
-  settle: 100,
+  settleDelay: 100,
 });
 const n = (result: unknown): number => result as number;
 const pay = workflow("pay", async (tape, amount: number) => {

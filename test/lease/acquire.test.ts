@@ -197,7 +197,7 @@ describe("takeover by an operator", () => {
     const { head: after, fence } = former;
     const stale = store.fenced.append(fence, {
       after,
-      records: [{ kind: "term.ended", data: { end: "released", taken: 0 } }],
+      records: [{ kind: "term.ended", data: { reason: "released", notesTaken: 0 } }],
     });
     expect(await codeOf(stale)).toBe("TAPE_FENCED");
     await clock.elapse(beat - 1_000);
@@ -207,7 +207,7 @@ describe("takeover by an operator", () => {
       [1n, "a", "start", "manual"],
       [2n, "console", "manual", undefined],
     ]);
-    expect((await terms()).at(-1)).toMatchObject({ by: "ann", why: "a is in the wrong zone" });
+    expect((await terms()).at(-1)).toMatchObject({ by: "ann", auditReason: "a is in the wrong zone" });
   });
 
   it("needs a name and a reason, and cannot have a paused lease", async () => {

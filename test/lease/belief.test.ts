@@ -257,7 +257,7 @@ describe("a paused holder", () => {
     await clock.elapse(beat);
     expect(changes).toEqual([[ttl, "lost"]]);
     rival.assert();
-    const story = (await terms()).map(({ token, end, begunBy }) => [token, begunBy, end]);
+    const story = (await terms()).map(({ token, endReason, startReason }) => [token, startReason, endReason]);
     expect(story).toEqual([
       [1n, "start", "expired"],
       [2n, "timeout", undefined],

@@ -180,7 +180,7 @@ describe("close", () => {
     expect(probe.renewals).toEqual([]);
     expect((await store.read.lease(tenant, { name }))?.state).toBe("EXPIRED");
     await granted(keeper("b").stealExpired(name));
-    expect((await terms())[0]?.end).toBe("expired");
+    expect((await terms())[0]?.endReason).toBe("expired");
   });
 
   it("with a renewal under way: its answer changes nothing", async () => {

@@ -203,8 +203,8 @@ it("the database is away for longer than the TTL, then five come at once: exactl
     expect(most).toBe(1);
     stop.abort();
     const terms = await direct.read.terms(tenant, { name });
-    expect(terms.filter(({ end }) => end === undefined)).toHaveLength(1);
-    expect(terms.find(({ token }) => token === before.token)?.end).toBe("expired");
+    expect(terms.filter(({ endReason }) => endReason === undefined)).toHaveLength(1);
+    expect(terms.find(({ token }) => token === before.token)?.endReason).toBe("expired");
   } finally {
     // The stores behind the proxy first: closing waits for their connections.
     for (const one of opened.splice(0).reverse()) await one.close();

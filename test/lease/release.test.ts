@@ -32,7 +32,7 @@ describe("release", () => {
     const row = await store.read.lease(tenant, { name });
     expect([row?.state, row?.token]).toEqual(["FREE", 2n]);
     expect(changes.map(([, to]) => to)).toEqual(["lost"]);
-    const figures = { end: "released", renewals: 2, longestGapMs: beat, progress: 1, progressNote: "page 7" };
+    const figures = { endReason: "released", renewals: 2, longestGapMs: beat, progress: 1, progressNote: "page 7" };
     expect(await terms()).toMatchObject([figures]);
   });
 
@@ -190,7 +190,7 @@ describe("drain", () => {
     const drained = lease.releaseAfter(work, ttl);
     fail(new Error("no"));
     expect(await drained).toBe(true);
-    expect((await terms())[0]?.end).toBe("drained");
+    expect((await terms())[0]?.endReason).toBe("drained");
   });
 
   it("over its bound: not released but left to expire, and the ledger says so", async () => {
@@ -226,6 +226,6 @@ describe("drain", () => {
     finish();
     await calm();
     expect(changes).toHaveLength(1);
-    expect((await terms()).at(-1)?.end).toBeUndefined();
+    expect((await terms()).at(-1)?.endReason).toBeUndefined();
   });
 });

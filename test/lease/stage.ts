@@ -173,7 +173,7 @@ export function changesOf(lease: Lease, now: () => number): [number, LeaseTransi
 
 /** Who owned the lease, and why each term began and ended. */
 export const storyOf = (terms: readonly TermView[]): unknown[] =>
-  terms.map(({ token, label, begunBy, end }) => [token, label, begunBy, end]);
+  terms.map(({ token, label, startReason, endReason }) => [token, label, startReason, endReason]);
 
 export const codeOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(

@@ -233,6 +233,6 @@ describe("many", () => {
     delete probe.standing.renew;
     await clock.elapse(10_000); // the longest back-off
     expect(leading).toHaveLength(1);
-    expect((await terms()).map(({ end }) => end)).toEqual(["expired", undefined]);
+    expect((await terms()).map(({ endReason }) => endReason)).toEqual(["expired", undefined]);
   });
 });

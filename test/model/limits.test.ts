@@ -86,7 +86,7 @@ describe("limits", () => {
   });
 
   it("an entry knows whether it is plain, and whether it ends the term", () => {
-    const released: NewRecord = { kind: "term.ended", data: { end: "released", taken: 0 } };
+    const released: NewRecord = { kind: "term.ended", data: { reason: "released", notesTaken: 0 } };
     expect(checkEntry({ after: 1, records: [step(), step()] }, limits)).toMatchObject({ plain: true, releases: false });
     expect(checkEntry({ after: 1, records: [step(), released] }, limits)).toMatchObject({
       plain: false,

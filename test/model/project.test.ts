@@ -72,11 +72,11 @@ describe("what records do", () => {
 
   it("doubt hands an inline effect to an item; an item's own doubt stays with it", () => {
     const inline = changesOf(record("effect.settled", { to: "UNKNOWN" }), at("run"));
-    expect(only(inline, "effect.status")).toMatchObject({ hand: 101, by: 9 });
+    expect(only(inline, "effect.status")).toMatchObject({ newAuthority: 101, by: 9 });
     expect(only(inline, "lease.create")).toMatchObject({ journal: 101, nextReactor: "reconciler" });
     const item = changesOf(record("effect.settled", { run: 3, to: "UNKNOWN" }), at("item"));
     expect(deeds(item)).toEqual(["effect.status"]);
-    expect(only(item, "effect.status")).toMatchObject({ hand: null, by: 9, run: 3 });
+    expect(only(item, "effect.status")).toMatchObject({ newAuthority: null, by: 9, run: 3 });
   });
 
   it("an item's outcome is noted to its run; the run's own is not", () => {
@@ -85,7 +85,7 @@ describe("what records do", () => {
     }
     for (const to of ["CONFIRMED", "FAILED", "STUCK"] as const) {
       const note = only(changesOf(record("effect.settled", { run: 3, to }), at("item")), "note.create");
-      expect(note).toMatchObject({ journal: 3, kind: "effect.outcome", must: false });
+      expect(note).toMatchObject({ journal: 3, kind: "effect.outcome", required: false });
     }
     expect(deeds(changesOf(record("effect.settled", { run: 3, to: "PENDING" }), at("item")))).toEqual([
       "effect.status",
@@ -123,7 +123,7 @@ describe("what records do", () => {
 
   it("an end needs everything settled, and keeps what was decided", () => {
     const end = (status: "COMPLETED" | "FAILED" | "COMPENSATED") =>
-      changesOf({ kind: "run.ended", data: { status, taken: 4 } }, at("run"));
+      changesOf({ kind: "run.ended", data: { status, notesTaken: 4 } }, at("run"));
     expect(deeds(end("COMPLETED"))).toEqual([
       "run.assert_settled",
       "run.phase",
@@ -135,8 +135,8 @@ describe("what records do", () => {
     expect(only(end("FAILED"), "run.assert_settled").armed).toBe(true);
     expect(only(end("FAILED"), "run.phase")).toMatchObject({ decided: "failed", cause: null, outcome: null });
     expect(only(end("COMPENSATED"), "run.phase")).toMatchObject({ decided: null, from: "COMPENSATING" });
-    expect(only(end("FAILED"), "lease.release")).toMatchObject({ taken: 4, open: false });
-    const direct = changesOf({ kind: "run.ended", data: { status: "FAILED", taken: 0, outcome: 1 } }, at("run"));
+    expect(only(end("FAILED"), "lease.release")).toMatchObject({ notesTaken: 4, open: false });
+    const direct = changesOf({ kind: "run.ended", data: { status: "FAILED", notesTaken: 0, outcome: 1 } }, at("run"));
     expect(only(direct, "run.phase")).toMatchObject({ cause: "failed", outcome: "1" });
   });
 
@@ -178,10 +178,10 @@ describe("what changes contend for", () => {
       journal: 3,
       kind: "child.settled",
       body: "",
-      must: false,
-      orAbove: false,
+      required: false,
+      orAncestor: false,
     } as const;
-    expect(contended(note)).toBe(contended({ do: "lease.wake", journal: 3, nextReactor: "w", inMs: 0 }));
+    expect(contended(note)).toBe(contended({ do: "lease.wake", journal: 3, nextReactor: "w", delayMs: 0 }));
     expect(contended(note)).not.toBe(contended({ ...note, journal: 4 }));
     expect(contended({ do: "gates.withdraw", run: 3 })).toBeUndefined();
     const reserve = { do: "budget.reserve", by: 1, run: 3, unit: "usd", amount: 1 } as const;

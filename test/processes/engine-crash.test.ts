@@ -137,8 +137,8 @@ describe.each([
       expect(readLedger(orders.ledger)).toMatchObject([{ order: 0, token: "1" }]);
       const terms = await store.read.terms(tenant, { run: "order-0" });
       expect(terms.slice(0, 2)).toMatchObject([
-        { label: "zombie", end: "expired" },
-        { label: "heir", begunBy: "recovery" },
+        { label: "zombie", endReason: "expired" },
+        { label: "heir", startReason: "recovery" },
       ]);
     },
     patienceMs,

@@ -67,7 +67,7 @@ export function buildRunner(orders: Orders): Runner {
         return found ? outcome.confirmed(`receipt ${order}`) : outcome.absent({ final: existsSync(closedFor(ledger)) });
       },
       timeout: "60s", // nobody is to time out by itself, however busy the machine
-      settle: 0,
+      settleDelay: 0,
     },
   );
 

@@ -62,7 +62,8 @@ async function untilExpired(store: Store, target: { run: string } | { name: stri
   while ((await store.read.lease(tenant, target))?.state !== "EXPIRED") await systemClock.sleep(20);
 }
 
-const story = (terms: readonly TermView[]) => terms.map(({ label, begunBy, end }) => [label, begunBy, end]);
+const story = (terms: readonly TermView[]) =>
+  terms.map(({ label, startReason, endReason }) => [label, startReason, endReason]);
 
 // Side by side: most of their time they wait for a lease to run out.
 describe.concurrent.each([
@@ -154,7 +155,7 @@ describe.concurrent.each([
       ["worker-a", "start", "expired"],
       ["worker-b", "timeout", undefined],
     ]);
-    expect(terms[1]!.begunAt).toBeGreaterThanOrEqual(now + view!.remainingMs - 5); // clocks in whole milliseconds
+    expect(terms[1]!.startedAt).toBeGreaterThanOrEqual(now + view!.remainingMs - 5); // clocks in whole milliseconds
     expect(await b.ask({ do: "release" })).toEqual({ say: "accepted" });
     expect((await store.read.lease(tenant, { name }))?.state).toBe("FREE");
   });

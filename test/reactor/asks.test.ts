@@ -34,7 +34,7 @@ function play(world: World) {
         world.looks++;
         return world.seen();
       },
-      settle: "0s",
+      settleDelay: "0s",
       compensate: (n: number, result: string) => {
         world.undoing();
         world.deeds.push(`undo ${n} ${result}`);
@@ -154,7 +154,7 @@ describe("a person asks for a look", () => {
     const journal = await p.store.read.journal(tenant, { journal: item! });
     expect(dataOf(journal.findLast(({ kind }) => kind === "effect.observed"))).toMatchObject({
       observation: "inconclusive",
-      detail: { why: "it has no observe" },
+      detail: { reason: "it has no observe" },
     });
     expect((await p.store.read.lease(tenant, { journal: item! }))?.nextReactor).toBeNull();
   });
@@ -192,7 +192,7 @@ describe("a person has an act undone", () => {
     expect((await acted({ run: id })).map(dataOf)).toEqual([
       { who: "ada", action: "resolve", reason: "asked the bank", detail: { as: "compensate", pos: 0 } },
     ]);
-    expect((await s.store.read.terms(tenant, { run: id })).at(-1)).toMatchObject({ begunBy: "manual", by: "ada" });
+    expect((await s.store.read.terms(tenant, { run: id })).at(-1)).toMatchObject({ startReason: "manual", by: "ada" });
     await expect(ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     // The run may end only once it is undone.
     await s.store.intake.signal(tenant, id, { name: "go", value: true });
@@ -260,7 +260,7 @@ describe("a person has an act undone", () => {
     expect([await statusOf(), await statusOf(0, 1)]).toEqual(["CONFIRMED", "PENDING"]);
     await p.until(async () => (await statusOf(0, 1)) === "COMPENSATED");
     expect((await s.run(id)).endedAt).toBeNull();
-    expect(await s.store.read.claimOf(tenant, "wire", "invoice -1")).toBeUndefined(); // the key is free again
+    expect(await s.store.read.businessKeyOwner(tenant, "wire", "invoice -1")).toBeUndefined(); // the key is free again
     await s.store.intake.cancel(tenant, id, { reason: "no more" });
     expect(await ended()).toBe("CANCELLED"); // nothing else was owed
     expect(world.deeds).toEqual(["send -1", "undo -1 W-7"]);

@@ -54,7 +54,7 @@ describe("compensation", () => {
     expect(await reactor.runOnce(10)).toEqual(none);
     expect(undone).toEqual(["12 receipt 12 undo-12", "3 receipt 3 undo-3", "0 receipt 0 undo-0"]);
     const driver = await hold(store, run.id);
-    await driver.write(ended("COMPENSATED", { taken: 3 }));
+    await driver.write(ended("COMPENSATED", { notesTaken: 3 }));
   });
 
   it("a healthy run's obligations are left alone", async () => {
@@ -125,7 +125,7 @@ describe("compensation", () => {
     await mine.died;
     await clock.elapse(ttl + 1);
     const busy = refund("idempotent", () => {
-      throw new DefiniteFailure("too many requests", { about: "attempt" });
+      throw new DefiniteFailure("too many requests", { scope: "attempt" });
     });
     await compensation(replica(busy)).runOnce(10);
     expect(await story(store, run, 0, 1)).toEqual(["attempt 1", "PENDING lease_lost", "attempt 2", "PENDING ack_lost"]);

@@ -135,7 +135,7 @@ describe("an outbox effect whose run ends", () => {
     const run = await waiting(store, "idempotent");
     const deps = replica({
       effects: [
-        wire({ ...observed(outcome.absent()), timeout: "20s", settle: "5s" }, () => Promise.reject(new AckLost())),
+        wire({ ...observed(outcome.absent()), timeout: "20s", settleDelay: "5s" }, () => Promise.reject(new AckLost())),
       ],
     });
     await outbox(deps).runOnce(10);

@@ -73,7 +73,7 @@ describe("the loop", () => {
     await running(stage, [timers(stage.replica())], async () => {
       await stage.clock.elapse(60_000);
       const run = await begin(stage.store);
-      await run.write(record("timer.set", { pos: 0, purpose: "sleep", inMs: 1_234 }));
+      await run.write(record("timer.set", { pos: 0, purpose: "sleep", delayMs: 1_234 }));
       await stage.clock.elapse(1_233);
       expect((await run.view()).notes).toBe(0);
       await stage.clock.elapse(1);
@@ -127,7 +127,7 @@ describe("the loop", () => {
     let looks = 0;
     const stubborn = { name: "timers", runOnce: async () => counts(1 + looks++ * 0, 0) };
     const run = await begin(stage.store);
-    await run.write(record("timer.set", { pos: 0, purpose: "sleep", inMs: 1 }));
+    await run.write(record("timer.set", { pos: 0, purpose: "sleep", delayMs: 1 }));
     await running(stage, [stubborn], async () => {
       await stage.clock.elapse(10_000);
       expect(looks).toBeLessThan(20);

@@ -30,7 +30,7 @@ describe("outbox", () => {
       const run = await waiting(store, "idempotent");
       const definite = (thrown: unknown) => thrown instanceof TypeError;
       const effects = [
-        wire({ definite, semantics: "idempotent" }, () => {
+        wire({ isDefinite: definite, semantics: "idempotent" }, () => {
           throw error;
         }),
       ];
@@ -305,7 +305,10 @@ describe("outbox", () => {
     }
     expect(ignorant.logged).toContain("reactor.no_handler");
     const ended = (await store.read.journal(tenant, { journal: item! })).findLast(({ kind }) => kind === "term.ended");
-    expect(ended?.data).toMatchObject({ nextReactor: "outbox", waits: ["a process that has a body for effect wire"] });
+    expect(ended?.data).toMatchObject({
+      nextReactor: "outbox",
+      waitingFor: ["a process that has a body for effect wire"],
+    });
     expect(await run.effect(0)).toMatchObject({ status: "PENDING", attempt: 0 });
     await outbox(replica({ effects: [wire()] })).runOnce(10);
     expect(world).toHaveLength(1);

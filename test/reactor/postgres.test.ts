@@ -83,8 +83,8 @@ describe("on PostgreSQL, two replicas", () => {
   it("timers: each is fired once, none early", async () => {
     const { store, replicas } = setTwo();
     const run = await begin(store);
-    const soon = Array.from({ length: 20 }, (_, pos) => record("timer.set", { pos, purpose: "sleep", inMs: 0 }));
-    await run.write(...soon, record("timer.set", { pos: 99, purpose: "sleep", inMs: 3_600_000 }));
+    const soon = Array.from({ length: 20 }, (_, pos) => record("timer.set", { pos, purpose: "sleep", delayMs: 0 }));
+    await run.write(...soon, record("timer.set", { pos: 99, purpose: "sleep", delayMs: 3_600_000 }));
     const rounds = await Promise.all(replicas({}).map((deps) => timers(deps).runOnce(100)));
     expect(rounds.reduce((all, { done }) => all + done, 0)).toBe(20);
     expect((await run.view()).notes).toBe(20);

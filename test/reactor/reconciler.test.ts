@@ -107,7 +107,7 @@ describe("reconciler", () => {
     const run = await doubtful(store, "non_idempotent", 1_000);
     const slow = signal<Observation>();
     let wait = true;
-    const deps = seeing(stage, () => (wait ? slow.come : outcome.absent()), { settle: "10s" });
+    const deps = seeing(stage, () => (wait ? slow.come : outcome.absent()), { settleDelay: "10s" });
     // It begins a moment before the deadline and ends long after: it may have missed what came in between.
     await clock.elapse(11_000);
     const round = reconciler(deps).runOnce(10);
@@ -126,7 +126,7 @@ describe("reconciler", () => {
   it("an early absence is looked at again exactly when it counts", async () => {
     const stage = await setStage();
     const run = await doubtful(stage.store, "non_idempotent", 1_000);
-    const deps = seeing(stage, () => outcome.absent(), { settle: "10s" });
+    const deps = seeing(stage, () => outcome.absent(), { settleDelay: "10s" });
     await reconciler(deps).runOnce(10);
     await stage.clock.elapse(11_000);
     expect(await reconciler(deps).runOnce(10)).toEqual(none);
@@ -354,7 +354,7 @@ describe("reconciler", () => {
     await driver.release();
     await reconciler(seeing(stage, () => outcome.absent({ final: true }))).runOnce(10);
     const [woken] = [await hold(stage.store, run.id)];
-    await woken.write(ended("CANCELLED", { taken: 1 }));
+    await woken.write(ended("CANCELLED", { notesTaken: 1 }));
     expect((await run.view()).status).toBe("CANCELLED");
   });
 
@@ -377,7 +377,7 @@ describe("reconciler", () => {
     expect(a.looks() + b.looks()).toBe(1);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
     const terms = await store.read.terms(tenant, { journal: (await run.effect(0)).item! });
-    expect(terms.map(({ end }) => end)).toEqual(["expired", "released"]);
+    expect(terms.map(({ endReason }) => endReason)).toEqual(["expired", "released"]);
   });
 
   it("a look past its lease is fenced: what it saw is not written over the successor's verdict", async () => {

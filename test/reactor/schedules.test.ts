@@ -26,7 +26,7 @@ const started = async ({ store }: Pick<Stage, "store">): Promise<string[]> =>
 
 async function end({ store }: Pick<Stage, "store">, id: string): Promise<void> {
   const run = await hold(store, id);
-  await run.write(record("run.ended", { status: "COMPLETED", outcome: 1, taken: 0 }));
+  await run.write(record("run.ended", { status: "COMPLETED", outcome: 1, notesTaken: 0 }));
 }
 
 const hourly = { cron: "0 * * * *" } as const;

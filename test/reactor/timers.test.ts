@@ -18,7 +18,7 @@ async function dueOne(store: Store, purpose: Purpose): Promise<Holder> {
   await run.write(
     purpose === "gate_timeout"
       ? record("gate.opened", { pos: 0, name: "ok", timeoutMs: 10 })
-      : record("timer.set", { pos: 0, purpose, inMs: 10 }),
+      : record("timer.set", { pos: 0, purpose, delayMs: 10 }),
   );
   return run;
 }
@@ -29,7 +29,7 @@ describe("timers", () => {
     async (purpose) => {
       const { store, replica, clock } = await setStage();
       const run = await begin(store);
-      await run.write(record("timer.set", { pos: 4, purpose, inMs: 1_000 }));
+      await run.write(record("timer.set", { pos: 4, purpose, delayMs: 1_000 }));
       await run.release();
       const reactor = timers(replica());
       await clock.elapse(999);
@@ -57,7 +57,7 @@ describe("timers", () => {
   it("two replicas on many timers: each is fired by one", async () => {
     const { store, replica, clock } = await setStage();
     const run = await begin(store);
-    for (let pos = 0; pos < 20; pos++) await run.write(record("timer.set", { pos, purpose: "sleep", inMs: 10 }));
+    for (let pos = 0; pos < 20; pos++) await run.write(record("timer.set", { pos, purpose: "sleep", delayMs: 10 }));
     await clock.elapse(10);
     const rounds = await Promise.all([timers(replica()).runOnce(100), timers(replica()).runOnce(100)]);
     expect(rounds.reduce((sum, { done }) => sum + done, 0)).toBe(20);
@@ -157,7 +157,7 @@ describe("timers", () => {
   it("one that cannot be fired does not keep the others from it", async () => {
     const { store, replica, clock } = await setStage();
     const [bad, good] = [await begin(store), await begin(store)];
-    for (const run of [bad, good]) await run.write(record("timer.set", { pos: 0, purpose: "sleep", inMs: 10 }));
+    for (const run of [bad, good]) await run.write(record("timer.set", { pos: 0, purpose: "sleep", delayMs: 10 }));
     await clock.elapse(10);
     const fireTimer: typeof store.intake.fireTimer = (of, timer) =>
       timer.run === bad.journal ? Promise.reject(new Error("rotten")) : store.intake.fireTimer(of, timer);

@@ -53,7 +53,7 @@ describe("an effect that is defined wrongly is refused at once", () => {
       () => untyped("x", body, { businessKey: "invoice" }),
     ],
     ["an object for observe", /observe is not a function/, () => untyped("x", body, { observe: {} })],
-    ["true for definite", /definite is not a function/, () => untyped("x", body, { definite: true })],
+    ["true for isDefinite", /isDefinite is not a function/, () => untyped("x", body, { isDefinite: true })],
     ["true for allowUnsafe", /allowUnsafe is not text/, () => untyped("x", body, { allowUnsafe: true })],
     ["null for options", /options are not an object/, () => untyped("x", body, null)],
     ["a look at an inverse that is none", /observe is not a function/, () => undone({ run: body, observe: {} })],
@@ -166,8 +166,8 @@ describe("a runner", () => {
     const { effects } = createRunner({ workflows: [], effects: [plain, own, reads], connectors: [bank] });
     expect(await effects.get("plain")!.body!("a", fx)).toBe("plain a");
     expect(await effects.get("own")!.body!("a", fx)).toBe("own a");
-    expect(await effects.get("plain")!.observe!("a", fx)).toMatchObject({ why: "connector" });
-    expect(await effects.get("own")!.observe!("a", fx)).toMatchObject({ why: "effect" });
+    expect(await effects.get("plain")!.observe!("a", fx)).toMatchObject({ reason: "connector" });
+    expect(await effects.get("own")!.observe!("a", fx)).toMatchObject({ reason: "effect" });
     const { compensate: inverse } = effects.get("plain")!;
     expect([inverse!.semantics, inverse!.run("a", "r", fx)]).toEqual(["idempotent", "connector"]);
     expect(await inverse!.observe!({ args: "a", result: "r" }, fx)).toMatchObject({ final: true });

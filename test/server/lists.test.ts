@@ -126,12 +126,12 @@ describe("doubts", () => {
     });
     expect(await get("/v1/in-doubt")).toMatchObject({ doubts: [{ looker: "reconciler 1", nextInMs: null }] });
     const run = (await store.read.run("acme", scene.doubt))!.journal;
-    const detail = { observed: "inconclusive", why: "busy" };
+    const detail = { observed: "inconclusive", reason: "busy" };
     await store.fenced.append(term!.fence, {
       after: term!.head,
       records: [
         { kind: "effect.observed", data: { run, pos: 0, sub: 0, observation: "inconclusive", detail } },
-        { kind: "term.ended", data: { end: "released", taken: 0, nextReactor: "reconciler", inMs: 9_000 } },
+        { kind: "term.ended", data: { reason: "released", notesTaken: 0, nextReactor: "reconciler", delayMs: 9_000 } },
       ],
     });
     await clock.elapse(1_000);
@@ -181,7 +181,7 @@ describe("doubts", () => {
     expect(await undo(1)).toMatchObject({ status: 409 });
     expect(await undo(0, { ...body, reason: "" })).toMatchObject({ status: 400 });
     expect((await store.read.audit("acme")).filter(({ who }) => who !== "setup")).toHaveLength(1);
-    expect(await get(`/v1/runs?doubt=true`)).toMatchObject({ runs: [{ id: "canary-doubt" }] });
+    expect(await get(`/v1/runs?inDoubt=true`)).toMatchObject({ runs: [{ id: "canary-doubt" }] });
   });
 });
 
@@ -228,8 +228,8 @@ describe("runs and budgets", () => {
     expect(await ids({ startedUntil: String(since), limit: "1" })).toHaveLength(1);
     expect(await ids({ endedSince: String(since), status: "FAILED" })).toEqual([over.id]);
     expect(await ids({ prefix: "pay/ä" })).toEqual([run.id, over.id]);
-    expect(await ids({ prefix: "pay/ä", doubt: "true" })).toEqual([run.id]);
-    expect(await ids({ doubt: "true", startedSince: String(since) })).toEqual([run.id]);
+    expect(await ids({ prefix: "pay/ä", inDoubt: "true" })).toEqual([run.id]);
+    expect(await ids({ inDoubt: "true", startedSince: String(since) })).toEqual([run.id]);
   });
 
   it("spend against budgets: sums, and the nearest to its cap", async () => {

@@ -82,14 +82,14 @@ describe("what a role alone does not decide", () => {
     const { store, server } = current;
     const { run } = await makeScene(store, "acme");
     const claimant = { owner: "eve/1", label: "eve", reactor: "recovery", ttlMs: 60_000 };
-    const body = { target: { run }, claimant, nonce: "300", expect: "any", by: "eve", why: "mine" };
+    const body = { target: { run }, claimant, nonce: "300", expect: "any", by: "eve", auditReason: "mine" };
     const asked = (token: string) => ask(server.exchange, "POST", "/v1/store/acquire", { body, token });
     const before = await everything(store, "acme");
     expect(await asked(tokenOf("acme", "worker"))).toMatchObject({ status: 403, json: { code: "TAPE_FORBIDDEN" } });
     expect(await everything(store, "acme")).toBe(before);
     expect(await asked(tokenOf("acme", "admin"))).toMatchObject({ status: 200, json: { ok: true } });
     const terms = await store.read.terms("acme", { run });
-    expect(terms.at(-1)).toMatchObject({ by: "admin of acme for eve", why: "mine", begunBy: "manual" });
+    expect(terms.at(-1)).toMatchObject({ by: "admin of acme for eve", auditReason: "mine", startReason: "manual" });
   });
 
   it("only whoever runs the store may say that it was restored", async () => {

@@ -92,7 +92,7 @@ it("forks once however often it is asked under one key, and never repeats an act
   const { doubt } = scene;
   expect((await call("GET", `/v1/runs/${doubt}/fork?at=0`)).json).toMatchObject({
     at: 0,
-    happened: [{ pos: 0, name: "wire", repeatable: false }],
+    alreadyHappened: [{ pos: 0, name: "wire", repeatable: false }],
   });
   const body = { at: 0, reason: "again" };
   expect(await call("POST", `/v1/runs/${doubt}/fork`, body, "fork-1")).toMatchObject({
@@ -100,7 +100,7 @@ it("forks once however often it is asked under one key, and never repeats an act
     json: { code: "TAPE_FORK_REPEATS" },
   });
   expect(await store.read.run("acme", "fork-1")).toBeUndefined();
-  const named = { ...body, again: [0] };
+  const named = { ...body, repeat: [0] };
   for (let times = 0; times < 2; times++) {
     const { status, json } = await call("POST", `/v1/runs/${doubt}/fork`, named, "fork-1");
     expect({ status, json }).toEqual({ status: 200, json: { id: "fork-1" } });
@@ -127,7 +127,7 @@ it("names runs that may hang, and workflows and effects that wait and that no pr
   const outbox = { dispatch: "outbox", name: "wire", args: null } as const;
   await store.fenced.append(created.term.fence, { after: 1, records: [intent(0, outbox)] });
   const report = { owner: "w/1", label: "worker-a" };
-  await store.intake.report(tenant, { ...report, body: { workflows: ["invoice"], effects: ["wires"] } });
+  await store.intake.reportProcess(tenant, { ...report, body: { workflows: ["invoice"], effects: ["wires"] } });
   expect(await look()).toMatchObject({ hung: [], unserved: [], unservedEffects: [] }); // nothing has waited for long
   await clock.elapse(20_000);
   expect(await look()).toMatchObject({
@@ -135,9 +135,15 @@ it("names runs that may hang, and workflows and effects that wait and that no pr
     unserved: [{ workflow: "invioce", runs: 1, meant: "invoice" }],
     unservedEffects: [{ effect: "wire", items: 1, meant: "wires" }],
   });
-  await store.intake.report(tenant, { ...report, body: { workflows: ["invoice", "invioce"], effects: ["wire"] } });
+  await store.intake.reportProcess(tenant, {
+    ...report,
+    body: { workflows: ["invoice", "invioce"], effects: ["wire"] },
+  });
   await clock.elapse(31_000);
-  await store.intake.report(tenant, { ...report, body: { workflows: ["invoice", "invioce"], effects: ["wire"] } });
+  await store.intake.reportProcess(tenant, {
+    ...report,
+    body: { workflows: ["invoice", "invioce"], effects: ["wire"] },
+  });
   expect(await look()).toMatchObject({ unserved: [], unservedEffects: [] });
   for (let k = 0; k < 40; k++) {
     await clock.elapse(60_000);

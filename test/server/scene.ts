@@ -85,7 +85,7 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     intent(2, {}),
     dispatched(2),
   );
-  await write(await begin(stuck), { kind: "run.stuck", data: { why: hidden } }, released);
+  await write(await begin(stuck), { kind: "run.stuck", data: { reason: hidden } }, released);
   const inDoubt = await begin(doubt);
   await write(
     inDoubt,
@@ -118,7 +118,7 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
   };
 }
 
-const released = { kind: "term.ended", data: { end: "released", taken: 0 } };
+const released = { kind: "term.ended", data: { reason: "released", notesTaken: 0 } };
 
 /** The same names, and nothing of that name anywhere. */
 export function ghostOf(scene: Scene): Scene {

@@ -146,7 +146,10 @@ describe("what is named by number", () => {
                 entry: {
                   after: term.head,
                   records: [
-                    { kind: "run.ended", data: { status: "COMPLETED", outcome: 1, taken: 0, parent: parent(journal) } },
+                    {
+                      kind: "run.ended",
+                      data: { status: "COMPLETED", outcome: 1, notesTaken: 0, parent: parent(journal) },
+                    },
                   ],
                 },
               },

@@ -57,7 +57,7 @@ describe("streams", () => {
     await store.fenced.append(made.term.fence, {
       ...{
         after: made.term.head,
-        records: [{ kind: "run.ended", data: { status: "COMPLETED", outcome: 1, taken: 0 } }],
+        records: [{ kind: "run.ended", data: { status: "COMPLETED", outcome: 1, notesTaken: 0 } }],
       },
     });
     await clock.elapse(1_000);

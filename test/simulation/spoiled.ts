@@ -126,7 +126,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
   noIntentAfterCancel: (world) =>
     replace(world, "notes.taken", isOf(world, "cancelled"), (taken) => [taken, { ...taken, kind: "effect.intended" }]),
   stuckHasReason: (world) =>
-    replace(world, "run.stuck", any, (stuck) => [{ ...stuck, data: { ...stuck.data, on: [] } }]),
+    replace(world, "run.stuck", any, (stuck) => [{ ...stuck, data: { ...stuck.data, effects: [] } }]),
   stuckNamesItsEffects: (world) => changeEffect(world, ({ status }) => status === "STUCK", { status: "CONFIRMED" }),
   onlyCurrentTermRenews: (world) => {
     const end = found(world.feed.find(({ kind }) => kind === "run.ended"));
@@ -144,7 +144,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
     replace(
       world,
       "term.started",
-      ({ data }) => data.previous?.end === "expired",
+      ({ data }) => data.previous?.endReason === "expired",
       (term) => [{ ...term, at: term.at - 9_000 }],
     ),
   unknownIsNeverLost: (world) => changeEffect(world, ({ status }) => status === "CONFIRMED", { status: "UNKNOWN" }),

@@ -43,7 +43,7 @@ describe("a doomed lease", () => {
 
   it("was live when the takeover announced itself: the term ends, and the next begins, by hand", () => {
     expect(startReasonOf(announced, now)).toBe("manual");
-    expect(previousTermOf(announced, now, 4, "manual")?.end).toBe("manual");
+    expect(previousTermOf(announced, now, 4, "manual")?.endReason).toBe("manual");
   });
 
   it("may be taken by anybody, should the one who announced it never come back", () => {
@@ -57,6 +57,6 @@ describe("a doomed lease", () => {
       "timeout",
       "recovery",
     ]);
-    expect(previousTermOf(restored, now, 4, "timeout")?.end).toBe("superseded");
+    expect(previousTermOf(restored, now, 4, "timeout")?.endReason).toBe("superseded");
   });
 });

@@ -5,7 +5,7 @@ import { ManualClock } from "../../testkit/clock.ts";
 import { type Scene, sceneOn } from "./postgres/scene.ts";
 
 const tenant = "acme";
-const report = (store: Store, owner: string) => store.intake.report(tenant, { owner, label: owner, body: 1 });
+const report = (store: Store, owner: string) => store.intake.reportProcess(tenant, { owner, label: owner, body: 1 });
 const owners = async (store: Store) => (await store.read.processes(tenant)).map(({ owner }) => owner);
 
 describe("SQLite: processes that fell silent", () => {

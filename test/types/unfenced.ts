@@ -30,5 +30,5 @@ export const wrong: NewRecord[] = [
 
 export const right: NewRecord[] = [
   { kind: "step.done", data: { pos: 0, name: "a", value: 1 } },
-  { kind: "run.ended", data: { status: "COMPLETED", taken: 0, outcome: undefined } },
+  { kind: "run.ended", data: { status: "COMPLETED", notesTaken: 0, outcome: undefined } },
 ];

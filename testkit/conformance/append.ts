@@ -66,7 +66,10 @@ export const append: Cases = ({ it }, fresh) => {
   it("a write after one's own release is refused", async () => {
     const { store } = fresh();
     const run = await heldRun(store);
-    await store.fenced.append(run.fence, { after: 1, records: [record("term.ended", { end: "released", taken: 0 })] });
+    await store.fenced.append(run.fence, {
+      after: 1,
+      records: [record("term.ended", { reason: "released", notesTaken: 0 })],
+    });
     await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 2, records: [step(0)] }));
   });
 
@@ -106,8 +109,8 @@ export const append: Cases = ({ it }, fresh) => {
       record("child.started", { pos: 0, id: "child", workflow: "w", input: 1, inputHash: "h" }),
       record("value.written", { key: "k", version: 1, value: 1 }),
       record("run.decided", { cause: "failed", outcome: 1 }),
-      record("run.ended", { status: "COMPLETED", taken: 0, outcome: 1 }),
-      record("term.ended", { end: "released", taken: 0 }),
+      record("run.ended", { status: "COMPLETED", notesTaken: 0, outcome: 1 }),
+      record("term.ended", { reason: "released", notesTaken: 0 }),
     ];
     for (const stale of attempts) {
       await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 1, records: [stale] }));

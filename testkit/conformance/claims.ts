@@ -18,7 +18,7 @@ import {
 } from "./scenes.ts";
 
 const ownerOf = async (store: Store, scope: string, key: string): Promise<string | undefined> =>
-  (await store.read.claimOf(tenant, scope, key))?.runId;
+  (await store.read.businessKeyOwner(tenant, scope, key))?.runId;
 
 /** Business keys: one act at a time may own one, from its intent until it certainly did not happen or was undone. */
 export const claims: Cases = ({ it }, fresh) => {
@@ -27,7 +27,7 @@ export const claims: Cases = ({ it }, fresh) => {
     const owner = await begin(store);
     const rival = await begin(store);
     await owner.write(intent(0, { businessKey: "order-1" }));
-    const claim = await store.read.claimOf(tenant, "wire", "order-1");
+    const claim = await store.read.businessKeyOwner(tenant, "wire", "order-1");
     assert.deepEqual(
       [claim?.runId, claim?.run, claim?.pos, claim?.scope, claim?.businessKey],
       [owner.id, owner.journal, 0, "wire", "order-1"],
@@ -51,7 +51,7 @@ export const claims: Cases = ({ it }, fresh) => {
     assert.equal(await ownerOf(store, "bank", "k"), a.id);
     assert.equal(await ownerOf(store, "wire", "k"), a.id);
     assert.equal(await ownerOf(store, "mail", "k"), b.id);
-    assert.equal(await store.read.claimOf("globex", "bank", "k"), undefined);
+    assert.equal(await store.read.businessKeyOwner("globex", "bank", "k"), undefined);
   });
 
   it("it is freed by FAILED, WITHDRAWN and COMPENSATED, and by nothing else", async () => {

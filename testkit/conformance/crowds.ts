@@ -5,7 +5,7 @@ import type { FindRequest, RunSpec, Store } from "../../src/store/contract/store
 import { type Cases, claimant, nonce, record, spec, step, tenant, unique } from "./frame.ts";
 import { begin, type Holder, lasting, statusOf } from "./scenes.ts";
 
-const sleep = (inMs: number, pos = 0): NewRecord => record("timer.set", { pos, purpose: "sleep", inMs });
+const sleep = (inMs: number, pos = 0): NewRecord => record("timer.set", { pos, purpose: "sleep", delayMs: inMs });
 const ahead = { withinMs: 60_000, limit: 100 };
 /** Due within a look ahead, and so far away that no machine comes near it. */
 const within = 30_000;
@@ -38,7 +38,7 @@ export const crowds: Cases = ({ it }, fresh) => {
     const plain = { claimant: finder, nextReactor: "recovery", staleOf: [], limit: 9, nonce: nonce(), tenant };
     assert.deepEqual(await claim.find(plain), [], "nothing is due");
     const [term, ...more] = await look(store);
-    assert.deepEqual([term?.journal, term?.early, term?.name, more.length], [near.journal, true, near.id, 0]);
+    assert.deepEqual([term?.journal, term?.preloaded, term?.name, more.length], [near.journal, true, near.id, 0]);
     assert.equal(await statusOf(store, near.id), "RUNNING");
     assert.equal(await statusOf(store, far.id), "WAITING");
     assert.deepEqual(await look(store), [], "it is held");
@@ -55,13 +55,13 @@ export const crowds: Cases = ({ it }, fresh) => {
     await sleeping(store, within, "other");
     const stuck = await begin(store, { workflow: "pay" });
     await stuck.write(sleep(within));
-    await stuck.write(record("run.stuck", { why: "a person is needed" }));
+    await stuck.write(record("run.stuck", { reason: "a person is needed" }));
     await stuck.release();
     const noted = await sleeping(store, within);
     await store.intake.signal(tenant, noted.id, { name: "go", value: 1 });
     const terms = await look(store, { workflows: ["pay"] });
     assert.deepEqual(journalsOf(terms), [noted.journal]);
-    assert.equal(terms[0]?.early, undefined, "it was due for its note");
+    assert.equal(terms[0]?.preloaded, undefined, "it was due for its note");
   });
 
   it("a hundred runs are found in one look, each under a token of its own, with its term in its journal", async () => {

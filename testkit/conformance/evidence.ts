@@ -36,7 +36,7 @@ export const evidence: Cases = ({ it }, fresh) => {
     assert.deepEqual([term?.journal, term?.notes], [item, 1]);
     // A note waits in an item's inbox as in a run's: the term does not end over it.
     const heir = new Holder(store, term!, run.id);
-    await heir.refused("TAPE_NOTES_PENDING", record("term.ended", { end: "released", taken: 0 }));
+    await heir.refused("TAPE_NOTES_PENDING", record("term.ended", { reason: "released", notesTaken: 0 }));
     await heir.write(record("notes.taken", { through: 1 }));
     await heir.release(1);
   });

@@ -49,9 +49,9 @@ class Driver {
       );
     if (has("run.ended")) return undefined;
     if (!has("step.done", 0)) return step(0);
-    if (!has("term.ended")) return record("term.ended", { end: "drained", taken: 0, nextReactor: "recovery" });
+    if (!has("term.ended")) return record("term.ended", { reason: "drained", notesTaken: 0, nextReactor: "recovery" });
     if (!has("step.done", 1)) return step(1);
-    return record("run.ended", { status: "COMPLETED", taken: 0, outcome: "done" });
+    return record("run.ended", { status: "COMPLETED", notesTaken: 0, outcome: "done" });
   }
 
   async #create(): Promise<void> {
@@ -153,7 +153,7 @@ async function soundRun(store: Store, run: RunSpec, what: string): Promise<numbe
   assert.deepEqual([view?.status, view?.outcome, view?.lease.state], ["COMPLETED", "done", "FREE"], what);
   const terms = await store.read.terms(tenant, { run: run.id });
   assert.ok(
-    terms.every(({ end }) => end !== undefined),
+    terms.every(({ endReason }) => endReason !== undefined),
     `${what}: every term has ended`,
   );
   assert.equal(new Set(terms.map(({ token }) => token)).size, terms.length, `${what}: no token twice`);
@@ -172,7 +172,7 @@ export const faults: Cases = ({ it }, fresh) => {
     const writes = calls.filter(({ group }) => group !== "read").map(({ method }) => method);
     assert.deepEqual(writes, ["createRuns", "append", "renew", "append", "find", "append", "append"]);
     assert.deepEqual(
-      (await store.read.terms(tenant, { run: run.id })).map(({ end }) => end),
+      (await store.read.terms(tenant, { run: run.id })).map(({ endReason }) => endReason),
       ["drained", "released"],
     );
   });

@@ -264,7 +264,7 @@ export const finding: Cases = ({ it }, fresh) => {
     const [ending, done] = await heldRuns(store, 2, claimant(undefined, brief));
     const decided = record("run.decided", { cause: "failed", outcome: "no" });
     await store.fenced.append(ending!.fence, { after: 1, records: [decided] });
-    const ended = record("run.ended", { status: "COMPLETED", taken: 0, outcome: 1 });
+    const ended = record("run.ended", { status: "COMPLETED", notesTaken: 0, outcome: 1 });
     await store.fenced.append(done!.fence, { after: 1, records: [ended] });
     await elapse(pastBrief);
     assert.deepEqual(journalsOf(await store.claim.find(hunt())), [ending!.journal]);
@@ -274,7 +274,7 @@ export const finding: Cases = ({ it }, fresh) => {
   it("a drained run is found by another at once", async () => {
     const { store, another } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
-    await letGo(store, run, { end: "drained", nextReactor: "recovery" });
+    await letGo(store, run, { reason: "drained", nextReactor: "recovery" });
     const [term] = await (await another()).claim.find(hunt());
     assert.deepEqual([term!.journal, term!.fence.token], [run.journal, run.fence.token + 2n]);
     assert.equal((await storyOf(store, { run: run.id }))[0]![2], "drained");
@@ -283,8 +283,8 @@ export const finding: Cases = ({ it }, fresh) => {
   it("work that is due later is not found earlier", async () => {
     const { store, elapse } = fresh();
     const [soon, later] = await heldRuns(store, 2, claimant(undefined, lasting));
-    await letGo(store, soon!, { nextReactor: "recovery", inMs: 400 });
-    await letGo(store, later!, { nextReactor: "recovery", inMs: 3_600_000 });
+    await letGo(store, soon!, { nextReactor: "recovery", delayMs: 400 });
+    await letGo(store, later!, { nextReactor: "recovery", delayMs: 3_600_000 });
     assert.deepEqual(await store.claim.find(hunt()), []);
     await elapse(420);
     assert.deepEqual(journalsOf(await store.claim.find(hunt())), [soon!.journal]);
@@ -296,10 +296,10 @@ export const finding: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const before = await everything(store);
-    for (const inMs of [0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
-      const parked = record("term.ended", { end: "released", taken: 0, nextReactor: "recovery", inMs });
-      const timer = record("timer.set", { pos: 0, purpose: "sleep", inMs });
-      const gate = record("gate.opened", { pos: 0, name: "g", timeoutMs: inMs });
+    for (const delayMs of [0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
+      const parked = record("term.ended", { reason: "released", notesTaken: 0, nextReactor: "recovery", delayMs });
+      const timer = record("timer.set", { pos: 0, purpose: "sleep", delayMs });
+      const gate = record("gate.opened", { pos: 0, name: "g", timeoutMs: delayMs });
       for (const bad of [parked, timer, gate]) {
         await refused("TAPE_BAD_INPUT", store.fenced.append(run.fence, { after: 1, records: [bad] }));
       }
@@ -342,14 +342,14 @@ export const finding: Cases = ({ it }, fresh) => {
   it("the agenda tells in one look who has something to do, and when", async () => {
     const { store, elapse } = fresh();
     const when = async (of = tenant) =>
-      new Map((await store.read.agenda(of)).map(({ reactor, inMs }) => [reactor ?? "anybody", inMs]));
+      new Map((await store.read.agenda(of)).map(({ reactor, dueInMs }) => [reactor ?? "anybody", dueInMs]));
     assert.deepEqual([...(await when()).keys()], []);
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const held = await when();
     assert.deepEqual([...held.keys()], ["anybody"]);
     assert.ok(held.get("anybody")! > 0 && held.get("anybody")! <= lasting.ttlMs);
     await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
-    const timer = record("timer.set", { pos: 1, purpose: "sleep", inMs: 60_000 });
+    const timer = record("timer.set", { pos: 1, purpose: "sleep", delayMs: 60_000 });
     await store.fenced.append(run.fence, { after: 2, records: [timer] });
     const [waiting] = await waitingRuns(store, 1);
     const busy = await when();
@@ -366,7 +366,7 @@ export const finding: Cases = ({ it }, fresh) => {
     // Given back for later: asked for again, at its time.
     await store.fenced.append(first!.fence, {
       after: first!.head,
-      records: [record("term.ended", { end: "released", taken: 0, nextReactor: "recovery", inMs: 45_000 })],
+      records: [record("term.ended", { reason: "released", notesTaken: 0, nextReactor: "recovery", delayMs: 45_000 })],
     });
     const later = (await when()).get("recovery")!;
     assert.ok(later > 20_000 && later <= 45_000);

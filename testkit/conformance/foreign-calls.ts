@@ -62,9 +62,9 @@ const taking = (of: Named, target: AcquireRequest["target"], more: Partial<Acqui
 
 /** Records by which the holder of a run of one's own reaches into a journal that it names. */
 const reaching = ({ journal, item, head: _head }: Named): NewRecord[] => [
-  record("run.ended", { status: "COMPLETED", outcome: 1, taken: 0, parent: { journal, pos: 0, id: "x" } }),
-  record("budget.reserved", { pos: 0, of: journal, amounts: { usd: 1 } }),
-  record("budget.charged", { pos: 0, of: journal, spent: { usd: 1 }, reserved: {} }),
+  record("run.ended", { status: "COMPLETED", outcome: 1, notesTaken: 0, parent: { journal, pos: 0, id: "x" } }),
+  record("budget.reserved", { pos: 0, rootRun: journal, amounts: { usd: 1 } }),
+  record("budget.charged", { pos: 0, rootRun: journal, spent: { usd: 1 }, reserved: {} }),
   record("effect.dispatched", { run: journal, pos: 0, attempt: 1, sendWithinMs: 1_000 }),
   record("effect.settled", { run: journal, pos: 0, to: "FAILED", reason: "definite", error: "no" }),
   record("effect.settled", { run: item, pos: 0, to: "FAILED", reason: "definite", error: "no" }),
@@ -121,8 +121,8 @@ export const table: Table = {
     revokeToken: (intake, me, of) => intake.revokeToken(me, of.apiToken, act),
     recordAudit: (intake, me, of) => intake.recordAudit(me, "mine", act, { run: of.run, journal: of.journal }),
     touchToken: "a token is known by its id before it is known whose it is",
-    report: (intake, me, of) => intake.report(me, { owner: of.owner, label: "eve", body: {} }),
-    unreport: (intake, me, of) => intake.unreport(me, of.owner),
+    reportProcess: (intake, me, of) => intake.reportProcess(me, { owner: of.owner, label: "eve", body: {} }),
+    removeProcess: (intake, me, of) => intake.removeProcess(me, of.owner),
   },
   claim: {
     acquire: (claim, me, of) =>
@@ -134,7 +134,7 @@ export const table: Table = {
           taking(of, { journal: of.nameJournal }, { nonce: of.nameNonce }),
           taking(of, { name: of.name }, { nonce: of.nameNonce }),
           taking(of, { journal: of.journal }, { expect: { owner: of.owner, token: of.token } }),
-          taking(of, { journal: of.journal }, { expect: "any", by: "eve", why: "mine" }),
+          taking(of, { journal: of.journal }, { expect: "any", by: "eve", auditReason: "mine" }),
         ].map((asked) => () => claim.acquire(me, asked)),
       ),
     find: (claim, me, of) =>
@@ -166,11 +166,11 @@ export const table: Table = {
         [step(9)], // plain
         [step(9), step(10)],
         [record("sleep.ended", { pos: 1, fired: true })],
-        [record("term.ended", { end: "released", taken: 0 })],
-        [record("run.ended", { status: "COMPLETED", outcome: "stolen", taken: 0 })],
+        [record("term.ended", { reason: "released", notesTaken: 0 })],
+        [record("run.ended", { status: "COMPLETED", outcome: "stolen", notesTaken: 0 })],
         [record("gate.opened", { pos: 9, name: "g" })],
         [record("value.written", { key: of.key, version: 2, value: "stolen" })],
-        [record("run.stuck", { why: "mine" })],
+        [record("run.stuck", { reason: "mine" })],
       ];
       const fences = [fence, makeFence(me, of.nameJournal, 1n, of.nameNonce)];
       return all(
@@ -206,7 +206,7 @@ export const table: Table = {
         () => read.runs(me, { below: of.journal }),
         () => read.runs(me, { before: of.journal }),
         () => read.runs(me, { prefix: of.run }),
-        () => read.runs(me, { doubt: true }),
+        () => read.runs(me, { inDoubt: true }),
       ]),
     progress: (read, me, of) => read.progress(me, [of.run]),
     journal: (read, me, of) =>
@@ -236,7 +236,7 @@ export const table: Table = {
     budgets: (read, me, of) => read.budgets(me, of.run),
     spend: (read, me) => read.spend(me),
     rate: (read, me) => read.rate(me, 1, 1_000, 2),
-    claimOf: (read, me, of) => read.claimOf(me, "wire", of.businessKey),
+    businessKeyOwner: (read, me, of) => read.businessKeyOwner(me, "wire", of.businessKey),
     value: (read, me, of) => read.value(me, of.key),
     values: (read, me, of) => all([() => read.values(me, ""), () => read.values(me, of.key)]),
     valueHistory: (read, me, of) => read.valueHistory(me, of.key, 0),

@@ -21,7 +21,7 @@ import { begin, dispatched, everything, intent, lasting } from "./scenes.ts";
 /** Numbers that the store gives, and times: they differ from call to call. */
 const passing: ReadonlySet<string> = new Set(
   (
-    "journal run root parent item source authority by token nonce cursor at createdAt endedAt agoMs lagMs inMs lateMs remainingMs heldMs " +
+    "journal run root parent item source authority by token nonce cursor at createdAt endedAt agoMs lagMs dueInMs lateMs remainingMs heldMs " +
     "progressAgoMs"
   ).split(" "),
 );
@@ -68,7 +68,7 @@ export async function victimOn(store: Store): Promise<Named> {
   });
   const apiToken = `token-${run.id}`;
   await store.intake.putToken({ id: apiToken, tenant, name: secret, role: "reader", hash: "h" }, act);
-  await store.intake.report(tenant, { owner: ownerOf(run.id), label: secret, body: {} });
+  await store.intake.reportProcess(tenant, { owner: ownerOf(run.id), label: secret, body: {} });
   await store.intake.createRuns(tenant, [spec({ input: secret })]); // somebody may find it
   const [entry] = await store.read.audit(tenant);
   const view = await store.read.lease(tenant, { run: run.id });

@@ -32,7 +32,7 @@ export function again(req: AcquireRequest, more: Partial<AcquireRequest> = {}): 
   return { ...req, nonce: nonce(), claimant: claimant(undefined, lasting), ...more };
 }
 
-export const byForce = { expect: "any", by: "ann", why: "it hangs" } as const;
+export const byForce = { expect: "any", by: "ann", auditReason: "it hangs" } as const;
 
 export async function letGo(
   store: Store,
@@ -40,7 +40,7 @@ export async function letGo(
   more: Partial<RecordData<"term.ended">> = {},
   after = term.head,
 ): Promise<AppendResult> {
-  const ended = record("term.ended", { end: "released", taken: 0, ...more });
+  const ended = record("term.ended", { reason: "released", notesTaken: 0, ...more });
   return store.fenced.append(term.fence, { after, records: [ended] });
 }
 
@@ -83,7 +83,11 @@ export function timeless(view: LeaseView): Omit<LeaseView, "remainingMs" | "held
 
 /** The ledger in short: token, why begun, why ended. */
 export async function storyOf(store: Store, target: LeaseTarget): Promise<[bigint, string, TermEnd | undefined][]> {
-  return (await store.read.terms(tenant, target)).map(({ token, begunBy, end }) => [token, begunBy, end]);
+  return (await store.read.terms(tenant, target)).map(({ token, startReason, endReason }) => [
+    token,
+    startReason,
+    endReason,
+  ]);
 }
 
 export async function lastTerm(store: Store, target: LeaseTarget): Promise<TermView> {

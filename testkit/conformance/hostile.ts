@@ -214,7 +214,7 @@ export const hostile: Cases = ({ it }, fresh) => {
     const records = oddIds.flatMap((id, pos) => [
       intent(pos, { name: id, connector: id, key: id, businessKey: id, argsHash: id }),
       record("gate.opened", { pos, name: id, binds: id, payload: id }),
-      record("budget.reserved", { pos, of: run.journal, amounts: { [id]: 3 } }),
+      record("budget.reserved", { pos, rootRun: run.journal, amounts: { [id]: 3 } }),
     ]);
     await run.write(...records);
     const effects = await store.read.effects(tenant, { run: run.id });
@@ -224,7 +224,7 @@ export const hostile: Cases = ({ it }, fresh) => {
       assert.deepEqual([effect?.name, effect?.connector, effect?.key, effect?.businessKey], [id, id, id, id]);
       const gate = gates.find((row) => row.pos === pos);
       assert.deepEqual([gate?.name, gate?.binds], [id, id]);
-      assert.equal((await store.read.claimOf(tenant, id, id))?.runId, run.id);
+      assert.equal((await store.read.businessKeyOwner(tenant, id, id))?.runId, run.id);
     }
     const budgets = await store.read.budgets(tenant, run.id);
     assert.deepEqual(new Set(budgets.map(({ unit }) => unit)), new Set(oddIds));

@@ -288,7 +288,7 @@ export const leases: Cases = ({ it }, fresh) => {
     const before = await everything(store);
     const acted = record("operator.action", { who: "me", action: "late", reason: "none" });
     await refused("TAPE_FENCED", store.fenced.append(term.fence, { after: head, records: [acted] }));
-    await refused("TAPE_FENCED", letGo(store, term, { end: "drained" }));
+    await refused("TAPE_FENCED", letGo(store, term, { reason: "drained" }));
     assert.equal((await letGo(store, term)).head, head, "the very same release again: it was done");
     await notRenewed("TAPE_FENCED", store, term);
     const guess = { ...term, fence: forged(term, { token }) }; // the token that nobody holds opens nothing either
@@ -317,7 +317,7 @@ export const leases: Cases = ({ it }, fresh) => {
     await refused("TAPE_RUN_NOT_FOUND", ask({ run: run.id }, "other"));
     await refused("TAPE_LEASE_NOT_FOUND", ask({ journal: run.journal }, "other"));
     await refused("TAPE_LEASE_NOT_FOUND", ask({ journal: 987_654_321 }));
-    const end = record("run.ended", { status: "COMPLETED", taken: 0, outcome: 1 });
+    const end = record("run.ended", { status: "COMPLETED", notesTaken: 0, outcome: 1 });
     await store.fenced.append(run.fence, { after: 1, records: [end] });
     const before = await everything(store);
     turnedAway("TAPE_RUN_ENDED", await ask({ run: run.id }));

@@ -30,29 +30,29 @@ export const ledger: Cases = ({ it }, fresh) => {
     await renewed(store, run, 2, "half way");
     const [now, ...others] = await store.read.terms(tenant, target);
     assert.equal(others.length, 0);
-    const { token, renewals, progress, progressNote, end } = now!;
+    const { token, renewals, progress, progressNote, endReason } = now!;
     assert.deepEqual(
-      { token, renewals, progress, progressNote, end },
-      { token: 1n, renewals: 1, progress: 2, progressNote: "half way", end: undefined },
+      { token, renewals, progress, progressNote, endReason },
+      { token: 1n, renewals: 1, progress: 2, progressNote: "half way", endReason: undefined },
     );
     const term = { renewals: 1, longestGapMs: 10, progress: 3, progressNote: "done" };
-    const over = record("run.ended", { status: "COMPLETED", taken: 0, outcome: 1, term });
+    const over = record("run.ended", { status: "COMPLETED", notesTaken: 0, outcome: 1, term });
     await store.fenced.append(run.fence, { after: 2, records: [over] });
     const kinds = (await store.read.journal(tenant, target)).map(({ kind }) => kind);
     assert.deepEqual(kinds, ["run.created", "step.done", "run.ended"]);
     const [line, ...more] = await store.read.terms(tenant, target);
     assert.equal(more.length, 0);
-    const { begunAt, endedAt, ...rest } = line!;
+    const { startedAt, endedAt, ...rest } = line!;
     assert.deepEqual(rest, {
       token: 1n,
       owner: who.owner,
       label: who.label,
       reactor: who.reactor,
-      begunBy: "start",
-      end: "released",
+      startReason: "start",
+      endReason: "released",
       ...term,
     });
-    assert.ok(endedAt !== undefined && endedAt >= begunAt + 9);
+    assert.ok(endedAt !== undefined && endedAt >= startedAt + 9);
   });
 
   it("a named lease tells how its terms began and ended", async () => {
@@ -79,21 +79,21 @@ export const ledger: Cases = ({ it }, fresh) => {
     await store.claim.restored("drill");
     const drained = await acquired(store, again(req));
     story.push(["timeout", "drained"]);
-    await letGo(store, drained, { end: "drained" });
+    await letGo(store, drained, { reason: "drained" });
     await acquired(store, again(req));
     story.push(["release", undefined]);
     const lines = await store.read.terms(tenant, req.target);
     assert.deepEqual(
-      lines.map(({ begunBy, end }) => [begunBy, end]),
+      lines.map(({ startReason, endReason }) => [startReason, endReason]),
       story,
     );
-    for (const [k, { token, begunAt, endedAt, end }] of lines.entries()) {
+    for (const [k, { token, startedAt, endedAt, endReason }] of lines.entries()) {
       const next = lines[k + 1];
-      assert.equal(endedAt === undefined, end === undefined);
-      assert.ok(next === undefined || (token < next.token && begunAt <= endedAt! && endedAt! <= next.begunAt));
+      assert.equal(endedAt === undefined, endReason === undefined);
+      assert.ok(next === undefined || (token < next.token && startedAt <= endedAt! && endedAt! <= next.startedAt));
     }
     const [, , taken] = lines;
-    assert.deepEqual([taken!.by, lines[3]!.by, lines[3]!.why], [undefined, "ann", "it hangs"]);
+    assert.deepEqual([taken!.by, lines[3]!.by, lines[3]!.auditReason], [undefined, "ann", "it hangs"]);
   });
 
   it("a run tells how its terms began and ended", async () => {
@@ -108,7 +108,7 @@ export const ledger: Cases = ({ it }, fresh) => {
     const [woken] = await store.claim.find(hunt({ claimant: claimant(undefined, { ...brief, reactor: "recovery" }) }));
     await elapse(pastBrief);
     const [heir] = await store.claim.find(hunt());
-    const last = record("run.ended", { status: "CANCELLED", taken: 1, outcome: "cancelled" });
+    const last = record("run.ended", { status: "CANCELLED", notesTaken: 1, outcome: "cancelled" });
     const taken = record("notes.taken", { through: 1 });
     await store.fenced.append(heir!.fence, { after: heir!.head, records: [taken, last] });
     assert.deepEqual(await storyOf(store, target), [
@@ -177,8 +177,8 @@ export const ledger: Cases = ({ it }, fresh) => {
     const { owner, label, reactor, ttlMs: ttl } = view;
     assert.deepEqual({ owner, label, reactor, ttlMs: ttl }, who);
     assert.ok(view.progressAgoMs <= view.heldMs);
-    const { progressNote: note, end } = await lastTerm(store, req.target);
-    assert.deepEqual([note, end], [undefined, undefined]);
+    const { progressNote: note, endReason } = await lastTerm(store, req.target);
+    assert.deepEqual([note, endReason], [undefined, undefined]);
   });
 
   it("a lease is seen FREE, HELD, and EXPIRED once its time has run out", async () => {

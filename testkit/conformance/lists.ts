@@ -97,7 +97,8 @@ export const lists: Cases = ({ it }, fresh) => {
       );
       await held!.write(intent(0, { dispatch: "outbox" })); // its item asks for a reactor, and is no run
       await parked!.release(0);
-      await stuck!.write(record("run.stuck", { why: "w" }), record("term.ended", { end: "released", taken: 0 }));
+      const ends = record("term.ended", { reason: "released", notesTaken: 0 });
+      await stuck!.write(record("run.stuck", { reason: "w" }), ends);
       await failed!.write(ended("FAILED", { outcome: 1 }));
       await over!.write(ended("COMPLETED", { outcome: 1 }));
       await doubtful(ending!);
@@ -205,17 +206,17 @@ export const lists: Cases = ({ it }, fresh) => {
       record("obligation.surplus", { pos: 0, sub: 2, semantics: "idempotent", key: "s", args: 1 }),
     );
     await fine.write(...confirmed(0));
-    assert.deepEqual(await list(store, { doubt: true }), [three.id, two.id, one.id]);
-    assert.deepEqual(await paged(store, { doubt: true }, 1), [three.id, two.id, one.id]);
+    assert.deepEqual(await list(store, { inDoubt: true }), [three.id, two.id, one.id]);
+    assert.deepEqual(await paged(store, { inDoubt: true }, 1), [three.id, two.id, one.id]);
     const { createdAt } = await two.view();
-    assert.deepEqual(await list(store, { doubt: true, startedSince: createdAt }), [three.id, two.id]);
-    assert.deepEqual(await list(store, { doubt: true, prefix: two.id }), [two.id]);
-    assert.deepEqual(await list(store, { doubt: false, prefix: fine.id }), [fine.id]);
+    assert.deepEqual(await list(store, { inDoubt: true, startedSince: createdAt }), [three.id, two.id]);
+    assert.deepEqual(await list(store, { inDoubt: true, prefix: two.id }), [two.id]);
+    assert.deepEqual(await list(store, { inDoubt: false, prefix: fine.id }), [fine.id]);
     const item = await holdItem(store, one.id, 0);
     await item.write(settled(0, "CONFIRMED", { run: one.journal, reason: "observed", value: 1 }));
-    assert.deepEqual(await list(store, { doubt: true }), [three.id, two.id]);
-    assert.deepEqual(await list(store, { doubt: true }, "globex"), []);
-    await refused("TAPE_BAD_INPUT", store.read.runs(tenant, { doubt: "yes" as never }));
+    assert.deepEqual(await list(store, { inDoubt: true }), [three.id, two.id]);
+    assert.deepEqual(await list(store, { inDoubt: true }, "globex"), []);
+    await refused("TAPE_BAD_INPUT", store.read.runs(tenant, { inDoubt: "yes" as never }));
   });
 
   it("a tree: everything below its root, oldest first, and what all of it owes in the order of undoing", async () => {
@@ -271,15 +272,15 @@ export const lists: Cases = ({ it }, fresh) => {
       const run = await begin(store, { budget, workflow: "agent" });
       const of = run.journal;
       await run.write(
-        record("budget.reserved", { pos: 0, of, amounts: spent }),
-        record("budget.charged", { pos: 1, of, spent, reserved: spent }),
+        record("budget.reserved", { pos: 0, rootRun: of, amounts: spent }),
+        record("budget.charged", { pos: 1, rootRun: of, spent, reserved: spent }),
       );
       return run;
     };
     assert.deepEqual(await store.read.spend(tenant), { budgets: [], units: [], more: false });
     const low = await spending({ usd: 100, tokens: 50 }, { usd: 10 });
     const high = await spending({ usd: 200 }, { usd: 150 });
-    await high.write(record("budget.reserved", { pos: 2, of: high.journal, amounts: { usd: 20 } }));
+    await high.write(record("budget.reserved", { pos: 2, rootRun: high.journal, amounts: { usd: 20 } }));
     const over = await spending({ usd: 10 }, { usd: 10 });
     await over.write(ended("COMPLETED", { outcome: 1 }));
     await store.intake.createRuns("globex", [spec({ budget: { usd: 7 } })]);
@@ -354,7 +355,7 @@ export const lists: Cases = ({ it }, fresh) => {
     await store.intake.createRuns(tenant, [spec()]);
     await elapse(20);
     const recovery = (await store.read.agenda(tenant)).find(({ reactor }) => reactor === "recovery");
-    assert.equal(recovery?.inMs, 0);
+    assert.equal(recovery?.dueInMs, 0);
     assert.ok(recovery.lateMs >= 15, String(recovery.lateMs));
   });
 
@@ -369,22 +370,22 @@ export const lists: Cases = ({ it }, fresh) => {
       args: { args: 1, result: 2 },
     });
     const settling = settled(0, "CONFIRMED", { run: run.journal, reason: "operator", value: 2 });
-    await item.write(settling, owed, record("term.ended", { end: "released", taken: 0 }));
+    await item.write(settling, owed, record("term.ended", { reason: "released", notesTaken: 0 }));
     assert.deepEqual([(await run.effect(0)).status, (await run.effect(0, 1)).status], ["CONFIRMED", "PENDING"]);
-    assert.ok((await store.read.claimOf(tenant, "wire", "invoice")) !== undefined);
+    assert.ok((await store.read.businessKeyOwner(tenant, "wire", "invoice")) !== undefined);
     const [term] = await find(store, "compensation");
     const inverse = new Holder(store, term!, run.id);
-    await run.write(ended("COMPLETED", { outcome: 1, taken: (await run.view()).notes })); // it holds up nobody
+    await run.write(ended("COMPLETED", { outcome: 1, notesTaken: (await run.view()).notes })); // it holds up nobody
     await inverse.write(dispatched(0, { run: run.journal, sub: 1 }), undone(run.journal, 0));
     assert.equal((await run.effect(0, 1)).status, "COMPENSATED");
-    assert.equal(await store.read.claimOf(tenant, "wire", "invoice"), undefined);
+    assert.equal(await store.read.businessKeyOwner(tenant, "wire", "invoice"), undefined);
   });
 
   it("a run cannot end well while something that a person wanted undone is due", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(...confirmed(0), armed(0), ...confirmed(1), armed(1));
-    await run.write(record("obligation.due", { pos: 0, sub: 1, why: "asked" }));
+    await run.write(record("obligation.due", { pos: 0, sub: 1, reason: "asked" }));
     const [term, ...more] = await find(store, "compensation");
     assert.equal(more.length, 0);
     await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPLETED", { outcome: 1 })));
@@ -392,7 +393,7 @@ export const lists: Cases = ({ it }, fresh) => {
     await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPLETED")));
     const inverse = new Holder(store, term!, run.id);
     await inverse.write(dispatched(0, { run: run.journal, sub: 1 }), undone(run.journal, 0));
-    await run.write(ended("COMPLETED", { taken: (await run.view()).notes }));
+    await run.write(ended("COMPLETED", { notesTaken: (await run.view()).notes }));
     assert.deepEqual([(await run.effect(0, 1)).status, (await run.effect(1, 1)).status], ["COMPENSATED", "DISCHARGED"]);
   });
 };

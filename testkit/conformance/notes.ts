@@ -63,7 +63,7 @@ export const notes: Cases = ({ it }, fresh) => {
     );
     assert.deepEqual(tally(answers.map(({ duplicate }) => duplicate)), { false: 1, true: 9 });
     assert.deepEqual(tally(answers.map(({ n }) => n)), { 3: 10 });
-    await run.write(ended("COMPLETED", { outcome: 1, taken: 3 }));
+    await run.write(ended("COMPLETED", { outcome: 1, notesTaken: 3 }));
     assert.deepEqual(await store.intake.signal(tenant, run.id, signal(1, "k")), { n: 1, duplicate: true });
     await refused("TAPE_RUN_ENDED", store.intake.signal(tenant, run.id, signal(1, "new")));
   });
@@ -118,23 +118,23 @@ export const notes: Cases = ({ it }, fresh) => {
     await store.intake.signal(tenant, run.id, signal(1));
     await store.intake.signal(tenant, run.id, signal(2));
     await unchanged(store, async () => {
-      for (const taken of [0, 1, 3]) {
-        const park = record("term.ended", { end: "released", taken });
+      for (const notesTaken of [0, 1, 3]) {
+        const park = record("term.ended", { reason: "released", notesTaken });
         await run.refused("TAPE_NOTES_PENDING", step(0), decided("completed"), park);
-        await run.refused("TAPE_NOTES_PENDING", step(0), ended("COMPLETED", { taken, outcome: 1 }));
+        await run.refused("TAPE_NOTES_PENDING", step(0), ended("COMPLETED", { notesTaken, outcome: 1 }));
       }
     });
     await run.write(record("notes.taken", { through: 2 }));
     await run.release(2);
     assert.equal(await statusOf(store, run.id), "WAITING");
     const again = await hold(store, run.id);
-    await again.write(ended("COMPLETED", { taken: 2, outcome: 1 }));
+    await again.write(ended("COMPLETED", { notesTaken: 2, outcome: 1 }));
   });
 
   it("a note wakes a parked run, at once and once", async () => {
     const { store } = fresh();
     const run = await begin(store);
-    await run.release(0, { nextReactor: "recovery", inMs: 3_600_000 });
+    await run.release(0, { nextReactor: "recovery", delayMs: 3_600_000 });
     assert.deepEqual(await find(store, "recovery"), [], "it asked for later");
     await store.intake.cancel(tenant, run.id, { reason: "stop" });
     assert.equal(await statusOf(store, run.id), "RUNNABLE");

@@ -23,7 +23,7 @@ import {
 } from "./scenes.ts";
 
 const compensating = record("run.compensating", {});
-const due = (pos: number, sub = 1) => record("obligation.due", { pos, sub, why: "asked" });
+const due = (pos: number, sub = 1) => record("obligation.due", { pos, sub, reason: "asked" });
 
 function surplus(pos: number, sub: number, more: { run?: number; name?: string } = {}): NewRecord {
   return record("obligation.surplus", { pos, sub, semantics: "idempotent", key: `surplus-${sub}`, args: 1, ...more });
@@ -187,9 +187,9 @@ export const obligations: Cases = ({ it }, fresh) => {
       const [woken] = await find(store, "recovery");
       assert.equal(woken?.notes, k + 1, "each is noted to the run, which is woken");
       const holder = new Holder(store, woken!, run.id);
-      if (pos === 0) await holder.write(ended("COMPENSATED", { taken: 3 }));
+      if (pos === 0) await holder.write(ended("COMPENSATED", { notesTaken: 3 }));
       else {
-        await unchanged(store, () => holder.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: k + 1 })));
+        await unchanged(store, () => holder.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { notesTaken: k + 1 })));
         await holder.release(k + 1);
       }
     }
@@ -211,7 +211,7 @@ export const obligations: Cases = ({ it }, fresh) => {
     const outside = await nextInverse(store, run.id);
     await outside!.write(dispatched(5, { run: run.journal, sub: 2 }), undone(run.journal, 5, "COMPENSATED", 2));
     assert.equal(await nextInverse(store, run.id), undefined);
-    await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: 2 })));
+    await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { notesTaken: 2 })));
     const operator = await holdItem(store, run.id, 1, 1);
     await operator.write(
       record("operator.action", { who: "ann", action: "effect.resolve", reason: "refunded by hand" }),
@@ -231,7 +231,7 @@ export const obligations: Cases = ({ it }, fresh) => {
     const inverse = await nextInverse(store, run.id);
     assert.equal(inverse?.journal, (await run.effect(0, 1)).item);
     await inverse!.write(dispatched(0, { run: run.journal, sub: 1 }), undone(run.journal, 0));
-    await run.write(ended("COMPLETED", { outcome: 1, taken: 1 }));
+    await run.write(ended("COMPLETED", { outcome: 1, notesTaken: 1 }));
     assert.deepEqual(await statuses(store, run.id), ["0.1 COMPENSATED", "1.1 DISCHARGED"]);
     await unchanged(store, () => run.refused("TAPE_FENCED", due(1)));
   });
@@ -244,7 +244,7 @@ export const obligations: Cases = ({ it }, fresh) => {
     await childEnded(child, root, 0, "COMPLETED", { outcome: 1 });
     assert.deepEqual(await statuses(store, child.id), ["0.1 ARMED"]);
     assert.equal(await nextInverse(store, child.id), undefined);
-    await root.write(ended("COMPLETED", { outcome: 1, taken: 1 }));
+    await root.write(ended("COMPLETED", { outcome: 1, notesTaken: 1 }));
     assert.deepEqual(await statuses(store, child.id), ["0.1 DISCHARGED"]);
   });
 
@@ -254,17 +254,17 @@ export const obligations: Cases = ({ it }, fresh) => {
     const child = await startChild(root, 0, unique("child"));
     await child.write(...confirmed(0), armed(0), ...confirmed(1), armed(1));
     await childEnded(child, root, 0, "COMPLETED", { outcome: 1 });
-    await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("FAILED", { outcome: 1, taken: 1 })));
+    await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("FAILED", { outcome: 1, notesTaken: 1 })));
     await root.write(decided("failed"), compensating);
     assert.deepEqual(await statuses(store, child.id), ["0.1 PENDING", "1.1 PENDING"]);
     for (const [k, pos] of [1, 0].entries()) {
       const { notes } = await root.view();
       assert.equal(notes, 1 + k, "the root is told, because the child's inbox is closed");
-      await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: notes })));
+      await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { notesTaken: notes })));
       const inverse = await nextInverse(store, child.id);
       assert.equal(inverse?.journal, (await child.effect(pos, 1)).item);
       await inverse!.write(dispatched(pos, { run: child.journal, sub: 1 }));
-      await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: notes })));
+      await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { notesTaken: notes })));
       await inverse!.write(undone(child.journal, pos));
       await inverse!.release();
     }
@@ -279,7 +279,7 @@ export const obligations: Cases = ({ it }, fresh) => {
         [child.journal, 0, "COMPENSATED"],
       ],
     );
-    await root.write(ended("COMPENSATED", { taken: 3 }));
+    await root.write(ended("COMPENSATED", { notesTaken: 3 }));
     assert.equal((await root.view()).status, "COMPENSATED");
   });
 
@@ -311,21 +311,21 @@ export const obligations: Cases = ({ it }, fresh) => {
     for (const run of [aside, below]) await run.write(...confirmed(0), armed(0), ...confirmed(1), armed(1));
     await childEnded(aside, root, 0, "COMPLETED", { outcome: 1 });
     await childEnded(below, middle, 0, "COMPLETED", { outcome: 1 });
-    await unchanged(store, () => middle.refused("TAPE_RUN_UNSETTLED", ended("FAILED", { outcome: 1, taken: 1 })));
+    await unchanged(store, () => middle.refused("TAPE_RUN_UNSETTLED", ended("FAILED", { outcome: 1, notesTaken: 1 })));
     await middle.write(decided("failed"), compensating);
     assert.deepEqual(await statuses(store, below.id), ["0.1 PENDING", "1.1 PENDING"]);
     assert.deepEqual(await statuses(store, aside.id), ["0.1 ARMED", "1.1 ARMED"]);
     for (const [k, pos] of [1, 0].entries()) {
       const [inverse, ...others] = await find(store, "compensation");
       assert.deepEqual([inverse?.journal, others.length], [(await below.effect(pos, 1)).item, 0], "newest first");
-      await unchanged(store, () => middle.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: 1 + k })));
+      await unchanged(store, () => middle.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { notesTaken: 1 + k })));
       const undoing = new Holder(store, inverse!, below.id);
       await undoing.write(dispatched(pos, { run: below.journal, sub: 1 }), undone(below.journal, pos));
       await undoing.release();
       assert.deepEqual([(await middle.view()).notes, (await root.view()).notes], [2 + k, 1]);
     }
-    await childEnded(middle, root, 1, "COMPENSATED", { taken: 3 });
-    await root.write(ended("COMPLETED", { outcome: 1, taken: 2 }));
+    await childEnded(middle, root, 1, "COMPENSATED", { notesTaken: 3 });
+    await root.write(ended("COMPLETED", { outcome: 1, notesTaken: 2 }));
     assert.deepEqual(await statuses(store, below.id), ["0.1 COMPENSATED", "1.1 COMPENSATED"]);
     assert.deepEqual(await statuses(store, aside.id), ["0.1 DISCHARGED", "1.1 DISCHARGED"]);
   });
@@ -358,7 +358,7 @@ export const obligations: Cases = ({ it }, fresh) => {
     assert.deepEqual(found, new Set([chained, outside]), "it neither waits nor makes others wait");
     const inverse = new Holder(store, both.find(({ journal }) => journal === chained)!, run.id);
     await inverse.write(dispatched(0, { run: run.journal, sub: 1 }), undone(run.journal, 0));
-    await run.write(ended("COMPENSATED", { taken: 1 }));
+    await run.write(ended("COMPENSATED", { notesTaken: 1 }));
     assert.deepEqual(await statuses(store, run.id), ["0.1 COMPENSATED", "0.2 PENDING", "0.3 PENDING"]);
   });
 
@@ -377,7 +377,7 @@ export const obligations: Cases = ({ it }, fresh) => {
     assert.deepEqual(await statuses(store, run.id), ["0.2 STUCK", "0.3 PENDING"]);
     const inverse = await nextInverse(store, run.id);
     assert.equal(inverse?.journal, (await run.effect(0, 3)).item);
-    await run.write(step(1), ended("COMPLETED", { outcome: 1, taken: 1 }));
+    await run.write(step(1), ended("COMPLETED", { outcome: 1, notesTaken: 1 }));
     const late = await holdItem(store, run.id, 0, 2);
     await late.write(undone(of, 0, "COMPENSATED", 2, "operator"));
     assert.deepEqual(await statuses(store, run.id), ["0.2 COMPENSATED", "0.3 PENDING"]);

@@ -83,7 +83,7 @@ export const pages: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     for (let k = 0; k < 4; k++) {
       const run = await heldRun(store);
-      const ended = record("run.ended", { status: "COMPLETED", outcome: { value: large }, taken: 0 });
+      const ended = record("run.ended", { status: "COMPLETED", outcome: { value: large }, notesTaken: 0 });
       await store.fenced.append(run.fence, { after: 1, records: [ended] });
     }
     await heldRun(store);

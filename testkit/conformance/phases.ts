@@ -21,7 +21,7 @@ import {
 } from "./scenes.ts";
 
 const compensating = record("run.compensating", {});
-const stuck = record("run.stuck", { why: "a person must look" });
+const stuck = record("run.stuck", { reason: "a person must look" });
 const unstuck = (to: "LIVE" | "ENDING" | "COMPENSATING") => record("run.unstuck", { to });
 
 /** How a run gets to each phase. */
@@ -150,7 +150,7 @@ export const phases: Cases = ({ it }, fresh) => {
       intent(3, { businessKey: "order-3" }),
       dispatched(3),
       record("gate.opened", { pos: 4, name: "approve", timeoutMs: 60_000 }),
-      record("timer.set", { pos: 5, purpose: "sleep", inMs: 60_000 }),
+      record("timer.set", { pos: 5, purpose: "sleep", delayMs: 60_000 }),
     );
     await run.write(decided("cancelled"));
     const effects = await store.read.effects(tenant, { run: run.id });
@@ -158,7 +158,9 @@ export const phases: Cases = ({ it }, fresh) => {
       effects.map(({ pos, status }) => `${pos} ${status}`),
       ["0 WITHDRAWN", "1 WITHDRAWN", "2 CONFIRMED", "3 DISPATCHED"],
     );
-    const claims = await Promise.all([0, 1, 2, 3].map((k) => store.read.claimOf(tenant, "wire", `order-${k}`)));
+    const claims = await Promise.all(
+      [0, 1, 2, 3].map((k) => store.read.businessKeyOwner(tenant, "wire", `order-${k}`)),
+    );
     assert.deepEqual(
       claims.map((claim) => claim?.pos),
       [undefined, undefined, 2, 3],
@@ -211,7 +213,11 @@ export const phases: Cases = ({ it }, fresh) => {
           ...["4 WITHDRAWN false", "5 WITHDRAWN true"],
         ],
       );
-      assert.equal((await store.read.claimOf(tenant, "wire", `${run.id} 0`))?.pos, 0, "it keeps its business key");
+      assert.equal(
+        (await store.read.businessKeyOwner(tenant, "wire", `${run.id} 0`))?.pos,
+        0,
+        "it keeps its business key",
+      );
       await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended(statusAfter[cause])));
       for (const pos of mayHaveHappened.keys()) await run.write(settled(pos, "UNKNOWN", { reason: "run_ending" }));
       await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended(statusAfter[cause])));
@@ -220,7 +226,7 @@ export const phases: Cases = ({ it }, fresh) => {
         await item.write(settled(pos, "FAILED", { run: run.journal, reason: "ABSENT" }));
         await item.release();
       }
-      await run.write(ended(statusAfter[cause], { taken: 4 }));
+      await run.write(ended(statusAfter[cause], { notesTaken: 4 }));
     }
   });
 
@@ -231,7 +237,7 @@ export const phases: Cases = ({ it }, fresh) => {
       await run.write(intent(0, { dispatch: "outbox" }), intent(1, { dispatch: "outbox" }));
       const sender = await holdItem(store, run.id, 0);
       await sender.write(...pendingAfter(0, reasons, run.journal));
-      await sender.release(0, { nextReactor: "outbox", inMs: 3_600_000 });
+      await sender.release(0, { nextReactor: "outbox", delayMs: 3_600_000 });
       await run.write(decided("failed"));
       assert.deepEqual([(await run.effect(0)).status, (await run.effect(1)).status], ["PENDING", "WITHDRAWN"]);
       assert.deepEqual(await find(store, "outbox"), []);
@@ -289,7 +295,7 @@ export const phases: Cases = ({ it }, fresh) => {
       "a dispatched effect": [intent(0), dispatched(0)],
       "an effect in doubt": [intent(0), dispatched(0), settled(0, "UNKNOWN")],
       "an open gate": [record("gate.opened", { pos: 0, name: "g" })],
-      "a timer": [record("timer.set", { pos: 0, purpose: "sleep", inMs: 60_000 })],
+      "a timer": [record("timer.set", { pos: 0, purpose: "sleep", delayMs: 60_000 })],
       "a living child": [
         record("child.started", { pos: 0, id: unique("child"), workflow: "w", input: 1, inputHash: "h" }),
       ],
@@ -351,7 +357,12 @@ export const phases: Cases = ({ it }, fresh) => {
     await first.write(stuck);
     await first.release();
     assert.equal((await first.view()).status, "STUCK");
-    const operator = await hold(store, wanted.id, { run: wanted.id }, { reason: "manual", by: "ann", why: "fixed" });
+    const operator = await hold(
+      store,
+      wanted.id,
+      { run: wanted.id },
+      { reason: "manual", by: "ann", auditReason: "fixed" },
+    );
     await operator.write(unstuck("LIVE"));
     await operator.release(0, { nextReactor: "recovery" });
     assert.equal((await operator.view()).status, "RUNNABLE");

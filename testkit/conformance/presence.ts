@@ -12,9 +12,9 @@ export const presence: Cases = ({ it }, fresh) => {
     const { store, another } = fresh();
     const [one, two] = [unique("owner"), unique("owner")];
     const body = { singletons: [{ name: "sweeper", state: "holder", token: 5n }], at: new Date(5), none: undefined };
-    await store.intake.report(tenant, { owner: two, label: "replica-b", body: 1 });
-    await store.intake.report(tenant, { owner: one, label: "replica-a", body: { first: true } });
-    await store.intake.report(tenant, { owner: one, label: "replica-a", body });
+    await store.intake.reportProcess(tenant, { owner: two, label: "replica-b", body: 1 });
+    await store.intake.reportProcess(tenant, { owner: one, label: "replica-a", body: { first: true } });
+    await store.intake.reportProcess(tenant, { owner: one, label: "replica-a", body });
     const all = [
       { owner: one, label: "replica-a", body },
       { owner: two, label: "replica-b", body: 1 },
@@ -25,22 +25,22 @@ export const presence: Cases = ({ it }, fresh) => {
     for (const { at, agoMs } of await store.read.processes(tenant)) {
       assert.ok(at <= now && now - at < 60_000 && agoMs >= 0 && agoMs < 60_000, `${at} ${agoMs} ${now}`);
     }
-    await (await another()).intake.unreport(tenant, one);
-    await store.intake.unreport(tenant, one);
+    await (await another()).intake.removeProcess(tenant, one);
+    await store.intake.removeProcess(tenant, one);
     assert.deepEqual(await listed(store), [all[1]]);
   });
 
   it("processes of one label are two, and other tenants' are nobody's business", async () => {
     const { store } = fresh();
     const owners = [unique("owner"), unique("owner")].sort();
-    for (const owner of owners) await store.intake.report(tenant, { owner, label: "replica", body: owner });
+    for (const owner of owners) await store.intake.reportProcess(tenant, { owner, label: "replica", body: owner });
     assert.deepEqual(
       (await listed(store)).map(({ owner }) => owner),
       owners,
     );
     assert.deepEqual(await listed(store, "globex"), []);
-    await store.intake.report("globex", { owner: owners[0]!, label: "theirs", body: "theirs" });
-    await store.intake.unreport("globex", owners[1]!);
+    await store.intake.reportProcess("globex", { owner: owners[0]!, label: "theirs", body: "theirs" });
+    await store.intake.removeProcess("globex", owners[1]!);
     assert.deepEqual(
       (await listed(store)).map(({ label, body }) => [label, body]),
       owners.map((owner) => ["replica", owner]),
@@ -53,16 +53,16 @@ export const presence: Cases = ({ it }, fresh) => {
     await begin(store);
     const audit = await store.read.audit(undefined);
     await unchanged(store, async () => {
-      await store.intake.report(tenant, { owner: "o", label: "l", body: { reactors: {} } });
-      await store.intake.unreport(tenant, "o");
-      await store.intake.unreport(tenant, "nobody");
+      await store.intake.reportProcess(tenant, { owner: "o", label: "l", body: { reactors: {} } });
+      await store.intake.removeProcess(tenant, "o");
+      await store.intake.removeProcess(tenant, "nobody");
     });
     assert.deepEqual(await store.read.audit(undefined), audit);
   });
 
   it("what is too long or cannot be encoded is refused, and the last report stays", async () => {
     const { store } = fresh();
-    const report = (body: unknown) => store.intake.report(tenant, { owner: "o", label: "l", body });
+    const report = (body: unknown) => store.intake.reportProcess(tenant, { owner: "o", label: "l", body });
     await report("x".repeat(30_000));
     await refused("TAPE_TOO_LARGE", report("x".repeat(33_000)));
     await refused("TAPE_TOO_LARGE", report("€".repeat(12_000)));
@@ -70,7 +70,7 @@ export const presence: Cases = ({ it }, fresh) => {
       "TAPE_NOT_ENCODABLE",
       report(() => 1),
     );
-    await refused("TAPE_BAD_INPUT", store.intake.report(tenant, undefined as never));
+    await refused("TAPE_BAD_INPUT", store.intake.reportProcess(tenant, undefined as never));
     const [kept, ...others] = await listed(store);
     assert.ok(kept?.body === "x".repeat(30_000) && others.length === 0);
   });

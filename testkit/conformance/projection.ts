@@ -65,7 +65,7 @@ export const projection: Cases = ({ it }, fresh) => {
       "a gate": { gates: async (...args) => first(await read.gates(...args), { status: "RECEIVED" }) },
       "a timer": { timers: async (...args) => first(await read.timers(...args), { status: "FIRED" }) },
       "a budget": { budgets: async (...args) => first(await read.budgets(...args), { spent: 1 }) },
-      "a dropped claim": { claimOf: async () => undefined },
+      "a dropped claim": { businessKeyOwner: async () => undefined },
       "a lease": {
         lease: async (...args) => {
           const view = await read.lease(...args);

@@ -88,15 +88,16 @@ export const refusals: Cases = ({ it }, fresh) => {
       "fireSchedule tenant": () => intake.fireSchedule(name, "s", 1, null, []),
       "fireSchedule id": () => intake.fireSchedule(tenant, name, 1, null, []),
       "prune tenant": () => intake.prune(name, 5, 1),
-      "report tenant": () => intake.report(name, { owner: "o", label: "l", body: {} }),
-      "report owner": () => intake.report(tenant, { owner: name, label: "l", body: {} }),
-      "report label": () => intake.report(tenant, { owner: "o", label: name, body: {} }),
-      "unreport tenant": () => intake.unreport(name, "o"),
-      "unreport owner": () => intake.unreport(tenant, name),
+      "report tenant": () => intake.reportProcess(name, { owner: "o", label: "l", body: {} }),
+      "report owner": () => intake.reportProcess(tenant, { owner: name, label: "l", body: {} }),
+      "report label": () => intake.reportProcess(tenant, { owner: "o", label: name, body: {} }),
+      "removeProcess tenant": () => intake.removeProcess(name, "o"),
+      "removeProcess owner": () => intake.removeProcess(tenant, name),
       "acquire tenant": () => claim.acquire(name, request({ run: run.id })),
       "acquire run": () => claim.acquire(tenant, request({ run: name })),
       "acquire name": () => claim.acquire(tenant, request({ name })),
-      "acquire by": () => claim.acquire(tenant, request({ run: run.id }, { expect: "any", by: name, why: "w" })),
+      "acquire by": () =>
+        claim.acquire(tenant, request({ run: run.id }, { expect: "any", by: name, auditReason: "w" })),
       "find wants": () =>
         claim.find({ claimant: claimant(), nextReactor: name, staleOf: [], limit: 1, nonce: nonce() }),
       "find workflows": () => claim.find({ ...hunt(), workflows: [name] }),
@@ -127,7 +128,7 @@ export const refusals: Cases = ({ it }, fresh) => {
       "read timers": () => read.timers(name),
       "read schedules": () => read.schedules(name),
       "read budgets": () => read.budgets(tenant, name),
-      "read claimOf": () => read.claimOf(tenant, "s", name),
+      "read businessKeyOwner": () => read.businessKeyOwner(tenant, "s", name),
       "read value": () => read.value(tenant, name),
       "read values tenant": () => read.values(name, ""),
       "read history": () => read.valueHistory(tenant, name, 0),
@@ -165,8 +166,8 @@ export const refusals: Cases = ({ it }, fresh) => {
       connector: () => put(intent(0, { connector: text })),
       "business key": () => put(intent(0, { businessKey: text })),
       binds: () => put(record("gate.opened", { pos: 0, name: "g", binds: text })),
-      nextReactor: () => put(record("term.ended", { end: "released", taken: 0, nextReactor: text })),
-      "budget unit": () => put(record("budget.reserved", { pos: 0, of: run.journal, amounts: { [text]: 1 } })),
+      nextReactor: () => put(record("term.ended", { reason: "released", notesTaken: 0, nextReactor: text })),
+      "budget unit": () => put(record("budget.reserved", { pos: 0, rootRun: run.journal, amounts: { [text]: 1 } })),
       "child version": () =>
         put(record("child.started", { pos: 0, id: "c", workflow: "w", input: 1, inputHash: "h", version: text })),
       "child label": () =>
@@ -339,8 +340,9 @@ export const refusals: Cases = ({ it }, fresh) => {
       "sub of an act": () => put(record("obligation.settled", { pos: 0, sub: 0, to: "PENDING", reason: "not_sent" })),
       "token as a number": () =>
         put({ kind: "effect.evidence", data: { pos: 0, attempt: 1, token: 1, happened: true } }),
-      "after the end of the term": () => put(record("term.ended", { end: "released", taken: 0 }), step(0)),
-      "after the end of the run": () => put(record("run.ended", { status: "FAILED", taken: 0, outcome: 1 }), step(0)),
+      "after the end of the term": () => put(record("term.ended", { reason: "released", notesTaken: 0 }), step(0)),
+      "after the end of the run": () =>
+        put(record("run.ended", { status: "FAILED", notesTaken: 0, outcome: 1 }), step(0)),
       "good ones around it": () => put(step(0), { kind: "step.done", data: {} }, step(1)),
     };
     await unchanged(store, async () => {

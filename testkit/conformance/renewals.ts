@@ -184,12 +184,12 @@ export const renewals: Cases = ({ it }, fresh) => {
     const heir = await acquired(store, again(req));
     assert.equal(heir.reason, "stalled");
     const [first, second] = await store.read.terms(tenant, req.target);
-    const { end, progress, progressNote, renewals: count } = first!;
+    const { endReason, progress, progressNote, renewals: count } = first!;
     assert.deepEqual(
-      { end, progress, progressNote, count },
-      { end: "stalled", progress: 1, progressNote: "opening the file", count: 1 },
+      { endReason, progress, progressNote, count },
+      { endReason: "stalled", progress: 1, progressNote: "opening the file", count: 1 },
     );
-    assert.equal(second!.begunBy, "stalled");
+    assert.equal(second!.startReason, "stalled");
     await notRenewed("TAPE_FENCED", store, wedged, 2);
   });
 
@@ -233,9 +233,12 @@ export const renewals: Cases = ({ it }, fresh) => {
     const paused = await leaseOf(store, req.target);
     assert.deepEqual([paused.paused, paused.state], [true, "FREE"]);
     const [held, operator] = await store.read.terms(tenant, req.target);
-    assert.equal(held!.end, "manual");
-    const { by, why, begunBy, end } = operator!;
-    assert.deepEqual({ by, why, begunBy, end }, { by: "ann", why: "too many mails", begunBy: "manual", end: "manual" });
+    assert.equal(held!.endReason, "manual");
+    const { by, auditReason, startReason, endReason } = operator!;
+    assert.deepEqual(
+      { by, auditReason, startReason, endReason },
+      { by: "ann", auditReason: "too many mails", startReason: "manual", endReason: "manual" },
+    );
     const acts = (await store.read.journal(tenant, req.target)).filter(({ kind }) => kind === "operator.action");
     assert.deepEqual(
       acts.map((act) => (act.kind === "operator.action" ? act.data.who : "")),
@@ -262,7 +265,7 @@ export const renewals: Cases = ({ it }, fresh) => {
     await store.claim.pause(tenant, name, false, "ann", "the answer was lost");
     assert.equal(await everything(store), before);
     await renewed(store, term);
-    assert.equal((await lastTerm(store, req.target)).end, undefined);
+    assert.equal((await lastTerm(store, req.target)).endReason, undefined);
   });
 
   it("a pause without who and why is refused", async () => {

@@ -27,7 +27,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     const run = await begin(store);
     await run.write(intent(0, { semantics: "non_idempotent" }));
     await run.write(record("effect.dispatched", { pos: 0, attempt: 1, sendWithinMs: 1_000 }));
-    await run.write(record("timer.set", { pos: 1, purpose: "sleep", inMs: 1 }));
+    await run.write(record("timer.set", { pos: 1, purpose: "sleep", delayMs: 1 }));
     const over = await begin(store);
     await over.write(ended("COMPLETED", { outcome: 1 }));
     await elapse(10);
@@ -59,7 +59,7 @@ export const repeats: Cases = ({ it }, fresh) => {
       revokeToken: (intake) => intake.revokeToken(tenant, token.id, act),
       recordAudit: (intake) => intake.recordAudit(tenant, "call.refused", act, { route: "x" }),
     };
-    const named = Object.keys(calls).concat("touchToken", "report", "unreport").sort();
+    const named = Object.keys(calls).concat("touchToken", "reportProcess", "removeProcess").sort();
     assert.deepEqual(Object.keys(store.intake).sort(), named, "every write is tried here");
     const other = await another();
     for (const [what, call] of Object.entries(calls)) {
@@ -196,7 +196,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     assert.equal((await store.intake.signal(tenant, run.id, { name: "s", value: 1, key: "another" })).duplicate, false);
     const [, note] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
     assert.deepEqual([note?.kind, note?.data], ["cancel.requested", { reason: "r" }]);
-    await run.write(ended("COMPLETED", { outcome: 1, taken: 4 }));
+    await run.write(ended("COMPLETED", { outcome: 1, notesTaken: 4 }));
     assert.equal((await cancel(0, "k")).n, 2, "also once the run has ended");
     await refused("TAPE_RUN_ENDED", cancel(0, "late"));
     await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5);
@@ -234,7 +234,7 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
       await store.fenced.append(fence, { after: 1, records: [step(0)] });
       assert.deepEqual((await create(other, run, first, own)).term, { ...created.term, head: 2 });
       if (budget.budget === undefined) await store.claim.restored("drill");
-      else await acquired(store, request({ run: run.id }, { expect: "any", by: "ann", why: "drill" }));
+      else await acquired(store, request({ run: run.id }, { expect: "any", by: "ann", auditReason: "drill" }));
       const late = await create(store, run, first, own);
       assert.deepEqual([late.fresh, late.term], [false, undefined], "its term is over");
     }
@@ -297,9 +297,9 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const entry = { after: 1, records: [step(0)] };
     await store.fenced.append(run.fence, entry);
-    const force = { claimant: claimant(undefined, lasting), expect: "any", by: "ann", why: "drill" } as const;
+    const force = { claimant: claimant(undefined, lasting), expect: "any", by: "ann", auditReason: "drill" } as const;
     const heir = await acquired(store, request({ run: run.id }, force));
-    const released = { after: heir.head, records: [record("term.ended", { end: "released", taken: 0 })] };
+    const released = { after: heir.head, records: [record("term.ended", { reason: "released", notesTaken: 0 })] };
     await unchanged(store, async () => {
       await refused("TAPE_FENCED", store.fenced.append(run.fence, entry));
       await refused("TAPE_FENCED", store.fenced.append(run.fence, released));
@@ -307,7 +307,7 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
     await store.fenced.append(heir.fence, released);
     await unchanged(store, async () => {
       await refused("TAPE_FENCED", store.fenced.append(run.fence, released));
-      const next = { after: heir.head + 1, records: [record("term.ended", { end: "released", taken: 0 })] };
+      const next = { after: heir.head + 1, records: [record("term.ended", { reason: "released", notesTaken: 0 })] };
       await refused("TAPE_FENCED", store.fenced.append(heir.fence, next));
     });
   });
@@ -315,7 +315,7 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
   it("whoever ended its term by a write is told again that it did: it parked, it ended, it gave back", async () => {
     const { store, another } = fresh();
     const other = await another();
-    const parked = record("term.ended", { end: "released", taken: 0 });
+    const parked = record("term.ended", { reason: "released", notesTaken: 0 });
     const endings = [[parked], [step(0), parked], [ended("COMPLETED", { outcome: { n: 1n } })]];
     for (const records of endings) {
       const run = await heldRun(store, {}, claimant(undefined, lasting));
@@ -328,12 +328,12 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
         assert.deepEqual(await store.fenced.append(run.fence, { after: 1, records }), answer);
         assert.deepEqual(await other.fenced.append(run.fence, { after: 1, records }), answer);
         await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 1, records: [step(9)] }));
-        const drained = record("term.ended", { end: "drained", taken: 0 });
+        const drained = record("term.ended", { reason: "drained", notesTaken: 0 });
         await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 1, records: [drained] }));
       });
     }
     const named = await acquired(store, request({ name: unique("lease") }));
-    const entry = { after: named.head, records: [record("term.ended", { end: "released", taken: 0 })] };
+    const entry = { after: named.head, records: [record("term.ended", { reason: "released", notesTaken: 0 })] };
     const given = await store.fenced.append(named.fence, entry);
     assert.deepEqual(await other.fenced.append(named.fence, entry), given);
   });

@@ -80,7 +80,7 @@ export const runs: Cases = ({ it }, fresh) => {
     await run.release();
     assert.equal(await statusOf(store, run.id), "WAITING");
     const again = await begin(store);
-    await again.release(0, { nextReactor: "recovery", inMs: 60_000 });
+    await again.release(0, { nextReactor: "recovery", delayMs: 60_000 });
     assert.equal(await statusOf(store, again.id), "RUNNABLE");
   });
 
@@ -131,7 +131,7 @@ export const runs: Cases = ({ it }, fresh) => {
     await unchanged(store, async () => {
       await run.refused("TAPE_FENCED", step(0));
       for (const expect of ["free", "free_or_expired", "any"] as const) {
-        const asked = request({ run: run.id }, { expect, by: "ann", why: "to see" });
+        const asked = request({ run: run.id }, { expect, by: "ann", auditReason: "to see" });
         const answer = await store.claim.acquire(tenant, asked);
         assert.ok(!answer.ok && answer.error.code === "TAPE_RUN_ENDED");
       }
@@ -258,9 +258,9 @@ export const runs: Cases = ({ it }, fresh) => {
       status: "COMPLETED",
       outcome: { paid: 7n },
       ended: true,
-      atRest: true,
+      idle: true,
     });
-    const brief = (of: string) => [progress.get(of)!.status, progress.get(of)!.ended, progress.get(of)!.atRest];
+    const brief = (of: string) => [progress.get(of)!.status, progress.get(of)!.ended, progress.get(of)!.idle];
     assert.deepEqual(brief(held.id), ["RUNNING", false, false]);
     assert.deepEqual(brief(waiting.id), ["WAITING", false, true]);
     assert.deepEqual(await store.read.progress("globex", ids), []);

@@ -53,8 +53,8 @@ export class Holder {
   }
 
   /** Ends the term: parks a run, hands an item on. */
-  release(taken = 0, more: Partial<RecordData<"term.ended">> = {}): Promise<AppendResult> {
-    return this.write(record("term.ended", { end: "released", taken, ...more }));
+  release(notesTaken = 0, more: Partial<RecordData<"term.ended">> = {}): Promise<AppendResult> {
+    return this.write(record("term.ended", { reason: "released", notesTaken, ...more }));
   }
 
   /** The attempt that it dispatched, as its late answer names it. */
@@ -184,7 +184,7 @@ export function ended(
   status: RecordData<"run.ended">["status"],
   more: Partial<RecordData<"run.ended">> = {},
 ): NewRecord {
-  return record("run.ended", { status, taken: 0, ...more });
+  return record("run.ended", { status, notesTaken: 0, ...more });
 }
 
 /** A child's run, started by its parent at `pos`. */

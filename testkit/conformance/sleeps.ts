@@ -5,7 +5,7 @@ import { type Cases, record, step, tenant } from "./frame.ts";
 import { begin, unchanged } from "./scenes.ts";
 
 const timer = (pos: number, inMs: number, purpose: "sleep" | "redrive" = "sleep"): NewRecord =>
-  record("timer.set", { pos, purpose, inMs });
+  record("timer.set", { pos, purpose, delayMs: inMs });
 const onWritten = (pos: number): NewRecord => record("sleep.ended", { pos, fired: true });
 
 /** Comes before any case is over, on a store with real time too. */
@@ -80,7 +80,7 @@ export const sleeps: Cases = ({ it }, fresh) => {
     const now = await store.read.now();
     const run = await begin(store);
     const until = (pos: number, at: number): NewRecord =>
-      record("timer.set", { pos, purpose: "sleep", inMs: far, until: at });
+      record("timer.set", { pos, purpose: "sleep", delayMs: far, until: at });
     await run.write(until(0, now - 1_000), until(1, now + far));
     const due = await store.read.dueTimers(10);
     assert.deepEqual(

@@ -47,7 +47,7 @@ export const strangers: Cases = ({ it }, fresh) => {
     const ones = await Promise.all([
       read.run("globex", run.id),
       read.value("globex", "canary"),
-      read.claimOf("globex", "wire", "canary"),
+      read.businessKeyOwner("globex", "wire", "canary"),
       read.lease("globex", { run: run.id }),
       read.lease("globex", { name: "canary" }),
       ...[run.journal, item.journal, named.journal].map((journal) => read.lease("globex", { journal })),
@@ -65,7 +65,7 @@ export const strangers: Cases = ({ it }, fresh) => {
       "acquire by id": (id) => claim.acquire("globex", request({ run: id })),
       "acquire by number": (_, journal) => claim.acquire("globex", request({ journal })),
       "take over by force": (_, journal) =>
-        claim.acquire("globex", request({ journal }, { expect: "any", by: "eve", why: "mine" })),
+        claim.acquire("globex", request({ journal }, { expect: "any", by: "eve", auditReason: "mine" })),
       terms: (id) => read.terms("globex", { run: id }),
       "terms by number": (_, journal) => read.terms("globex", { journal }),
     };

@@ -37,10 +37,16 @@ export const takeover: Cases = ({ it }, fresh) => {
     const req = claimOf();
     const term = await acquired(store, req);
     const before = await everything(store);
-    for (const more of [{}, { by: "ann" }, { why: "it hangs" }, { by: "", why: "it hangs" }, { by: "ann", why: "" }]) {
+    for (const more of [
+      {},
+      { by: "ann" },
+      { auditReason: "it hangs" },
+      { by: "", auditReason: "it hangs" },
+      { by: "ann", auditReason: "" },
+    ]) {
       await refused("TAPE_BAD_INPUT", store.claim.acquire(tenant, again(req, { expect: "any", ...more })));
     }
-    const { by: _by, why: _why, ...bare } = again(req, byForce);
+    const { by: _by, auditReason: _why, ...bare } = again(req, byForce);
     await refused("TAPE_BAD_INPUT", store.claim.acquire(tenant, { ...bare, reason: "manual" }));
     assert.equal(await everything(store), before);
     await renewed(store, term);
@@ -58,9 +64,9 @@ export const takeover: Cases = ({ it }, fresh) => {
     await notRenewed("TAPE_FENCED", store, run);
     assert.equal(await everything(store), before);
     const [first, second] = await store.read.terms(tenant, { run: run.id });
-    assert.equal(first!.end, "manual");
-    const { begunBy, by, why } = second!;
-    assert.deepEqual({ begunBy, by, why }, { begunBy: "manual", by: "ann", why: "it hangs" });
+    assert.equal(first!.endReason, "manual");
+    const { startReason, by, auditReason } = second!;
+    assert.deepEqual({ startReason, by, auditReason }, { startReason: "manual", by: "ann", auditReason: "it hangs" });
   });
 
   it("repeating a takeover with its nonce does not take over a second time", async () => {
@@ -82,15 +88,18 @@ export const takeover: Cases = ({ it }, fresh) => {
     const run = await heldRun(store, {}, claimant(undefined, brief));
     await renewed(store, run);
     await elapse(pastBrief);
-    for (const [target, begunBy, end] of [
+    for (const [target, startReason, end] of [
       [free.target, "release", "released"],
       [stale.target, "timeout", "expired"],
       [{ run: run.id }, "recovery", "expired"],
     ] as const) {
       const { reason } = await acquired(store, { ...again(stale, byForce), target });
-      assert.equal(reason, begunBy);
+      assert.equal(reason, startReason);
       const [first, second] = await store.read.terms(tenant, target);
-      assert.deepEqual([first!.end, second!.begunBy, second!.by, second!.why], [end, begunBy, "ann", "it hangs"]);
+      assert.deepEqual(
+        [first!.endReason, second!.startReason, second!.by, second!.auditReason],
+        [end, startReason, "ann", "it hangs"],
+      );
     }
   });
 

@@ -66,7 +66,7 @@ export const trees: Cases = ({ it }, fresh) => {
 
   it("a run that is ending, or stuck, starts no children", async () => {
     const { store } = fresh();
-    for (const last of [decided("failed"), record("run.stuck", { why: "odd" })]) {
+    for (const last of [decided("failed"), record("run.stuck", { reason: "odd" })]) {
       const parent = await begin(store);
       await parent.write(last);
       const child = { pos: 0, id: unique("child"), workflow: "w", input: 1, inputHash: "h" };
@@ -89,7 +89,7 @@ export const trees: Cases = ({ it }, fresh) => {
     assert.deepEqual(note.data, { pos: 4, id, status: "COMPLETED", outcome: { paid: true } });
     const again = await hold(store, parent.id);
     assert.equal(again.term.notes, 1);
-    await again.write(record("notes.taken", { through: 1 }), ended("COMPLETED", { outcome: 1, taken: 1 }));
+    await again.write(record("notes.taken", { through: 1 }), ended("COMPLETED", { outcome: 1, notesTaken: 1 }));
     assert.equal(await statusOf(store, parent.id), "COMPLETED");
   });
 
@@ -166,7 +166,7 @@ export const trees: Cases = ({ it }, fresh) => {
     await childEnded(child, parent, 0, "COMPLETED", { outcome: 1 });
     await elapse(20);
     assert.equal(await store.intake.prune(tenant, await store.read.now(), 10), 0);
-    await parent.write(ended("COMPLETED", { outcome: 1, taken: 1 }));
+    await parent.write(ended("COMPLETED", { outcome: 1, notesTaken: 1 }));
     await elapse(20);
     assert.equal(await store.intake.prune(tenant, await store.read.now(), 10), 2);
     assert.deepEqual(await store.read.runs(tenant), []);

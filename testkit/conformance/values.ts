@@ -89,18 +89,20 @@ export const values: Cases = ({ it }, fresh) => {
     const units = ["toString", "constructor", "hasOwnProperty", "valueOf"];
     const run = await begin(store, { budget: Object.fromEntries([...units, "usd"].map((unit) => [unit, 10])) });
     const of = run.journal;
-    await run.write(record("budget.reserved", { pos: 0, of, amounts: { toString: 3, usd: 2 } as never }));
+    await run.write(record("budget.reserved", { pos: 0, rootRun: of, amounts: { toString: 3, usd: 2 } as never }));
     // What is charged names other units than what was reserved: the missing ones count as nothing, not as a function.
     await run.write(
-      record("budget.charged", { pos: 0, of, spent: { usd: 1 }, reserved: { toString: 3, usd: 2 } as never }),
+      record("budget.charged", { pos: 0, rootRun: of, spent: { usd: 1 }, reserved: { toString: 3, usd: 2 } as never }),
     );
-    await run.write(record("budget.charged", { pos: 1, of, spent: { constructor: 4 } as never, reserved: {} }));
+    await run.write(
+      record("budget.charged", { pos: 1, rootRun: of, spent: { constructor: 4 } as never, reserved: {} }),
+    );
     const { budgets } = await store.read.spend(tenant);
     const seen = budgets.map(({ unit, reserved, spent }) => [unit, reserved, spent]);
     assert.deepEqual(seen.sort(), [["constructor", 0, 4], ["hasOwnProperty", 0, 0], ["toString", 0, 0], ["usd", 0, 1], ["valueOf", 0, 0]]); // biome-ignore format: a line
     await run.refused(
       "TAPE_BUDGET_EXCEEDED",
-      record("budget.reserved", { pos: 2, of, amounts: { constructor: 7 } as never }),
+      record("budget.reserved", { pos: 2, rootRun: of, amounts: { constructor: 7 } as never }),
     );
   });
 
@@ -242,9 +244,9 @@ export const values: Cases = ({ it }, fresh) => {
 };
 
 const reserve = (of: number, amounts: Record<string, number>, pos = 0): NewRecord =>
-  record("budget.reserved", { pos, of, amounts });
+  record("budget.reserved", { pos, rootRun: of, amounts });
 const charge = (of: number, spent: Record<string, number>, reserved: Record<string, number>, pos = 0): NewRecord =>
-  record("budget.charged", { pos, of, spent, reserved });
+  record("budget.charged", { pos, rootRun: of, spent, reserved });
 
 async function budget(store: Store, id: string): Promise<Record<string, number[]>> {
   const rows = await store.read.budgets(tenant, id);

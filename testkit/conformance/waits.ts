@@ -10,7 +10,7 @@ const gate = (pos: number, more: { payload?: unknown; binds?: string; timeoutMs?
 const resolved = (pos: number, to: Resolution, value?: unknown): NewRecord =>
   record("gate.resolved", { pos, to, ...(value === undefined ? {} : { value }) });
 const timer = (pos: number, inMs: number, purpose: "sleep" | "redrive" | "reconcile" = "sleep"): NewRecord =>
-  record("timer.set", { pos, purpose, inMs });
+  record("timer.set", { pos, purpose, delayMs: inMs });
 const cancelled = (pos: number, purpose = "sleep"): NewRecord => record("timer.cancelled", { pos, purpose });
 
 /** Comes before any case is over, on a store with real time too. */
@@ -259,7 +259,7 @@ export const timers: Cases = ({ it }, fresh) => {
 
 /** Milliseconds until the next timer or schedule; undefined: none is set. */
 export async function nextTimerMs(store: Store, of?: string): Promise<number | undefined> {
-  return (await store.read.agenda(of)).find(({ reactor }) => reactor === "timers")?.inMs;
+  return (await store.read.agenda(of)).find(({ reactor }) => reactor === "timers")?.dueInMs;
 }
 
 function refusedAsSettled(error: { code?: string }): boolean {

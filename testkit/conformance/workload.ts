@@ -139,7 +139,7 @@ export class Workload {
         }),
       ),
       "make due": this.#byRun(async (run) => {
-        const due = (at: number, sub = 1) => record("obligation.due", { pos: at, sub, why: "asked" });
+        const due = (at: number, sub = 1) => record("obligation.due", { pos: at, sub, reason: "asked" });
         const owed = await this.#effectsOf(run, ({ role }) => role === "compensation");
         const fresh = 20 + this.#random.int(1_000);
         return owed === undefined ? [...confirmed(fresh), armed(fresh), due(fresh)] : [due(owed.pos, owed.sub)];
@@ -162,7 +162,7 @@ export class Workload {
         const to = this.#pick(["RECEIVED", "TIMED_OUT", "WITHDRAWN"] as const);
         return gates.length === 0 ? [] : [record("gate.resolved", { pos: this.#pick(gates).pos, to, value: 2 })];
       }),
-      "set a timer": this.#byRun(() => [record("timer.set", { pos: pos(), purpose: "sleep", inMs: 5 })]),
+      "set a timer": this.#byRun(() => [record("timer.set", { pos: pos(), purpose: "sleep", delayMs: 5 })]),
       "cancel a timer": this.#byRun(async (run) => {
         const timers = await store.read.timers(tenant, { run: run.id });
         const { pos: at, purpose } = timers.length === 0 ? { pos: 0, purpose: "sleep" } : this.#pick(timers);
@@ -175,11 +175,11 @@ export class Workload {
         return due.length > 0;
       },
       reserve: this.#byRun(async (run) => [
-        record("budget.reserved", { pos: 0, of: (await run.view()).root, amounts: { usd: 3 } }),
+        record("budget.reserved", { pos: 0, rootRun: (await run.view()).root, amounts: { usd: 3 } }),
       ]),
       charge: this.#byRun(async (run) => {
         const [usd] = await store.read.budgets(tenant, run.id);
-        const charged = { pos: 0, of: run.journal, spent: { usd: 1 }, reserved: { usd: 3 } };
+        const charged = { pos: 0, rootRun: run.journal, spent: { usd: 1 }, reserved: { usd: 3 } };
         return (usd?.reserved ?? 0) > 0 || this.#chance(5) ? [record("budget.charged", charged)] : [];
       }),
       "start a child": this.#byRun((run) => [
@@ -200,7 +200,7 @@ export class Workload {
         const nextReactor = this.#chance(50) ? { nextReactor: "recovery" } : {};
         return [
           record("notes.taken", { through: notes }),
-          record("term.ended", { end: "released", taken: notes, ...nextReactor }),
+          record("term.ended", { reason: "released", notesTaken: notes, ...nextReactor }),
         ];
       }),
       decide: this.#byRun(() =>
@@ -213,7 +213,7 @@ export class Workload {
         await run.write(record("run.compensating", {}));
         return true;
       },
-      stick: this.#byRun(() => (this.#chance(20) ? [record("run.stuck", { why: "odd" })] : [])),
+      stick: this.#byRun(() => (this.#chance(20) ? [record("run.stuck", { reason: "odd" })] : [])),
       unstick: this.#byRun((run) => this.#unstick(run)),
       end: this.#byRun((run) => this.#end(run)),
       "drive what waits": async () => this.#driveFound("recovery", this.#runs),
@@ -224,14 +224,17 @@ export class Workload {
       "take over": async () => {
         if (this.#runs.length === 0 || this.#chance(70)) return false;
         const { id } = this.#pick(this.#runs);
-        this.#keep(await hold(store, id, { run: id }, { expect: "any", by: "ann", why: "it hangs" }), this.#runs);
+        this.#keep(
+          await hold(store, id, { run: id }, { expect: "any", by: "ann", auditReason: "it hangs" }),
+          this.#runs,
+        );
         return true;
       },
       "hold a name": async () => {
         if (this.#chance(70)) return false;
         const answer = await store.claim.acquire(
           tenant,
-          request({ name: "sweeper" }, { expect: "any", by: "a", why: "w" }),
+          request({ name: "sweeper" }, { expect: "any", by: "a", auditReason: "w" }),
         );
         if (!answer.ok) throw answer.error;
         await new Holder(store, answer.term, "none").release();
@@ -255,7 +258,7 @@ export class Workload {
     const at = first?.kind === "run.created" ? first.data.parent?.pos : undefined;
     return [
       ended(status === "COMPENSATING" ? "COMPENSATED" : word, {
-        taken: notes,
+        notesTaken: notes,
         ...(status === "RUNNING" ? { outcome: { done: 1n } } : {}),
         ...(above === undefined || at === undefined ? {} : { parent: { journal: above.journal, pos: at, id: run.id } }),
       }),

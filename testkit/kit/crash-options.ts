@@ -41,7 +41,7 @@ export interface CrashOptions<I, O> {
   /** true: the store has a real clock, so waits take real time. Default: virtual time. */
   readonly realTime?: boolean;
   /**
-   * A zombie is paused for a tenth longer than this: effects should declare a `timeout` and `settle` that outlast it.
+   * A zombie is paused for a tenth longer than this: effects should declare a `timeout` and `settleDelay` that outlast it.
    */
   readonly leaseTtlMs?: number;
   readonly modes?: readonly CrashMode[];

@@ -12,7 +12,7 @@ export async function idleMs(store: Store, tenant: string): Promise<number> {
   const leases = await store.read.leases(tenant);
   if (leases.some(({ owner, nextReactor }) => owner !== null || nextReactor !== null)) return 0;
   const timers = (await store.read.agenda()).find(({ reactor }) => reactor === "timers");
-  return timers?.inMs ?? Number.POSITIVE_INFINITY;
+  return timers?.dueInMs ?? Number.POSITIVE_INFINITY;
 }
 
 /**

@@ -91,7 +91,7 @@ export function buildProgram(
       semantics,
       timeout,
       retry,
-      settle,
+      settleDelay: settle,
       ...looks,
       ...(undo === undefined ? {} : { compensate: inverse(`un${name}`, undo) }),
     });
@@ -108,7 +108,7 @@ export function buildProgram(
       semantics,
       timeout,
       retry,
-      settle,
+      settleDelay: settle,
       ...(semantics === "non_idempotent" ? { businessKey } : {}),
       ...(undo === undefined ? {} : { compensate: inverse(`un${name}`, undo) }),
     });

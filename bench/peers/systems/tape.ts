@@ -17,7 +17,7 @@ export const open: Open = async ({ system, url, ttlSeconds }, world) => {
     businessKey: (a) => a.run,
     observe: async (a) => (world.has(a.run, "wire") ? outcome.confirmed(`wire of ${a.run}`) : outcome.absent()),
     timeout: "2s",
-    settle: "1s",
+    settleDelay: "1s",
   });
   const pay = workflow("pay", async (tape, run: string) => {
     for (const { step, ms } of payment) {

@@ -53,8 +53,8 @@ const toggled = (before: readonly number[], pos: number, chosen: boolean): reado
 
 /** The operator has ticked each effect that would happen twice, and each that is kept although it was compensated. */
 function isAllowed(plan: ForkPlan | undefined, repeat: readonly number[], keep: readonly number[]): boolean {
-  if (plan === undefined || !plan.undone.every(({ pos }) => keep.includes(pos))) return false;
-  return plan.happened.every(({ pos, repeatable }) => repeatable || repeat.includes(pos));
+  if (plan === undefined || !plan.compensated.every(({ pos }) => keep.includes(pos))) return false;
+  return plan.alreadyHappened.every(({ pos, repeatable }) => repeatable || repeat.includes(pos));
 }
 
 function PlanParts({
@@ -72,7 +72,7 @@ function PlanParts({
   readonly onRepeat: (pos: number, chosen: boolean) => void;
   readonly onKeep: (pos: number, chosen: boolean) => void;
 }) {
-  const operations = [...plan.kept, ...plan.again];
+  const operations = [...plan.kept, ...plan.rerun];
   const end = (operations.at(-1)?.pos ?? -1) + 1;
   return (
     <>
@@ -94,13 +94,13 @@ function PlanParts({
         </section>
         <section aria-labelledby="fork-executed">
           <h3 id="fork-executed">Executed again</h3>
-          <Operations of={plan.again} none="Nothing that was recorded" />
+          <Operations of={plan.rerun} none="Nothing that was recorded" />
         </section>
       </div>
-      {plan.happened.length > 0 && (
+      {plan.alreadyHappened.length > 0 && (
         <fieldset className="fork-choices">
           <legend>Already happened upstream</legend>
-          {plan.happened.map(({ pos, name, args, repeatable, businessKey }) => (
+          {plan.alreadyHappened.map(({ pos, name, args, repeatable, businessKey }) => (
             <label key={pos} className="check">
               <input
                 type="checkbox"
@@ -116,10 +116,10 @@ function PlanParts({
           ))}
         </fieldset>
       )}
-      {plan.undone.length > 0 && (
+      {plan.compensated.length > 0 && (
         <fieldset className="fork-choices">
           <legend>Kept, but this run compensated it or still may</legend>
-          {plan.undone.map(({ pos, name, obligation }) => (
+          {plan.compensated.map(({ pos, name, obligation }) => (
             <label key={pos} className="check">
               <input
                 type="checkbox"
@@ -134,10 +134,10 @@ function PlanParts({
           ))}
         </fieldset>
       )}
-      {plan.notUndone.length > 0 && (
+      {plan.notCompensated.length > 0 && (
         <p className="muted">
-          If the new run fails, it does not compensate what it kept: {plan.notUndone.map(({ name }) => name).join(", ")}
-          .
+          If the new run fails, it does not compensate what it kept:{" "}
+          {plan.notCompensated.map(({ name }) => name).join(", ")}.
         </p>
       )}
     </>

@@ -26,17 +26,17 @@ export function OwnershipBand({
   return (
     <div className="band">
       {terms.map((term, k) => {
-        const from = scale.at(term.begunAt);
+        const from = scale.at(term.startedAt);
         const to = scale.at(term.endedAt ?? now);
-        const isTakeover = wasTaken(terms[k - 1]?.end);
-        const label = `Token ${term.token}, ${term.label}, ${describeStart(term.begunBy)}, ${
-          term.end === undefined ? "current holder" : `ended: ${term.end.replaceAll("_", " ")}`
+        const isTakeover = wasTaken(terms[k - 1]?.endReason);
+        const label = `Token ${term.token}, ${term.label}, ${describeStart(term.startReason)}, ${
+          term.endReason === undefined ? "current holder" : `ended: ${term.endReason.replaceAll("_", " ")}`
         }`;
         return (
           <button
             key={term.token}
             type="button"
-            className={`stripe own-${colourOf(terms, term)}${wasTaken(term.end) ? " torn" : ""}${isTakeover ? " taken" : ""}`}
+            className={`stripe own-${colourOf(terms, term)}${wasTaken(term.endReason) ? " torn" : ""}${isTakeover ? " taken" : ""}`}
             style={{ left: `${from * 100}%`, width: `${Math.max(0, to - from) * 100}%` }}
             title={label}
             aria-label={label}
@@ -56,7 +56,8 @@ export function OwnershipBand({
 }
 
 function TermFacts({ term, now }: { readonly term: Term; readonly now: number }) {
-  const { owner, label, reactor, begunAt, begunBy, by, why, endedAt, end, renewals, longestGapMs } = term;
+  const { owner, label, reactor, startedAt, startReason, by, auditReason, endedAt, endReason, renewals, longestGapMs } =
+    term;
   return (
     <Facts
       of={[
@@ -68,10 +69,15 @@ function TermFacts({ term, now }: { readonly term: Term; readonly now: number })
           </span>,
         ],
         ["Reactor", reactor],
-        ["Started", `${describeStart(begunBy)}, ${formatTime(begunAt)}`],
-        ...(by === undefined ? [] : [["Requested by", `${by}: ${why ?? ""}`] as const]),
-        ["Ended", end === undefined ? "current holder" : `${end.replaceAll("_", " ")}, ${formatTime(endedAt ?? now)}`],
-        ["Held for", formatDuration((endedAt ?? now) - begunAt)],
+        ["Started", `${describeStart(startReason)}, ${formatTime(startedAt)}`],
+        ...(by === undefined ? [] : [["Requested by", `${by}: ${auditReason ?? ""}`] as const]),
+        [
+          "Ended",
+          endReason === undefined
+            ? "current holder"
+            : `${endReason.replaceAll("_", " ")}, ${formatTime(endedAt ?? now)}`,
+        ],
+        ["Held for", formatDuration((endedAt ?? now) - startedAt)],
         ["Renewals", `${renewals}, longest gap ${formatDuration(longestGapMs)}`],
       ]}
     />
@@ -91,9 +97,9 @@ export function OwnerList({ terms }: { readonly terms: readonly Term[] }) {
           <span className={`swatch own-${colourOf(terms, term)}`} />
           <strong>{term.label}</strong>
           <span className="muted">
-            token {term.token}, {term.reactor}: {describeStart(term.begunBy)}
+            token {term.token}, {term.reactor}: {describeStart(term.startReason)}
           </span>
-          {wasTaken(term.end) && <span className="bad-text">{`lost the lease: ${term.end}`}</span>}
+          {wasTaken(term.endReason) && <span className="bad-text">{`lost the lease: ${term.endReason}`}</span>}
         </li>
       ))}
     </ol>

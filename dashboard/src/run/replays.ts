@@ -20,9 +20,9 @@ export function replaysOf(terms: readonly Term[], records: readonly JournalRecor
   return drives
     .slice(1)
     .slice(-maxReplays)
-    .map(({ token, label, begunAt, endedAt }) => {
+    .map(({ token, label, startedAt, endedAt }) => {
       const own = records.find((record) => record.token === token && !leaseKinds.has(record.kind));
-      return { token, label, from: begunAt, to: own?.at ?? endedAt ?? now };
+      return { token, label, from: startedAt, to: own?.at ?? endedAt ?? now };
     });
 }
 

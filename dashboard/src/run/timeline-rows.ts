@@ -45,11 +45,11 @@ interface Data {
   readonly observation?: string;
   readonly error?: unknown;
   readonly value?: unknown;
-  readonly why?: string;
+  readonly auditReason?: string;
   readonly cause?: string;
   readonly action?: string;
   readonly who?: string;
-  readonly inMs?: number;
+  readonly delayMs?: number;
   readonly nextReactor?: string;
   readonly purpose?: string;
   readonly happened?: boolean;
@@ -116,9 +116,9 @@ export function timelineRows({ records, effects, timers, items }: TimelineInput)
 }
 
 function eventRow(record: JournalRecord): Row {
-  const { why, cause, status, action, who, workflow, error, inMs } = dataOf(record);
+  const { reason, auditReason, cause, status, action, who, workflow, error, delayMs } = dataOf(record);
   const name =
-    why ??
+    (record.kind === "run.stuck" || record.kind === "signal.refused" ? reason : auditReason) ??
     cause ??
     status?.toLowerCase() ??
     (action === undefined ? undefined : `${action} by ${who}`) ??
@@ -134,7 +134,7 @@ function eventRow(record: JournalRecord): Row {
     points: [
       { at: record.at, tone, label: record.kind },
       ...(record.kind === "run.retried"
-        ? [{ at: record.at + (inMs ?? 0), tone: "idle" as const, label: "next attempt", planned: true as const }]
+        ? [{ at: record.at + (delayMs ?? 0), tone: "idle" as const, label: "next attempt", planned: true as const }]
         : []),
     ],
     records: [record],
@@ -189,10 +189,10 @@ function waitParts(own: readonly JournalRecord[], timer: Timer | undefined) {
 /** The last holder of the item recorded which reactor has it next, and when. */
 function nextAttempt(last: JournalRecord | undefined): Point | undefined {
   if (last?.kind !== "term.ended") return undefined;
-  const { nextReactor, inMs = 0 } = dataOf(last);
+  const { nextReactor, delayMs = 0 } = dataOf(last);
   return nextReactor === undefined
     ? undefined
-    : { at: last.at + inMs, tone: "idle", label: `next attempt by ${nextReactor}`, planned: true };
+    : { at: last.at + delayMs, tone: "idle", label: `next attempt by ${nextReactor}`, planned: true };
 }
 
 function describe(record: JournalRecord): string {

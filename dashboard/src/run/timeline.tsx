@@ -85,7 +85,7 @@ function Grid({
   const started = records[0]?.seq === 1 ? run.createdAt : (records[0]?.at ?? run.createdAt);
   const now = run.endedAt ?? Math.max(clock, records.at(-1)?.at ?? 0);
   const until = isLast ? now : (records.at(-1)?.at ?? now);
-  const visible = terms.filter(({ begunAt, endedAt }) => begunAt <= until && (endedAt ?? now) >= started);
+  const visible = terms.filter(({ startedAt, endedAt }) => startedAt <= until && (endedAt ?? now) >= started);
   const planned = [
     ...timers
       .filter(({ status }) => status === "SET")
@@ -100,7 +100,7 @@ function Grid({
       ...[started, until],
       ...(next === undefined ? [] : [next.at]),
       ...records.map(({ at }) => at),
-      ...visible.flatMap(({ begunAt, endedAt }) => [begunAt, endedAt ?? now]),
+      ...visible.flatMap(({ startedAt, endedAt }) => [startedAt, endedAt ?? now]),
     ].filter((time) => time >= started && time <= Math.max(until, next?.at ?? 0)),
     kind,
   );

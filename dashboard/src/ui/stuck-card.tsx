@@ -11,7 +11,7 @@ import { TimeAgo } from "./time-ago.tsx";
 /** A stuck run, with the reason from its journal. */
 export function StuckCard({ run: { id, workflow, createdAt } }: { readonly run: Run }) {
   const { operate } = usePermissions();
-  const { why = "…", detail, on = [] } = useQuery(stuckReason(id)).data ?? {};
+  const { reason = "…", detail, effects = [] } = useQuery(stuckReason(id)).data ?? {};
   return (
     <article className="card attention-card" aria-label={`${id} is stuck`}>
       <header>
@@ -23,9 +23,9 @@ export function StuckCard({ run: { id, workflow, createdAt } }: { readonly run: 
           {workflow}, started <TimeAgo at={createdAt} />
         </span>
       </header>
-      <p>{sentence(why)}</p>
+      <p>{sentence(reason)}</p>
       {detail !== undefined && <p className="mono small">{brief(detail, 300)}</p>}
-      {on.length > 0 && (
+      {effects.length > 0 && (
         <p className="muted">It waits for an effect in doubt. Resolve the effect, and the run resumes.</p>
       )}
       {operate && (

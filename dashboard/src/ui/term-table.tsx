@@ -22,23 +22,25 @@ export function TermTable({ terms }: { readonly terms: readonly Term[] }) {
         },
         {
           name: "Started",
-          cell: ({ begunBy, by, why, begunAt }) => (
+          cell: ({ startReason, by, auditReason, startedAt }) => (
             <>
-              {describeStart(begunBy)}
+              {describeStart(startReason)}
               {by !== undefined && (
                 <span className="muted small block">
-                  {by}: {why}
+                  {by}: {auditReason}
                 </span>
               )}
-              <span className="muted small block">{formatTime(begunAt)}</span>
+              <span className="muted small block">{formatTime(startedAt)}</span>
             </>
           ),
         },
-        { name: "Held for", cell: ({ begunAt, endedAt }) => formatDuration((endedAt ?? serverNow()) - begunAt) },
+        { name: "Held for", cell: ({ startedAt, endedAt }) => formatDuration((endedAt ?? serverNow()) - startedAt) },
         {
           name: "Ended",
-          cell: ({ end }) => (
-            <span className={wasTaken(end) ? "bad-text" : ""}>{end?.replaceAll("_", " ") ?? "current holder"}</span>
+          cell: ({ endReason }) => (
+            <span className={wasTaken(endReason) ? "bad-text" : ""}>
+              {endReason?.replaceAll("_", " ") ?? "current holder"}
+            </span>
           ),
         },
         {

@@ -38,7 +38,7 @@ export const forkCommand: Command = {
       const handle = await app.fork(run, {
         ...audit,
         at: plan.at,
-        again: repeat,
+        repeat,
         keepCompensated,
         ...defined({ id }),
       });
@@ -57,19 +57,19 @@ function linesOf(invocation: Invocation, plan: ForkPlan): string[] {
   const { screen } = invocation;
   const list = (title: string, operations: readonly ForkedOperation[]): string[] =>
     operations.length === 0 ? [] : [title, ...operations.map(({ pos, what, name }) => `  ${pos}  ${what} ${name}`)];
-  const happened = plan.happened.map(
+  const happened = plan.alreadyHappened.map(
     ({ pos, name, args, repeatable }) =>
       `  ${pos}  ${name} ${brief(args)}${repeatable ? "" : screen.bad("  would happen again: name it with --repeat")}`,
   );
-  const compensated = plan.undone.map(
+  const compensated = plan.compensated.map(
     ({ pos, name, obligation }) =>
       `  ${pos}  ${name} ${obligation}${screen.bad("  fork before it, or name it with --keep-compensated")}`,
   );
   return [
     ...list(`kept, before position ${plan.at}`, plan.kept),
-    ...list("runs again", plan.again),
+    ...list("runs again", plan.rerun),
     ...(happened.length === 0 ? [] : ["already happened", ...happened]),
     ...(compensated.length === 0 ? [] : ["kept although the source run compensated it or still may", ...compensated]),
-    ...list("not compensated if the new run fails, because the source run is responsible", plan.notUndone),
+    ...list("not compensated if the new run fails, because the source run is responsible", plan.notCompensated),
   ];
 }

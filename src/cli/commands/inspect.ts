@@ -158,11 +158,11 @@ export const termColumns: readonly Column<TermView>[] = [
   { title: "TOKEN", right: true, of: ({ token }) => String(token) },
   { title: "OWNER", of: ({ label }) => label },
   { title: "REACTOR", of: ({ reactor }) => reactor },
-  { title: "STARTED", of: ({ begunAt }) => timeOf(begunAt) },
-  { title: "START REASON", of: ({ begunBy }) => begunBy },
+  { title: "STARTED", of: ({ startedAt }) => timeOf(startedAt) },
+  { title: "START REASON", of: ({ startReason }) => startReason },
   { title: "ENDED", of: ({ endedAt }) => (endedAt === undefined ? "" : timeOf(endedAt)) },
-  { title: "END REASON", of: ({ end }) => end ?? "" },
-  { title: "OPERATOR", of: ({ by, why }) => (why === undefined ? "" : `${by}: ${why}`) },
+  { title: "END REASON", of: ({ endReason }) => endReason ?? "" },
+  { title: "OPERATOR", of: ({ by, auditReason }) => (auditReason === undefined ? "" : `${by}: ${auditReason}`) },
 ];
 
 export const effectColumns = (now: number): readonly Column<EffectRow>[] => [

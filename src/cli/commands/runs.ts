@@ -132,7 +132,7 @@ const runs: Command = {
       const found = await app.runs.list({
         limit,
         ...timesOf(invocation, now),
-        ...(invocation.given("in-doubt") ? { doubt: true } : {}),
+        ...(invocation.given("in-doubt") ? { inDoubt: true } : {}),
         ...defined({ prefix, workflow, status, before: after }),
         ...(label === undefined ? {} : { label: { key: label[0], value: label[1] } }),
       });

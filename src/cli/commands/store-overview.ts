@@ -46,7 +46,7 @@ export async function readOverview(store: Store, tenant: string): Promise<StoreO
       store.read.agenda(tenant),
     ]);
   const counted = Object.fromEntries(live.map((status, k) => [status, runs[k]!])) as StoreOverview["runs"];
-  const overdue = agenda.flatMap(({ reactor = "recovery", inMs }) => (inMs === 0 ? [reactor] : []));
+  const overdue = agenda.flatMap(({ reactor = "recovery", dueInMs }) => (dueInMs === 0 ? [reactor] : []));
   return {
     runs: counted,
     inDoubt: { effectsUnknown, effectsStuck, obligationsUnknown, obligationsStuck },

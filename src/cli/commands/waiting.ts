@@ -16,7 +16,7 @@ export interface OpenWork {
 export function waitsOf(run: RunView, { journal, gates, timers, effects }: OpenWork, now: number): string[] {
   if (run.status === "STUCK") {
     const stuck = journal.findLast(({ kind }) => kind === "run.stuck");
-    return [`stuck: ${stuck?.kind === "run.stuck" ? stuck.data.why : "the journal has no reason"}`];
+    return [`stuck: ${stuck?.kind === "run.stuck" ? stuck.data.reason : "the journal has no reason"}`];
   }
   const lines = [
     ...gates
@@ -38,7 +38,7 @@ export function waitsOf(run: RunView, { journal, gates, timers, effects }: OpenW
   if (lines.length > 0) return lines;
   if (run.lease.owner !== null) return run.status === "RUNNING" ? [executing(run, journal, now)] : [];
   const last = journal.findLast(({ kind }) => kind === "term.ended");
-  const waits = last?.kind === "term.ended" ? (last.data.waits ?? []) : [];
+  const waits = last?.kind === "term.ended" ? (last.data.waitingFor ?? []) : [];
   if (waits.length > 0) return [`waits for ${waits.join(", ")}`];
   return run.status === "RUNNABLE" ? [`waits for a worker with workflow ${run.workflow}`] : [];
 }

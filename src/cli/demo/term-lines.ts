@@ -6,10 +6,10 @@ export function termLines(terms: readonly TermView[]): string[] {
     `token ${term.token}`,
     term.label,
     term.reactor,
-    `started ${clock(term.begunAt)} (${term.begunBy}${term.why === undefined ? "" : `: ${term.why}`})`,
-    term.end === undefined
+    `started ${clock(term.startedAt)} (${term.startReason}${term.auditReason === undefined ? "" : `: ${term.auditReason}`})`,
+    term.endReason === undefined
       ? "still held"
-      : `ended ${term.endedAt === undefined ? "?" : clock(term.endedAt)} (${term.end})`,
+      : `ended ${term.endedAt === undefined ? "?" : clock(term.endedAt)} (${term.endReason})`,
     `${term.renewals} renewals`,
   ]);
   const widths = (cells[0] ?? []).map((_cell, k) => Math.max(...cells.map((row) => row[k]!.length)));

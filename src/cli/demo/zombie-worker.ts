@@ -68,7 +68,7 @@ process.on("message", async (message: FromDirector) => {
     case "end":
       return write("end of the run", {
         kind: "run.ended",
-        data: { status: "COMPLETED", outcome: { by: identity.label }, taken: 0, term: lease.stats() },
+        data: { status: "COMPLETED", outcome: { by: identity.label }, notesTaken: 0, term: lease.stats() },
       });
     case "renew": {
       const [renewed] = await store.claim.renew([{ fence: term.fence, progress: 0 }]);

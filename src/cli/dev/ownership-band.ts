@@ -57,9 +57,9 @@ function piecesOf({ terms, now, width }: BandInput): Piece[] {
   const pieces: Piece[] = [];
   let last: number | undefined;
   for (const term of visible) {
-    if (last !== undefined && term.begunAt > last) pieces.push({ from: last, to: term.begunAt, cells: 0 });
-    const to = Math.max(term.begunAt, term.endedAt ?? now);
-    pieces.push({ from: term.begunAt, to, term, cells: 0 });
+    if (last !== undefined && term.startedAt > last) pieces.push({ from: last, to: term.startedAt, cells: 0 });
+    const to = Math.max(term.startedAt, term.endedAt ?? now);
+    pieces.push({ from: term.startedAt, to, term, cells: 0 });
     last = to;
   }
   if (last !== undefined && now > last) pieces.push({ from: last, to: now, cells: 0 });
@@ -85,7 +85,7 @@ function share(pieces: readonly Piece[], width: number): void {
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
 function segment(term: TermView, cells: number): string {
-  const numbered = `${takeovers.has(term.begunBy) ? "▶" : "┣"}${term.token}`;
+  const numbered = `${takeovers.has(term.startReason) ? "▶" : "┣"}${term.token}`;
   const named = `${numbered} ${oneLine(term.label)}`;
   const label = named.length < cells ? `${named} ` : named.length === cells ? named : numbered;
   return (label.length > cells ? numbered.slice(0, 1) : label).padEnd(cells, "━");
@@ -129,8 +129,8 @@ function legend({ terms, now, width }: BandInput, colour: (term: TermView, text:
   const cells = terms.map((term) => [
     `token ${term.token}`,
     oneLine(term.label),
-    `${term.begunBy} → ${term.end ?? "still held"}`,
-    lasting(Math.max(0, (term.endedAt ?? now) - term.begunAt)),
+    `${term.startReason} → ${term.endReason ?? "still held"}`,
+    lasting(Math.max(0, (term.endedAt ?? now) - term.startedAt)),
   ]);
   const widths = [0, 1, 2].map((k) => Math.max(...cells.map((row) => row[k]!.length)));
   return cells.map((row, n) =>

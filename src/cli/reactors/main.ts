@@ -153,7 +153,7 @@ function stopSignal(log: Log): Promise<void> {
 
 function reporterOf(reactors: RunningReactors, deps: ProcessReporterDeps): ProcessReporter {
   const reporter = new ProcessReporter(deps, () => ({
-    tallies: [reactors.loop.stats],
+    stats: [reactors.loop.stats],
     singletons: [],
     driving: reactors.driving,
     workflows: reactors.workflows,

@@ -146,9 +146,9 @@ class HttpConnector implements Connector {
         if (received.flaw !== undefined) throw new AckLost(`${summary}${detail}`);
         return this.#result(received, summary);
       case "failure":
-        throw new DefiniteFailure(`${summary}${detail}`, { about: speaksFor(received.status) });
+        throw new DefiniteFailure(`${summary}${detail}`, { scope: speaksFor(received.status) });
       case "not_sent":
-        throw new NotSent(`${summary}${detail}`, { afterMs: retryAfterMs(received, this.#reach.clock.wall()) });
+        throw new NotSent(`${summary}${detail}`, { retryAfterMs: retryAfterMs(received, this.#reach.clock.wall()) });
       default:
         throw new AckLost(`${summary}${detail}`);
     }
@@ -161,7 +161,7 @@ class HttpConnector implements Connector {
     } catch (error) {
       if (error instanceof NotSent || error instanceof DefiniteFailure) throw error;
       const why = error instanceof Error ? error.message : String(error);
-      throw new DefiniteFailure(`nothing was sent to ${this.name}: ${why}`, { about: "attempt", cause: error });
+      throw new DefiniteFailure(`nothing was sent to ${this.name}: ${why}`, { scope: "attempt", cause: error });
     }
   }
 
@@ -169,7 +169,7 @@ class HttpConnector implements Connector {
     try {
       return await exchange(outgoing, this.#reach, this.#limits, fx.abortSignal);
     } catch (error) {
-      if (error instanceof AddressRefused) throw new DefiniteFailure(error.message, { about: "attempt", cause: error });
+      if (error instanceof AddressRefused) throw new DefiniteFailure(error.message, { scope: "attempt", cause: error });
       throw error;
     }
   }

@@ -17,7 +17,7 @@ export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext
       name: "budget.reserved",
       result: ({ record }) => resultOf(record.data as RecordData<"budget.reserved">),
       begin: (turn) => {
-        const data = { pos: turn.pos, of: drive.root, amounts: whole };
+        const data = { pos: turn.pos, rootRun: drive.root, amounts: whole };
         turn.end({ kind: "budget.reserved", data }, data);
       },
     });
@@ -29,7 +29,13 @@ export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext
       evenIfCancelled: true, // a cancelled child must not keep what its siblings could use
       result: ({ record }) => void resultOf(record.data as RecordData<"budget.charged">),
       begin: (turn) => {
-        const data = { pos: turn.pos, for: held, of: drive.root, spent: scaled(spent, Math.round), reserved };
+        const data = {
+          pos: turn.pos,
+          reservation: held,
+          rootRun: drive.root,
+          spent: scaled(spent, Math.round),
+          reserved,
+        };
         turn.end({ kind: "budget.charged", data }, undefined);
       },
     });

@@ -74,7 +74,7 @@ function resultOf<O>(ops: Operations, id: string, of: number): Promise<O> {
         match: (note) => {
           if (note.kind !== "child.settled" || note.data.pos !== of) return undefined;
           const { status, outcome } = note.data;
-          return { kind: "child.received", data: { pos, of, status, outcome } };
+          return { kind: "child.received", data: { pos, childPos: of, status, outcome } };
         },
         answer: (record) => answer(record.data as RecordData<"child.received">),
       });

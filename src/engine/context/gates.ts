@@ -32,7 +32,7 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
       const data: RecordData<"gate.opened"> = {
         pos,
         name,
-        after: ops.drive.waits.notesTaken,
+        notesSeen: ops.drive.waits.notesTaken,
         ...(payload === undefined ? {} : { payload }),
         ...(binds === undefined ? {} : { binds }),
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -47,7 +47,7 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
           }
           if (note.kind !== "signal.sent" || note.data.name !== name) return undefined;
           const before = opened?.kind === "gate.opened" ? opened.data : data;
-          if (!isApprovalFor(note.data.binds, binds, note.seq > (before.after ?? 0))) return undefined;
+          if (!isApprovalFor(note.data.binds, binds, note.seq > (before.notesSeen ?? 0))) return undefined;
           if (before.approvers !== undefined && !note.data.approves?.includes(pos)) return undefined;
           return received(gate, pos, note.data.value, note.seq);
         },
@@ -61,7 +61,7 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
 function received(gate: GateDefinition<unknown>, pos: number, sent: unknown, note: number): NewRecord {
   const checked = checkNow(gate.schema, sent);
   if ("value" in checked) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: checked.value, note } };
-  return { kind: "signal.refused", data: { name: gate.name, note, why: checked.fault.slice(0, maxReasonChars) } };
+  return { kind: "signal.refused", data: { name: gate.name, note, reason: checked.fault.slice(0, maxReasonChars) } };
 }
 
 /** Enough to see what is wrong; a validator may list a thousand things. */
@@ -81,8 +81,8 @@ function gateAnswer<T>(data: RecordData<"gate.resolved">): GateAnswer<T> {
 }
 
 export function sleepFor(ops: Operations, duration: Duration): Promise<void> {
-  const inMs = milliseconds("sleep", "its duration", duration);
-  return sleep(ops, { inMs }, `sleep of ${inMs} ms`);
+  const delayMs = milliseconds("sleep", "its duration", duration);
+  return sleep(ops, { delayMs }, `sleep of ${delayMs} ms`);
 }
 
 /** By the store's clock: the moment is what was named, however long it took to say so. */
@@ -91,14 +91,18 @@ export function sleepUntil(ops: Operations, moment: Date | number): Promise<void
   if (!(until >= 0 && until <= maxDateMs)) {
     throw new TapeError("TAPE_BAD_INPUT", `${String(moment)} is not a moment: a Date, or milliseconds since 1970`);
   }
-  const inMs = Math.max(0, until - Math.floor(ops.drive.options.clock.wall()));
-  return sleep(ops, { inMs, until }, `sleep until ${new Date(until).toISOString()}`);
+  const delayMs = Math.max(0, until - Math.floor(ops.drive.options.clock.wall()));
+  return sleep(ops, { delayMs, until }, `sleep until ${new Date(until).toISOString()}`);
 }
 
 /** The last that a Date can name. */
 const maxDateMs = 8.64e15;
 
-function sleep(ops: Operations, timing: Pick<RecordData<"timer.set">, "inMs" | "until">, about: string): Promise<void> {
+function sleep(
+  ops: Operations,
+  timing: Pick<RecordData<"timer.set">, "delayMs" | "until">,
+  about: string,
+): Promise<void> {
   return ops.operation<void>({
     kinds: ["timer.set", "step.done"],
     name: "sleep",

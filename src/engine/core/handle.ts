@@ -105,7 +105,10 @@ export interface DriveHandle {
   /** An effect whose outcome must be written even if the function does not wait for it. */
   track(act: Promise<void>): void;
   matchWaits(): void;
-  termEnded(waits: readonly string[], next?: { readonly nextReactor?: string; readonly inMs?: number }): NewRecord;
+  termEnded(
+    waitingFor: readonly string[],
+    next?: { readonly nextReactor?: string; readonly delayMs?: number },
+  ): NewRecord;
   /** Parks. Notes that wait are taken first, though nothing waits for them; `look` then says how to go on. */
   parkWith(make: () => NewRecord[], look: () => Promise<void>, end?: DriveEnd): Promise<void>;
   takeLateNotes(): Promise<void>;

@@ -67,7 +67,7 @@ export function settleMatch(drive: DriveHandle, { record, wait }: Match): void {
     return;
   }
   const { log, runId: run } = drive.options;
-  const { name: gate, why } = record.data;
+  const { name: gate, reason } = record.data;
   const next = "Send another signal whose value fits; the gate still waits.";
-  log("warn", "signal.refused", { run, gate, code: "TAPE_BAD_GATE_VALUE", error: why, next });
+  log("warn", "signal.refused", { run, gate, code: "TAPE_BAD_GATE_VALUE", error: reason, next });
 }

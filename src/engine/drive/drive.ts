@@ -168,10 +168,10 @@ export class Drive implements DriveHandle {
   }
 
   /** Gives the run back unfinished: another may have it at once, or after a while. */
-  async handOver(end: TermEnd, inMs: number): Promise<void> {
+  async handOver(endReason: TermEnd, delayMs: number): Promise<void> {
     if (!this.#halt("lost")) return;
     const { store, tenant, lease } = this.options;
-    const wanted = { end, nextReactor: "recovery", inMs };
+    const wanted = { endReason, nextReactor: "recovery", delayMs };
     try {
       await this.journal?.whenAnswered();
       await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.term.head, wanted);
@@ -210,10 +210,13 @@ export class Drive implements DriveHandle {
     return this.#late;
   }
 
-  termEnded(waits: readonly string[], next: { readonly nextReactor?: string; readonly inMs?: number } = {}): NewRecord {
+  termEnded(
+    waitingFor: readonly string[],
+    next: { readonly nextReactor?: string; readonly delayMs?: number } = {},
+  ): NewRecord {
     const term = this.options.lease.stats();
-    const data = { taken: this.waits.notesTaken, waits: [...waits], term, ...next };
-    return { kind: "term.ended", data: { end: "released", ...data } };
+    const data = { notesTaken: this.waits.notesTaken, waitingFor: [...waitingFor], term, ...next };
+    return { kind: "term.ended", data: { reason: "released", ...data } };
   }
 
   track(act: Promise<void>): void {

@@ -60,12 +60,12 @@ async function scheduleRetry(drive: DriveHandle, error: unknown): Promise<boolea
   const { attempts, backoff } = retryOf(`workflow ${workflow}`, runner.workflows.get(workflow)!.retry, 1);
   const attempt = drive.history.retries + 1;
   if (attempt >= attempts) return false;
-  const inMs = Math.ceil(backoffMs(attempt, backoff, random));
-  log("warn", "run.retried", { run: runId, workflow, attempt, of: attempts, inMs, ...errorFields(error) });
-  const data = { attempt, error: toStoredError(error), inMs, ...drive.context.failureBehind(error) };
+  const delayMs = Math.ceil(backoffMs(attempt, backoff, random));
+  log("warn", "run.retried", { run: runId, workflow, attempt, of: attempts, delayMs, ...errorFields(error) });
+  const data = { attempt, error: toStoredError(error), delayMs, ...drive.context.failureBehind(error) };
   const park = (): Promise<void> =>
     drive.parkWith(
-      () => [{ kind: "run.retried", data }, drive.termEnded(["a retry"], { nextReactor: "recovery", inMs })],
+      () => [{ kind: "run.retried", data }, drive.termEnded(["a retry"], { nextReactor: "recovery", delayMs })],
       park,
     );
   await park();
@@ -124,7 +124,7 @@ async function retryEnding(
     return drive.finished ? undefined : finishEnding(drive, decided, refusals);
   }
   log("warn", "run.end_refused", { run: runId, error: refusal.message, againInMs: refusedAgainMs });
-  const later = { nextReactor: "recovery", inMs: refusedAgainMs };
+  const later = { nextReactor: "recovery", delayMs: refusedAgainMs };
   await drive.parkWith(
     () => [drive.termEnded(["the end"], later)],
     () => finishEnding(drive, decided),
@@ -229,7 +229,7 @@ async function tryEnd(drive: DriveHandle, end: RunResult): Promise<TapeError | u
   for (;;) {
     const data = {
       ...end,
-      taken: drive.waits.notesTaken,
+      notesTaken: drive.waits.notesTaken,
       term: lease.stats(),
       ...(parent === undefined ? {} : { parent: { ...parent, id: runId } }),
     };

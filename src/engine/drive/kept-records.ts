@@ -36,7 +36,7 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
         return [{ kind: record.kind, data }];
       }
       case "gate.opened": {
-        const { timeoutMs: _, after: __, ...data } = record.data;
+        const { timeoutMs: _, notesSeen: __, ...data } = record.data;
         return [{ kind: record.kind, data }];
       }
       // The money was another run's: the code hears that it was granted, and nothing is charged here.
@@ -44,7 +44,7 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
         return [{ kind: record.kind, data: { ...record.data, amounts: {} } }];
       case "budget.charged":
         // Without `for` it is no operation: the run gave back at its end what it still held.
-        if (record.data.for === undefined) return [];
+        if (record.data.reservation === undefined) return [];
         return [{ kind: record.kind, data: { ...record.data, spent: {}, reserved: {} } }];
       case "effect.dispatched":
       case "effect.observed":

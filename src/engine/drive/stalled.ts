@@ -18,15 +18,15 @@ export async function stallReplay(drive: DriveHandle, record: JournalRecord): Pr
   const attempt = drive.history.stalls + 1;
   if (attempt >= maxStalls) return drive.markStuck(awaitedInVain(record, patienceMs, attempt));
   const awaited = describe(record);
-  const inMs = Math.ceil(backoffMs(attempt, pauses, random));
+  const delayMs = Math.ceil(backoffMs(attempt, pauses, random));
   const next = "Put what the workflow waits for into a step, or raise replayPatience.";
-  log("warn", "run.replay_stalled", { run: runId, attempt, awaited, waitedMs: patienceMs, againInMs: inMs, next });
+  log("warn", "run.replay_stalled", { run: runId, attempt, awaited, waitedMs: patienceMs, againInMs: delayMs, next });
   const data = { attempt, seq: record.seq, awaited, forMs: patienceMs };
   const park = (): Promise<void> =>
     drive.parkWith(
       () => [
         { kind: "replay.stalled", data },
-        drive.termEnded([`a replay that asks for ${awaited}`], { nextReactor: "recovery", inMs }),
+        drive.termEnded([`a replay that asks for ${awaited}`], { nextReactor: "recovery", delayMs }),
       ],
       park,
     );

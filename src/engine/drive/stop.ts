@@ -22,7 +22,7 @@ async function stopBehind(
   error: TapeError,
   failed: (failure: unknown) => void,
 ): Promise<void> {
-  const next = { waits: ["a person"] };
+  const next = { waitingFor: ["a person"] };
   let { head } = lease.term;
   try {
     ({ head } = await store.fenced.append(lease.fence, { after: head, records: [stuckRecord(error, [])] }));

@@ -10,9 +10,9 @@ export type StuckRecord = RecordData<"run.stuck">;
 export function stuckRecord(error: TapeError, on: readonly EffectRef[] = []): NewRecord {
   const { code, message, details, next } = error;
   const data: StuckRecord = {
-    why: message,
+    reason: message,
     detail: { code, next, ...details },
-    ...(on.length === 0 ? {} : { on: [...on] }),
+    ...(on.length === 0 ? {} : { effects: [...on] }),
   };
   return { kind: "run.stuck", data };
 }

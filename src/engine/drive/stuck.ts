@@ -27,10 +27,10 @@ export async function stuckError(store: Store, tenant: string, run: string): Pro
   for await (const page of journalPages((from) => store.read.journal(tenant, { run }, { from }))) {
     for (const record of page) if (record.kind === "run.stuck") last = record;
   }
-  const why = last?.data.why.replace(/^TAPE_\w+: /, "") ?? "its journal does not say why";
+  const why = last?.data.reason.replace(/^TAPE_\w+: /, "") ?? "its journal does not say why";
   const detail = (last?.data.detail ?? {}) as Readonly<Record<string, unknown>>;
-  const on = last?.data.on;
-  const details = { ...detail, run, ...(last && { since: last.at }), ...(on && { on }) };
-  const then = on === undefined ? "; when that is seen to, redrive the run" : "";
+  const effects = last?.data.effects;
+  const details = { ...detail, run, ...(last && { since: last.at }), ...(effects && { effects }) };
+  const then = effects === undefined ? "; when that is seen to, redrive the run" : "";
   return new TapeError("TAPE_RUN_STUCK", `run ${run} needs a person: ${why}${then}`, details);
 }

@@ -36,7 +36,7 @@ export async function leaveSaid(said: Said, leave: (said: Said) => Promise<unkno
   }
 }
 
-/** How sure an error leaves us. `NotSent` first: nothing has left, whatever the author's `definite` takes errors for. */
+/** How sure an error leaves us. `NotSent` first: nothing has left, whatever the author's `isDefinite` takes errors for. */
 export function failedCallOf(error: unknown, isDefinite: EffectDefinition["isDefinite"]): FailedCall {
   if (error instanceof NotSent) return "not_sent";
   if (error instanceof DefiniteFailure) return "refused";

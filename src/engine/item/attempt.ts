@@ -72,6 +72,6 @@ async function conclude(
   if (to === "FAILED") return item.finish([settled]);
   if (to === "UNKNOWN") return item.finish([settled], { nextReactor: "reconciler" });
   const nominalMs = backoffMs(Math.max(1, history.failures), backoff, deps.random);
-  const inMs = Math.ceil(Math.max(nominalMs, requestedDelayMs(result.error)));
-  return item.finish([settled], { nextReactor: item.actor, inMs });
+  const delayMs = Math.ceil(Math.max(nominalMs, requestedDelayMs(result.error)));
+  return item.finish([settled], { nextReactor: item.actor, delayMs });
 }

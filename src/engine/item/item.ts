@@ -209,11 +209,11 @@ export class Item {
    * `heard` decides anew, or, where no note can change anything, the same is written again.
    */
   async finish(records: readonly NewRecord[], next: Handoff = {}, heard?: () => Promise<void>): Promise<void> {
-    const { waits, ...more } = next;
+    const { waitingFor, ...more } = next;
     for (;;) {
-      const taken = this.#notes.at(-1)?.seq ?? 0;
-      const said = waits === undefined ? more : { ...more, waits: [...waits] };
-      const data = { end: "released", taken, term: this.lease.stats(), ...said } as const;
+      const notesTaken = this.#notes.at(-1)?.seq ?? 0;
+      const said = waitingFor === undefined ? more : { ...more, waitingFor: [...waitingFor] };
+      const data = { reason: "released", notesTaken, term: this.lease.stats(), ...said } as const;
       try {
         await this.write([...records, { kind: "term.ended", data }]);
         break;
@@ -233,8 +233,8 @@ export class Item {
     this.#unserved = true;
     const next = `start a process whose createRunner({ effects, connectors }) has ${what}`;
     log("warn", "reactor.no_handler", { nextReactor, effect: this.effect.name, run: this.runId, missing: what, next });
-    const inMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
-    return this.finish([], { nextReactor, inMs, waits: [`a process that has ${what}`] });
+    const delayMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
+    return this.finish([], { nextReactor, delayMs, waitingFor: [`a process that has ${what}`] });
   }
 
   /** Not this reactor's business any more: to whom it belongs now, or to nobody. */
@@ -248,8 +248,8 @@ export class Item {
     // What a person has said of it waits for whoever can settle it, or look.
     const asked = this.operatorVerdict !== undefined || this.observeRequested;
     const { nextReactor } = asked ? { nextReactor: "reconciler" } : nextReactorOf(this.status, this.actor);
-    const inMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
-    const next = nextReactor === undefined ? {} : { nextReactor, inMs };
+    const delayMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
+    const next = nextReactor === undefined ? {} : { nextReactor, delayMs };
     const told = await releaseJournal(store, tenant, this.lease, this.#head, next);
     if (told) this.#next = next;
     return told;

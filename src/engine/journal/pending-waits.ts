@@ -85,7 +85,7 @@ export class PendingWaits {
 
   /** A person has decided about what the run is stuck on. */
   resolves(stuck: History["stuck"]): boolean {
-    return (stuck?.record.on ?? []).some((place) => {
+    return (stuck?.record.effects ?? []).some((place) => {
       const told = this.lastStatus(place);
       return told !== undefined && told.seq > stuck!.taken && told.status !== "STUCK";
     });

@@ -16,13 +16,13 @@ export class Reservations {
 
   apply(record: NewRecord): void {
     if (record.kind === "budget.reserved") this.#open.set(record.data.pos, record.data.amounts);
-    if (record.kind === "budget.charged") this.#open.delete(record.data.for ?? record.data.pos);
+    if (record.kind === "budget.charged") this.#open.delete(record.data.reservation ?? record.data.pos);
   }
 
-  closingRecords(of: number): NewRecord[] {
+  closingRecords(rootRun: number): NewRecord[] {
     return [...this.#open].map(([pos, held]) => {
       const [spent, reserved] = [{ ...held }, { ...held }];
-      return { kind: "budget.charged", data: { pos, of, spent, reserved } };
+      return { kind: "budget.charged", data: { pos, rootRun, spent, reserved } };
     });
   }
 }

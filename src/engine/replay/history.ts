@@ -314,7 +314,7 @@ function isUsed(
     case "effect.outcome":
       return note.data.sub !== 0 || has(note.data.pos, "effect.received");
     case "child.settled":
-      return records.some((record) => record.kind === "child.received" && record.data.of === note.data.pos);
+      return records.some((record) => record.kind === "child.received" && record.data.childPos === note.data.pos);
     default:
       return true;
   }

@@ -28,7 +28,7 @@ export interface SingletonContext {
   /** Work has moved on: a heartbeat says only that the process lives. */
   progress(note?: string): void;
   /** A wait is not a stall: says what is waited for, and how long that may take. The next `progress` ends it. */
-  waitsFor(what: string, within: Duration): void;
+  waitingFor(what: string, within: Duration): void;
   /** Resolves after `duration`, or at once when the signal aborts. Counts as a declared wait. */
   sleep(duration: Duration): Promise<void>;
 }
@@ -141,7 +141,7 @@ export class TermWork {
         this.#waiting?.abort();
         lease.progress(note);
       },
-      waitsFor: (what, within) => this.#wait(what, durationOrThrow(lease.name, "within", within)),
+      waitingFor: (what, within) => this.#wait(what, durationOrThrow(lease.name, "within", within)),
       sleep: async (duration) => {
         const ms = durationOrThrow(lease.name, "the sleep's duration", duration);
         this.#wait("sleeping", ms);

@@ -11,12 +11,12 @@ const operation = { pos: whole, what: z.string(), name: z.string() };
 const forkPlan = z.strictObject({
   at: whole,
   kept: z.array(z.strictObject(operation)),
-  again: z.array(z.strictObject(operation)),
-  happened: z.array(
+  rerun: z.array(z.strictObject(operation)),
+  alreadyHappened: z.array(
     z.strictObject({ ...operation, repeatable: z.boolean(), args: value, businessKey: z.string().optional() }),
   ),
-  undone: z.array(z.strictObject({ ...operation, obligation: z.string() })),
-  notUndone: z.array(z.strictObject(operation)),
+  compensated: z.array(z.strictObject({ ...operation, obligation: z.string() })),
+  notCompensated: z.array(z.strictObject(operation)),
 });
 
 /** What a person needs at a glance, and forks: what the dashboard asks beside the lists. */
@@ -127,7 +127,7 @@ export const overview = group({
     body: z.strictObject({
       at: whole.exactOptional(),
       id: name.exactOptional(),
-      again: z.array(whole).max(maxSpecs).exactOptional(),
+      repeat: z.array(whole).max(maxSpecs).exactOptional(),
       keepCompensated: z.array(whole).max(maxSpecs).exactOptional(),
       reason: text.min(1),
       by: name.exactOptional(),

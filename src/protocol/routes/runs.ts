@@ -62,7 +62,7 @@ export const runs = group({
       startedUntil: wholeText.exactOptional(),
       endedSince: wholeText.exactOptional(),
       endedUntil: wholeText.exactOptional(),
-      doubt: flagText.exactOptional(),
+      inDoubt: flagText.exactOptional(),
       prefix: text.exactOptional(),
       below: wholeText.exactOptional(),
       before: wholeText.exactOptional(),

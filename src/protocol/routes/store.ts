@@ -116,7 +116,7 @@ export const store = group({
       ]),
       reason: z.enum(termReasons).exactOptional(),
       by: name.exactOptional(),
-      why: name.exactOptional(),
+      auditReason: name.exactOptional(),
     }),
     answer: z.discriminatedUnion("ok", [
       z.strictObject({ ok: z.literal(true), term }),
@@ -201,7 +201,7 @@ export const store = group({
     size: "names",
     body: z.strictObject({ workflows: names.exactOptional() }),
     answer: z.strictObject({
-      items: z.array(z.strictObject({ reactor: z.string().optional(), inMs: z.number(), lateMs: z.number() })),
+      items: z.array(z.strictObject({ reactor: z.string().optional(), dueInMs: z.number(), lateMs: z.number() })),
     }),
   },
   "store.unserved": {

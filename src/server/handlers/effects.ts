@@ -48,7 +48,7 @@ export function effectHandlers({ store, operators }: ServerDeps): HandlersOf<typ
       return { timers: await read.timers(tenant, query) };
     },
     async "businessKeys.get"({ query: { scope, businessKey } }, { tenant }) {
-      return { claim: await read.claimOf(tenant, scope, businessKey) };
+      return { claim: await read.businessKeyOwner(tenant, scope, businessKey) };
     },
   };
 }

@@ -73,9 +73,16 @@ export function overviewHandlers({ store, operators, clock, random, history }: S
       return { head: await headOf(read, tenant, run.journal) };
     },
     async "runs.forkPlan"({ params: { id }, query: { at } }, { tenant }) {
-      const { kept, again, happened, undone, notUndone, at: point } = await operators.of(tenant).forkPlan(id, at);
-      const lists = { kept: [...kept], again: [...again], happened: [...happened] };
-      return { at: point, ...lists, undone: [...undone], notUndone: [...notUndone] };
+      const {
+        kept,
+        rerun,
+        alreadyHappened,
+        compensated,
+        notCompensated,
+        at: point,
+      } = await operators.of(tenant).forkPlan(id, at);
+      const lists = { kept: [...kept], rerun: [...rerun], alreadyHappened: [...alreadyHappened] };
+      return { at: point, ...lists, compensated: [...compensated], notCompensated: [...notCompensated] };
     },
     async "runs.fork"({ params, body }, who) {
       const { id = who.key ?? random.uuid(clock.wall()), by, ...request } = body;

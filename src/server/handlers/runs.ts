@@ -51,7 +51,7 @@ export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
       who.waits();
       await waitFor(deps, who, run.journal, until, async () => {
         run = await progressOf(who.tenant, id);
-        return run.ended || (run.status === "STUCK" && run.atRest);
+        return run.ended || (run.status === "STUCK" && run.idle);
       });
       return run;
     },

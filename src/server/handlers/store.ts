@@ -105,17 +105,17 @@ export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     },
     async "store.agenda"({ body: { workflows } }, { tenant }) {
       const items = await read.agenda(tenant, workflows);
-      return { items: items.map(({ reactor, inMs, lateMs }) => ({ reactor, inMs, lateMs })) };
+      return { items: items.map(({ reactor, dueInMs, lateMs }) => ({ reactor, dueInMs, lateMs })) };
     },
     async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {
       return { unserved: await read.unserved(workflows, minLagMs, tenant) };
     },
     async "store.reportProcess"({ body: report }, { tenant }) {
-      await intake.report(tenant, report);
+      await intake.reportProcess(tenant, report);
       return {};
     },
     async "store.removeProcess"({ body: { owner } }, { tenant }) {
-      await intake.unreport(tenant, owner);
+      await intake.removeProcess(tenant, owner);
       return {};
     },
     async "store.progress"({ body: { ids } }, { tenant }) {

@@ -32,9 +32,9 @@ export interface AdminWriteOps {
   /** The token was used just now; recorded at most once a minute. */
   touchToken(id: string): Promise<void>;
   /** A process report, for operators: nothing may depend on it. */
-  report(tenant: string, report: ProcessReport): Promise<void>;
+  reportProcess(tenant: string, report: ProcessReport): Promise<void>;
   /** The process stops; one that never reported may call it too. */
-  unreport(tenant: string, owner: string): Promise<void>;
+  removeProcess(tenant: string, owner: string): Promise<void>;
 }
 
 /** What ends terms of other processes, called as `store.claim.x`. */

@@ -62,7 +62,7 @@ export interface RunFilter {
   readonly endedSince?: number;
   readonly endedUntil?: number;
   /** true: only those with an effect or an obligation that is UNKNOWN or STUCK. */
-  readonly doubt?: boolean;
+  readonly inDoubt?: boolean;
   /** Only ids with this prefix, in the order of their ids. */
   readonly prefix?: string;
   /** Only runs below the root with this journal number, oldest first. */

@@ -28,7 +28,7 @@ export interface ReadOps extends ListOps, AdminReadOps {
   agenda(tenant?: string, workflows?: readonly string[]): Promise<AgendaItem[]>;
   /** Runs of other workflows than these that have been runnable for `minLagMs` and that no process has claimed. */
   unserved(workflows: readonly string[], minLagMs: number, tenant?: string): Promise<UnservedWorkflow[]>;
-  claimOf(
+  businessKeyOwner(
     tenant: string,
     scope: string,
     businessKey: string,
@@ -68,7 +68,7 @@ export interface RunProgress {
   readonly outcome: unknown;
   readonly ended: boolean;
   /** No process holds it, and it waits for no reactor. */
-  readonly atRest: boolean;
+  readonly idle: boolean;
 }
 
 export interface DueTimer extends TimerRow {
@@ -79,7 +79,7 @@ export interface AgendaItem {
   /** undefined: a holder's lease expires, and any reactor may find its item. */
   readonly reactor: string | undefined;
   /** 0: now. */
-  readonly inMs: number;
+  readonly dueInMs: number;
   /** How long it has been due. */
   readonly lateMs: number;
 }

@@ -102,7 +102,7 @@ export const endSleepWrite = (
   sql: "end_sleep_many",
   params: (batch) => ({
     ...entryParams(batch),
-    poses: numbersLiteral(batch.map(({ entry }) => (entry.records[0]!.data as RecordData<"sleep.ended">).pos)),
+    positions: numbersLiteral(batch.map(({ entry }) => (entry.records[0]!.data as RecordData<"sleep.ended">).pos)),
   }),
   single: alone,
 });
@@ -116,10 +116,10 @@ export const parkWrite = (alone: WriteSingle<AppendItem, ParkResult>): BatchedWr
   result: (item, row) => ({ ...fenceFields.result(item, row), queue: queueOf(row) }),
   params: (batch) => ({
     ...entryParams(batch),
-    takens: numbersLiteral(batch.map((item) => endedOf(item).taken)),
-    ends: textsLiteral(batch.map((item) => endedOf(item).end)),
+    noteCounts: numbersLiteral(batch.map((item) => endedOf(item).notesTaken)),
+    endReasons: textsLiteral(batch.map((item) => endedOf(item).reason)),
     nextReactors: textsLiteral(batch.map((item) => endedOf(item).nextReactor ?? null)),
-    inMses: numbersLiteral(batch.map((item) => Math.floor(endedOf(item).inMs ?? 0))),
+    delays: numbersLiteral(batch.map((item) => Math.floor(endedOf(item).delayMs ?? 0))),
   }),
   single: alone,
 });
@@ -132,7 +132,7 @@ export const endWrite = (alone: WriteSingle<AppendItem, AppendResult>): BatchedW
   sql: "end_many",
   params: (batch) => ({
     ...entryParams(batch),
-    takens: numbersLiteral(batch.map((item) => outcomeOf(item).taken)),
+    noteCounts: numbersLiteral(batch.map((item) => outcomeOf(item).notesTaken)),
     statuses: textsLiteral(batch.map((item) => outcomeOf(item).status)),
     outcomes: textsLiteral(batch.map((item) => encode(outcomeOf(item).outcome))),
   }),
@@ -187,7 +187,7 @@ export const createWrite = (alone: WriteSingle<CreateItem, CreateResult>): Batch
     workflows: textsLiteral(batch.map(({ data }) => data.workflow)),
     versions: textsLiteral(batch.map(({ data }) => data.version ?? null)),
     inputHashes: textsLiteral(batch.map(({ data }) => data.inputHash)),
-    labelses: textsLiteral(batch.map(({ data }) => (data.labels === undefined ? null : JSON.stringify(data.labels)))),
+    labelSets: textsLiteral(batch.map(({ data }) => (data.labels === undefined ? null : JSON.stringify(data.labels)))),
     bodies: joinedTexts(batch.map(({ body }) => body)),
     nonces: nullableLiteral(batch.map(({ first }) => first?.nonce)),
     owners: textsLiteral(batch.map(({ first }) => first?.owner ?? null)),
@@ -239,7 +239,7 @@ export const fireWrite = (alone: WriteSingle<TimerRef, FireResult>): BatchedWrit
   params: (batch) => ({
     tenants: textsLiteral(batch.map(({ tenant }) => tenant)),
     journals: numbersLiteral(batch.map(({ run }) => run)),
-    poses: numbersLiteral(batch.map(({ pos }) => pos)),
+    positions: numbersLiteral(batch.map(({ pos }) => pos)),
     purposes: textsLiteral(batch.map(({ purpose }) => purpose)),
     bodies: joinedTexts(batch.map(({ pos, purpose }) => encodeBody({ pos, purpose }))),
   }),

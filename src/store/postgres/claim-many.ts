@@ -44,7 +44,7 @@ function* claimAll(takings: ReadonlyMap<number, ClaimCandidate>, request: FindRe
     ...{ nonce, owner, label, reactor, ttlMs, maxStallMs },
     journals: numbersLiteral(wanted.map(({ lease }) => lease.journal)),
     tokens: numbersLiteral(wanted.map(({ lease }) => lease.token)),
-    wases: textsLiteral(wanted.map(({ lease }) => lease.owner)),
+    previousOwners: textsLiteral(wanted.map(({ lease }) => lease.owner)),
     reasons: textsLiteral(wanted.map(({ reason }) => reason)),
   });
   const ours = numbersLiteral(rows.map((row) => Number(row.journal)));

@@ -88,9 +88,12 @@ function claimOf(driver: SqlBackend, random: Random): ClaimOps {
     async renew(renewals) {
       return renewals.length === 0 ? [] : driver.renew(renewals);
     },
-    async pause(tenant, name, paused, by, why, via) {
+    async pause(tenant, name, paused, by, auditReason, via) {
       const nonce = random.bits63();
-      await driver.preempt((context) => pausePlan(context, tenant, name, paused, { by, why, nonce, via }), tenant);
+      await driver.preempt(
+        (context) => pausePlan(context, tenant, name, paused, { by, auditReason, nonce, via }),
+        tenant,
+      );
     },
     async restored(reason, by, via, home) {
       const act = by === undefined ? undefined : { by, reason, ...defined({ via, home }) };
@@ -146,7 +149,7 @@ function readOf(driver: SqlBackend, limits: Limits, random: Random): ReadOps {
           : [
               {
                 reactor: (reactor ?? undefined) as string | undefined,
-                inMs: Math.max(0, Number(in_ms)),
+                dueInMs: Math.max(0, Number(in_ms)),
                 lateMs: Math.max(0, -Number(in_ms)),
               },
             ],
@@ -161,7 +164,7 @@ function readOf(driver: SqlBackend, limits: Limits, random: Random): ReadOps {
       const journal = await driver.read(findTarget(tenant, { run }), tenant);
       return journal === undefined ? [] : rows(tenant, "budget.list", { run: journal }, budgetRowOf);
     },
-    claimOf: (tenant, scope, businessKey) =>
+    businessKeyOwner: (tenant, scope, businessKey) =>
       row(tenant, "business_key.find", { tenant, scope, businessKey }, claimRowOf),
     value: (tenant, key) => row(tenant, "value.get", { tenant, key }, valueRowOf),
     values: async (tenant, prefix, limit, above = "") =>

@@ -153,12 +153,12 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
     async touchToken(id) {
       await driver.write(() => query("token.touch", { id }));
     },
-    async report(tenant, report) {
+    async reportProcess(tenant, report) {
       const { owner, label } = report;
       const body = checkReport(report, limits);
       await driver.write(() => reportPlan({ tenant, owner, label, body }), tenant);
     },
-    async unreport(tenant, owner) {
+    async removeProcess(tenant, owner) {
       await driver.write(() => query("process.drop", { tenant, owner }), tenant);
     },
   };

@@ -61,7 +61,7 @@ export function checkExpectation(request: AcquireRequest, limits: Limits): void 
   }
   if (expect === "any") {
     checkName("by", request.by, limits);
-    checkName("why", request.why, limits);
+    checkName("auditReason", request.auditReason, limits);
   }
 }
 

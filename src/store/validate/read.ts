@@ -69,7 +69,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       }
       ifGiven(filter.below, (below) => checkWhole("below", below, 1));
       ifGiven(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
-      ifGiven(filter.doubt, (doubt) => checkFlag("doubt", doubt));
+      ifGiven(filter.inDoubt, (doubt) => checkFlag("doubt", doubt));
       return read.runs(tenant, filter);
     },
     async spend(tenant, limit) {
@@ -166,9 +166,9 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       names({ tenant, run });
       return read.budgets(tenant, run);
     },
-    async claimOf(tenant, scope, businessKey) {
+    async businessKeyOwner(tenant, scope, businessKey) {
       names({ tenant, scope, businessKey });
-      return read.claimOf(tenant, scope, businessKey);
+      return read.businessKeyOwner(tenant, scope, businessKey);
     },
     async value(tenant, key) {
       names({ tenant, key });

@@ -178,14 +178,14 @@ function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
       names({ id });
       return intake.touchToken(id);
     },
-    async report(tenant, report) {
+    async reportProcess(tenant, report) {
       checkObject("report", report);
       names({ tenant, owner: report.owner, label: report.label });
-      return intake.report(tenant, report);
+      return intake.reportProcess(tenant, report);
     },
-    async unreport(tenant, owner) {
+    async removeProcess(tenant, owner) {
       names({ tenant, owner });
-      return intake.unreport(tenant, owner);
+      return intake.removeProcess(tenant, owner);
     },
   };
 }

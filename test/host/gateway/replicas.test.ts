@@ -55,12 +55,12 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     expect((await next.health()).token).toBe("2");
     await using app = await Tape.open({ store: url, runner: noRunner, work: false });
     const terms = await app.leases.history("reconciler");
-    expect(terms.map(({ label, begunBy, end }) => [label, begunBy, end])).toEqual([
+    expect(terms.map(({ label, startReason, endReason }) => [label, startReason, endReason])).toEqual([
       [dead.name, "start", "expired"],
       [next.name, "timeout", undefined],
     ]);
     // Not before its time. Leases go by the monotonic clock, and are told by the calendar, which may be set in between.
-    expect(terms[1]!.begunAt - terms[0]!.begunAt).toBeGreaterThan(ttlMs * 0.9);
+    expect(terms[1]!.startedAt - terms[0]!.startedAt).toBeGreaterThan(ttlMs * 0.9);
   });
 
   it("graceful shutdown: SIGTERM drains and releases, a standby takes over long before the TTL or a poll", async () => {
@@ -75,8 +75,8 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     await expect.poll(() => rest[0]!.phase("box"), patient).toBe("Ready");
     await using app = await Tape.open({ store: url, runner: noRunner, work: false });
     const [first, second] = await app.leases.history("reconciler");
-    expect([first!.end, second!.begunBy]).toEqual(["drained", "release"]);
-    expect(second!.begunAt - first!.endedAt!).toBeLessThan(ttlMs / 2); // told, not run out
+    expect([first!.endReason, second!.startReason]).toEqual(["drained", "release"]);
+    expect(second!.startedAt - first!.endedAt!).toBeLessThan(ttlMs / 2); // told, not run out
     const events = leaving.lines
       .filter(({ replica }) => replica === leaving.name)
       .map(({ event, level }) => [event, level]);

@@ -98,12 +98,12 @@ export const journalBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
-        find: "and (kind = 'name' or notes = :taken)",
-        replace: "and (:taken = :taken)",
+        find: "and (kind = 'name' or notes = :notes_taken)",
+        replace: "and (:notes_taken = :notes_taken)",
       },
       {
         file: "store/sql/plans/append.ts",
-        find: 'row.kind === "name" || Number(row.notes) === change.taken) return;',
+        find: 'row.kind === "name" || Number(row.notes) === change.notesTaken) return;',
         replace: "row.kind !== undefined) return;",
       },
     ],

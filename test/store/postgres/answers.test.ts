@@ -64,7 +64,7 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
 
   it("in a lost group one is stale: it is refused, the others are written", async () => {
     const [stale, ...runs] = await Promise.all(Array.from({ length: 10 }, () => held(store)));
-    const by = { expect: "any", by: "ann", why: "it hangs" } as const;
+    const by = { expect: "any", by: "ann", auditReason: "it hangs" } as const;
     await acquired(scene.store, request({ run: stale!.id }, by));
     const bitten = cut(when, statement("append_many"));
     const verdicts = await store.fenced.appendAll(
@@ -139,7 +139,7 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
       statement("park_many"),
       async () => {
         const run = await held(store);
-        const records = [record("term.ended", { end: "released", taken: 0 })];
+        const records = [record("term.ended", { reason: "released", notesTaken: 0 })];
         return {
           act: async () => expect((await store.fenced.append(run.fence, { after: 1, records })).head).toBe(2),
           check: async () => {
@@ -155,7 +155,7 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
       statement("end_many"),
       async () => {
         const run = await held(store);
-        const records = [record("run.ended", { status: "COMPLETED", taken: 0, outcome: 42 })];
+        const records = [record("run.ended", { status: "COMPLETED", notesTaken: 0, outcome: 42 })];
         return {
           act: async () => expect((await store.fenced.append(run.fence, { after: 1, records })).head).toBe(2),
           check: async () => {

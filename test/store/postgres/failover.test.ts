@@ -51,7 +51,7 @@ function running(pid: number): boolean {
 
 const copy = (from: string, to: string) => execFileSync("cp", ["-a", from, to]);
 const lasting = { claimant: claimant(undefined, { ttlMs: 60_000 }) };
-const byForce = { ...lasting, expect: "any", by: "ann", why: "drill" } as const;
+const byForce = { ...lasting, expect: "any", by: "ann", auditReason: "drill" } as const;
 
 async function created(store: Store, count: number): Promise<number[]> {
   const verdicts = await store.intake.createRuns(
@@ -114,7 +114,7 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   // Before anybody has looked: what the holders believe in is refused, also where the journal has lost nothing of it. They
   // may have seen what the others have lost.
   expect(await codeOf(store.fenced.append(run.fence, { after: 4, records: [step(3)] }))).toBe("TAPE_FENCED");
-  const parked = { kind: "term.ended", data: { end: "released", taken: 0 } } as const;
+  const parked = { kind: "term.ended", data: { reason: "released", notesTaken: 0 } } as const;
   for (const record of [step(2), parked, { kind: "gate.opened", data: { pos: 9, name: "g" } } as const]) {
     expect(await codeOf(store.fenced.append(run.fence, { after: 3, records: [record] })), record.kind).toBe(
       "TAPE_FENCED",

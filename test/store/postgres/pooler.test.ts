@@ -71,10 +71,16 @@ describe("behind a transaction pooler", () => {
     const [run] = runs;
     const entry = { after: 2, records: [record("gate.opened", { pos: 1, name: "g" }), step(2)] };
     expect((await store.fenced.append(run!.fence, entry)).head).toBe(4);
-    const heir = await acquired(rival, request({ run: run!.id }, { expect: "any", by: "ann", why: "it hangs" }));
+    const heir = await acquired(
+      rival,
+      request({ run: run!.id }, { expect: "any", by: "ann", auditReason: "it hangs" }),
+    );
     expect(heir.head).toBe(5);
     await refused("TAPE_FENCED", store.fenced.append(run!.fence, { after: 4, records: [step(3)] }));
-    await rival.fenced.append(heir.fence, { after: 5, records: [record("term.ended", { end: "released", taken: 0 })] });
+    await rival.fenced.append(heir.fence, {
+      after: 5,
+      records: [record("term.ended", { reason: "released", notesTaken: 0 })],
+    });
     const name = { name: unique("lease") };
     const terms = await Promise.all([store, rival, store].map((s) => s.claim.acquire(tenant, request(name))));
     expect(terms.filter((term) => term.ok)).toHaveLength(1);
@@ -105,7 +111,7 @@ describe("behind a transaction pooler", () => {
     await hand.connect();
     await hand.query("begin");
     await hand.query("select 1 from tape.leases where journal = $1 for key share", [run.journal]);
-    const taking = acquired(rival, request({ run: run.id }, { expect: "any", by: "ann", why: "it hangs" }));
+    const taking = acquired(rival, request({ run: run.id }, { expect: "any", by: "ann", auditReason: "it hangs" }));
     await until(async () => (await store.read.lease(tenant, { run: run.id }))?.state === "DOOMED", "not announced");
     await hand.query("commit");
     expect((await taking).fence.token).toBe(run.fence.token + 1n);

@@ -120,11 +120,11 @@ const cases: Case[] = [
     async () => {
       const run = await begin(store, { budget: { usd: 5 } });
       const child = await startChild(run, 0, `${run.id}/0`);
-      const reserved = record("budget.reserved", { pos: 2, of: run.journal, amounts: { usd: 5 } });
+      const reserved = record("budget.reserved", { pos: 2, rootRun: run.journal, amounts: { usd: 5 } });
       await run.write(gate);
       const drew = async () => {
         await child.write(reserved);
-        await child.write(record("budget.charged", { pos: 2, of: run.journal, spent: {}, reserved: { usd: 5 } }));
+        await child.write(record("budget.charged", { pos: 2, rootRun: run.journal, spent: {}, reserved: { usd: 5 } }));
       };
       await overtaken(gateOf(run), () => run.write(resolved, reserved), drew);
       return run;

@@ -15,8 +15,8 @@ import { begin, dispatched, holdItem, intent, settled } from "../../../testkit/c
 import { codeOf, fenced, type Hand, type Scene, sceneOn, stepAt, taking, until } from "./scene.ts";
 
 const lasting = claimant("holder", { ttlMs: 60_000 });
-const byForce = { expect: "any", by: "ann", why: "it hangs" } as const;
-const ended = record("term.ended", { end: "released", taken: 0 });
+const byForce = { expect: "any", by: "ann", auditReason: "it hangs" } as const;
+const ended = record("term.ended", { reason: "released", notesTaken: 0 });
 
 let scene: Scene;
 beforeAll(async () => {

@@ -25,7 +25,7 @@ describe("the end of a run that the connection has known from the start", () => 
   const openings: Readonly<Record<string, readonly NewRecord[]>> = {
     "an effect": [intent(0)],
     "a gate": [record("gate.opened", { pos: 0, name: "g" })],
-    "a timer": [record("timer.set", { pos: 0, purpose: "sleep", inMs: 60_000 })],
+    "a timer": [record("timer.set", { pos: 0, purpose: "sleep", delayMs: 60_000 })],
     "a child": [record("child.started", { pos: 0, id: "child", workflow: "w", input: 1, inputHash: "h" })],
   };
 

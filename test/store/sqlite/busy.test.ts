@@ -12,7 +12,12 @@ import { type Place, placeForFile } from "./files.ts";
 
 const busyMs = 300;
 const lasting = claimant("holder", { ttlMs: 60_000 });
-const byForce = { claimant: claimant("rival", { ttlMs: 60_000 }), expect: "any", by: "ann", why: "it hangs" } as const;
+const byForce = {
+  claimant: claimant("rival", { ttlMs: 60_000 }),
+  expect: "any",
+  by: "ann",
+  auditReason: "it hangs",
+} as const;
 
 function granted(verdict: { ok: true } | { ok: false; error: Error }): void {
   if (!verdict.ok) throw verdict.error;

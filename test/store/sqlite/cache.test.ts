@@ -20,7 +20,7 @@ describe("two connections on one file", () => {
   });
   afterEach(() => place.close());
   const byForce = (owner: string) =>
-    ({ claimant: claimant(owner, { ttlMs: 60_000 }), expect: "any", by: "ann", why: "drill" }) as const;
+    ({ claimant: claimant(owner, { ttlMs: 60_000 }), expect: "any", by: "ann", auditReason: "drill" }) as const;
 
   it("what one remembers of a lease is void once the other has taken it, released it or told it something", async () => {
     const [one, two] = stores;
@@ -34,7 +34,7 @@ describe("two connections on one file", () => {
     expect((await one.fenced.append(run.fence, { after: 4, records: [step(3)] })).head).toBe(5);
     const heir = await acquired(two, request({ run: run.id }, byForce("two")));
     expect(await codeOf(one.fenced.append(run.fence, { after: 5, records: [step(9)] }))).toBe("TAPE_FENCED");
-    const released = record("term.ended", { end: "released", taken: 1 });
+    const released = record("term.ended", { reason: "released", notesTaken: 1 });
     await one.fenced.append(heir.fence, { after: heir.head, records: [released] });
     expect(await codeOf(two.fenced.append(heir.fence, { after: heir.head + 1, records: [step(9)] }))).toBe(
       "TAPE_FENCED",

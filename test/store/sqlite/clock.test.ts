@@ -26,17 +26,17 @@ describe.each(["a file", "memory:"])("%s: a wall clock that is set", (backend) =
     await place.close();
   });
 
-  async function sleeping(timer: { inMs: number; until?: number }): Promise<number> {
+  async function sleeping(timer: { delayMs: number; until?: number }): Promise<number> {
     const run = await heldRun(store);
     const data = { pos: 0, purpose: "sleep", ...timer } as const;
     await store.fenced.append(run.fence, { after: 1, records: [{ kind: "timer.set", data }] });
     return run.fence.journal;
   }
   const due = async (): Promise<number> => (await store.read.dueTimers(10, tenant)).length;
-  const timersIn = async () => (await store.read.agenda(tenant)).find(({ reactor }) => reactor === "timers")?.inMs;
+  const timersIn = async () => (await store.read.agenda(tenant)).find(({ reactor }) => reactor === "timers")?.dueInMs;
 
   it.each([hour, -hour])("by %i ms changes nothing for a sleep of 12 seconds", async (step) => {
-    const run = await sleeping({ inMs: 12_000 });
+    const run = await sleeping({ delayMs: 12_000 });
     clock.stepWall(step);
     expect(await timersIn()).toBe(12_000);
     const listed = await store.read.timers(tenant, {});
@@ -48,7 +48,7 @@ describe.each(["a file", "memory:"])("%s: a wall clock that is set", (backend) =
   });
 
   it("a date is met by the wall clock, as before", async () => {
-    await sleeping({ inMs: 0, until: clock.wall() + hour });
+    await sleeping({ delayMs: 0, until: clock.wall() + hour });
     clock.stepWall(hour - 1);
     expect([await due(), await timersIn()]).toEqual([0, 1]);
     clock.stepWall(1);
@@ -58,7 +58,7 @@ describe.each(["a file", "memory:"])("%s: a wall clock that is set", (backend) =
   });
 
   it("a machine that sleeps sleeps for its runs as well", async () => {
-    await sleeping({ inMs: 12_000 });
+    await sleeping({ delayMs: 12_000 });
     clock.suspend(12_000);
     expect(await due()).toBe(1);
   });

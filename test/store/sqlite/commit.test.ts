@@ -125,7 +125,7 @@ describe("a COMMIT that fails", () => {
 
   it.each(["after", "before"] as const)("of a takeover, %s: no token is lost or issued twice", async (when) => {
     const run = await held(store);
-    const ask = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", why: "drill" });
+    const ask = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", auditReason: "drill" });
     faults.next = when;
     const first = await codeOf(store.claim.acquire(tenant, ask));
     expect(first).toBe(when === "after" ? "done" : "TAPE_STORE_UNREACHABLE");
@@ -138,7 +138,7 @@ describe("a COMMIT that fails", () => {
 
   it("of a takeover, while a rival is faster: who was issued the same token in between is not mistaken for us", async () => {
     const run = await held(store);
-    const ask = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", why: "drill" });
+    const ask = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", auditReason: "drill" });
     faults.next = "before";
     faults.meanwhile = (file) => {
       using rival = new DatabaseSync(file);

@@ -65,7 +65,7 @@ it("the keys of signals and cancellations go with their run", async () => {
   await store.intake.cancel(tenant, run.id, { reason: "r", key: "k" });
   const noted = () => place.raw().prepare("select count(*) as n from note_keys").get();
   expect(noted()).toEqual({ n: 2 });
-  await store.fenced.append(run.fence, { after: 1, records: [ended("COMPLETED", { outcome: 1, taken: 2 })] });
+  await store.fenced.append(run.fence, { after: 1, records: [ended("COMPLETED", { outcome: 1, notesTaken: 2 })] });
   expect(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5)).toBe(1);
   expect(noted()).toEqual({ n: 0 });
 });

@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => place.close());
 
 const lasting = claimant("holder", { ttlMs: 60_000 });
-const byForce = { claimant: lasting, expect: "any", by: "ann", why: "drill" } as const;
+const byForce = { claimant: lasting, expect: "any", by: "ann", auditReason: "drill" } as const;
 
 describe("a file restored from a backup", () => {
   const backup = () => `${place.file}.backup`;
@@ -53,7 +53,7 @@ describe("a file restored from a backup", () => {
     const heir = await acquired(store, request({ run: run.id }, { claimant: lasting }));
     expect([heir.head, heir.fence.token > 1n << 40n]).toEqual([4, true]);
     const [first] = await store.read.terms(tenant, { run: run.id });
-    expect(first?.end).toBe("superseded");
+    expect(first?.endReason).toBe("superseded");
   });
 });
 
@@ -78,7 +78,10 @@ describe("a new boot of the machine", () => {
     const second = await place.open({ clock });
     expect(await second.claim.renew([{ fence: heir.fence, progress: 1 }])).toMatchObject([{ ok: true }]);
     expect(await second.claim.acquire(tenant, request({ name: "lead" }))).toMatchObject({ ok: false });
-    expect((await second.read.terms(tenant, { name: "lead" })).map(({ end }) => end)).toEqual(["expired", undefined]);
+    expect((await second.read.terms(tenant, { name: "lead" })).map(({ endReason }) => endReason)).toEqual([
+      "expired",
+      undefined,
+    ]);
   });
 });
 

@@ -30,7 +30,7 @@ export function treasuryOn({ bank, books, model }: World) {
       observe: async ({ result }) => ((await bank.reversed(result)) ? outcome.confirmed(null) : outcome.absent()),
     },
     timeout: "10s",
-    settle: "20s",
+    settleDelay: "20s",
   });
 
   const book = effect("books.enter", (receipt: Receipt, fx) => books.enter(fx.key, receipt), {

@@ -38,7 +38,7 @@ cross join lateral (select l.notes from tape.leases l where l.journal = i.journa
 -- IS TRUE keeps `in` from becoming a join, which compared every item with every other: it is a look-up in a hash now.
 with i as materialized (
   select i.* from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
-      :input_hashes::text[], :labelses::text[], string_to_array(:bodies, chr(31)),
+      :input_hashes::text[], :label_sets::text[], string_to_array(:bodies, chr(31)),
       :nonces::bigint[], :owners::text[], :owner_labels::text[], :reactors::text[], :ttls::bigint[], :stalls::bigint[])
     as i(journal, tenant, id, workflow, version, input_hash, labels, body, nonce, owner, label, reactor, ttl, stall)),
 m as materialized (select exists (select 1 from tape.quotas q where q.runs is not null or q.bytes is not null) as limited, token_floor, tape.stamp() as stamp, tape.now_ms() as at from tape.meta),
@@ -71,7 +71,7 @@ select l.journal, cast(l.token as text) as token from tape.leases l where l.jour
 -- lately (see recountMs in sql/plans/quotas.ts) or has a quota on bytes, is left out and tried alone. EPQ shows the row as it is once it is locked.
 with i as materialized (
   select i.* from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
-      :input_hashes::text[], :labelses::text[], string_to_array(:bodies, chr(31)),
+      :input_hashes::text[], :label_sets::text[], string_to_array(:bodies, chr(31)),
       :nonces::bigint[], :owners::text[], :owner_labels::text[], :reactors::text[], :ttls::bigint[], :stalls::bigint[])
     as i(journal, tenant, id, workflow, version, input_hash, labels, body, nonce, owner, label, reactor, ttl, stall)),
 m as materialized (select token_floor, tape.stamp() as stamp, tape.now_ms() as at from tape.meta),
@@ -112,11 +112,11 @@ select journal, cast(token as text) as token from l;
 with f as materialized (
   select i.*, l.notes, p.stamp
   from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
-      string_to_array(:bodies, chr(31)), :takens::bigint[], :statuses::text[], :outcomes::text[])
-    as i(journal, tenant, token, nonce, after, body, taken, status, outcome)
+      string_to_array(:bodies, chr(31)), :note_counts::bigint[], :statuses::text[], :outcomes::text[])
+    as i(journal, tenant, token, nonce, after, body, notes_taken, status, outcome)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.tenant is not distinct from i.tenant
-    and l.nonce = i.nonce and not l.doomed and l.kind = 'run' and l.notes = i.taken for update skip locked) l
+    and l.nonce = i.nonce and not l.doomed and l.kind = 'run' and l.notes = i.notes_taken for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (select 1 from tape.effects e where e.run = i.journal and e.status not in ('CONFIRMED', 'FAILED', 'WITHDRAWN') limit 1) is null
     and (select 1 from tape.effects e where e.root = i.journal and e.role = 'compensation' and e.status = 'ARMED' limit 1) is null
@@ -144,7 +144,7 @@ select journal, notes from r;
 -- ended) is tried alone. Never early.
 with f as materialized (
   select i.*, l.notes + 1 as seq, l.held, l.workflow
-  from unnest(:journals::bigint[], :tenants::text[], :poses::bigint[], :purposes::text[], string_to_array(:bodies, chr(31)))
+  from unnest(:journals::bigint[], :tenants::text[], :positions::bigint[], :purposes::text[], string_to_array(:bodies, chr(31)))
     as i(journal, tenant, pos, purpose, body)
   cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = i.purpose
     and t.tenant is not distinct from i.tenant and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
@@ -165,7 +165,7 @@ select journal, held, tenant, workflow from f;
 -- read
 -- After a lost answer: which timers of the batch this very batch has fired. One transaction, one xmin; the witness has it.
 select i.journal, false as held
-from unnest(:journals::bigint[], :tenants::text[], :poses::bigint[], :purposes::text[]) as i(journal, tenant, pos, purpose)
+from unnest(:journals::bigint[], :tenants::text[], :positions::bigint[], :purposes::text[]) as i(journal, tenant, pos, purpose)
 cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = i.purpose
   and t.tenant is not distinct from i.tenant and t.status || '' = 'FIRED' and t.xmin = (select w.xmin from tape.witness w where w.id = :id) limit 1) t;
 
@@ -197,17 +197,17 @@ left join lateral (select r.id from tape.runs r where r.journal = l.journal and 
 with f as materialized (
   select i.*, l.kind, l.notes, l.workflow, p.stamp
   from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
-      string_to_array(:bodies, chr(31)), :takens::bigint[], :ends::text[], :next_reactors::text[], :in_mses::bigint[])
-    as i(journal, tenant, token, nonce, after, body, taken, "end", next_reactor, in_ms)
+      string_to_array(:bodies, chr(31)), :note_counts::bigint[], :end_reasons::text[], :next_reactors::text[], :delays::bigint[])
+    as i(journal, tenant, token, nonce, after, body, notes_taken, end_reason, next_reactor, delay_ms)
   cross join lateral (select l.kind, l.notes, l.workflow from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.tenant is not distinct from i.tenant
     and l.nonce = i.nonce and not l.doomed for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
-  where (l.kind = 'name' or l.notes = i.taken)
+  where (l.kind = 'name' or l.notes = i.notes_taken)
     and tape.on_timeline()),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
-    expires_at = (select tape.now_ms()), doomed = false, last_end = f."end", next_reactor = f.next_reactor,
-    due_at = (select tape.now_ms()) + f.in_ms
+    expires_at = (select tape.now_ms()), doomed = false, last_end = f.end_reason, next_reactor = f.next_reactor,
+    due_at = (select tape.now_ms()) + f.delay_ms
   from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token,
@@ -267,7 +267,7 @@ where l.same is not true;
 -- append for the locks and their order; a timer is locked by who fires it, and by nobody for long. Never early.
 with f as materialized (
   select i.*, l.notes, p.stamp
-  from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :poses::bigint[],
+  from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :positions::bigint[],
       string_to_array(:bodies, chr(31)))
     as i(journal, tenant, token, nonce, after, pos, body)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
@@ -290,10 +290,10 @@ select journal, notes from f;
 -- unfenced: lease.take, of many: each on (owner, token) as read. SKIP LOCKED: who is locked is tried alone.
 -- writes: leases
 with f as materialized (
-  select i.* from unnest(:journals::bigint[], :tokens::bigint[], :wases::text[], :reasons::text[])
-    as i(journal, token, was, reason)
+  select i.* from unnest(:journals::bigint[], :tokens::bigint[], :previous_owners::text[], :reasons::text[])
+    as i(journal, token, previous_owner, reason)
   cross join lateral (select 1 from tape.leases l where l.journal = i.journal and l.token = i.token
-    and l.owner is not distinct from i.was and not l.paused for update skip locked) l
+    and l.owner is not distinct from i.previous_owner and not l.paused for update skip locked) l
   where tape.on_timeline())
 update tape.leases l set token = greatest(l.token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner,
   label = :label, reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(),

@@ -47,7 +47,7 @@ where l.journal = :journal and l.tenant is not distinct from :tenant and l.token
   and tape.on_timeline()
 for update;
 
--- name: fence.why
+-- name: fence.explain
 -- read
 -- Why the fence did not answer; nothing where the journal is another tenant's.
 select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed or not tape.on_timeline() as doomed,
@@ -184,8 +184,8 @@ where l.journal = :journal;
 -- writes: leases
 -- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
 update tape.leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = tape.now_ms(),
-  doomed = false, open = :open, last_end = :end, next_reactor = :next_reactor, due_at = tape.now_ms() + :in_ms
-where journal = :journal and (kind = 'name' or notes = :taken);
+  doomed = false, open = :open, last_end = :end_reason, next_reactor = :next_reactor, due_at = tape.now_ms() + :delay_ms
+where journal = :journal and (kind = 'name' or notes = :notes_taken);
 
 -- name: lease.renew
 -- fenced
@@ -249,7 +249,7 @@ update tape.leases set token = greatest(token, (select token_floor from tape.met
   renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0, progress_at = tape.now_ms(), progress_note = null,
   max_stall_ms = :max_stall_ms, doomed = false, stalled = false, next_reactor = null,
   last_end = case when owner is null then last_end else 'expired' end
-where journal = :journal and token = :token and owner is not distinct from :was and not paused
+where journal = :journal and token = :token and owner is not distinct from :previous_owner and not paused
   and tape.on_timeline()
 returning cast(token as text) as token, notes;
 
@@ -270,7 +270,7 @@ where d.runs + h.runs > 0 order by w.workflow;
 -- name: lease.wake
 -- fenced
 -- writes: leases
-update tape.leases set next_reactor = :next_reactor, due_at = tape.now_ms() + :in_ms where journal = :journal and owner is null and open;
+update tape.leases set next_reactor = :next_reactor, due_at = tape.now_ms() + :delay_ms where journal = :journal and owner is null and open;
 
 -- name: leases.doom
 -- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on

@@ -18,7 +18,7 @@ where r.root = :root and r.parent is not null and r.tenant is not distinct from 
     when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
-  and (not :doubt or (select true from tape.effects e
+  and (not :in_doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.journal + 0 limit :limit;
 
@@ -72,7 +72,7 @@ where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and
   and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
     when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
-  and (not :doubt or (select true from tape.effects e
+  and (not :in_doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.ended_at desc, r.journal desc limit :limit;
 
@@ -98,18 +98,18 @@ order by l.journal + 0 desc limit :limit;
 
 -- name: run.by_prefix
 -- read
--- Runs whose id begins with a text, in the order of their ids: from :least on, and before :beyond.
+-- Runs whose id begins with a text, in the order of their ids: from :lower on, and before :upper.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
-where r.tenant = :tenant and r.id >= :least and r.id < :beyond
+where r.tenant = :tenant and r.id >= :lower and r.id < :upper
   and (:workflow::text is null or r.workflow = :workflow)
   and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
   and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
     when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
-  and (not :doubt or (select true from tape.effects e
+  and (not :in_doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.id limit :limit;
 
@@ -203,7 +203,7 @@ where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
     when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
-  and (not :doubt or (select true from tape.effects e
+  and (not :in_doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.created_at desc, r.journal desc limit :limit;
 

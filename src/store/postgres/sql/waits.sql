@@ -118,7 +118,7 @@ from tape.runs r where r.tenant = :tenant and r.id = :id;
 -- fenced
 -- writes: timers
 insert into tape.timers(run, pos, purpose, tenant, status, due_at)
-select :run, :pos, :purpose, r.tenant, 'SET', coalesce(:until, tape.now_ms() + :in_ms) from tape.runs r where r.journal = :run
+select :run, :pos, :purpose, r.tenant, 'SET', coalesce(:until, tape.now_ms() + :delay_ms) from tape.runs r where r.journal = :run
 on conflict do nothing;
 
 -- name: timer.due

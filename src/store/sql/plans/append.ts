@@ -38,7 +38,7 @@ export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEn
 
 /** The counter stands still under the fence's lock (see fence.release): no need to find out by writing. */
 function* assertNotesTaken(change: Change, row: Row): Plan<void> {
-  if (change.do !== "lease.release" || row.kind === "name" || Number(row.notes) === change.taken) return;
+  if (change.do !== "lease.release" || row.kind === "name" || Number(row.notes) === change.notesTaken) return;
   throw yield* refusalOf(change, row.tenant as string);
 }
 
@@ -95,10 +95,10 @@ export function wakeOf(reactor: string, tenant: string, workflow = ""): WakeHint
 
 /** Counts the note, then writes it: the counter's row lock is what parking and ending conflict with. */
 function* createNote(context: PlanContext, note: Extract<Change, { do: "note.create" }>, tenant: string): Plan<void> {
-  const { kind, body, must } = note;
+  const { kind, body, required: must } = note;
   for (let { journal } = note; ; ) {
     const sent = yield* sendNote(context, { tenant, journal }, kind, body, must);
-    if (sent !== undefined || !note.orAbove) return;
+    if (sent !== undefined || !note.orAncestor) return;
     const parent = (yield* queryRow("run.parent", { journal }))?.parent ?? null;
     if (parent === null) return;
     journal = Number(parent);
@@ -153,7 +153,7 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
         ...change,
       });
     case "lease.release":
-      return new TapeError(code, `notes beyond ${change.taken} wait in the inbox`, { ...change });
+      return new TapeError(code, `notes beyond ${change.notesTaken} wait in the inbox`, { ...change });
     case "run.create": {
       const { id } = change;
       const taken =
@@ -175,7 +175,7 @@ export function* explainRefusal(fence: Fence, after: number): Plan<TapeError> {
 
 /** The lease row that a fence was compared with; undefined also where it is another tenant's. */
 export function* whyFenced({ tenant, journal }: Fence): Plan<Row | undefined> {
-  return yield* queryRow("fence.why", { tenant, journal });
+  return yield* queryRow("fence.explain", { tenant, journal });
 }
 
 /**
@@ -194,9 +194,9 @@ export function* appendRetryPlan(fence: Fence, entry: CheckedEntry): Plan<Append
   const isSame = (one: Row, k: number): boolean =>
     one.token === String(token) && one.kind === records[k]!.kind && one.body === bodies[k];
   if (written.length < records.length || !written.every(isSame)) throw refusal;
-  const { taken } = records.at(-1)!.data as { taken?: number };
+  const { notesTaken } = records.at(-1)!.data as { notesTaken?: number };
   // A term ends with as many notes as were taken; what came since is not its writer's any more.
-  const notes = stale && row.kind !== "name" ? taken! : Number(row.notes);
+  const notes = stale && row.kind !== "name" ? notesTaken! : Number(row.notes);
   return { head: after + records.length, notes };
 }
 

@@ -52,7 +52,7 @@ export function* peekPlan(tenant: string, request: AcquireRequest): Plan<Acquire
   return error === undefined ? undefined : { ok: false, error, holder: leaseViewOf(row) };
 }
 
-type TakeOptions = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "why">;
+type TakeOptions = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "auditReason">;
 
 export function* takeTerm(lease: LeaseRow, now: number, taking: TakeOptions): Plan<Term | undefined> {
   const { journal } = lease;
@@ -64,7 +64,7 @@ export function* takeTerm(lease: LeaseRow, now: number, taking: TakeOptions): Pl
     maxStallMs,
     journal,
     token: lease.token,
-    was: lease.owner,
+    previousOwner: lease.owner,
     nonce,
     reason,
   });
@@ -109,7 +109,7 @@ export function termStartedBody(
     ttlMs,
     reason,
     ...(taking.by === undefined ? {} : { by: taking.by }),
-    ...(taking.why === undefined ? {} : { why: taking.why }),
+    ...(taking.auditReason === undefined ? {} : { auditReason: taking.auditReason }),
     ...(previous === undefined ? {} : { previous }),
   };
   return encodeBody(data);
@@ -158,7 +158,7 @@ export function* claimFoundPlan(journal: number, request: FindRequest): Plan<Ter
 }
 
 /** What a find tells of a lease beside its term. */
-export type Found = Pick<Term, "lagMs" | "early" | "takenFrom">;
+export type Found = Pick<Term, "lagMs" | "preloaded" | "takenFrom">;
 
 /** As what a find takes this lease; undefined: it is none of its business, or not free. */
 export function claimableAs(lease: LeaseRow, now: number, request: FindRequest): Found | undefined {
@@ -169,7 +169,7 @@ export function claimableAs(lease: LeaseRow, now: number, request: FindRequest):
   const stale = !free && staleOf.includes(lease.reactor ?? "");
   const early = free && lease.nextReactor === null && ahead !== undefined;
   if (!(due || stale || early) || mayTake(lease, now, { claimant, expect: "free_or_expired" })) return undefined;
-  if (early) return { early, lagMs: 0 };
+  if (early) return { preloaded: early, lagMs: 0 };
   return {
     lagMs: Math.max(0, now - (free ? lease.dueAt : lease.expiresAt)),
     ...(free ? {} : { takenFrom: lease.owner! }),
@@ -201,22 +201,22 @@ export function* pausePlan(
   tenant: string,
   name: string,
   paused: boolean,
-  act: { by: string; why: string; nonce: bigint; via: Credential | undefined },
+  act: { by: string; auditReason: string; nonce: bigint; via: Credential | undefined },
 ): Plan<void> {
   const journal = yield* openTarget(context, tenant, { name });
   const row = yield* queryRow("lease.read", { journal });
   const lease = leaseRowOf(row!);
   if (lease.paused === paused) return; // done already: a repeated resume must not throw out whoever holds it by now
   if (!paused) yield* query("lease.pause", { journal, paused });
-  const { by, why, nonce, via } = act;
+  const { by, auditReason, nonce, via } = act;
   const claimant = { owner: by, label: by, reactor: "operator", ttlMs: 1_000 };
-  const taking = { claimant, nonce, expect: "any", reason: "manual", by, why } as const;
+  const taking = { claimant, nonce, expect: "any", reason: "manual", by, auditReason } as const;
   const term = yield* takeTerm(lease, Number(row!.now), taking);
   if (term === undefined) throw new TapeError("TAPE_LEASE_HELD", "another claimant was faster; repeat", { name });
   const { token } = term.fence;
   const action = paused ? "lease.pause" : "lease.resume";
-  const acted: RecordData<"operator.action"> = { who: by, action, reason: why, ...(via && { via }) };
-  const ended: RecordData<"term.ended"> = { end: "manual", taken: 0 };
+  const acted: RecordData<"operator.action"> = { who: by, action, reason: auditReason, ...(via && { via }) };
+  const ended: RecordData<"term.ended"> = { reason: "manual", notesTaken: 0 };
   yield* query("record.append", {
     journal,
     seq: term.head + 1,
@@ -225,7 +225,14 @@ export function* pausePlan(
     body: encodeBody(acted),
   });
   yield* query("record.append", { journal, seq: term.head + 2, token, kind: "term.ended", body: encodeBody(ended) });
-  yield* query("lease.release", { journal, taken: 0, nextReactor: null, inMs: 0, end: "manual", open: true });
+  yield* query("lease.release", {
+    journal,
+    notesTaken: 0,
+    nextReactor: null,
+    delayMs: 0,
+    endReason: "manual",
+    open: true,
+  });
   if (paused) yield* query("lease.pause", { journal, paused });
   yield* auditPlan({ tenant, journal, subject: name, body: encodeBody(acted) });
   context.wake({ of: "journal", tenant, journal });

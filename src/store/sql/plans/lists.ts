@@ -32,7 +32,7 @@ export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Pl
 
 /** By the narrowest index that the filter allows; what else it asks for is looked at row by row. */
 function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<Row>> {
-  const { before, below, prefix, doubt = false, workflow = null, label, status } = filter;
+  const { before, below, prefix, inDoubt = false, workflow = null, label, status } = filter;
   const { startedSince = null, startedUntil = null, endedSince = null, endedUntil = null } = filter;
   const few = {
     ...{ tenant, workflow, labelKey: label?.key ?? null, labelValue: label?.value ?? null },
@@ -46,18 +46,18 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
       ...few,
       ...started,
       ...ended,
-      doubt,
+      inDoubt,
       root: below,
       before: before ?? null,
     });
   }
   if (prefix !== undefined && prefix !== "") {
     // No id has a NUL: nothing is between an id and the same with a U+0001 behind it.
-    const least = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
-    const beyond = behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
-    return yield* queryPage("run.by_prefix", { ...few, ...started, ...ended, doubt, least, beyond });
+    const lower = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
+    const upper = behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
+    return yield* queryPage("run.by_prefix", { ...few, ...started, ...ended, inDoubt, lower, upper });
   }
-  if (doubt) return yield* queryPage("run.in_doubt", { ...few, ...started, ...ended, before: before ?? forEver });
+  if (inDoubt) return yield* queryPage("run.in_doubt", { ...few, ...started, ...ended, before: before ?? forEver });
   const inTime = [startedSince, startedUntil, endedSince, endedUntil].some((bound) => bound !== null);
   if (!inTime && status?.every(isIndexed)) {
     const { status: _status, ...any } = few;
@@ -69,8 +69,8 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
   const edge = before === undefined ? forEver : Number((yield* placeOf(tenant, before))[column] ?? forEver);
   const range = { since: since ?? 0, through: Math.min(edge, (until ?? forEver) - 1), before: before ?? forEver, edge };
   return byStart
-    ? yield* queryPage("run.started", { ...few, ...range, ...ended, doubt })
-    : yield* queryPage("run.finished", { ...few, ...range, ...started, doubt });
+    ? yield* queryPage("run.started", { ...few, ...range, ...ended, inDoubt })
+    : yield* queryPage("run.finished", { ...few, ...range, ...started, inDoubt });
 }
 
 /** Most runs are over and went well, and those that wait are told apart by what they lack: these take a walk through all. */

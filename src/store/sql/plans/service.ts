@@ -85,7 +85,7 @@ export function* recordOperatorAction(
 
 export function* putTokenPlan(token: NewToken, act: AuditInfo): Plan<ApiToken> {
   const { id, tenant, name, role, hash, expiresInMs = null } = token;
-  const row = yield* queryRow("token.put", { id, tenant, name, role, hash, inMs: expiresInMs });
+  const row = yield* queryRow("token.put", { id, tenant, name, role, hash, delayMs: expiresInMs });
   if (row !== undefined) {
     yield* recordOperatorAction("token.create", act, { tenant, token: id, name, role });
     return apiTokenOf(row);

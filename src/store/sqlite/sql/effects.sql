@@ -79,9 +79,9 @@ order by e.pos, e.sub limit :limit;
 -- writes: effects
 -- :by must be the authority. A non_idempotent act never goes back to PENDING by itself: only a sender that knows that
 -- nothing was sent, or an operator, may say so. A pending effect is in doubt only if an attempt of it may have happened.
-update effects set status = :to, authority = coalesce(:hand, authority), item = coalesce(:hand, item),
+update effects set status = :to, authority = coalesce(:new_authority, authority), item = coalesce(:new_authority, item),
   attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
-  attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(:steady + :send_in_ms, send_until),
+  attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(:steady + :send_within_ms, send_until),
   reason = coalesce(:reason, reason), outcome = coalesce(:outcome, outcome), uncertain = uncertain or :uncertain,
   changed_at = :at
 where run = :run and pos = :pos and sub = :sub and tenant = :tenant and authority = :by

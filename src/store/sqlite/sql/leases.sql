@@ -30,7 +30,7 @@ where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.non
   and exists (select 1 from records p where p.journal = :journal and p.seq = :after)
   and not exists (select 1 from records s where s.journal = :journal and s.seq = :after + 1);
 
--- name: fence.why
+-- name: fence.explain
 -- read
 -- Why the fence did not answer; nothing where the journal is another tenant's.
 select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed, l.kind, l.notes, l.owner, l.label, l.reactor, l.reason,
@@ -153,8 +153,8 @@ where l.journal = :journal;
 -- writes: leases
 -- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
 update leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = :now,
-  doomed = 0, open = :open, last_end = :end, next_reactor = :next_reactor, due_at = :now + :in_ms
-where journal = :journal and (kind = 'name' or notes = :taken);
+  doomed = 0, open = :open, last_end = :end_reason, next_reactor = :next_reactor, due_at = :now + :delay_ms
+where journal = :journal and (kind = 'name' or notes = :notes_taken);
 
 -- name: lease.renew
 -- fenced
@@ -218,7 +218,7 @@ update leases set token = max(token, (select token_floor from meta)) + 1, nonce 
   renewals = 0, renewed_at = :now, longest_gap_ms = 0, progress = 0, progress_at = :now, progress_note = null,
   max_stall_ms = :max_stall_ms, doomed = 0, stalled = 0, next_reactor = null,
   last_end = case when owner is null then last_end else 'expired' end
-where journal = :journal and token = :token and owner is :was and paused = 0
+where journal = :journal and token = :token and owner is :previous_owner and paused = 0
 returning cast(token as text) as token, notes;
 
 -- name: lease.unserved
@@ -241,7 +241,7 @@ where x.due + x.held > 0 order by x.workflow;
 -- name: lease.wake
 -- fenced
 -- writes: leases
-update leases set next_reactor = :next_reactor, due_at = :now + :in_ms where journal = :journal and owner is null and open = 1;
+update leases set next_reactor = :next_reactor, due_at = :now + :delay_ms where journal = :journal and owner is null and open = 1;
 
 -- name: leases.doom
 -- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on

@@ -17,7 +17,7 @@ where r.root = :root and r.parent is not null and +r.tenant = :tenant and (:befo
     when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
-  and (not :doubt or exists (select 1 from effects e
+  and (not :in_doubt or exists (select 1 from effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
 order by r.journal limit :limit;
 
@@ -68,7 +68,7 @@ where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
     when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
-  and (not :doubt or exists (select 1 from effects e
+  and (not :in_doubt or exists (select 1 from effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
 order by r.ended_at desc, r.journal desc limit :limit;
 
@@ -92,18 +92,18 @@ order by l.journal desc limit :limit;
 
 -- name: run.by_prefix
 -- read
--- Runs whose id begins with a text, in the order of their ids: from :least on, and before :beyond.
+-- Runs whose id begins with a text, in the order of their ids: from :lower on, and before :upper.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
-where r.tenant = :tenant and r.id >= :least and r.id < :beyond
+where r.tenant = :tenant and r.id >= :lower and r.id < :upper
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
     when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
-  and (not :doubt or exists (select 1 from effects e
+  and (not :in_doubt or exists (select 1 from effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
 order by r.id limit :limit;
 
@@ -197,7 +197,7 @@ where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
     when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
-  and (not :doubt or exists (select 1 from effects e
+  and (not :in_doubt or exists (select 1 from effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
 order by r.created_at desc, r.journal desc limit :limit;
 

@@ -144,7 +144,7 @@ order by created_at, id limit :limit;
 -- unfenced: unique by its id, which its maker drew by lot
 -- writes: tokens
 insert into tokens(id, tenant, name, role, hash, created_at, expires_at)
-values (:id, :tenant, :name, :role, :hash, :at, :at + :in_ms) on conflict do nothing returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at;
+values (:id, :tenant, :name, :role, :hash, :at, :at + :delay_ms) on conflict do nothing returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at;
 
 -- name: token.revoke
 -- unfenced: the first who revokes it is who did

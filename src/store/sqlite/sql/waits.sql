@@ -116,7 +116,7 @@ from runs r where r.tenant = :tenant and r.id = :id;
 -- fenced
 -- writes: timers
 insert into timers(run, pos, purpose, tenant, status, due_at, steady)
-select :run, :pos, :purpose, r.tenant, 'SET', coalesce(:until, :steady + :in_ms), :until is null from runs r where r.journal = :run
+select :run, :pos, :purpose, r.tenant, 'SET', coalesce(:until, :steady + :delay_ms), :until is null from runs r where r.journal = :run
 on conflict do nothing;
 
 -- name: timer.due
