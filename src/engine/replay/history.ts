@@ -42,7 +42,7 @@ export interface History {
   readonly effects: ReadonlyMap<number, EffectState>;
   readonly taken: number;
   /** Whether a record of the journal has made use of this note. */
-  readonly used: (note: Note) => boolean;
+  used(note: Note): boolean;
   readonly cancelled: boolean;
   readonly decided: RecordData<"run.decided"> | undefined;
   /** A person is awaited: nobody drives it until then. With the notes that had been taken when it got stuck. */
@@ -97,149 +97,174 @@ export function freshHistory(spec: Pick<RunSpec, "id" | "workflow" | "input" | "
   return foldHistory([created], []);
 }
 
-export function foldHistory(records: readonly JournalRecord[], notes: readonly Note[]): History {
-  const [first] = records;
-  if (first?.kind !== "run.created") throw new Error("a journal begins with run.created");
-  const byPos = new Map<number, JournalRecord[]>();
-  const effects = new Map<number, EffectState>();
-  const consumed = new Set<number>();
-  let deliveries: Delivery[] = [];
-  let taken = 0;
-  let cancelled = false;
-  let decided: RecordData<"run.decided"> | undefined;
-  let stuck: History["stuck"];
-  let retries = 0;
-  const jumps = new Map<number, number>();
-  const lanes = new Map<string, number>();
-  let lastPos = new Map<number, number>();
-  let crashes: number | undefined;
-  let recoveries = 0;
-  let stalls = 0;
-  let owner = first.data.holder?.owner;
-  let progressAt = 1;
-  const children: string[] = [];
-  for (const record of records) {
+export const foldHistory = (records: readonly JournalRecord[], notes: readonly Note[]): History =>
+  new FoldedHistory(records, notes);
+
+class FoldedHistory implements History {
+  readonly created: RecordData<"run.created">;
+  readonly head: number;
+  deliveries: Delivery[] = [];
+  readonly byPos = new Map<number, JournalRecord[]>();
+  readonly effects = new Map<number, EffectState>();
+  taken = 0;
+  cancelled = false;
+  decided: RecordData<"run.decided"> | undefined;
+  stuck: History["stuck"];
+  retries = 0;
+  readonly jumps = new Map<number, number>();
+  readonly lanes = new Map<string, number>();
+  lastPos = new Map<number, number>();
+  crashes: number | undefined;
+  recoveries = 0;
+  stalls = 0;
+  progressAt = 1;
+  readonly children: string[] = [];
+  readonly #records: readonly JournalRecord[];
+  readonly #notes: readonly Note[];
+  /** Numbers of the notes that a record names. */
+  readonly #consumed = new Set<number>();
+  #owner: string | undefined;
+
+  constructor(records: readonly JournalRecord[], notes: readonly Note[]) {
+    const [first] = records;
+    if (first?.kind !== "run.created") throw new Error("a journal begins with run.created");
+    this.created = first.data;
+    this.head = records.at(-1)!.seq;
+    this.#records = records;
+    this.#notes = notes;
+    this.#owner = first.data.holder?.owner;
+    for (const record of records) this.#add(record);
+  }
+
+  used(note: Note): boolean {
+    return isUsed(note, this.byPos, this.#consumed, this.#records);
+  }
+
+  #add(record: JournalRecord): void {
     const { seq, at, kind } = record;
     const pos = positionOf(record);
-    if (pos !== undefined) {
-      const others = byPos.get(pos);
-      if (others === undefined) byPos.set(pos, [record]);
-      else others.push(record);
-      const lane = pos < laneRoom ? 0 : laneOf(pos);
-      if (pos > (lastPos.get(lane) ?? -1)) lastPos.set(lane, pos);
-    }
-    if (results.has(kind) && pos !== undefined && !isSynchronous(record)) deliveries.push({ seq, at, pos, record });
+    if (pos !== undefined) this.#index(pos, record);
+    if (results.has(kind) && pos !== undefined && !isSynchronous(record))
+      this.deliveries.push({ seq, at, pos, record });
     if (isProgress(record)) {
-      crashes = undefined;
-      recoveries = 0;
-      stalls = 0;
-      progressAt = seq;
+      this.crashes = undefined;
+      this.recoveries = 0;
+      this.stalls = 0;
+      this.progressAt = seq;
     }
+    if (kind.startsWith("effect.")) this.#addToEffect(record);
+    else this.#addToRun(record);
+  }
+
+  #index(pos: number, record: JournalRecord): void {
+    const others = this.byPos.get(pos);
+    if (others === undefined) this.byPos.set(pos, [record]);
+    else others.push(record);
+    const lane = pos < laneRoom ? 0 : laneOf(pos);
+    if (pos > (this.lastPos.get(lane) ?? -1)) this.lastPos.set(lane, pos);
+  }
+
+  #addToEffect(record: JournalRecord): void {
     switch (record.kind) {
       case "effect.intended":
-        effects.set(record.data.pos, unsentEffect(record.data));
+        this.effects.set(record.data.pos, unsentEffect(record.data));
         break;
       case "effect.dispatched": {
-        const effect = effects.get(record.data.pos);
+        const effect = this.effects.get(record.data.pos);
         if (effect !== undefined && (record.data.sub ?? 0) === 0) {
           Object.assign(effect, { status: "DISPATCHED", attempt: record.data.attempt, token: record.token });
         }
         break;
       }
       case "effect.settled": {
-        const { pos: at_, to, sub = 0 } = record.data;
-        const effect = effects.get(at_);
+        const { pos, to, sub = 0 } = record.data;
+        const effect = this.effects.get(pos);
         if (effect === undefined || sub !== 0) break;
         effect.status = to;
         if (isFailedAttempt(record.data)) effect.failures++;
         effect.uncertain ||= leavesDoubt(record.data);
-        if (to === "CONFIRMED" || to === "FAILED") deliveries.push({ seq, at, pos: at_, record });
+        const { seq, at } = record;
+        if (to === "CONFIRMED" || to === "FAILED") this.deliveries.push({ seq, at, pos, record });
         break;
       }
       case "effect.received": {
-        const effect = effects.get(record.data.pos);
+        const effect = this.effects.get(record.data.pos);
         if (effect !== undefined) effect.status = record.data.status;
         break;
       }
+      default:
+    }
+  }
+
+  #addToRun(record: JournalRecord): void {
+    switch (record.kind) {
       case "gate.resolved":
-        if (record.data.note !== undefined) consumed.add(record.data.note);
+        if (record.data.note !== undefined) this.#consumed.add(record.data.note);
         break;
       case "signal.refused":
-        consumed.add(record.data.note);
+        this.#consumed.add(record.data.note);
         break;
-      case "notes.taken": {
-        const through = record.data.through;
-        const asked = notes.some((note) => note.kind === "cancel.requested" && note.seq > taken && note.seq <= through);
-        if (asked && !cancelled) {
-          cancelled = true;
-          deliveries.push({ seq, at, pos: undefined, record });
-        }
-        taken = through;
+      case "notes.taken":
+        this.#takeNotes(record, record.data.through);
         break;
-      }
       case "child.started":
-        children.push(record.data.id);
+        this.children.push(record.data.id);
         break;
       case "run.decided":
-        decided = record.data;
+        this.decided = record.data;
         break;
       case "run.retried":
-        retries = record.data.attempt;
-        deliveries = withoutFailure(deliveries, record.data.pos);
-        for (const { from, to } of forgotten(record.data)) {
-          const kept = (pos_: number): boolean => pos_ < from || laneOf(pos_) !== laneOf(from);
-          deliveries = deliveries.filter((delivery) => delivery.pos === undefined || kept(delivery.pos));
-          for (const at_ of [...byPos.keys()]) if (!kept(at_)) byPos.delete(at_);
-          jumps.set(from, to);
-          lastPos = new Map();
-          for (const at_ of byPos.keys()) lastPos.set(laneOf(at_), Math.max(lastPos.get(laneOf(at_)) ?? -1, at_));
-        }
+        this.#forget(record.data);
         break;
       case "lane.opened":
-        lanes.set(record.data.name, record.data.lane);
+        this.lanes.set(record.data.name, record.data.lane);
         break;
       case "term.started":
-        // Whoever takes over from itself was slow, not dead.
-        if (record.data.reason === "recovery" && record.data.owner !== owner) recoveries++;
-        owner = record.data.owner;
+        // An owner that takes over from itself was slow, not dead.
+        if (record.data.reason === "recovery" && record.data.owner !== this.#owner) this.recoveries++;
+        this.#owner = record.data.owner;
         break;
       case "run.stuck":
-        stuck = { record: record.data, taken };
+        this.stuck = { record: record.data, taken: this.taken };
         break;
       case "run.unstuck":
-        stuck = undefined;
+        this.stuck = undefined;
         break;
       case "run.suspected":
-        crashes = record.data.crashes;
+        this.crashes = record.data.crashes;
         break;
       case "replay.stalled":
-        stalls = record.data.attempt;
+        this.stalls = record.data.attempt;
         break;
       default:
     }
   }
-  const head = records.at(-1)!.seq;
-  return {
-    created: first.data,
-    head,
-    deliveries,
-    byPos,
-    effects,
-    taken,
-    used: (note) => isUsed(note, byPos, consumed, records),
-    cancelled,
-    decided,
-    stuck,
-    retries,
-    jumps,
-    lanes,
-    lastPos,
-    crashes,
-    recoveries,
-    stalls,
-    progressAt,
-    children,
-  };
+
+  #takeNotes(record: JournalRecord, through: number): void {
+    const { seq, at } = record;
+    const isNew = (note: Note): boolean => note.seq > this.taken && note.seq <= through;
+    if (!this.cancelled && this.#notes.some((note) => note.kind === "cancel.requested" && isNew(note))) {
+      this.cancelled = true;
+      this.deliveries.push({ seq, at, pos: undefined, record });
+    }
+    this.taken = through;
+  }
+
+  /** The run is retried: what its failure makes forgotten is neither handed out nor compared any more. */
+  #forget(retried: RecordData<"run.retried">): void {
+    this.retries = retried.attempt;
+    this.deliveries = withoutFailure(this.deliveries, retried.pos);
+    for (const { from, to } of forgotten(retried)) {
+      const kept = (pos: number): boolean => pos < from || laneOf(pos) !== laneOf(from);
+      this.deliveries = this.deliveries.filter(({ pos }) => pos === undefined || kept(pos));
+      for (const pos of [...this.byPos.keys()]) if (!kept(pos)) this.byPos.delete(pos);
+      this.jumps.set(from, to);
+      this.lastPos = new Map();
+      for (const pos of this.byPos.keys()) {
+        this.lastPos.set(laneOf(pos), Math.max(this.lastPos.get(laneOf(pos)) ?? -1, pos));
+      }
+    }
+  }
 }
 
 const unsentEffect = (intended: RecordData<"effect.intended">): EffectState => ({

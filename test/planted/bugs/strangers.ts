@@ -103,7 +103,7 @@ export const strangerBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/replay/history.ts",
-        find: 'case "signal.refused":\n        consumed.add(record.data.note);\n',
+        find: 'case "signal.refused":\n        this.#consumed.add(record.data.note);\n',
         replace: 'case "signal.refused":\n',
       },
     ],
