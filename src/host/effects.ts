@@ -22,6 +22,7 @@ export interface EffectView extends Omit<EffectRow, "run" | "args" | "outcome" |
   readonly cursor: string;
 }
 
+/** Which effects or obligations to list. */
 export interface EffectListFilter {
   readonly run?: string;
   readonly status?: string;

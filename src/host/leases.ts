@@ -11,6 +11,7 @@ import type { PreemptTarget } from "../operator/preempt.ts";
 import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
 import type { OperatorReason, Store } from "../store/contract/store.ts";
 
+/** Timings of a named lease, and how to stop waiting for it. */
 export interface LeaseOptions {
   readonly ttl?: Duration;
   readonly heartbeat?: Duration;

@@ -12,6 +12,7 @@ import type { PlannedStep } from "../store/sql/migration-plan.ts";
 import { inMemory } from "../store/sqlite/database.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/open.ts";
 
+/** How a store is opened: limits, clock, randomness and log. */
 export interface OpenStoreOptions {
   readonly limits?: Partial<Limits>;
   readonly clock?: Clock;

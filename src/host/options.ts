@@ -11,6 +11,7 @@ import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, show
 import type { Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
 
+/** What `Tape.open` needs: a store, a runner, and settings. */
 export interface TapeOptions {
   /** A store URL, or an open store (which then stays open). */
   readonly store: string | Store;
@@ -41,6 +42,7 @@ export interface ConnectOptions extends Omit<RemoteOptions, "log">, Omit<TapeOpt
   readonly runner?: Runner;
 }
 
+/** Id, labels, budget and starter of a new run. */
 export interface StartOptions {
   /** The caller's id: starting it again with the same input returns the same run. */
   readonly id?: string;

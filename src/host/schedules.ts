@@ -12,6 +12,7 @@ import type { Workflow } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
 import { readList } from "../store/read-all.ts";
 
+/** When a schedule fires, and what it does about overlapping and missed firings. */
 export interface ScheduleOptions {
   /** Five fields, six with seconds in front, or a nickname such as `@daily`. */
   readonly cron: string;
@@ -27,6 +28,7 @@ export interface ScheduleOptions {
   readonly budget?: Readonly<Record<string, number>>;
 }
 
+/** The fields of a schedule to replace. */
 export interface ScheduleChange<I> extends Partial<ScheduleOptions> {
   readonly start?: { readonly workflow: Workflow<I, unknown>; readonly input: I };
 }

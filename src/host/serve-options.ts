@@ -10,6 +10,7 @@ import { defaultTimeouts, type ListenOptions, type Timeouts } from "../server/li
 import type { Store } from "../store/contract/store.ts";
 import { assertRunner } from "./options.ts";
 
+/** What `serve` serves, where it listens, and who may call. */
 export interface ServeOptions {
   /** A store, or the URL of one; what is opened here is closed here. */
   readonly store: Store | string;

@@ -14,6 +14,7 @@ import type { ServeOptions } from "./serve-options.ts";
 
 export type { ServeOptions } from "./serve-options.ts";
 
+/** A server that accepts connections. */
 export interface RunningServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;

@@ -17,6 +17,7 @@ export interface OpenTelemetryApi<Context, ApiSpan extends OpenTelemetrySpan> {
   readonly context: { active(): Context; with<T>(context: Context, work: () => T): T };
 }
 
+/** The part of an OpenTelemetry span that Tape uses. */
 export interface OpenTelemetrySpan {
   spanContext(): SpanContext;
   setAttributes(attributes: SpanAttributes): unknown;

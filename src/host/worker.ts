@@ -7,6 +7,7 @@ import { defaultReactors, type RunningReactors, startReactors } from "./reactors
 const effectsMs = 30_000;
 const bodiesMs = 10_000;
 
+/** How many runs a worker drives at once. */
 export interface WorkerOptions {
   /** Runs driven at once. Default 200. */
   readonly concurrency?: number;

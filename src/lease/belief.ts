@@ -17,6 +17,7 @@ export interface ClockReading {
   readonly wall: number;
 }
 
+/** Reads both clocks at one moment. */
 export const readClocks = (clock: Clock): ClockReading => ({ mono: clock.mono(), wall: clock.wall() });
 
 /** Milliseconds since `moment` by the worse of the two clocks: whoever is unsure must assume that more time has passed. */

@@ -9,6 +9,7 @@ export interface Identity {
   readonly label: string;
 }
 
+/** The identity of this process: its replica's label and a random part for this incarnation. */
 export function identify(env: Readonly<Record<string, string | undefined>>, random: Random): Identity {
   const label = env.TAPE_REPLICA_ID || env.HOSTNAME || hostname() || "unnamed";
   return { owner: `${label}/${random.bits63().toString(36)}`, label };

@@ -39,6 +39,7 @@ export interface LeaseStore extends WakeSource {
   };
 }
 
+/** The store, identity and timings of a keeper. */
 export interface KeeperOptions {
   readonly store: LeaseStore;
   readonly identity: Identity;
@@ -49,6 +50,7 @@ export interface KeeperOptions {
   readonly log?: Log;
 }
 
+/** Under which reactor name and timings a lease is held. */
 export interface AcquireOptions {
   readonly reactor?: string;
   readonly timings?: Partial<Timings>;
@@ -56,6 +58,7 @@ export interface AcquireOptions {
   readonly maxStallMs?: number;
 }
 
+/** How to wait for a lease that is held. */
 export interface StandbyOptions extends AcquireOptions {
   readonly signal?: AbortSignal;
   /** Look at least so often, in case a notification was lost. Default 5 s. */

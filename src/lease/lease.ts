@@ -7,6 +7,7 @@ import type { RecordData, TermEnd } from "../model/records.ts";
 import { type Belief, type ClockReading, elapsedSince } from "./belief.ts";
 import type { Timings } from "./timings.ts";
 
+/** A change of belief, with its reason. */
 export interface LeaseTransition {
   readonly to: Belief;
   readonly reason: string;

@@ -1,5 +1,6 @@
 import { TapeError } from "../model/errors.ts";
 
+/** The three durations of a lease: heartbeat < trust < TTL. */
 export interface Timings {
   /** How long a term lasts without renewal. */
   readonly ttlMs: number;

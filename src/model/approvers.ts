@@ -15,6 +15,7 @@ export const approversShape = z.strictObject({
   /** Not whoever started the run, or the run that it is a child or a fork of. */
   not: z.literal("starter").exactOptional(),
 });
+/** Who may resolve a gate. */
 export type Approvers = z.infer<typeof approversShape>;
 
 /** Who sends a signal: a credential, or a program with the store itself that says who it is. */

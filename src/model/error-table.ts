@@ -367,5 +367,7 @@ const table = {
   },
 } as const satisfies Record<string, ErrorEntry>;
 
+/** The code of every error that Tape throws. */
 export type ErrorCode = keyof typeof table;
+/** Every error code: whose fault it is, whether a retry can help, and what to do next. */
 export const errorTable: Readonly<Record<ErrorCode, ErrorEntry>> = table;

@@ -22,6 +22,7 @@
  */
 declare const brand: unique symbol;
 
+/** Proof of a term, which every journal write carries. */
 export interface Fence {
   readonly [brand]: "fence";
   readonly tenant: string;
@@ -65,6 +66,7 @@ export function fenceToWire({ tenant, journal, token, nonce }: Fence): string {
   return `${journal}.${token}.${nonce}.${encodeURIComponent(tenant)}`;
 }
 
+/** Reads a fence from its text; undefined: the text is not one. */
 export function fenceFromWire(text: string): Fence | undefined {
   const match = /^(\d{1,16})\.(\d{1,19})\.(\d{1,19})\.([\w.!~*'()%-]+)$/.exec(text);
   if (match === null) return undefined;

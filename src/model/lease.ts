@@ -17,6 +17,7 @@ export interface Claimant {
   readonly maxStallMs?: number;
 }
 
+/** A term that the store granted to its claimant. */
 export interface Term {
   readonly fence: Fence;
   readonly journal: number;
@@ -42,6 +43,7 @@ export interface Term {
   readonly callee?: string;
 }
 
+/** A lease, by its run, its name or its journal. */
 export type LeaseTarget = { readonly run: string } | { readonly name: string } | { readonly journal: number };
 
 /** What must be true of the lease for an acquire to succeed. */
@@ -52,6 +54,7 @@ export type AcquireCondition =
   | { readonly owner: string | null; readonly token: bigint } // exactly as read before
   | "any"; // a takeover: pre-empts a live holder, needs by and auditReason
 
+/** A request for a new term of a lease. */
 export interface AcquireRequest {
   readonly target: LeaseTarget;
   readonly claimant: Claimant;
@@ -63,17 +66,21 @@ export interface AcquireRequest {
   readonly auditReason?: string;
 }
 
+/** The granted term, or the refusal and the present holder. */
 export type AcquireResult =
   | { readonly ok: true; readonly term: Term }
   | { readonly ok: false; readonly error: TapeError; readonly holder?: LeaseView };
 
+/** A renewal of one term, with the progress of its holder. */
 export interface RenewRequest {
   readonly fence: Fence;
   readonly progress: number;
   readonly progressNote?: string;
 }
+/** The note counter and the TTL of a renewed lease, or the refusal. */
 export type RenewResult = ItemResult<{ readonly notes: number; readonly ttlMs: number }>;
 
+/** A lease as lists and operators see it. */
 export interface LeaseView {
   readonly journal: number;
   readonly kind: JournalKind;

@@ -38,6 +38,7 @@ export interface Limits {
   readonly catchUpFirings: number;
 }
 
+/** The limits of a store that is opened without others. */
 export const defaultLimits: Limits = {
   payloadBytes: 4 * 1024 * 1024,
   nameLength: 512,

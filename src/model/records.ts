@@ -39,6 +39,7 @@ export const termReasons = [
   "manual",
   "cancellation",
 ] as const;
+/** Why a term started. */
 export type TermReason = (typeof termReasons)[number];
 
 export const termEnds = [
@@ -51,6 +52,7 @@ export const termEnds = [
   "superseded",
   "never_confirmed",
 ] as const;
+/** How a term ended. */
 export type TermEnd = (typeof termEnds)[number];
 
 const holder = z.strictObject({ owner: name, label: text, reactor: name, ttlMs: ms });
@@ -336,7 +338,9 @@ const schemas = {
   }),
 } as const;
 
+/** The kind of a journal record. */
 export type RecordKind = keyof typeof schemas;
+/** The data of a record, by its kind. */
 export type RecordData<K extends RecordKind> = z.infer<(typeof schemas)[K]>;
 /** A record that is about to be written. */
 export type NewRecord = { [K in RecordKind]: { readonly kind: K; readonly data: RecordData<K> } }[RecordKind];

@@ -61,6 +61,7 @@ export interface LeaseRow {
   readonly lastEnd: TermEnd | null;
 }
 
+/** An effect or a compensation as the store holds it. */
 export interface EffectRow {
   readonly run: number;
   readonly pos: number;

@@ -26,6 +26,7 @@ export interface CompensatedEffect extends ForkedOperation {
   readonly obligation: string;
 }
 
+/** What a fork keeps, runs again and leaves out. */
 export interface ForkPlan {
   /** Operations before this position are kept. */
   readonly at: number;

@@ -18,6 +18,7 @@ import { readGroups } from "../store/read-all.ts";
 import { type ForkInput, type ForkPlan, forkPlan } from "./fork-plan.ts";
 import type { OperatorDeps } from "./manual-lease.ts";
 
+/** From where a run is forked, what may be repeated, and who requests it. */
 export interface ForkRequest extends AuditInfo {
   /** Operations before this position are kept. Default: all that were done, up to the first that was not or failed. */
   readonly at?: number;

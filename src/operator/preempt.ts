@@ -2,6 +2,7 @@ import { targetNotFound } from "../model/not-found.ts";
 import type { AuditInfo } from "../store/contract/store.ts";
 import { type ManualTarget, type OperatorDeps, operatorAction, underManualLease } from "./manual-lease.ts";
 
+/** A run's lease or a named one. */
 export type PreemptTarget = ManualTarget;
 
 export interface PreemptRequest extends AuditInfo {

@@ -22,6 +22,7 @@ export type Resolution =
   | { readonly as: "observe" }
   | { readonly as: "compensate"; readonly value?: unknown };
 
+/** Which effect or obligation an operator settles, and how. */
 export interface ResolveRequest extends AuditInfo {
   readonly run: string;
   readonly pos: number;

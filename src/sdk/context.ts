@@ -12,6 +12,7 @@ export type EffectResult<R> =
   | { readonly status: "confirmed"; readonly value: R }
   | { readonly status: "failed"; readonly reason: string; readonly error: unknown };
 
+/** What a gate shows, what its approval is bound to, and how long it waits. */
 export interface GateOptions {
   /** Shown to whoever decides. */
   readonly payload?: unknown;
@@ -30,6 +31,7 @@ export interface DecisionDetails {
   readonly usage?: Readonly<Record<string, number>>;
 }
 
+/** What the function of `tape.decide` receives. */
 export interface DecisionContext {
   record(notes: DecisionDetails): void;
   readonly abortSignal: AbortSignal;
@@ -40,6 +42,7 @@ export type Branches<T extends readonly unknown[]> = {
   readonly [K in keyof T]: Promise<T[K]> | ((tape: TapeContext) => Promise<T[K]>);
 };
 
+/** Options of a child run. */
 export interface SpawnOptions {
   readonly labels?: Readonly<Record<string, string>>;
 }
@@ -50,12 +53,14 @@ export interface Child<R> {
   result(): Promise<R>;
 }
 
+/** Values of the tenant, read and written inside a run. */
 export interface ValuesContext {
   get(key: string): Promise<{ readonly version: number; readonly value: unknown } | undefined>;
   /** Compare-and-set: `version` 0 means that it must not exist. */
   put(key: string, value: unknown, version: number): Promise<number>;
 }
 
+/** The budget of a run's tree. */
 export interface BudgetContext {
   /** Reserves before a costed call, charges what it cost, gives back the rest; refused with TAPE_BUDGET_EXCEEDED. */
   spend<T>(

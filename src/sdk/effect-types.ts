@@ -17,6 +17,7 @@ export interface EffectContext {
   readonly businessKey: string | undefined;
 }
 
+/** How often and after which pauses an attempt is repeated. */
 export interface RetryPolicy {
   /** How often in all; 1: never again. */
   readonly attempts?: number;
@@ -25,6 +26,7 @@ export interface RetryPolicy {
   readonly cap?: Duration;
 }
 
+/** Whether an effect may be sent again: safely under one key, never, or because it only reads. */
 export type Semantics = "idempotent" | "non_idempotent" | "read";
 export type Body<A, R> = (args: A, fx: EffectContext) => R | Promise<R>;
 export type Compensate<A, R> = (args: A, result: R, fx: EffectContext) => unknown;
@@ -55,6 +57,7 @@ interface SharedEffectOptions<A, R> {
   readonly allowUnsafe?: string;
 }
 
+/** Options of an effect with a body. */
 export interface EffectOptions<A, R> extends SharedEffectOptions<A, R> {
   /** `inline` (default): the driver calls. `outbox`: a reactor does, under a lease of its own; the run parks meanwhile. */
   readonly dispatch?: "inline" | "outbox";
@@ -97,6 +100,7 @@ export interface EffectDefinition {
   readonly allowUnsafe?: string | undefined;
 }
 
+/** A compensation as the engine runs it. */
 export interface CompensateDefinition<F = EffectContext> {
   readonly run: (args: unknown, result: unknown, fx: F) => unknown;
   readonly semantics: Semantics;

@@ -10,6 +10,7 @@ export interface GateDefinition<T> {
   readonly approvers: Approvers | undefined;
 }
 
+/** The schema of a gate's value, and who may send it. */
 export interface GateDefinitionOptions<T> {
   readonly schema?: Schema<T>;
   /** Who may answer it, checked where the signal arrives; absent: whoever may send signals. */

@@ -11,6 +11,7 @@ export interface Schema<T = unknown> {
   };
 }
 
+/** A validated value, or what is wrong with it. */
 export type SchemaResult<T> =
   | { readonly value: T; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };

@@ -8,6 +8,7 @@ import { assertKnownKeys, assertName, retryOf, shown } from "./validate.ts";
 
 export type { Workflow } from "./context.ts";
 
+/** Options of a workflow: input schema, version, retries. */
 export interface WorkflowOptions<I> {
   /** Checked when a run is started. */
   readonly input?: Schema<I>;

@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { FeedRecord, Store, WakeHint } from "./contract/store.ts";
 
+/** From where, for which tenant and how often to read the feed. */
 export interface FollowOptions {
   readonly from?: string;
   readonly tenant?: string;

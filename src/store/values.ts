@@ -38,6 +38,7 @@ export async function updateValue(
   }
 }
 
+/** From which version and how often to read a value. */
 export interface WatchOptions {
   /** Deliver transitions after this version; default: from the present one on. */
   readonly after?: number;

@@ -14,6 +14,7 @@ import type { OperatorReason } from "../../store/contract/store.ts";
 import { acquireExclusively } from "./exclusive.ts";
 import { type SingletonDeps, type SingletonWork, TermWork } from "./term.ts";
 
+/** Timings and limits of a singleton. */
 export interface SingletonOptions {
   /** How long a dead holder keeps the others waiting. Default: the app's. */
   readonly ttl?: Duration;
@@ -31,6 +32,7 @@ export interface SingletonOptions {
   readonly poll?: Duration;
 }
 
+/** What a singleton does in this process now. */
 export type SingletonState = "standby" | "holder" | "draining" | "resting" | "stopped";
 
 /** A singleton as lists and health show it. */

@@ -33,6 +33,7 @@ export interface SingletonContext {
   sleep(duration: Duration): Promise<void>;
 }
 
+/** The work of a singleton for one term; it runs until it returns or is aborted. */
 export type SingletonBody = (context: SingletonContext) => unknown;
 /** One body, or several child loops by name. */
 export type SingletonWork = SingletonBody | Readonly<Record<string, SingletonBody>>;

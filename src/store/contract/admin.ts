@@ -81,6 +81,7 @@ export interface AuditInfo {
 /** {@link AuditInfo} whose author may be left open: the caller's label or credential stands in. */
 export type OperatorReason = Pick<AuditInfo, "reason"> & Partial<Pick<AuditInfo, "by">>;
 
+/** An API token to create. */
 export interface NewToken {
   readonly id: string;
   readonly tenant: string;
@@ -115,6 +116,7 @@ export interface ProcessView extends ProcessReport {
   readonly agoMs: number;
 }
 
+/** How a store is set up, for operators. */
 export interface StoreSettings {
   readonly schema: number;
   readonly epoch: number;

@@ -12,6 +12,7 @@ export interface ClaimOps extends AdminLeaseOps {
   renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]>;
 }
 
+/** A request for work that is due: for which reactor, tenant and workflows, and how much. */
 export interface FindRequest {
   readonly claimant: Claimant;
   /** Journals that wait for this reactor. */

@@ -9,12 +9,14 @@ export interface FencedOps {
   appendAll(batch: readonly (readonly [Fence, AppendRequest])[]): Promise<ItemResult<AppendResult>[]>;
 }
 
+/** Records to append, and the head of the journal that they follow. */
 export interface AppendRequest {
   /** The seq of the journal's last record as the writer knows it. */
   readonly after: number;
   readonly records: readonly NewRecord[];
 }
 
+/** The new head of the journal, and its note counter. */
 export interface AppendResult {
   readonly head: number;
   /** Notes ever sent to this inbox: if more than were taken, some are unread. */

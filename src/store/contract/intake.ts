@@ -47,6 +47,7 @@ export interface IntakeOps extends AdminWriteOps {
   deleteValue(tenant: string, key: string, version: number): Promise<StoredValue>;
 }
 
+/** A run to create. */
 export interface RunSpec {
   readonly id: string;
   readonly workflow: string;
@@ -64,6 +65,7 @@ export interface RunSpec {
   readonly checked?: true;
 }
 
+/** The journal of a created or existing run. */
 export interface CreateResult {
   readonly journal: number;
   /** false: the same run existed already. */
@@ -72,4 +74,5 @@ export interface CreateResult {
   readonly term?: Term;
 }
 
+/** What must be true of a value for a write to succeed. */
 export type ValueCondition = "must_create" | "unconditional" | { readonly version: number };

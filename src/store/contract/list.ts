@@ -32,6 +32,7 @@ export interface ListOps {
 /** Rows of a list. `more`: the page was full, in rows or in bytes; it continues behind its last row. */
 export type Page<T> = T[] & { readonly more?: boolean };
 
+/** A run as lists and operators see it. */
 export interface RunView {
   readonly journal: number;
   readonly tenant: string;
@@ -52,6 +53,7 @@ export interface RunView {
   readonly lease: LeaseView;
 }
 
+/** Which runs to list. */
 export interface RunFilter {
   readonly workflow?: string;
   readonly status?: readonly RunStatus[];
@@ -129,6 +131,7 @@ export interface BudgetSummary {
   readonly more: boolean;
 }
 
+/** A value with its version. */
 export interface StoredValue {
   readonly key: string;
   readonly version: number;

@@ -53,6 +53,7 @@ export interface FeedPage {
   readonly blockedBy?: string;
 }
 
+/** A record as the feed delivers it. */
 export type FeedRecord = JournalRecord & {
   /** "journal" for main, item and lease journals; "inbox" for notes. */
   readonly in: "journal" | "inbox";

@@ -80,11 +80,13 @@ export interface IdempotencyKey {
   readonly hash: string;
 }
 
+/** What slows a store down, where it can name it. */
 export interface StoreHealth {
   /** The transaction that holds the feed back for more than a second, where the store can name it. */
   readonly feedBlockedBy?: string;
 }
 
+/** A lossy notification to check again; polling finds everything that a lost hint would have announced. */
 export type WakeHint =
   /** Tenant and, of a run, workflow are present where they were known: the hint concerns no others. */
   | { readonly of: "reactor"; readonly reactor: string; readonly tenant?: string; readonly workflow?: string }
