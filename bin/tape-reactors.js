@@ -1,5 +1,5 @@
 #!/usr/bin/env node
 import { start } from "./start.js";
 
-// What did not come to rest within its bound must not keep the process: everything was closed.
+// Work that did not drain in time must not keep the process alive: everything is closed.
 process.exit(await start("cli/reactors/main"));

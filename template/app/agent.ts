@@ -1,11 +1,11 @@
 import { createRunner, effect, outcome, workflow } from "durable-tape";
 import { type Bank, bankIn, type Order } from "./bank.ts";
 
-/** Everything that the agent does. The bank is handed in, so that a test can hand in another. */
+/** The agent's workflow and effect. The bank is injected, so that a test can replace it. */
 export function agentOn(bank: Bank) {
   const wire = effect("bank.wire", (order: Order) => bank.wire(order), {
     businessKey: (order) => order.invoice,
-    // After a lost answer nobody asks again: somebody looks.
+    // After a lost response Tape asks the bank instead of paying again.
     observe: async (order) => {
       const found = await bank.find(order.invoice);
       return found === undefined ? outcome.absent() : outcome.confirmed(found);
@@ -16,7 +16,7 @@ export function agentOn(bank: Bank) {
     await tape.step("check", () => {
       if (!(order.amount > 0)) throw new Error("nothing to pay");
     });
-    // It surely did not happen: trying again is a decision of this code.
+    // A failed attempt did not happen, so this code may try again.
     let wired = await tape.attempt(wire.with(order));
     for (let tries = 1; wired.status === "failed" && tries < 3; tries++) wired = await tape.attempt(wire.with(order));
     if (wired.status === "failed") throw new Error(`the wire failed: ${wired.reason}`);

@@ -11,13 +11,13 @@ export interface Receipt {
   readonly invoice: string;
 }
 
-/** A bank that pays twice if it is asked twice: the reason why somebody must look before asking again. */
+/** A bank that pays twice if it is called twice, which is why the effect has `observe`. */
 export interface Bank {
   wire(order: Order): Promise<Receipt>;
   find(invoice: string): Promise<Receipt | undefined>;
 }
 
-/** This one writes what it pays into a file. Put the client of your own bank in its place. */
+/** A fake bank that writes its payments to a file. Replace it with the client of your own bank. */
 export function bankIn(file: string): Bank {
   const paid = (): Receipt[] =>
     existsSync(file)

@@ -4,7 +4,7 @@ import { crashAtEveryBoundary } from "durable-tape/testing";
 import { agentOn } from "../app/agent.ts";
 import type { Bank, Receipt } from "../app/bank.ts";
 
-test("whatever dies, wherever it dies: the invoice is paid once", async () => {
+test("pays the invoice once, wherever the process dies", async () => {
   const paid: Receipt[] = [];
   const bank: Bank = {
     async wire({ invoice }) {
@@ -17,7 +17,7 @@ test("whatever dies, wherever it dies: the invoice is paid once", async () => {
     },
   };
   const { pay, runner } = agentOn(bank);
-  // Runs the workflow once for each of its store calls and acts, crashed just before and just after it.
+  // Runs the workflow once per store call and effect, and crashes it just before and just after each.
   const report = await crashAtEveryBoundary({
     workflow: pay,
     input: { invoice: "7", amount: 250 },
