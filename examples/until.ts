@@ -1,8 +1,8 @@
-/** Looks again and again until there is something to see. */
-export async function until<T>(look: () => Promise<T | undefined>, everyMs = 20): Promise<T> {
+/** Polls until there is a result. */
+export async function until<T>(poll: () => Promise<T | undefined>, everyMs = 20): Promise<T> {
   for (;;) {
-    const seen = await look();
-    if (seen !== undefined) return seen;
+    const found = await poll();
+    if (found !== undefined) return found;
     await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

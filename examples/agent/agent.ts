@@ -2,7 +2,7 @@
 import { createRunner, effect, outcome, type Runner, type TapeContext, workflow } from "../../src/exports/index.ts";
 import { findEntry, type Ledger, memoryLedger } from "../ledger.ts";
 
-/** What the model wants next: a tool, or to be done. */
+/** The model's next move: a tool, or the final answer. */
 export type Move =
   | { readonly tool: "search"; readonly query: string }
   | { readonly tool: "mail"; readonly to: string; readonly text: string }
@@ -15,15 +15,15 @@ export interface Reply {
 }
 
 export interface World {
-  /** Any client of any model fits; here it is a script. */
+  /** The client of a language model; here a script. */
   readonly model: { next(conversation: readonly string[]): Promise<Reply> };
   readonly library: { search(query: string): Promise<string> };
   readonly post: { send(id: string, to: string, text: string): Promise<void>; sent(id: string): Promise<boolean> };
 }
 
-const mostTurns = 20;
+const maxTurns = 20;
 
-/** The usual loop: ask the model, do what it says, tell it what came of it. Each answer of the model is paid for once. */
+/** The usual agent loop: call the model, run its tool, add the result. Each reply of the model is paid for once. */
 export function agentOn({ model, library, post }: World) {
   const search = effect("library.search", (query: string) => library.search(query), { semantics: "read" });
 
@@ -35,16 +35,16 @@ export function agentOn({ model, library, post }: World) {
   async function use(tape: TapeContext, move: Exclude<Move, { tool: "none" }>, turn: number): Promise<string> {
     if (move.tool === "search") return search(move.query);
     const { to, text } = move;
-    const act = mail.with({ id: `${tape.runId}/${turn}`, to, text });
-    let sent = await tape.attempt(act);
-    if (sent.status === "failed" && sent.reason !== "definite") sent = await tape.attempt(act);
-    return sent.status === "confirmed" ? `mailed ${to}` : `the mail to ${to} was not sent: ${sent.reason}`;
+    const call = mail.with({ id: `${tape.runId}/${turn}`, to, text });
+    let sent = await tape.attempt(call);
+    if (sent.status === "failed" && sent.reason !== "definite") sent = await tape.attempt(call);
+    return sent.status === "confirmed" ? `mailed ${to}` : `could not mail ${to}: ${sent.reason}`;
   }
 
   const agent = workflow("agent", async (tape, input: { question: string }) => {
     const conversation = [input.question];
-    for (let turn = 0; turn < mostTurns; turn++) {
-      // Reserved before the call, charged with what it cost: the run's budget is a wall, not a report.
+    for (let turn = 0; turn < maxTurns; turn++) {
+      // Reserved before the call, then charged with the actual cost, so the run cannot exceed its budget.
       const reply = await tape.budget.spend({ tokens: 1_000 }, async () => {
         const value = await tape.decide(`turn ${turn}`, async (decision) => {
           const { move, why, tokens } = await model.next(conversation);
@@ -58,18 +58,18 @@ export function agentOn({ model, library, post }: World) {
       tape.progress(`turn ${turn}: ${move.tool}`);
       conversation.push(`${move.tool}: ${await use(tape, move, turn)}`);
     }
-    return { answer: "I could not find out.", turns: mostTurns };
+    return { answer: "No answer found.", turns: maxTurns };
   });
 
   return { agent, runner: createRunner({ workflows: [agent], effects: [search, mail] }) };
 }
 
-/** A model that says the same every time: in a test, and after a crash, one wants to see who asked how often. */
-export function scriptedModel(moves: readonly Move[], onAsk: () => void = () => {}): World["model"] {
+/** A deterministic model, so that a test can count its calls, also after a crash. */
+export function scriptedModel(moves: readonly Move[], onCall: () => void = () => {}): World["model"] {
   return {
     async next(conversation) {
-      onAsk();
-      const move = moves[conversation.length - 1] ?? { tool: "none", answer: "The script is over." };
+      onCall();
+      const move = moves[conversation.length - 1] ?? { tool: "none", answer: "End of the script." };
       return { move, why: `line ${conversation.length} of the script`, tokens: 100 * conversation.length };
     },
   };
@@ -78,12 +78,12 @@ export function scriptedModel(moves: readonly Move[], onAsk: () => void = () => 
 export const script: readonly Move[] = [
   { tool: "search", query: "opening hours" },
   { tool: "mail", to: "ada@example.org", text: "We open at nine." },
-  { tool: "none", answer: "I have told Ada." },
+  { tool: "none", answer: "Ada has a mail." },
 ];
 
-export function worldOn(ledger: Ledger, onAsk?: () => void): World {
+export function worldOn(ledger: Ledger, onCall?: () => void): World {
   return {
-    model: scriptedModel(script, onAsk),
+    model: scriptedModel(script, onCall),
     library: { search: async (query) => `${query}: nine to five` },
     post: {
       send: async (id, to) => ledger.add({ kind: "mail", subject: id, detail: to }),

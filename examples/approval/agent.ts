@@ -20,7 +20,7 @@ export interface Answer {
 export const lead = gate<Answer>("lead");
 export const director = gate<Answer>("director");
 
-/** A person decides. After two days without an answer somebody else is asked; after two more, the answer is no. */
+/** The lead approves an expense. After two days without an answer the director may; after two more, it is rejected. */
 export function approvalOn({ payroll }: World) {
   const pay = effect("payroll.pay", (expense: Expense) => payroll.pay(expense), {
     businessKey: (expense) => expense.id,
@@ -28,18 +28,18 @@ export function approvalOn({ payroll }: World) {
   });
 
   const expense = workflow("expense", async (tape, input: Expense) => {
-    const act = pay.with(input);
-    // Bound: the approval holds for this payment of this amount, and cannot be used for another one.
-    const ask = { binds: act, payload: input, timeout: "2d" } as const;
-    let answer = await tape.gate(lead, ask);
-    if (answer.status === "timeout") answer = await tape.gate(director, ask);
-    if (answer.status === "timeout") return { paid: false, why: "nobody answered" };
-    if (!answer.value.approved) return { paid: false, why: `${answer.value.by} said no` };
+    const call = pay.with(input);
+    // The approval is bound to this payment of this amount and cannot be used for another one.
+    const options = { binds: call, payload: input, timeout: "2d" } as const;
+    let answer = await tape.gate(lead, options);
+    if (answer.status === "timeout") answer = await tape.gate(director, options);
+    if (answer.status === "timeout") return { paid: false, why: "no answer" };
+    if (!answer.value.approved) return { paid: false, why: `rejected by ${answer.value.by}` };
 
-    let paid = await tape.attempt(act);
-    if (paid.status === "failed" && paid.reason !== "definite") paid = await tape.attempt(act);
+    let paid = await tape.attempt(call);
+    if (paid.status === "failed" && paid.reason !== "definite") paid = await tape.attempt(call);
     return paid.status === "confirmed"
-      ? { paid: true, why: `${answer.value.by} said yes` }
+      ? { paid: true, why: `approved by ${answer.value.by}` }
       : { paid: false, why: `the payment failed: ${paid.reason}` };
   });
 

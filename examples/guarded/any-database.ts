@@ -7,30 +7,30 @@ interface Row {
   total: number;
 }
 
-/** A database that Tape has never heard of: rows, and transactions that hold a row's lock until they end. */
-class Toy {
+/** A database that Tape does not know: rows, and transactions that keep a row's lock until they end. */
+class ToyDatabase {
   readonly #rows = new Map<string, Row>();
-  #turn: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
   transaction<T>(key: string, work: (row: Row) => Promise<T>): Promise<T> {
-    const result = this.#turn.then(async () => {
+    const result = this.#last.then(async () => {
       const row = { ...(this.#rows.get(key) ?? { highest: 0n, total: 0 }) };
-      const value = await work(row); // an error leaves the row as it was
+      const value = await work(row); // an error leaves the row unchanged
       this.#rows.set(key, row);
       return value;
     });
-    this.#turn = result.catch(() => {});
+    this.#last = result.catch(() => {});
     return result;
   }
 }
 
-/** All an adapter has to do: in the transaction of the write, raise the highest token seen, and say what it is. */
+/** All that an adapter does: in the transaction of the write, raise the highest token seen and return it. */
 export async function anyDatabase(folder: string, guarded: boolean): Promise<Result> {
-  const toy = new Toy();
+  const database = new ToyDatabase();
   return race(
     `sqlite:${join(folder, "tape.db")}`,
     (lease, total) =>
-      toy.transaction("monday", async (row) => {
+      database.transaction("monday", async (row) => {
         const raise = async (_scope: string, token: bigint): Promise<bigint> => {
           if (token > row.highest) row.highest = token;
           return row.highest;
@@ -38,6 +38,6 @@ export async function anyDatabase(folder: string, guarded: boolean): Promise<Res
         if (guarded) await guardTable({ raise }, lease);
         row.total = total;
       }),
-    () => toy.transaction("monday", async (row) => row.total),
+    () => database.transaction("monday", async (row) => row.total),
   );
 }

@@ -5,19 +5,19 @@ import { join } from "node:path";
 import { fencedHandler, fenceHeaders, TapeError } from "../../src/exports/index.ts";
 import { type Result, race } from "./race.ts";
 
-/** A service that keeps a total, and one that does so only for the current owner. */
+/** A service that stores a total; guarded, it accepts only the current owner. */
 export async function overHttp(folder: string, guarded: boolean): Promise<Result> {
-  let kept = 0;
+  let stored = 0;
   const put = async (request: Request): Promise<Response> => {
-    kept = Number(await request.text());
-    return new Response("kept");
+    stored = Number(await request.text());
+    return new Response("stored");
   };
   const handle = guarded ? fencedHandler(put) : put;
-  const server = createServer(async (incoming, answer) => {
+  const server = createServer(async (incoming, outgoing) => {
     const headers = new Headers(incoming.headers as Record<string, string>);
     const body = Buffer.concat(await incoming.toArray());
     const response = await handle(new Request("http://service/", { method: "POST", headers, body }));
-    answer.writeHead(response.status, Object.fromEntries(response.headers)).end(await response.text());
+    outgoing.writeHead(response.status, Object.fromEntries(response.headers)).end(await response.text());
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
@@ -31,7 +31,7 @@ export async function overHttp(folder: string, guarded: boolean): Promise<Result
         if (response.status === 412) throw new TapeError("TAPE_FENCED", problem.title);
         throw new Error(problem.title);
       },
-      async () => kept,
+      async () => stored,
     );
   } finally {
     server.close();

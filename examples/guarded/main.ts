@@ -13,7 +13,7 @@ const url = process.argv[2];
 const cases: Record<string, (folder: string, guarded: boolean) => Promise<Result>> = {
   "your table in the store's SQLite file": sqlite.inTheStore,
   "your table in another SQLite file": sqlite.elsewhere,
-  "any database, by an adapter": anyDatabase,
+  "any database, with an adapter": anyDatabase,
   "an HTTP service": overHttp,
   "a printer that checks nothing": throughARecord,
 };
@@ -25,9 +25,9 @@ for (const [name, run] of Object.entries(cases)) {
   console.log(name);
   for (const guarded of [false, true]) {
     const folder = await mkdtemp(join(tmpdir(), "guarded-"));
-    const { total, refused = "nobody was refused", ...more } = await run(folder, guarded);
+    const { total, rejected = "no write rejected", ...more } = await run(folder, guarded);
     const pages = "printed" in more ? `, pages printed: ${more.printed}` : "";
-    console.log(`  ${guarded ? "guarded:  " : "unguarded:"} the total is ${total} (${refused})${pages}`);
+    console.log(`  ${guarded ? "guarded:  " : "unguarded:"} the total is ${total} (${rejected})${pages}`);
     await rm(folder, { recursive: true, force: true });
   }
 }

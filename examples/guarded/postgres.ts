@@ -5,15 +5,15 @@ import { type Result, race } from "./race.ts";
 type Guard = (client: pg.Client, lease: Lease) => Promise<void>;
 const none: Guard = async () => {};
 
-/** A table of your own in the store's database: the guard looks at the lease itself. */
+/** Your own table in the store's database: the guard checks the lease itself. */
 export const inTheStore = (url: string, guarded: boolean): Promise<Result> =>
-  racing(url, url, guarded ? (client, lease) => guardPostgres(client, lease) : none);
+  raceOn(url, url, guarded ? (client, lease) => guardPostgres(client, lease) : none);
 
-/** A table of your own in another database: the guard knows the highest token it has seen. */
+/** Your own table in another database: the guard remembers the highest token it has seen. */
 export const elsewhere = (store: string, url: string, guarded: boolean): Promise<Result> =>
-  racing(store, url, guarded ? guardExternalPostgres : none);
+  raceOn(store, url, guarded ? guardExternalPostgres : none);
 
-async function racing(store: string, url: string, guard: Guard): Promise<Result> {
+async function raceOn(store: string, url: string, guard: Guard): Promise<Result> {
   const client = new pg.Client(url);
   await client.connect();
   try {
@@ -24,7 +24,7 @@ async function racing(store: string, url: string, guard: Guard): Promise<Result>
       async (lease, total) => {
         await client.query("begin");
         try {
-          await guard(client, lease); // and from here to the commit nobody else can be the owner
+          await guard(client, lease); // from here to the commit the owner cannot change
           await client.query(
             "insert into totals values ('monday', $1) on conflict (day) do update set total = excluded.total",
             [total],

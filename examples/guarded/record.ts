@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { isTapeError, outcome, recordedCall, type Tape } from "../../src/exports/index.ts";
 import { openApp, type Result } from "./race.ts";
 
-/** An upstream that can check nothing: it prints whatever it is sent, and can be asked what it has printed. */
+/** An upstream that checks no token: it prints what it receives, and lists what it has printed. */
 class Printer {
   readonly printed: number[] = [];
   async print(total: number): Promise<number> {
@@ -11,16 +11,16 @@ class Printer {
   }
 }
 
-export interface Printed extends Result {
+export interface PrintResult extends Result {
   readonly printed: readonly number[];
 }
 
 /**
- * The old owner has sent its page and stalls before it can write that down; the new owner takes over. Without a record in
- * between the new one prints a second page, and the old one's late "done: 100" overwrites its result. With it the new
- * owner looks at the printer first, finds the page, and completes; the old owner's completion is refused.
+ * The old owner prints its page and stalls before it can record the result; the new owner takes over. Without a recorded
+ * call the new owner prints a second page, and the old owner's late result overwrites its own. With it the new owner
+ * observes the printer first, finds the page, and completes; the old owner's completion is rejected.
  */
-export async function throughARecord(folder: string, guarded: boolean): Promise<Printed> {
+export async function throughARecord(folder: string, guarded: boolean): Promise<PrintResult> {
   const store = `sqlite:${join(folder, "tape.db")}`;
   await using first = await openApp(store);
   await using second = await openApp(store);
@@ -47,19 +47,19 @@ export async function throughARecord(folder: string, guarded: boolean): Promise<
     async () => {
       await printer.print(100);
       stalled.resolve();
-      await wake.promise; // the page is out, and the world stops for this worker
+      await wake.promise; // the page is printed, and this worker stalls
       return 100;
     },
     old,
   );
   await stalled.promise;
-  const current = await second.leases.takeover("day-end", { reason: "it has been silent for an hour" });
+  const current = await second.leases.takeover("day-end", { reason: "no progress for an hour" });
   const total = await job(second, () => printer.print(200), current);
   wake.resolve();
-  const refused = await late.then(
+  const rejected = await late.then(
     () => undefined,
     (error: unknown) => (isTapeError(error) ? error.code : Promise.reject(error)),
   );
-  const kept = (await second.store.read.value("default", "monday"))?.value as number | undefined;
-  return { total: kept ?? total, refused, printed: printer.printed };
+  const stored = (await second.store.read.value("default", "monday"))?.value as number | undefined;
+  return { total: stored ?? total, rejected, printed: printer.printed };
 }

@@ -6,15 +6,15 @@ import { type Result, race } from "./race.ts";
 type Guard = (database: DatabaseSync, lease: Lease) => void;
 const none: Guard = () => {};
 
-/** A table of your own in the store's file. */
+/** Your own table in the store's file. */
 export const inTheStore = (folder: string, guarded: boolean): Promise<Result> =>
-  racing(folder, "tape.db", guarded ? guardSqlite : none);
+  raceOn(folder, "tape.db", guarded ? guardSqlite : none);
 
-/** A table of your own in another file. */
+/** Your own table in another file. */
 export const elsewhere = (folder: string, guarded: boolean): Promise<Result> =>
-  racing(folder, "mine.db", guarded ? guardExternalSqlite : none);
+  raceOn(folder, "mine.db", guarded ? guardExternalSqlite : none);
 
-async function racing(folder: string, file: string, guard: Guard): Promise<Result> {
+async function raceOn(folder: string, file: string, guard: Guard): Promise<Result> {
   const database = new DatabaseSync(join(folder, file), { timeout: 5_000 });
   database.exec("create table totals(day text primary key, total integer not null)");
   try {

@@ -8,11 +8,11 @@ export interface Item {
 }
 
 export interface World {
-  /** Dedupes by key. */
+  /** Deduplicates by key. */
   readonly catalogue: { put(key: string, item: Item): Promise<void> };
 }
 
-/** Many items: a child run for each chunk, the items of a chunk side by side. A bad item is counted, not fatal. */
+/** Imports many items: one child run per chunk, the items of a chunk in parallel. A bad item is reported, not fatal. */
 export function importOn({ catalogue }: World) {
   const put = effect("catalogue.put", (item: Item, fx) => catalogue.put(fx.key, item), { semantics: "idempotent" });
 
@@ -25,7 +25,7 @@ export function importOn({ catalogue }: World) {
         return outcome.status === "confirmed" ? [] : [item.sku];
       }),
     );
-    return { refused: outcomes.flat() };
+    return { rejected: outcomes.flat() };
   });
 
   const importAll = workflow("import", async (tape, input: { items: readonly Item[]; chunkSize?: number }) => {
@@ -34,12 +34,12 @@ export function importOn({ catalogue }: World) {
       items.slice(k * chunkSize, (k + 1) * chunkSize),
     );
     const children = await Promise.all(chunks.map((part) => tape.spawn(chunk, part)));
-    const refused: string[] = [];
+    const rejected: string[] = [];
     for (const [k, child] of children.entries()) {
-      refused.push(...(await child.result()).refused);
+      rejected.push(...(await child.result()).rejected);
       tape.progress(`${k + 1} of ${children.length} chunks`);
     }
-    return { imported: items.length - refused.length, refused };
+    return { imported: items.length - rejected.length, rejected };
   });
 
   return { importAll, chunk, runner: createRunner({ workflows: [importAll, chunk], effects: [put] }) };

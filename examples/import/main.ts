@@ -1,4 +1,4 @@
-// node examples/import/main.ts [how many]
+// node examples/import/main.ts [count]
 import { Tape } from "../../src/exports/index.ts";
 import { memoryLedger } from "../ledger.ts";
 import { importOn, itemsOf, worldOn } from "./agent.ts";

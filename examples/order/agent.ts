@@ -8,7 +8,7 @@ export interface Order {
   readonly price: number;
 }
 
-/** Three services. Stock and carrier dedupe by key; the card processor does not, but can be asked. */
+/** Three services. Stock and carrier deduplicate by key; the card processor does not, but can look up a charge. */
 export interface World {
   readonly stock: { reserve(key: string, order: Order): Promise<void>; free(key: string, order: Order): Promise<void> };
   readonly cards: {
@@ -19,7 +19,7 @@ export interface World {
   readonly carrier: { ship(key: string, order: Order): Promise<{ parcel: string }> };
 }
 
-/** A saga: reserve, charge, ship. If something fails, what was done is undone, newest first. */
+/** A saga: reserve, charge, ship. If one fails, the earlier ones are compensated, newest first. */
 export function orderOn({ stock, cards, carrier }: World) {
   const reserve = effect("stock.reserve", (order: Order, fx) => stock.reserve(fx.key, order), {
     semantics: "idempotent",
@@ -42,18 +42,18 @@ export function orderOn({ stock, cards, carrier }: World) {
 
   const order = workflow("order", async (tape, input: Order) => {
     await reserve(input);
-    // A charge that surely did not happen may be tried again: a new decision, under a new key.
+    // A failed charge did not happen, so it may be tried again: a new decision, under a new key.
     let charged = await tape.attempt(charge.with(input));
     if (charged.status === "failed" && charged.reason !== "definite") charged = await tape.attempt(charge.with(input));
     if (charged.status === "failed") throw new DefiniteFailure("the card was not charged", { cause: charged.error });
-    const { parcel } = await ship(input); // throws EffectFailed: the run fails, and the two above are undone
+    const { parcel } = await ship(input); // throws EffectFailed: the run fails, and the two above are compensated
     return { order: input.id, parcel };
   });
 
   return { order, runner: createRunner({ workflows: [order], effects: [reserve, charge, ship] }) };
 }
 
-export function worldOn(ledger: Ledger, options: { readonly refused?: readonly string[] } = {}): World {
+export function worldOn(ledger: Ledger, options: { readonly rejected?: readonly string[] } = {}): World {
   return {
     stock: {
       reserve: async (key, { id }) => addOnce(ledger, { kind: "reserve", subject: id, key }),
@@ -69,7 +69,7 @@ export function worldOn(ledger: Ledger, options: { readonly refused?: readonly s
     },
     carrier: {
       async ship(key, { id, item }) {
-        if (options.refused?.includes(item) === true) throw new DefiniteFailure(`${item} is too large for a parcel`);
+        if (options.rejected?.includes(item) === true) throw new DefiniteFailure(`${item} is too large for a parcel`);
         addOnce(ledger, { kind: "ship", subject: id, key });
         return { parcel: `P-${id}` };
       },

@@ -4,7 +4,7 @@ import { memoryLedger } from "../ledger.ts";
 import { orderOn, worldOn } from "./agent.ts";
 
 const world = memoryLedger();
-const { order, runner } = orderOn(worldOn(world, { refused: ["piano"] }));
+const { order, runner } = orderOn(worldOn(world, { rejected: ["piano"] }));
 await using app = await Tape.open({ store: "memory:", runner });
 
 const good = await app.start(order, { id: "o-1", item: "book", price: 20 });

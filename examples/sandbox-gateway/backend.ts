@@ -3,13 +3,13 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Report } from "./phases.ts";
 
-/** The compute driver: what really runs. One for all replicas, and it knows nothing of leases. */
+/** The compute backend, shared by all replicas. It knows nothing about leases. */
 export interface Backend {
   create(id: string): Promise<void>;
   remove(id: string): Promise<void>;
   get(id: string): Promise<Report | undefined>;
   list(): Promise<Report[]>;
-  /** Every change from now on, until the signal aborts. */
+  /** Yields every change from now on, until the signal aborts. */
   watch(signal: AbortSignal): AsyncIterable<Report>;
 }
 
@@ -35,22 +35,22 @@ export class MemoryBackend implements Backend {
   }
 
   async *watch(signal: AbortSignal): AsyncGenerator<Report> {
-    const waiting: Report[] = [];
-    let woken = (): void => {};
+    const queue: Report[] = [];
+    let wakeUp = (): void => {};
     const watcher = (report: Report): void => {
-      waiting.push(report);
-      woken();
+      queue.push(report);
+      wakeUp();
     };
-    const stop = (): void => woken();
+    const stop = (): void => wakeUp();
     this.#watchers.add(watcher);
     signal.addEventListener("abort", stop);
     try {
       while (!signal.aborted) {
-        const report = waiting.shift();
+        const report = queue.shift();
         if (report !== undefined) yield report;
         else
           await new Promise<void>((resolve) => {
-            woken = resolve;
+            wakeUp = resolve;
           });
       }
     } finally {
@@ -63,47 +63,47 @@ export class MemoryBackend implements Backend {
     return this.#watchers.size;
   }
 
-  /** The machine changes. */
+  /** Changes a machine and notifies the watchers. */
   report(report: Report): void {
     this.#reports.set(report.id, report);
     for (const watcher of this.#watchers) watcher(report);
   }
 
-  /** The machine is gone, and nobody is told: only a sweep can notice. */
+  /** Removes a machine without notifying the watchers, so that only a sweep can notice. */
   vanish(id: string): void {
     this.#reports.delete(id);
   }
 }
 
-/** A call, as the backend saw it: the world's own record of who did what. */
+/** A call that the backend received. */
 export interface Call {
   readonly replica: string;
-  readonly does: "create" | "remove" | "get" | "list" | "watch";
+  readonly operation: "create" | "remove" | "get" | "list" | "watch";
   readonly id?: string;
 }
 
-/** Puts a backend behind HTTP, so that replicas in processes of their own share it. */
+/** Serves a backend over HTTP, so that replicas in several processes share it. */
 export async function serveBackend(backend: Backend): Promise<{ url: string; calls: Call[]; close(): void }> {
   const calls: Call[] = [];
-  const server: Server = createServer(async (request, answer) => {
-    const [, does = "", id = ""] = (request.url ?? "").split("/").map(decodeURIComponent);
+  const server: Server = createServer(async (request, response) => {
+    const [, operation = "", id = ""] = (request.url ?? "").split("/").map(decodeURIComponent);
     const replica = String(request.headers["x-replica"] ?? "");
-    calls.push({ replica, does: does as Call["does"], ...(id === "" ? {} : { id }) });
-    answer.setHeader("content-type", "application/json");
-    if (does === "watch") {
-      const over = new AbortController();
-      answer.on("close", () => over.abort());
-      answer.flushHeaders();
-      for await (const report of backend.watch(over.signal)) answer.write(`${JSON.stringify(report)}\n`);
-      return void answer.end();
+    calls.push({ replica, operation: operation as Call["operation"], ...(id === "" ? {} : { id }) });
+    response.setHeader("content-type", "application/json");
+    if (operation === "watch") {
+      const closed = new AbortController();
+      response.on("close", () => closed.abort());
+      response.flushHeaders();
+      for await (const report of backend.watch(closed.signal)) response.write(`${JSON.stringify(report)}\n`);
+      return void response.end();
     }
     const value =
-      does === "list"
+      operation === "list"
         ? await backend.list()
-        : does === "get"
+        : operation === "get"
           ? ((await backend.get(id)) ?? null)
-          : await backend[does as "create" | "remove"](id);
-    answer.end(JSON.stringify(value ?? null));
+          : await backend[operation as "create" | "remove"](id);
+    response.end(JSON.stringify(value ?? null));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const close = (): void => {
@@ -117,7 +117,7 @@ export function httpBackend(url: string, replica: string): Backend {
   const headers = { "x-replica": replica };
   const call = async (path: string): Promise<unknown> => {
     const response = await fetch(`${url}/${path}`, { headers });
-    if (!response.ok) throw new Error(`the backend answered ${response.status}`);
+    if (!response.ok) throw new Error(`the backend returned ${response.status}`);
     return response.json();
   };
   return {

@@ -16,7 +16,7 @@ export interface GatewayOptions extends Pick<TapeOptions, "store" | "runner" | "
   readonly graceMs: number;
 }
 
-/** One replica: serves every request, and stands by to reconcile. */
+/** One replica: serves every request, and stands by for the reconciler's lease. */
 export class Gateway {
   readonly app: Tape;
   readonly reconciler: Singleton;
@@ -35,17 +35,17 @@ export class Gateway {
     const app = await Tape.open({ store, runner, work: false, ...(log === undefined ? {} : { log }) });
     const work: ReconcilerOptions = { sandboxes, backend, sweepEveryMs, graceMs };
     const singleton = await app.singleton(leaseName, reconciler(work), { ttl });
-    const server = createServer(async (request, answer) => {
+    const server = createServer(async (request, response) => {
       const [, collection, id] = (request.url ?? "").split("/").map(decodeURIComponent);
       const reply = (status: number, body: unknown): void =>
-        void answer.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+        void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
       try {
         if (collection === "healthz") return reply(200, await health(app, singleton));
-        if (collection !== "sandboxes") return reply(404, { error: "no such thing" });
+        if (collection !== "sandboxes") return reply(404, { error: "not found" });
         if (request.method === "POST" && id) return reply(...(await create(id, sandboxes, backend)));
         if (request.method === "DELETE" && id) return reply(...(await remove(id, sandboxes, backend)));
         const found = id ? await sandboxes.get(id) : await sandboxes.list();
-        return found === undefined ? reply(404, { error: "no such sandbox" }) : reply(200, found);
+        return found === undefined ? reply(404, { error: "sandbox not found" }) : reply(200, found);
       } catch (error) {
         return reply(500, { error: String(error) });
       }
@@ -55,7 +55,7 @@ export class Gateway {
     return new Gateway(app, singleton, url, async () => {
       server.closeAllConnections();
       server.close();
-      await app.close(); // stops the loops, lets them drain, releases: another replica goes on at once
+      await app.close(); // drains the loops and releases the lease, so that another replica continues at once
       await sandboxes.close();
     });
   }
@@ -67,9 +67,9 @@ export class Gateway {
 
 type Reply = [status: number, body: unknown];
 
-/** The record first: a machine without a record would be nobody's, a record without a machine is the sweep's. */
+/** Writes the record first: the sweep finds a record without a machine, but not a machine without a record. */
 async function create(id: string, sandboxes: Sandboxes, backend: Backend): Promise<Reply> {
-  if (!(await sandboxes.create(id))) return [409, { error: "it exists" }];
+  if (!(await sandboxes.create(id))) return [409, { error: "already exists" }];
   await backend.create(id);
   return [201, { id }];
 }
@@ -77,8 +77,8 @@ async function create(id: string, sandboxes: Sandboxes, backend: Backend): Promi
 async function remove(id: string, sandboxes: Sandboxes, backend: Backend): Promise<Reply> {
   for (;;) {
     const sandbox = await sandboxes.get(id);
-    if (sandbox === undefined) return [404, { error: "no such sandbox" }];
-    // Unguarded on purpose: requests are served by every replica. The version keeps it apart from the reconciler.
+    if (sandbox === undefined) return [404, { error: "sandbox not found" }];
+    // Unguarded on purpose, because every replica serves requests. The version prevents a clash with the reconciler.
     if (sandbox.phase === "Deleted" || (await sandboxes.change(sandbox, "Deleting"))) break;
   }
   await backend.remove(id);

@@ -8,7 +8,7 @@ import { MemoryBackend } from "./backend.ts";
 import { Gateway } from "./gateway.ts";
 import { sqliteSandboxes } from "./sandboxes.ts";
 
-/** One replica on SQLite: the file is this process's alone, so the reconciler runs without standing by. */
+/** One replica on SQLite: the file belongs to this process, so the reconciler starts without standing by. */
 const folder = await mkdtemp(join(tmpdir(), "gateway-"));
 const backend = new MemoryBackend();
 const gateway = await Gateway.open({
@@ -23,9 +23,9 @@ const gateway = await Gateway.open({
 
 const phase = async (id: string): Promise<string> =>
   ((await (await fetch(`${gateway.url}/sandboxes/${id}`)).json()) as { phase: string }).phase;
-const reaches = async (id: string, wanted: string): Promise<void> => {
-  await until(async () => ((await phase(id)) === wanted ? true : undefined));
-  console.log(`${id}: ${wanted}`);
+const reaches = async (id: string, expected: string): Promise<void> => {
+  await until(async () => ((await phase(id)) === expected ? true : undefined));
+  console.log(`${id}: ${expected}`);
 };
 
 await fetch(`${gateway.url}/sandboxes/box-1`, { method: "POST" });

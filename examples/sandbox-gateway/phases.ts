@@ -1,13 +1,13 @@
 export type Phase = "Provisioning" | "Ready" | "Error" | "Deleting" | "Deleted";
 
-/** What the compute backend says about one sandbox. */
+/** The compute backend's report about one sandbox. */
 export interface Report {
   readonly id: string;
   readonly condition: "starting" | "ready" | "failed";
   readonly deleting: boolean;
 }
 
-/** Which phase follows from what was seen. What is not in the table changes nothing. */
+/** The phase that follows from a trigger. A combination that is not in the table changes nothing. */
 export const table = [
   { trigger: "ready", from: "Provisioning", to: "Ready", path: "watch, sweep" },
   { trigger: "failed", from: "Provisioning", to: "Error", path: "watch, sweep" },
@@ -22,7 +22,7 @@ export function triggerOf(report: Report): Trigger | undefined {
   return report.condition === "starting" ? undefined : report.condition;
 }
 
-/** The next phase, or undefined where nothing changes. Deleted is the end. */
+/** The next phase, or undefined if nothing changes. Deleted is final. */
 export function next(phase: Phase, trigger: Trigger | undefined): Phase | undefined {
   const row = table.find((line) => line.trigger === trigger && (line.from === "any" || line.from === phase));
   return row === undefined || phase === "Deleted" || row.to === phase ? undefined : row.to;

@@ -7,13 +7,13 @@ export interface ReconcilerOptions {
   readonly sandboxes: Sandboxes;
   readonly backend: Backend;
   readonly sweepEveryMs: number;
-  /** A record without a machine is left alone for so long: the machine may still be coming. */
+  /** A record without a machine is left alone this long, because the machine may still be starting. */
   readonly graceMs: number;
 }
 
 type Term = Pick<SingletonContext, "name" | "tenant" | "token" | "fence" | "assert" | "abortSignal">;
 
-/** Two loops under one lease: one hears of changes, the other finds what nobody was told. */
+/** Two loops under one lease: one watches changes, the other finds what the watch missed. */
 export function reconciler(options: ReconcilerOptions): SingletonWork {
   return {
     async watch(term) {
@@ -21,7 +21,7 @@ export function reconciler(options: ReconcilerOptions): SingletonWork {
         try {
           for await (const report of options.backend.watch(term.abortSignal)) await apply(options, term, report);
         } catch (error) {
-          // A broken stream is opened again; what was missed meanwhile is the sweep's. A lost lease is the end.
+          // Reopen a broken stream; the sweep finds what it missed. A lost lease ends the loop.
           if (term.abortSignal.aborted || isFenced(error)) throw error;
         }
         await term.sleep("1s");
@@ -39,7 +39,7 @@ export function reconciler(options: ReconcilerOptions): SingletonWork {
 
 const isFenced = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "TAPE_FENCED";
 
-/** The backend against the table, once. */
+/** Compares the backend with the table once. */
 export async function sweepOnce(options: ReconcilerOptions, term: Term): Promise<{ changed: number }> {
   const { sandboxes, backend, graceMs } = options;
   let changed = 0;
@@ -47,7 +47,7 @@ export async function sweepOnce(options: ReconcilerOptions, term: Term): Promise
   for (const sandbox of await sandboxes.list()) {
     if (term.abortSignal.aborted) break;
     if (sandbox.phase === "Deleted") continue;
-    // The list is old by the time its turn comes, and so is a missing entry: ask again about this one.
+    // The list may be outdated by now, and so may a missing entry: read this one again.
     const orphan = !running.has(sandbox.id);
     if (orphan && sandbox.ageMs < graceMs) continue;
     const report = await backend.get(sandbox.id);
@@ -57,7 +57,7 @@ export async function sweepOnce(options: ReconcilerOptions, term: Term): Promise
   return { changed };
 }
 
-/** What one report means for the sandbox's record. true: it changed. */
+/** Applies one report to the sandbox's record. Returns whether it changed. */
 export async function apply(options: ReconcilerOptions, term: Term, report: Report): Promise<boolean> {
   const sandbox = await options.sandboxes.get(report.id);
   return sandbox !== undefined && move(options, term, sandbox, triggerOf(report));
@@ -72,10 +72,10 @@ async function move(
   for (let current: Sandbox | undefined = sandbox; current !== undefined; ) {
     const phase = next(current.phase, trigger);
     if (phase === undefined) return false;
-    term.assert(); // by our own clocks; the guard asks the database
+    term.assert(); // by this process's clocks; the guard asks the database
     if (await sandboxes.change(current, phase, term)) return true;
-    current = await sandboxes.get(sandbox.id); // a request was faster
-    if (trigger === "gone") return false; // somebody cares for it: not an orphan in this sweep
+    current = await sandboxes.get(sandbox.id); // a request changed it first
+    if (trigger === "gone") return false; // a request uses it: not an orphan in this sweep
   }
   return false;
 }

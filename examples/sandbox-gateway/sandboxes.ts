@@ -7,27 +7,27 @@ export interface Sandbox {
   readonly id: string;
   readonly version: number;
   readonly phase: Phase;
-  /** Since its last change, by the database's clock: replicas do not compare theirs. */
+  /** Since its last change, by the database's clock, because the clocks of replicas differ. */
   readonly ageMs: number;
 }
 
 /**
- * The gateway's own table. Two kinds of writers: requests, which any replica serves, and the reconciler, which only the
- * holder of the lease runs. All of them compare the version (two writers of one row: one wins). The reconciler's writes
- * are guarded besides: one made under a lease that has moved on is refused, whatever the version.
+ * The gateway's own table. It has two kinds of writers: requests, which any replica serves, and the reconciler, which only
+ * the holder of the lease runs. Both compare the version, so that one of two writers of a row wins. The reconciler's
+ * writes are also guarded: a write under a lost lease is rejected, whatever the version.
  */
 export interface Sandboxes {
   create(id: string): Promise<boolean>;
   get(id: string): Promise<Sandbox | undefined>;
   list(): Promise<Sandbox[]>;
-  /** false: somebody else changed the row meanwhile. Throws TAPE_FENCED if `holder` is no longer that. */
+  /** Returns false if the row has changed meanwhile. Throws TAPE_FENCED if `holder` no longer holds the lease. */
   change(sandbox: Sandbox, phase: Phase, holder?: LeaseHolder): Promise<boolean>;
   close(): Promise<void>;
 }
 
 export async function postgresSandboxes(url: string): Promise<Sandboxes> {
   const bare = new URL(url);
-  bare.search = ""; // what the store's URL says besides is the store's own business
+  bare.search = ""; // the parameters are for Tape's store
   const pool = new pg.Pool({ connectionString: bare.href, max: 4, allowExitOnIdle: true });
   pool.on("error", () => {});
   await pool.query(`do $$ begin
@@ -70,7 +70,7 @@ export async function postgresSandboxes(url: string): Promise<Sandboxes> {
   };
 }
 
-/** One replica on one machine. A file of its own: the store's is locked for the store. */
+/** For one replica on one machine. It needs its own file, because the store locks the store's. */
 export function sqliteSandboxes(file: string): Sandboxes {
   const database = new DatabaseSync(file, { timeout: 5_000 });
   database.exec(`create table if not exists sandboxes(

@@ -15,8 +15,8 @@ const run = await app.start(treasury, { day }, { id: `treasury-${day}` });
 
 if ((await run.status()) !== "COMPLETED") {
   const open = await until(async () => (await app.gates.list({ run: run.id }))[0]);
-  console.log("the CFO is shown", open.payload);
-  await app.signal(run.id, cfo, { approved: true }, { binds: open.binds, key: "the CFO's answer" });
+  console.log("waiting for the CFO:", open.payload);
+  await app.signal(run.id, cfo, { approved: true }, { binds: open.binds, key: "cfo" });
 }
 console.log(await run.result());
 for (const { kind, subject } of world.entries()) console.log("world:", kind, subject);

@@ -3,7 +3,7 @@ import { memoryLedger } from "../../examples/ledger.ts";
 import { isTapeError, Tape } from "../../src/exports/index.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { checkProjection } from "../../testkit/projection.ts";
-import { answer, cases, happened, runId } from "../examples/cases.ts";
+import { cases, happened, runId, sendSignals } from "../examples/cases.ts";
 import { serverOn } from "./stage.ts";
 
 /** The examples, with a server between them and their store: the same world, the same outcomes. */
@@ -16,7 +16,7 @@ it.each(cases.map((case_) => [case_.name, case_] as const))("%s", async (_, case
   const { budget } = case_;
   const handle = await app.start(workflow, case_.input as never, { id: runId, ...(budget && { budget }) });
   const settled = handle.result().catch((error: unknown) => error);
-  await answer(app, runId, case_);
+  await sendSignals(app, runId, case_);
   const outcome = await settled;
   expect((await app.runs.get(runId))?.status).toBe(case_.status);
   if (case_.status === "COMPLETED") expect(outcome).toEqual(case_.outcome);

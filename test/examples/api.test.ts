@@ -3,13 +3,13 @@ import { createRunner, isTapeError, workflow } from "../../src/exports/index.ts"
 import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { cfo, program, type SampleWorld, sampleOn } from "../types/api-samples.ts";
 
-interface Wired {
+interface WireCall {
   readonly id: string;
   readonly invoice: string;
   readonly token: bigint | undefined;
 }
 
-function worldOf(wired: Wired[], reversed: string[] = []): SampleWorld {
+function worldOf(wired: WireCall[], reversed: string[] = []): SampleWorld {
   return {
     bank: {
       async wire({ invoice }, { idempotencyKey, fencingToken }) {
@@ -24,22 +24,22 @@ function worldOf(wired: Wired[], reversed: string[] = []): SampleWorld {
   };
 }
 
-it("the authors' sample of the design runs: decide, approve, wire by the outbox, sleep for an hour", async () => {
-  const wired: Wired[] = [];
+it("runs the sample: decide, approve, wire through the outbox, sleep", async () => {
+  const wired: WireCall[] = [];
   const { treasury, buildRunner } = sampleOn(worldOf(wired));
   await using tape = await VirtualTape.open({ runner: buildRunner() });
   const run = await tape.start(treasury, { day: "2026-11-15" }, { id: "t", budget: { usd: 50 } });
   await tape.elapse(1_000);
-  const begun = tape.time.wall();
+  const startedAt = tape.time.wall();
   await tape.signal(run.id, cfo, { approved: true }, { key: "k" });
   const result = await tape.result(run);
   expect(result).toMatchObject({ receipt: { id: "t:2" }, rate: 1.25 });
-  expect("at" in result && result.at !== undefined && result.at - begun).toBeGreaterThanOrEqual(3_600_000);
+  expect("at" in result && result.at !== undefined && result.at - startedAt).toBeGreaterThanOrEqual(3_600_000);
   expect(wired).toEqual([{ id: "t:2", invoice: "sweep-2026-11-15", token: expect.any(BigInt) }]);
 });
 
-it("nobody answers for a day: the same sample does nothing", async () => {
-  const wired: Wired[] = [];
+it("does nothing when no approval comes within a day", async () => {
+  const wired: WireCall[] = [];
   const { treasury, buildRunner } = sampleOn(worldOf(wired));
   await using tape = await VirtualTape.open({ runner: buildRunner() });
   const run = await tape.start(treasury, { day: "2026-11-15" });
@@ -48,34 +48,36 @@ it("nobody answers for a day: the same sample does nothing", async () => {
   expect(wired).toEqual([]);
 });
 
-it("the sample of an effect outside of a run is the error that the design names", async () => {
+it("rejects an effect outside a run", async () => {
   const { wire } = sampleOn(worldOf([]));
   await expect(wire({ account: "a", amount: 1, invoice: "i" })).rejects.toMatchObject({ code: "TAPE_NO_RUN" });
 });
 
-it("the programs' sample of the design runs: start, signal, result, cancel, lists, journal, feed", async () => {
-  const wired: Wired[] = [];
+it("runs the program sample: start, signal, cancel, lists, journal, feed", async () => {
+  const wired: WireCall[] = [];
   const reversed: string[] = [];
   const sample = sampleOn(worldOf(wired, reversed));
   await using tape = await VirtualTape.open({ runner: sample.buildRunner() });
-  const saw = await tape.time.during(program(tape.tape, sample));
-  expect(saw.result).toMatchObject({ receipt: { id: "treasury-2026-11-15:2" }, rate: 1.25 });
-  expect(isTapeError(saw.failure, "TAPE_RUN_FAILED") && saw.failure.details).toMatchObject({ status: "CANCELLED" });
-  expect(saw.kinds).toEqual(expect.arrayContaining(["run.created", "decision.made", "gate.opened", "run.ended"]));
-  expect(saw.fed).toHaveLength(2);
-  expect(saw.run).toMatchObject({ id: "treasury-2026-11-15", status: "COMPLETED" });
-  expect(saw.runs.map(({ status }) => status).sort()).toEqual(["CANCELLED", "COMPLETED"]);
-  expect(saw.effects).toMatchObject([{ name: "bank.wire", status: "CONFIRMED" }]);
-  expect(saw.obligations).toMatchObject([{ status: "DISCHARGED" }]);
-  expect([saw.unknown, saw.aged, reversed]).toEqual([[], [], []]);
-  expect(saw.timers.map(({ purpose, status }) => `${purpose} ${status}`).sort()).toEqual([
+  const output = await tape.time.during(program(tape.tape, sample));
+  expect(output.result).toMatchObject({ receipt: { id: "treasury-2026-11-15:2" }, rate: 1.25 });
+  expect(isTapeError(output.failure, "TAPE_RUN_FAILED") && output.failure.details).toMatchObject({
+    status: "CANCELLED",
+  });
+  expect(output.kinds).toEqual(expect.arrayContaining(["run.created", "decision.made", "gate.opened", "run.ended"]));
+  expect(output.fed).toHaveLength(2);
+  expect(output.run).toMatchObject({ id: "treasury-2026-11-15", status: "COMPLETED" });
+  expect(output.runs.map(({ status }) => status).sort()).toEqual(["CANCELLED", "COMPLETED"]);
+  expect(output.effects).toMatchObject([{ name: "bank.wire", status: "CONFIRMED" }]);
+  expect(output.obligations).toMatchObject([{ status: "DISCHARGED" }]);
+  expect([output.unknown, output.aged, reversed]).toEqual([[], [], []]);
+  expect(output.timers.map(({ purpose, status }) => `${purpose} ${status}`).sort()).toEqual([
     "gate_timeout CANCELLED",
     "sleep FIRED",
   ]);
   expect(wired).toHaveLength(1);
 });
 
-it("what else the design puts on the context runs, and is the same after a wait", async () => {
+it("replays every other context operation with the same results", async () => {
   const seen: unknown[] = [];
   const child = workflow("child", async (_tape, n: number) => n + 1);
   const all = workflow("all", async (tape, n: number) => {
@@ -91,7 +93,7 @@ it("what else the design puts on the context runs, and is the same after a wait"
     const patched = tape.patched("newer");
     const both = await Promise.all([tape.step("x", () => 1), tape.step("y", () => 2)]);
     seen.push([random, tape.fence.token > 0n, tape.abortSignal.aborted]);
-    await tape.sleep("1d"); // it parks, and all of the above is replayed
+    await tape.sleep("1d"); // the run parks, and all of the above is replayed
     return { raced, some, version, value, cost, patched, both };
   });
   await using tape = await VirtualTape.open({ runner: createRunner({ workflows: [all, child] }) });

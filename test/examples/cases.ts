@@ -7,35 +7,35 @@ import * as treasury from "../../examples/treasury/agent.ts";
 import { until } from "../../examples/until.ts";
 import type { GateDefinition, Runner, Tape, Workflow } from "../../src/exports/index.ts";
 
-/** An example on a world of its own, and what must have happened in that world at the end, however it got there. */
+/** An example on its own fake world, and what must have happened in that world at the end. */
 export interface Case {
   readonly name: string;
   build(world: Ledger): { workflow: Workflow<never, unknown>; runner: Runner };
   readonly input: unknown;
   readonly budget?: Readonly<Record<string, number>>;
-  /** What people answer, gate by gate. */
+  /** The signals to send, gate by gate. */
   readonly signals?: readonly { readonly gate: GateDefinition<never>; readonly value: unknown }[];
   readonly status: "COMPLETED" | "COMPENSATED";
   readonly outcome?: unknown;
-  /** `act about`, in order. */
+  /** `kind subject` of each ledger entry, in order. */
   readonly world: readonly string[];
 }
 
-/** Loses the type of the input, as a registry does. */
+/** Erases the type of the input, as a registry does. */
 const any = <I, O>(workflow: Workflow<I, O>): Workflow<never, unknown> =>
   workflow as unknown as Workflow<never, unknown>;
 
 const signal = <T>(gate: GateDefinition<T>, value: T) => ({ gate: gate as GateDefinition<never>, value });
 
-/** Plays the people: answers each gate once it stands open, for the act that it is bound to. */
-export async function answer(app: Tape, run: string, { signals = [] }: Case): Promise<void> {
+/** Signals each gate once it is open, bound to the effect call that it shows. */
+export async function sendSignals(app: Tape, run: string, { signals = [] }: Case): Promise<void> {
   for (const { gate, value } of signals) {
     const open = await until(async () => (await app.gates.list({ run })).find(({ name }) => name === gate.name));
-    await app.signal(run, gate, value as never, { binds: open.binds, key: `the answer of ${gate.name}` });
+    await app.signal(run, gate, value as never, { binds: open.binds, key: gate.name });
   }
 }
 
-const cfoSays = (approved: boolean) => [signal(treasury.cfo, { approved })];
+const cfoSignal = (approved: boolean) => [signal(treasury.cfo, { approved })];
 const receipt = { id: "W-1", invoice: "sweep-2026-11-15" };
 const skus = many.itemsOf(4).filter(({ price }) => price >= 0);
 
@@ -47,31 +47,31 @@ export const cases: readonly Case[] = [
       return { workflow: any(workflow), runner };
     },
     input: { day: "2026-11-15" },
-    signals: cfoSays(true),
+    signals: cfoSignal(true),
     status: "COMPLETED",
     outcome: { done: true, receipt },
     world: ["wire sweep-2026-11-15", "book sweep-2026-11-15"],
   },
   {
-    name: "treasury, refused by the CFO",
+    name: "treasury, rejected by the CFO",
     build(world) {
       const { treasury: workflow, runner } = treasury.treasuryOn(treasury.worldOn(world));
       return { workflow: any(workflow), runner };
     },
     input: { day: "2026-11-15" },
-    signals: cfoSays(false),
+    signals: cfoSignal(false),
     status: "COMPLETED",
     outcome: { done: false },
     world: [],
   },
   {
-    name: "treasury, refused by the books",
+    name: "treasury, rejected by the books",
     build(world) {
       const { treasury: workflow, runner } = treasury.treasuryOn(treasury.worldOn(world, { closed: true }));
       return { workflow: any(workflow), runner };
     },
     input: { day: "2026-11-15" },
-    signals: cfoSays(true),
+    signals: cfoSignal(true),
     status: "COMPENSATED",
     world: ["wire sweep-2026-11-15", "reverse sweep-2026-11-15"],
   },
@@ -87,9 +87,9 @@ export const cases: readonly Case[] = [
     world: ["reserve o-1", "charge o-1", "ship o-1"],
   },
   {
-    name: "order, refused by the carrier",
+    name: "order, rejected by the carrier",
     build(world) {
-      const { order: workflow, runner } = order.orderOn(order.worldOn(world, { refused: ["piano"] }));
+      const { order: workflow, runner } = order.orderOn(order.worldOn(world, { rejected: ["piano"] }));
       return { workflow: any(workflow), runner };
     },
     input: { id: "o-2", item: "piano", price: 9_000 },
@@ -105,7 +105,7 @@ export const cases: readonly Case[] = [
     input: { id: "e-1", who: "Ada", amount: 120 },
     signals: [signal(approval.lead, { approved: true, by: "Grace" })],
     status: "COMPLETED",
-    outcome: { paid: true, why: "Grace said yes" },
+    outcome: { paid: true, why: "approved by Grace" },
     world: ["pay e-1"],
   },
   {
@@ -114,10 +114,10 @@ export const cases: readonly Case[] = [
       const { agent: workflow, runner } = agent.agentOn(agent.worldOn(world));
       return { workflow: any(workflow), runner };
     },
-    input: { question: "When do you open? Tell Ada." },
+    input: { question: "When do you open? Mail Ada." },
     budget: { tokens: 5_000 },
     status: "COMPLETED",
-    outcome: { answer: "I have told Ada.", turns: 3 },
+    outcome: { answer: "Ada has a mail.", turns: 3 },
     world: ["mail the-run/1"],
   },
   {
@@ -128,12 +128,12 @@ export const cases: readonly Case[] = [
     },
     input: { items: many.itemsOf(4), chunkSize: 2 },
     status: "COMPLETED",
-    outcome: { imported: 3, refused: ["sku-3"] },
+    outcome: { imported: 3, rejected: ["sku-3"] },
     world: skus.map(({ sku }) => `put ${sku}`),
   },
 ];
 
-/** The id under which the cases run: one of them says it in its world. */
+/** The run id of the cases; one of them writes it into its world. */
 export const runId = "the-run";
 
 export const happened = (world: Ledger): string[] => world.entries().map(({ kind, subject }) => `${kind} ${subject}`);

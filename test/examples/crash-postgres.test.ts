@@ -5,12 +5,12 @@ import { isSampled, sampleDay } from "../sample.ts";
 import { rounds, survives } from "./survival.ts";
 
 /**
- * A round costs some hundred statements, four times what it costs on SQLite. So one boundary in forty is visited, others
- * in each example and mode, others every day, and every kind of boundary at least once. TAPE_TEST_EVERY_BOUNDARY=1 visits
+ * A round takes some hundred statements and four times as long as on SQLite. So only one boundary in forty is visited, and
+ * every kind of boundary at least once. The sample differs by example, mode and day. TAPE_TEST_EVERY_BOUNDARY=1 visits
  * them all.
  */
 const stride = 40;
-const title = `every example on PostgreSQL, its process struck at boundaries of every kind (the sample of ${sampleDay})`;
+const title = `every example survives crashes on PostgreSQL (sample of ${sampleDay})`;
 
 let server: Awaited<ReturnType<typeof startServer>>;
 let postgres: VirtualPostgres;

@@ -6,11 +6,11 @@ import { cases, happened } from "./cases.ts";
 import { rounds, survives } from "./survival.ts";
 
 /**
- * Crashed at one boundary in two, stopped and woken too late at one in five, others in each example and every day: the
- * simulation strikes everywhere, thousands of times. TAPE_TEST_EVERY_BOUNDARY=1 visits them all.
+ * Crashed at one boundary in two, and paused past the lease at one in five. The sample differs by example and by day; the
+ * simulation covers all boundaries, thousands of times. TAPE_TEST_EVERY_BOUNDARY=1 visits them all.
  */
 const strides = { crash: 2, zombie: 5 };
-const title = `every example on SQLite, its process crashed at its boundaries (the sample of ${sampleDay})`;
+const title = `every example survives crashes on SQLite (sample of ${sampleDay})`;
 
 describe(title, { timeout: 120_000 }, () => {
   it.each(rounds.map((round, index) => [...round, index] as const))("%s: %s", async (mode, _, case_, index) => {
@@ -21,7 +21,7 @@ describe(title, { timeout: 120_000 }, () => {
   });
 });
 
-it("a sender that slept longer than its act allows for sends too late: the wire too many is reversed", async () => {
+it("reverses a surplus wire that a zombie sent too late", async () => {
   const treasury = cases.find(({ name }) => name === "treasury")!;
   const world = memoryLedger();
   const { workflow, runner } = treasury.build(world);
@@ -32,7 +32,7 @@ it("a sender that slept longer than its act allows for sends too late: the wire 
     signals: treasury.signals ?? [],
     fresh: () => world.clear(),
     modes: ["zombie"],
-    leaseTtlMs: 40_000, // it sleeps for 44 s: the time to begin, the wire's time-out and settle delay are over after 40
+    leaseTtlMs: 40_000, // it is paused for 44 s: the start window, the wire's timeout and its settle delay end after 40
     only: (boundary) => boundary === "before effect bank.wire #1",
     check: ({ run, reached }) => {
       expect(run.status).toBe("COMPLETED");

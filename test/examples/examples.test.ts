@@ -10,7 +10,7 @@ import { fileLedger, memoryLedger } from "../../examples/ledger.ts";
 import { until } from "../../examples/until.ts";
 import { isTapeError, Tape } from "../../src/exports/index.ts";
 import { checkProjection } from "../../testkit/projection.ts";
-import { answer, cases, happened, runId } from "./cases.ts";
+import { cases, happened, runId, sendSignals } from "./cases.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const run = promisify(execFile);
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 const freshStore = (): string => `sqlite:${join(folder, `${++count}.db`)}`;
 
-describe("every example on SQLite, its world in a file of its own", () => {
+describe("every example on SQLite", () => {
   it.each(cases.map((case_) => [case_.name, case_] as const))("%s", async (_, case_) => {
     const world = fileLedger(join(folder, `${case_.name}.jsonl`));
     const { workflow, runner } = case_.build(world);
@@ -30,14 +30,14 @@ describe("every example on SQLite, its world in a file of its own", () => {
     const { budget } = case_;
     const handle = await app.start(workflow, case_.input as never, { id: runId, ...(budget && { budget }) });
     const settled = handle.result().catch((error: unknown) => error);
-    await answer(app, runId, case_);
+    await sendSignals(app, runId, case_);
     const outcome = await settled;
     expect((await app.runs.get(runId))?.status).toBe(case_.status);
     if (case_.status === "COMPLETED") expect(outcome).toEqual(case_.outcome);
     else expect(isTapeError(outcome, "TAPE_RUN_FAILED")).toBe(true);
-    // Items of one chunk go side by side, chunks too: only what happened counts there, not when.
-    const seen = happened(world);
-    expect(case_.name === "import" ? seen.sort() : seen).toEqual(
+    // Items and chunks run in parallel, so their order does not matter.
+    const entries = happened(world);
+    expect(case_.name === "import" ? entries.sort() : entries).toEqual(
       case_.name === "import" ? [...case_.world].sort() : case_.world,
     );
     expect(await checkProjection(app.store, [app.tenant])).toEqual([]);
@@ -48,8 +48,8 @@ describe("every example is a program", () => {
   it.each([
     ["treasury", "world: book sweep-2026-11-15"],
     ["order", "world: free o-2"],
-    ["approval", "{ paid: true, why: 'Grace said yes' }"],
-    ["agent", "{ answer: 'I have told Ada.', turns: 3 }"],
+    ["approval", "{ paid: true, why: 'approved by Grace' }"],
+    ["agent", "{ answer: 'Ada has a mail.', turns: 3 }"],
     ["import", "world: 44 items"],
     ["guarded", "  guarded:   the total is 200 (TAPE_FENCED)"],
     ["sandbox-gateway", "box-1: Deleted"],
@@ -58,21 +58,21 @@ describe("every example is a program", () => {
       cwd: folder,
       timeout: 20_000,
     });
-    // An example that shows a failure is logged as any program is; nothing but warnings may be there.
-    const said = stderr.split("\n").filter((one) => one !== "");
-    expect(said.filter((one) => !one.includes('"level":"warn"'))).toEqual([]);
+    // An example that shows a failure logs it; only warnings are allowed.
+    const logged = stderr.split("\n").filter((text) => text !== "");
+    expect(logged.filter((text) => !text.includes('"level":"warn"'))).toEqual([]);
     expect(stdout.split("\n")).toContain(line);
   });
 
-  it("and none is left out", async () => {
+  it("and every folder of examples is tested", async () => {
     const entries = await readdir(join(root, "examples"), { withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-    const elsewhere = ["guarded", "reactors", "sandbox-gateway"]; // test/guard, test/cli/reactors.test.ts, test/host/gateway
-    expect(folders.sort()).toEqual(["agent", "approval", "import", "order", "treasury", ...elsewhere].sort());
+    const testedElsewhere = ["guarded", "reactors", "sandbox-gateway"]; // test/guard, test/cli/reactors.test.ts, test/host/gateway
+    expect(folders.sort()).toEqual(["agent", "approval", "import", "order", "treasury", ...testedElsewhere].sort());
   });
 });
 
-it("approval: an answer that was meant for another payment does not open the gate", async () => {
+it("approval: a signal bound to another payment does not open the gate", async () => {
   const world = memoryLedger();
   const { expense, pay, runner } = approvalOn(approvalWorld(world));
   await using app = await Tape.open({ store: freshStore(), runner });
@@ -82,23 +82,23 @@ it("approval: an answer that was meant for another payment does not open the gat
   expect(open.binds).not.toBe(other.hash);
   await app.signal(handle.id, lead, { approved: true, by: "Mallory" }, { binds: other.hash });
   await app.signal(handle.id, lead, { approved: false, by: "Grace" }, { binds: open.binds });
-  expect(await handle.result()).toEqual({ paid: false, why: "Grace said no" });
+  expect(await handle.result()).toEqual({ paid: false, why: "rejected by Grace" });
   expect(world.entries()).toEqual([]);
 });
 
-it("approval: gates have names of their own", () => {
+it("approval: the two gates have different names", () => {
   expect([lead.name, director.name]).toEqual(["lead", "director"]);
 });
 
-it("agent: a budget that is too small stops it before the model is asked", async () => {
+it("agent: stops before a model call that exceeds the budget", async () => {
   const world = memoryLedger();
-  let asked = 0;
-  const { agent, runner } = agentOn(agentWorld(world, () => asked++));
+  let calls = 0;
+  const { agent, runner } = agentOn(agentWorld(world, () => calls++));
   await using app = await Tape.open({ store: freshStore(), runner });
   const handle = await app.start(agent, { question: "?" }, { budget: { tokens: 1_050 } });
   const error = await handle.result().catch((thrown: unknown) => thrown);
   expect(isTapeError(error, "TAPE_RUN_FAILED") && isTapeError(error.cause, "TAPE_BUDGET_EXCEEDED")).toBe(true);
-  expect(asked).toBe(1); // 100 of 1 050 are spent: the next 1 000 cannot be reserved
+  expect(calls).toBe(1); // 100 of 1 050 are spent, so the next 1 000 cannot be reserved
   expect(world.entries()).toEqual([]);
 });
 
@@ -106,8 +106,8 @@ it.each([
   ["src/cli/demo/treasury/agent.ts", "examples/treasury/agent.ts"],
   ["src/cli/demo/treasury/bank.ts", "examples/treasury/bank.ts"],
   ["src/cli/demo/treasury/ledger.ts", "examples/ledger.ts"],
-])("%s, which is published, is %s but for its imports", async (ours, example) => {
+])("%s is %s but for its imports", async (published, example) => {
   const body = async (file: string): Promise<string> =>
     (await readFile(join(root, file), "utf8")).replace(/^(\/\/ In your own.*|import [^;]*;)\n/gm, "");
-  expect(await body(ours)).toBe(await body(example));
+  expect(await body(published)).toBe(await body(example));
 });

@@ -7,12 +7,13 @@ import { type Case, cases, happened } from "./cases.ts";
 type Choice = Pick<CrashOptions<never, unknown>, "openStore" | "only">;
 
 /**
- * A zombie sleeps for 11 s: longer than its lease, shorter than what every act of the examples leaves to its late sender
- * (`timeout` plus `settleDelay`, 30 s at least). Whoever sleeps longer than that may act too late; the last test is about it.
+ * A zombie is paused for 11 s: longer than its lease, but shorter than every effect of the examples allows for a late
+ * sender (`timeout` plus `settleDelay`, at least 30 s). A longer pause may send too late, which the last test of
+ * crash.test.ts shows.
  */
 const leaseTtlMs = 10_000;
 
-/** The same world, act by act, whatever dies, wherever it dies. */
+/** The world is the same, entry by entry, wherever the process dies. */
 export async function survives(case_: Case, mode: CrashMode, choice: Choice = {}): Promise<CrashReport> {
   const world = memoryLedger();
   const { workflow, runner } = case_.build(world);
@@ -35,7 +36,7 @@ export async function survives(case_: Case, mode: CrashMode, choice: Choice = {}
   return report;
 }
 
-/** One of the examples says the id of its run in its world. */
+/** One of the examples writes the id of its run into its world. */
 const nameless = (line: string): string => line.replace(/^mail .*/, "mail");
 
 const modes = ["crash", "zombie"] as const;

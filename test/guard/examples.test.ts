@@ -32,11 +32,11 @@ const cases: Record<string, (guarded: boolean) => Promise<Result>> = {
 
 describe.each(Object.entries(cases))("%s", (_, run) => {
   it("lets the old owner overwrite the new owner's work when unguarded", async () => {
-    expect(await run(false)).toEqual({ total: 100, refused: undefined });
+    expect(await run(false)).toEqual({ total: 100, rejected: undefined });
   });
 
   it("refuses the old owner at the write when guarded", async () => {
-    expect(await run(true)).toEqual({ total: 200, refused: "TAPE_FENCED" });
+    expect(await run(true)).toEqual({ total: 200, rejected: "TAPE_FENCED" });
   });
 });
 
@@ -44,12 +44,16 @@ describe("an upstream that cannot compare tokens", () => {
   it("is called twice and accepts a stale result without a recorded call", async () => {
     expect(await throughARecord(await scratch(), false)).toEqual({
       total: 100,
-      refused: undefined,
+      rejected: undefined,
       printed: [100, 200],
     });
   });
 
   it("is called once and refuses the stale result with a recorded call", async () => {
-    expect(await throughARecord(await scratch(), true)).toEqual({ total: 100, refused: "TAPE_FENCED", printed: [100] });
+    expect(await throughARecord(await scratch(), true)).toEqual({
+      total: 100,
+      rejected: "TAPE_FENCED",
+      printed: [100],
+    });
   });
 });

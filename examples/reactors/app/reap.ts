@@ -3,8 +3,8 @@ import type { ReactorHandler, Tape } from "../../../src/exports/index.ts";
 import { escalate } from "./agent.ts";
 
 /**
- * Obligations that are due and have not been met for a day: the compensation reactor does what it can, so somebody must
- * hear of it. The run's id names the obligation, so that however often this is called, each is escalated once.
+ * Escalates obligations that have been due for a day: the compensation reactor keeps trying, but an operator should know.
+ * The run's id names the obligation, so each one is escalated once, however often this handler is called.
  */
 export const reapOnce: ReactorHandler<Tape> = async (app, { abortSignal }) => {
   const aged = await app.obligations.list({ status: "PENDING", minAge: "24h" });

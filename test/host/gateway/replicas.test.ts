@@ -29,9 +29,9 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     expect(await holder.phase("box")).toBe("Deleting");
     expect(world.watchersAndSweepers()).toEqual(new Set([holder.name]));
     expect(machines.watchers).toBe(1);
-    expect(served.calls.filter(({ does }) => does === "create" || does === "remove")).toEqual([
-      { replica: one!.name, does: "create", id: "box" },
-      { replica: two!.name, does: "remove", id: "box" },
+    expect(served.calls.filter(({ operation }) => operation === "create" || operation === "remove")).toEqual([
+      { replica: one!.name, operation: "create", id: "box" },
+      { replica: two!.name, operation: "remove", id: "box" },
     ]);
     // Every replica's health names the same holder and term.
     const health = await Promise.all(replicas.map((replica) => replica.health()));
@@ -101,7 +101,9 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     const before = served.calls.length;
     await expect
       .poll(
-        () => served.calls.slice(before).filter(({ does, replica }) => does === "list" && replica === next.name).length,
+        () =>
+          served.calls.slice(before).filter(({ operation, replica }) => operation === "list" && replica === next.name)
+            .length,
         patient,
       )
       .toBeGreaterThan(2);
@@ -122,6 +124,6 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     expect(performance.now() - begun).toBeGreaterThanOrEqual(graceMs - 500); // its record is as old as its creation
     expect(await only!.phase("kept")).toBe("Provisioning");
     // Not from the list alone: the backend was asked about this very one, right before.
-    expect(served.calls.some(({ does, id }) => does === "get" && id === "orphan")).toBe(true);
+    expect(served.calls.some(({ operation, id }) => operation === "get" && id === "orphan")).toBe(true);
   });
 });

@@ -112,7 +112,11 @@ export async function setWorld(url: string, names: readonly string[] = ["a", "b"
     served,
     replicas,
     watchersAndSweepers: () =>
-      new Set(served.calls.filter(({ does }) => does === "watch" || does === "list").map(({ replica }) => replica)),
+      new Set(
+        served.calls
+          .filter(({ operation }) => operation === "watch" || operation === "list")
+          .map(({ replica }) => replica),
+      ),
     async holder(among = replicas) {
       let found: Replica[] = [];
       await expect
