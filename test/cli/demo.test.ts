@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
@@ -76,6 +77,9 @@ it("demo crash-resume: wires once although a worker dies before recording it", a
     /^world: 1 wire$/,
   ]);
   expect(stdout.match(/called the model/g)).toHaveLength(1);
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const [, excerpt] = /From `demo crash-resume`:\n\n```text\n(.*?)```/s.exec(readme) ?? [];
+  expect(stdout).toContain(excerpt ?? "an excerpt in README.md");
 });
 
 it("demo reactors: all five reactors finish a trip whose workers die", async () => {

@@ -70,6 +70,6 @@ function exportedClasses(file: SourceFile): string[] {
     const declared = statement.type === "ExportNamedDeclaration" ? statement.declaration : undefined;
     if (!isNode(declared) || declared.type !== "ClassDeclaration") return [];
     const parent = nameOf(declared.superClass) ?? "";
-    return /Error$/.test(parent) ? [] : [nameOf(declared.id) ?? ""];
+    return /Error$|^NotSent$|^DefiniteFailure$/.test(parent) ? [] : [nameOf(declared.id) ?? ""];
   });
 }
