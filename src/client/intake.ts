@@ -3,18 +3,18 @@ import { defined } from "../base/defined.ts";
 import { TapeError } from "../model/errors.ts";
 import { notFound } from "../model/not-found.ts";
 import type { IntakeOps } from "../store/contract/store.ts";
-import { readList } from "../store/read-all.ts";
 import { noAttempt } from "../store/validate/arguments.ts";
-import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/validate/entry.ts";
+import { checkPayload, checkRunSpec, encodeRecord } from "../store/validate/entry.ts";
+import { remoteAdminWrites } from "./admin.ts";
 import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
 import type { CreateBatcher } from "./create-batcher.ts";
-import { tokensOver } from "./read.ts";
 
 /** With `key`, every write uses it as its idempotency key instead of a new one; this implements `once`. */
 export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?: string): IntakeOps {
   const { caller, limits } = deps;
   const once = { key };
   return {
+    ...remoteAdminWrites(deps, key),
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
     // The server adds the credential.
     async signal(tenant, id, { via: _via, ...signal }) {
@@ -50,16 +50,6 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
       if (!isOwn(deps, tenant)) throw noVersion(name, version);
       return caller.call("values.delete", { params: { key: name }, query: { version } }, once);
     },
-    async putSchedule(tenant, { id, spec, nextAt, paused }, seen) {
-      assertOwn(deps, tenant);
-      const from = seen && { version: seen.version, spec: seen.spec };
-      const body = { spec, nextAt, paused, ...defined({ seen: from }) };
-      return caller.call("schedules.put", { params: { id }, body }, once);
-    },
-    async deleteSchedule(tenant, id) {
-      if (!isOwn(deps, tenant)) return false;
-      return (await caller.call("schedules.delete", { params: { id } }, once)).deleted;
-    },
     async fireSchedule(tenant, id, version, nextAt, runs, spec) {
       if (!isOwn(deps, tenant)) return false;
       for (const run of runs) checkRunSpec(run, limits);
@@ -71,49 +61,6 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
         ...defined({ spec }),
       };
       return (await caller.call("store.fireSchedule", { body }, once)).fired;
-    },
-    async prune(tenant, endedBefore, limit, audit) {
-      if (!isOwn(deps, tenant)) return 0;
-      const reason = audit?.reason ?? "older than is kept";
-      return (await caller.call("runs.prune", { body: { endedBefore, limit, reason } }, once)).pruned;
-    },
-    async setQuota(tenant, set, { reason, by }) {
-      return caller.call("quotas.set", { body: { ...defined({ tenant }), set: defined(set), reason, by } });
-    },
-    // The server creates a token's secret and returns it once. A secret chosen by the caller could leak there.
-    async putToken() {
-      throw new TapeError(
-        "TAPE_FORBIDDEN",
-        "a remote store does not accept tokens: call tokens.create, and the server creates one",
-      );
-    },
-    async revokeToken(tenant, id, { reason }) {
-      if (!isOwn(deps, tenant)) throw notFound("token", id);
-      const find = async () =>
-        (
-          await readList(
-            (above) => tokensOver(deps, { above }),
-            (token) => token.id,
-          )
-        ).find((token) => token.id === id);
-      const before = await find();
-      if (before === undefined) throw notFound("token", id);
-      await caller.call("tokens.revoke", { params: { id }, body: { reason } });
-      return (await find()) ?? before;
-    },
-    async recordAudit() {
-      throw new TapeError("TAPE_FORBIDDEN", "the server writes the audit of a remote store");
-    },
-    // The server itself records when a token is used.
-    touchToken: async () => {},
-    async reportProcess(tenant, report) {
-      assertOwn(deps, tenant);
-      checkReport(report, limits);
-      const { owner, label, body } = report;
-      await caller.call("store.reportProcess", { body: { owner, label, body } });
-    },
-    async removeProcess(tenant, owner) {
-      if (isOwn(deps, tenant)) await caller.call("store.removeProcess", { body: { owner } });
     },
   };
 }
