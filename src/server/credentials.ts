@@ -6,7 +6,7 @@ import { errorFields } from "../base/reason.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { type Role, roles } from "../protocol/route.ts";
 import type { ApiToken, Store } from "../store/contract/store.ts";
-import { bootstrapName } from "../store/validate/store.ts";
+import { bootstrapName } from "../store/validate/admin.ts";
 import { limitKey } from "./address.ts";
 import { Bucket, Buckets } from "./bucket.ts";
 import type { Caller, TokenLifetimes } from "./handler-types.ts";

@@ -1,0 +1,87 @@
+import { TapeError } from "../../model/errors.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { IntakeOps } from "../contract/store.ts";
+import { validatedAdminWrites } from "./admin.ts";
+import { ifGiven, nameChecker } from "./arguments.ts";
+import { checkClaimant, checkList, checkNonce, checkObject, checkStored, checkWhole } from "./entry.ts";
+import { checkSchedule } from "./schedule.ts";
+
+const evidenceFields: ReadonlySet<string> = new Set(["happened", "value", "error"]);
+
+export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
+  const names = nameChecker(limits);
+  return {
+    ...validatedAdminWrites(intake, limits),
+    async createRuns(tenant, specs, first) {
+      names({ tenant });
+      if (first !== undefined) {
+        checkClaimant(first, limits);
+        checkNonce(first.nonce);
+      }
+      return intake.createRuns(tenant, specs, first);
+    },
+    async signal(tenant, run, signal) {
+      names({ tenant, run });
+      checkObject("signal", signal);
+      // Which gates it may answer is the store's to find out.
+      if (Object.hasOwn(signal, "approves")) {
+        throw new TapeError("TAPE_BAD_INPUT", "signal has no field approves", { field: "signal" });
+      }
+      return intake.signal(tenant, run, signal);
+    },
+    async cancel(tenant, run, ask) {
+      names({ tenant, run });
+      checkObject("ask", ask);
+      ifGiven(ask.key, (key) => names({ key }));
+      return intake.cancel(tenant, run, ask);
+    },
+    async leaveEvidence(tenant, attempt, evidence) {
+      names({ tenant });
+      checkObject("attempt", attempt);
+      checkWhole("run", attempt.run, 1);
+      checkWhole("pos", attempt.pos);
+      ifGiven(attempt.sub, (sub) => checkWhole("sub", sub));
+      checkNonce(attempt.token);
+      checkNonce(attempt.nonce);
+      checkObject("evidence", evidence);
+      const other = Object.keys(evidence).find((key) => !evidenceFields.has(key));
+      if (other !== undefined) {
+        throw new TapeError("TAPE_BAD_INPUT", `evidence has no field ${other}`, { field: "evidence" });
+      }
+      return intake.leaveEvidence(tenant, attempt, evidence);
+    },
+    async fireTimer(tenant, timer) {
+      names({ tenant });
+      checkObject("timer", timer);
+      checkWhole("run", timer.run, 1);
+      checkWhole("pos", timer.pos);
+      names({ purpose: timer.purpose });
+      return intake.fireTimer(tenant, timer);
+    },
+    async putValue(tenant, key, value, when) {
+      names({ tenant, key });
+      if (when !== "must_create" && when !== "unconditional") {
+        checkObject("when", when);
+        checkWhole("version", when.version);
+      }
+      return intake.putValue(tenant, key, value, when);
+    },
+    async deleteValue(tenant, key, version) {
+      names({ tenant, key });
+      checkWhole("version", version, 1);
+      return intake.deleteValue(tenant, key, version);
+    },
+    async fireSchedule(tenant, id, version, nextAt, runs, spec) {
+      names({ tenant, id });
+      checkWhole("version", version, 1);
+      if (nextAt !== null) checkWhole("nextAt", nextAt);
+      checkList("runs", runs);
+      if (spec !== undefined) {
+        checkObject("spec", spec);
+        checkStored("spec.from", spec.from, limits);
+        checkSchedule("spec.to", id, spec.to, limits);
+      }
+      return intake.fireSchedule(tenant, id, version, nextAt, runs, spec);
+    },
+  };
+}

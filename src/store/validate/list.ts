@@ -1,0 +1,100 @@
+import { TapeError } from "../../model/errors.ts";
+import type { Limits } from "../../model/limits.ts";
+import { runStatuses } from "../../model/machines.ts";
+import type { ListOps } from "../contract/store.ts";
+import { checkTarget, ifGiven } from "./arguments.ts";
+import { checkFlag, checkObject, checkText, checkWhole } from "./entry.ts";
+import { filterChecks } from "./filters.ts";
+
+/** Enough for a chart, and not too many for one statement. */
+const maxBuckets = 240;
+
+export function validatedLists(read: ListOps, limits: Limits): ListOps {
+  const { names, page, oneOf, cursor } = filterChecks(limits);
+  return {
+    async runs(tenant, filter = {}) {
+      names({ tenant });
+      page(filter);
+      ifGiven(filter.workflow, (workflow) => names({ workflow }));
+      oneOf("status", filter.status, runStatuses);
+      ifGiven(filter.before, (before) => checkWhole("before", before));
+      ifGiven(filter.label, (label) => {
+        checkObject("label", label);
+        names({ label: label.key });
+        checkText("label", label.value, limits);
+      });
+      for (const time of ["startedSince", "startedUntil", "endedSince", "endedUntil"] as const) {
+        ifGiven(filter[time], (at) => checkWhole(time, at));
+      }
+      ifGiven(filter.below, (below) => checkWhole("below", below, 1));
+      ifGiven(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
+      ifGiven(filter.inDoubt, (doubt) => checkFlag("doubt", doubt));
+      return read.runs(tenant, filter);
+    },
+    async gates(tenant, filter = {}) {
+      names({ tenant });
+      page(filter);
+      ifGiven(filter.open, (open) => checkFlag("open", open));
+      cursor(filter.after);
+      return read.gates(tenant, filter);
+    },
+    async timers(tenant, filter = {}) {
+      names({ tenant });
+      page(filter);
+      return read.timers(tenant, filter);
+    },
+    async schedules(tenant, part = {}) {
+      names({ tenant });
+      page(part);
+      ifGiven(part.above, (above) => checkText("above", above, limits));
+      return read.schedules(tenant, part);
+    },
+    async budgets(tenant, run) {
+      names({ tenant, run });
+      return read.budgets(tenant, run);
+    },
+    async spend(tenant, limit) {
+      names({ tenant });
+      ifGiven(limit, (most) => checkWhole("limit", most, 1));
+      return read.spend(tenant, limit);
+    },
+    async rate(tenant, since, sizeMs, buckets) {
+      names({ tenant });
+      checkWhole("since", since);
+      checkWhole("sizeMs", sizeMs, 1);
+      checkWhole("buckets", buckets, 1);
+      if (buckets > maxBuckets) {
+        throw new TapeError("TAPE_TOO_LARGE", `at most ${maxBuckets} stretches are counted`, { field: "buckets" });
+      }
+      return read.rate(tenant, since, sizeMs, buckets);
+    },
+    async values(tenant, prefix, limit, above) {
+      names({ tenant });
+      checkText("prefix", prefix, limits);
+      ifGiven(above, (key) => checkText("above", key, limits));
+      return read.values(tenant, prefix, limit, above);
+    },
+    async valueHistory(tenant, key, after, limit) {
+      names({ tenant, key });
+      checkWhole("after", after);
+      return read.valueHistory(tenant, key, after, limit);
+    },
+    async leases(tenant, filter = {}) {
+      names({ tenant });
+      page(filter);
+      ifGiven(filter.held, (held) => checkFlag("held", held));
+      return read.leases(tenant, filter);
+    },
+    async terms(tenant, target) {
+      names({ tenant });
+      checkTarget(target, limits);
+      return read.terms(tenant, target);
+    },
+    async audit(tenant, part = {}) {
+      ifGiven(tenant, (of) => names({ tenant: of }));
+      page(part);
+      ifGiven(part.before, (before) => checkText("before", before, limits));
+      return read.audit(tenant, part);
+    },
+  };
+}
