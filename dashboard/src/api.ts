@@ -63,10 +63,18 @@ export type Timer = Wire<"timers.list">["timers"][number];
 export type ForkPlan = Wire<"runs.forkPlan">;
 export type Identity = Wire<"whoami">;
 
-export interface CallOptions {
-  readonly params?: Readonly<Record<string, string | number>>;
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  readonly body?: unknown;
+type PartOf<N extends RouteName, P extends "params" | "query" | "body"> = Contract[N] extends {
+  readonly [K in P]: infer S extends z.ZodType;
+}
+  ? z.input<S>
+  : never;
+/** The contract names the fields; they travel as text. */
+type Texts<Fields, Text> = { readonly [F in keyof Fields]?: Text | undefined };
+
+export interface CallOptions<N extends CallName> {
+  readonly params?: Texts<PartOf<N, "params">, string | number>;
+  readonly query?: Texts<PartOf<N, "query">, string | number | boolean>;
+  readonly body?: PartOf<N, "body">;
   /** Idempotency key: a second click, or a retry after a lost response, repeats the same call. */
   readonly key?: string;
   readonly signal?: AbortSignal;
@@ -96,11 +104,11 @@ export function storeToken(token: string | null): void {
 }
 
 /** Returns once the headers are here; the caller reads the body. */
-export async function request(
-  name: CallName,
-  { params = {}, query = {}, body, key, signal }: CallOptions,
-): Promise<Response> {
+export async function request<N extends CallName>(name: N, options: CallOptions<N>): Promise<Response> {
   const [method, path] = calls[name];
+  const { body, key, signal } = options;
+  const params: Readonly<Record<string, unknown>> = options.params ?? {};
+  const query: Readonly<Record<string, unknown>> = options.query ?? {};
   const filled = path.replaceAll(/\{(\w+)\}/g, (_all, param: string) => encodeURIComponent(String(params[param])));
   const pairs = Object.entries(query).flatMap(([field, value]) =>
     value === undefined || value === "" ? [] : [[field, String(value)]],
@@ -135,6 +143,6 @@ export async function request(
   });
 }
 
-export async function call<N extends CallName>(name: N, options: CallOptions = {}): Promise<Wire<N>> {
+export async function call<N extends CallName>(name: N, options: CallOptions<N> = {}): Promise<Wire<N>> {
   return (await (await request(name, options)).json()) as Wire<N>;
 }

@@ -1,3 +1,4 @@
+import type { CallOptions } from "./api.ts";
 import { serverNow } from "./ui/use-now.ts";
 
 /** Filters of the run list, as they stand in the address. */
@@ -24,7 +25,8 @@ function timeOf(text: string | undefined): number | undefined {
 }
 
 /** The filters as the query of `runs.list`. */
-export function runQuery({ status, workflow, label, prefix, since, until, inDoubt }: RunSearch) {
+export function runQuery(search: RunSearch): NonNullable<CallOptions<"runs.list">["query"]> {
+  const { status, workflow, label, prefix, since, until, inDoubt } = search;
   return { status, workflow, label, prefix, inDoubt, startedSince: timeOf(since), startedUntil: timeOf(until) };
 }
 

@@ -20,9 +20,14 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
       title={`Fork ${id}`}
       label="Fork"
       ready={isAllowed(plan.data, repeat, keepCompensated)}
-      run={(reason, key) =>
-        call("runs.fork", { params: { id }, body: { at: plan.data?.at, again: repeat, keepCompensated, reason }, key })
-      }
+      run={(reason, key) => {
+        const position = plan.data === undefined ? {} : { at: plan.data.at };
+        return call("runs.fork", {
+          params: { id },
+          body: { ...position, repeat: [...repeat], keepCompensated: [...keepCompensated], reason },
+          key,
+        });
+      }}
       onDone={(created) => void navigate({ to: "/runs/$id", params: { id: created.id } })}
       onClose={onClose}
     >

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { call, type Effect, type InDoubt } from "../api.ts";
+import { type CallOptions, call, type Effect, type InDoubt } from "../api.ts";
 import { ago, brief, describeReason, formatDuration, formatTime, plural, sentence } from "../format.ts";
 import { itemEvidence } from "../queries.ts";
 import { usePermissions } from "../session.tsx";
@@ -88,9 +88,11 @@ function nextObservation(nextInMs: number | null, observer: string | null, statu
   return nextInMs === 0 ? "due now" : `in ${formatDuration(nextInMs)}`;
 }
 
+type Resolution = NonNullable<CallOptions<"effects.resolve">["body"]>["resolution"];
+
 function ResolveActions({ entry: { effect, runId }, name }: { readonly entry: InDoubt; readonly name: string }) {
   const { pos, sub, semantics, role } = effect;
-  const resolve = (resolution: object, reason: string): Promise<unknown> =>
+  const resolve = (resolution: Resolution, reason: string): Promise<unknown> =>
     call("effects.resolve", { params: { id: runId, pos, sub }, body: { resolution, reason } });
   const withValue = (value: unknown) => (value === undefined ? {} : { value });
   const returnValue = { label: "Return value as JSON (optional)", initial: "" };
