@@ -14,11 +14,16 @@ CHANGELOG.md
 CONTRIBUTING.md
 README.md
 SECURITY.md
+dashboard/src/overview
+dashboard/src/run
+docs/dashboard.md
 src/base
 src/client
 src/guard
 src/lease/README.md
+test/browser
 test/tidy
+tools/screenshots.ts
 `
   .trim()
   .split("\n");
