@@ -5,7 +5,7 @@ import { describe, expect, inject, it, onTestFinished } from "vitest";
 import type { Store, WakeHint } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { claimant, scheduleSpec, spec, tenant } from "../../testkit/conformance/frame.ts";
-import { heldRuns, hunt, waitingRuns } from "../../testkit/conformance/holding.ts";
+import { findRequest, heldRuns, waitingRuns } from "../../testkit/conformance/lease-fixtures.ts";
 import { planReader } from "../store/postgres/plan-reader.ts";
 import { sceneOn } from "../store/postgres/scene.ts";
 
@@ -23,8 +23,8 @@ async function flood(store: Store, count: number): Promise<void> {
 async function looks(store: Store, of: string): Promise<void> {
   const workflows = ["w"];
   await store.read.agenda(of, workflows);
-  await store.claim.find(hunt({ tenant: of, workflows, ahead: { withinMs: 1_000, limit: 10 } }));
-  await store.claim.find(hunt({ tenant: of, nextReactor: "outbox", staleOf: ["outbox"], kind: "item" }));
+  await store.claim.find(findRequest({ tenant: of, workflows, ahead: { withinMs: 1_000, limit: 10 } }));
+  await store.claim.find(findRequest({ tenant: of, nextReactor: "outbox", staleOf: ["outbox"], kind: "item" }));
   await store.read.dueTimers(100, of);
   await store.read.dueSchedules(100, of);
 }
@@ -64,7 +64,8 @@ describe.each(Object.entries(embedded))("%s: a backlog that nobody serves", (_na
     await flood(store, backlog);
     const [mine] = await waitingRuns(store, 1);
     const [theirs] = await waitingRuns(store, 1, "globex");
-    const find = async (of: string) => (await store.claim.find(hunt({ tenant: of, workflows: ["w"] })))[0]?.journal;
+    const find = async (of: string) =>
+      (await store.claim.find(findRequest({ tenant: of, workflows: ["w"] })))[0]?.journal;
     expect([await find(tenant), await find("globex")]).toEqual([mine!.journal, theirs!.journal]);
     const [told] = await store.read.unserved(["w"], 0, tenant);
     expect(told).toMatchObject({ workflow: "nobody" });
@@ -134,7 +135,7 @@ describe.each(Object.entries(everywhere))("%s: whoever works for all tenants", (
       store.intake.putSchedule(of, { id, spec: scheduleSpec(), nextAt: now - ago, paused: false });
     for (let k = 0; k < 5; k++) await put(tenant, `a${k}`, 10_000 - k);
     await put("globex", "g", 1_000);
-    const terms = await store.claim.find(hunt({ limit: 4 }));
+    const terms = await store.claim.find(findRequest({ limit: 4 }));
     const of = (name: string): number => terms.filter((term) => term.tenant === name).length;
     expect([of(tenant), of("globex")]).toEqual([2, 2]);
     expect((await store.read.dueSchedules(3)).map(({ id }) => id).sort()).toEqual(["a0", "a1", "g"]);

@@ -8,7 +8,7 @@ import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import { type RouteName, routes } from "../../src/protocol/contract.ts";
 import { ManualClock } from "../../testkit/clock.ts";
-import { everything } from "../../testkit/conformance/scenes.ts";
+import { everything } from "../../testkit/conformance/holder.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { requestOf } from "../server/samples.ts";
 import { giveTokens, makeScene, type Scene, tokenOf } from "../server/scene.ts";

@@ -10,7 +10,7 @@ import type { Connector } from "../../src/sdk/connector.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { AckLost, DefiniteFailure, NotSent, outcome, settlesEarlierAttempts } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { Holder, hold } from "../../testkit/conformance/scenes.ts";
+import { Holder, hold } from "../../testkit/conformance/holder.ts";
 import { granting, setStage, story, tenant, waiting } from "../reactor/stage.ts";
 import { answer, context, json, serve } from "./server.ts";
 

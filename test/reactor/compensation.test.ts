@@ -5,7 +5,7 @@ import { type Effect, type EffectContext, effect, type Semantics } from "../../s
 import { AckLost, DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { record } from "../../testkit/conformance/frame.ts";
-import { armed, begin, confirmed, decided, ended, type Holder, hold } from "../../testkit/conformance/scenes.ts";
+import { armed, begin, confirmed, decided, ended, type Holder, hold } from "../../testkit/conformance/holder.ts";
 import { calm, mortal, setStage, signal, story, tenant, ttl } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };

@@ -6,7 +6,7 @@ import { customReactor, type ReactorContext } from "../../src/reactor/custom.ts"
 import { ReactorLoop } from "../../src/reactor/loop.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
 import { record } from "../../testkit/conformance/frame.ts";
-import { armed, begin, confirmed, decided } from "../../testkit/conformance/scenes.ts";
+import { armed, begin, confirmed, decided } from "../../testkit/conformance/holder.ts";
 import { calm, type Replica, setStage, signal, tenant, waiting } from "./stage.ts";
 
 const nothing = { found: 0, done: 0, failed: 0, lagMs: 0 };

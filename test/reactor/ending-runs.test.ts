@@ -5,7 +5,7 @@ import { reconciler } from "../../src/reactor/reconciler.ts";
 import type { EffectContext, EffectOptions } from "../../src/sdk/effect.ts";
 import { AckLost, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { decided, dispatched, type Holder, hold, holdItem, settled } from "../../testkit/conformance/scenes.ts";
+import { decided, dispatched, type Holder, hold, holdItem, settled } from "../../testkit/conformance/holder.ts";
 import { calm, mortal, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };

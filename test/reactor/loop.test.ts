@@ -5,7 +5,7 @@ import type { Reactor, ReactorCounts } from "../../src/reactor/reactor.ts";
 import { timers } from "../../src/reactor/timers.ts";
 import { NotSent } from "../../src/sdk/outcomes.ts";
 import { record } from "../../testkit/conformance/frame.ts";
-import { begin } from "../../testkit/conformance/scenes.ts";
+import { begin } from "../../testkit/conformance/holder.ts";
 import { calm, type Stage, setStage, signal, waiting } from "./stage.ts";
 
 const counts = (found: number, done = found): ReactorCounts => ({ found, done, failed: found - done, lagMs: 0 });

@@ -3,7 +3,7 @@ import { decode } from "../../src/base/codec.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { AckLost, DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
-import { decided, Holder, hold } from "../../testkit/conformance/scenes.ts";
+import { decided, Holder, hold } from "../../testkit/conformance/holder.ts";
 import { calm, granting, mortal, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };

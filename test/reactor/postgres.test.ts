@@ -8,7 +8,7 @@ import { AckLost, outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { record } from "../../testkit/conformance/frame.ts";
-import { armed, begin, confirmed, decided } from "../../testkit/conformance/scenes.ts";
+import { armed, begin, confirmed, decided } from "../../testkit/conformance/holder.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { ownPostgres } from "../postgres/own.ts";
 import { stageOn, story, waiting } from "./stage.ts";

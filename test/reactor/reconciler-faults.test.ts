@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { begin, dispatched, type Holder, intent, settled } from "../../testkit/conformance/scenes.ts";
+import { begin, dispatched, type Holder, intent, settled } from "../../testkit/conformance/holder.ts";
 import { mortal, type Replica, type Stage, setStage, story, tenant, ttl } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };

@@ -17,7 +17,7 @@ import {
   holdItem,
   intent,
   settled,
-} from "../../testkit/conformance/scenes.ts";
+} from "../../testkit/conformance/holder.ts";
 import { mortal, type Replica, type Stage, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };

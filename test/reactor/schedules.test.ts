@@ -5,7 +5,7 @@ import { ReactorLoop } from "../../src/reactor/loop.ts";
 import { timers } from "../../src/reactor/timers.ts";
 import { workflow } from "../../src/sdk/workflow.ts";
 import { record, scheduleSpec } from "../../testkit/conformance/frame.ts";
-import { hold } from "../../testkit/conformance/scenes.ts";
+import { hold } from "../../testkit/conformance/holder.ts";
 import { type Stage, setStage, tenant } from "./stage.ts";
 
 const hourMs = 3_600_000;

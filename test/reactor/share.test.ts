@@ -10,7 +10,7 @@ import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { record } from "../../testkit/conformance/frame.ts";
-import { armed, begin, confirmed, decided } from "../../testkit/conformance/scenes.ts";
+import { armed, begin, confirmed, decided } from "../../testkit/conformance/holder.ts";
 import { onBothStores } from "../kit/both-stores.ts";
 import { calm, type Parts, type Stage, setStage, tenant, waiting } from "./stage.ts";
 

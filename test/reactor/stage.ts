@@ -9,7 +9,7 @@ import { type AnyWorkflow, createRunner } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock, settled as turns } from "../../testkit/clock.ts";
-import { begin, type Holder, intent } from "../../testkit/conformance/scenes.ts";
+import { begin, type Holder, intent } from "../../testkit/conformance/holder.ts";
 import { openBlank } from "../blank-database.ts";
 import { identityOf } from "../lease/stage.ts";
 

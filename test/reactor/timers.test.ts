@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { timers } from "../../src/reactor/timers.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { record } from "../../testkit/conformance/frame.ts";
-import { begin, type Holder, hold } from "../../testkit/conformance/scenes.ts";
+import { begin, type Holder, hold } from "../../testkit/conformance/holder.ts";
 import { calm, mortal, setStage, signal, tenant, ttl } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };

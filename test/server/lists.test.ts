@@ -14,7 +14,7 @@ import {
   intent,
   settled,
   startChild,
-} from "../../testkit/conformance/scenes.ts";
+} from "../../testkit/conformance/holder.ts";
 import { makeScene, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { contract, type RouteName, routes } from "../../src/protocol/contract.ts";
 import { type Role, type Route, roles } from "../../src/protocol/route.ts";
-import { everything } from "../../testkit/conformance/scenes.ts";
+import { everything } from "../../testkit/conformance/holder.ts";
 import { requestOf } from "./samples.ts";
 import { giveTokens, makeScene, tokenOf } from "./scene.ts";
 import { ask, firstLines, type Stage, stage } from "./stage.ts";

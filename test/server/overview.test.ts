@@ -2,7 +2,7 @@ import { afterEach, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
 import type { ReadOps } from "../../src/store/contract/store.ts";
 import { ManualClock } from "../../testkit/clock.ts";
-import { intent } from "../../testkit/conformance/scenes.ts";
+import { intent } from "../../testkit/conformance/holder.ts";
 import { makeScene, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 

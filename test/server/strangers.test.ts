@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { contract, type RouteName, routes } from "../../src/protocol/contract.ts";
 import type { Route } from "../../src/protocol/route.ts";
 import { ManualClock } from "../../testkit/clock.ts";
-import { everything } from "../../testkit/conformance/scenes.ts";
+import { everything } from "../../testkit/conformance/holder.ts";
 import { requestOf } from "./samples.ts";
 import { ghostOf, giveTokens, makeScene, type Scene, tokenOf } from "./scene.ts";
 import { ask, firstLines, type Stage, type StageOptions, stage } from "./stage.ts";

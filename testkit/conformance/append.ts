@@ -12,10 +12,10 @@ import {
   step,
   tenant,
 } from "./frame.ts";
-import { lasting } from "./holding.ts";
-import { everything } from "./scenes.ts";
+import { everything } from "./holder.ts";
+import { lasting } from "./lease-fixtures.ts";
 
-/** The door: what enters a journal, and what does not. */
+/** What a journal accepts, and what it rejects. */
 export const append: Cases = ({ it }, fresh) => {
   it("[INV-1] records are dense from 1 and carry the token they were written under", async () => {
     const { store } = fresh();
@@ -47,13 +47,13 @@ export const append: Cases = ({ it }, fresh) => {
     assert.equal((await store.read.journal(tenant, { run: runs[37]!.id })).length, 1);
   });
 
-  it("a wrong nonce is refused although the token is right", async () => {
+  it("an append with a wrong nonce is rejected although its token is right", async () => {
     const { store } = fresh();
     const run = await heldRun(store);
     await refused("TAPE_FENCED", store.fenced.append(forged(run, { nonce: 7n }), { after: 1, records: [step(0)] }));
   });
 
-  it("a gap, and a second writer of the same seq, are refused and change nothing", async () => {
+  it("an append that leaves a gap or repeats a seq is rejected and changes nothing", async () => {
     const { store } = fresh();
     const run = await heldRun(store);
     await store.fenced.append(run.fence, { after: 1, records: [step(0)] });
@@ -63,7 +63,7 @@ export const append: Cases = ({ it }, fresh) => {
     assert.equal(await everything(store), before);
   });
 
-  it("a write after one's own release is refused", async () => {
+  it("an append after the holder's own release is rejected", async () => {
     const { store } = fresh();
     const run = await heldRun(store);
     await store.fenced.append(run.fence, {
@@ -89,9 +89,9 @@ export const append: Cases = ({ it }, fresh) => {
     const { store, elapse } = fresh();
     const run = await heldRun(store);
     await elapse(run.ttlMs + 50);
-    const heir = await acquired(
+    const successor = await acquired(
       store,
-      request({ run: run.id }, { claimant: claimant("heir", lasting), nonce: nonce() }),
+      request({ run: run.id }, { claimant: claimant("successor", lasting), nonce: nonce() }),
     );
     const before = await everything(store);
     const attempts = [
@@ -116,7 +116,7 @@ export const append: Cases = ({ it }, fresh) => {
       await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 1, records: [stale] }));
     }
     assert.equal(await everything(store), before);
-    const appended = await store.fenced.append(heir.fence, { after: heir.head, records: [step(0)] });
-    assert.equal(appended.head, heir.head + 1);
+    const appended = await store.fenced.append(successor.fence, { after: successor.head, records: [step(0)] });
+    assert.equal(appended.head, successor.head + 1);
   });
 };

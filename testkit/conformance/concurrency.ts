@@ -7,22 +7,22 @@ import type { AppendRequest, Store } from "../../src/store/contract/store.ts";
 import { checkLinearizable, type Operation, type Verdict } from "../linearizable.ts";
 import { type TermInput, type TermOutput, type TermState, termModelFrom } from "../term-model.ts";
 import { type Cases, claimant, nonce, record, refused, step, tenant } from "./frame.ts";
-import { byForce, heldRuns, lasting, letGo, waitingRuns } from "./holding.ts";
-import { begin, ended } from "./scenes.ts";
+import { begin, ended } from "./holder.ts";
+import { heldRuns, lasting, preempting, release, waitingRuns } from "./lease-fixtures.ts";
 
 type History = Operation<TermInput, TermOutput>[];
 
-/** Several clients of one journal: each waits for its own answers, none waits for another. */
+/** Several clients of one journal: each waits for its own responses, none waits for another. */
 class Client {
   readonly #store: Store;
   readonly #random: Random;
   readonly #target: { readonly run: string };
-  /** The more clients, the rarer takeovers: somebody must hold the lease long enough to write. */
+  /** With more clients, takeovers are rarer: each holder must have time to write. */
   readonly #force: number;
   readonly #who: Claimant = claimant(undefined, lasting);
   readonly #tick: () => number;
   readonly #history: History;
-  /** What it believes to hold, and where it believes the journal to end. Both may be wrong by now. */
+  /** The term it believes to hold, and the head it believes the journal to have. Both may be outdated. */
   #term: Term | undefined;
   #head = 1;
 
@@ -34,14 +34,14 @@ class Client {
     [this.#history, this.#tick] = log;
   }
 
-  async act(): Promise<void> {
+  async operate(): Promise<void> {
     if (this.#random.float() < this.#force) return this.#take("takeover");
     const dice = this.#random.float();
     if (dice < 0.08) return this.#readLease();
     if (dice < 0.16) return this.#readHead();
     if (this.#term === undefined || dice < 0.22) return this.#take("acquire");
     if (dice < 0.3) return this.#write("release", this.#head);
-    // Now and then at a place where the journal surely does not end.
+    // Sometimes at a seq that is certainly not the next one.
     return this.#write("append", dice < 0.45 ? this.#head + 5 : this.#head);
   }
 
@@ -53,7 +53,7 @@ class Client {
   }
 
   async #take(op: "acquire" | "takeover"): Promise<void> {
-    const expect = op === "acquire" ? ({ expect: "free_or_expired" } as const) : byForce;
+    const expect = op === "acquire" ? ({ expect: "free_or_expired" } as const) : preempting;
     const request = { target: this.#target, claimant: this.#who, nonce: nonce(), ...expect };
     await this.#noted({ op, owner: this.#who.owner }, async () => {
       const answer = await this.#store.claim.acquire(tenant, request);
@@ -72,7 +72,7 @@ class Client {
     const output = await this.#noted({ op, token: term.fence.token, seq: after + 1 }, async () => {
       try {
         if (op === "append") await this.#store.fenced.append(term.fence, { after, records: [step(after)] });
-        else await letGo(this.#store, term, {}, after);
+        else await release(this.#store, term, {}, after);
         return "ok";
       } catch (error) {
         if (isTapeError(error, "TAPE_FENCED")) return "fenced";
@@ -81,7 +81,7 @@ class Client {
       }
     });
     if (output === "ok") this.#head = after + 1;
-    // Some go on although they are stale or have released, to be refused again.
+    // Some continue although they are stale or have released, to be rejected again.
     if (output === "fenced" && this.#random.float() < 0.6) this.#term = undefined;
   }
 
@@ -95,16 +95,16 @@ class Client {
   async #readHead(): Promise<void> {
     await this.#noted({ op: "read head" }, async () => {
       const last = (await this.#store.read.journal(tenant, this.#target)).at(-1)!;
-      this.#head = last.seq; // a stale owner may well know where the journal ends: only the fence stops it
+      this.#head = last.seq; // a stale owner may know the head: only the fence stops it
       return { head: last.seq, under: last.token };
     });
   }
 }
 
 /**
- * A takeover is never refused by the rules, but may lose its race: then another changed the lease while it was under way.
- * One that had to wait for the holder's locks has ended the holder's term before it begins its own, or another does: each
- * is judged as an operation that did not, and as one that did.
+ * The rules never refuse a takeover, but it may lose a race against another change of the lease. One that had to wait
+ * for the holder's locks has ended the holder's term before it starts its own, or another does. So each is judged as an
+ * operation that did not end it, and as one that did.
  */
 export function explained(initial: TermState, history: History): Verdict {
   const changes = ({ input, output }: History[number]) =>
@@ -116,7 +116,7 @@ export function explained(initial: TermState, history: History): Verdict {
   const lost = history.filter(isLost);
   for (const one of lost) {
     const raced = history.some((other) => changes(other) && other.call < one.ret && one.call < other.ret);
-    assert.ok(raced, "a takeover was refused although nobody else touched the lease meanwhile");
+    assert.ok(raced, "a takeover was refused although no other client changed the lease meanwhile");
   }
   const others = history.filter((one) => !isLost(one));
   const takeovers = history.filter(({ input }) => input.op === "takeover");
@@ -136,7 +136,7 @@ export function explained(initial: TermState, history: History): Verdict {
   return first!;
 }
 
-/** Dense, and tokens never fall along seq. */
+/** The journal is dense, and tokens never decrease along seq. */
 async function soundJournal(store: Store, target: { run: string } | { journal: number }) {
   const records = await store.read.journal(tenant, target);
   for (const [k, { seq, token }] of records.entries()) {
@@ -146,16 +146,16 @@ async function soundJournal(store: Store, target: { run: string } | { journal: n
   return records;
 }
 
-/** Many clients at once, judged by what can be explained. Failures print their seed. */
+/** Concurrent clients, judged by a linearizability check. Failures print their seed. */
 export const concurrency: Cases = ({ it }, fresh) => {
-  it("several that prune at once delete each run once, and none of them fails", async () => {
+  it("concurrent prunes delete each run once, and none of them fails", async () => {
     const { store, another } = fresh();
     const clients = [store, await another()];
     const count = 12;
     for (let k = 0; k < count; k++) await (await begin(store)).write(ended("COMPLETED", { outcome: 1 }));
     const before = (await store.read.now()) + 1;
     const pruned = await Promise.all([0, 1, 2, 3].map((k) => clients[k % 2]!.intake.prune(tenant, before, count)));
-    const left = await store.intake.prune(tenant, before, count); // what one had locked, another passed over
+    const left = await store.intake.prune(tenant, before, count); // one skips what another has locked
     assert.equal(
       pruned.reduce((sum, one) => sum + one, left),
       count,
@@ -163,7 +163,7 @@ export const concurrency: Cases = ({ it }, fresh) => {
   });
 
   for (const clients of [2, 3, 5, 8]) {
-    it(`what ${clients} clients of one journal see can be explained by one order of their operations`, async () => {
+    it(`the operations of ${clients} clients on one journal are linearizable`, async () => {
       const { store, another } = fresh();
       const stores = [store, await another()];
       const seen = new Set<string>();
@@ -174,7 +174,7 @@ export const concurrency: Cases = ({ it }, fresh) => {
         const client = async (k: number): Promise<void> => {
           const random = seededRandom(`${clients} clients, seed ${seed}, client ${k}`);
           const one = new Client(stores[k % 2]!, random, { run: run!.id }, 0.25 / clients, [history, () => ++now]);
-          for (let n = 0; n < 120 / clients; n++) await one.act();
+          for (let n = 0; n < 120 / clients; n++) await one.operate();
         };
         await Promise.all(Array.from({ length: clients }, (_, k) => client(k)));
         const initial = { token: 0n, held: false, head: 1, under: 0n };
@@ -190,7 +190,7 @@ export const concurrency: Cases = ({ it }, fresh) => {
           seen.add(`${input.op} ${typeof output === "string" ? output : "done"}`);
         }
       }
-      // A history in which nothing interesting happened proves nothing.
+      // A history without takeovers or rejections proves nothing.
       for (const must of ["acquire done", "acquire refused", "takeover done", "append ok", "append fenced"]) {
         assert.ok(seen.has(must), `no ${must} in any history`);
       }
@@ -215,7 +215,7 @@ export const concurrency: Cases = ({ it }, fresh) => {
         await Promise.all(
           runs.map(async ({ journal }) => {
             if (random.float() < 0.4) return;
-            const request = { target: { journal }, claimant: who, nonce: nonce(), ...byForce };
+            const request = { target: { journal }, claimant: who, nonce: nonce(), ...preempting };
             const answer = await own.claim.acquire(tenant, request);
             if (answer.ok) held.set(journal, { fence: answer.term.fence, head: answer.term.head });
             else races++;
@@ -241,7 +241,7 @@ export const concurrency: Cases = ({ it }, fresh) => {
               zombies.push(fence);
             }
           }
-          // A stale owner that knows where the journal ends is still a stale owner.
+          // A stale owner that knows the head is still a stale owner.
           for (const fence of zombies.slice(0, 2)) {
             const tail = await own.read.journal(tenant, { journal: fence.journal });
             const entry = { after: tail.at(-1)!.seq, records: [step(n, "by a zombie")] };
@@ -265,12 +265,12 @@ export const concurrency: Cases = ({ it }, fresh) => {
     assert.ok(races < 100, `${races} takeovers lost their race`);
   });
 
-  it("writers of one term cannot overtake each other: of eight at the same head one is accepted", async () => {
+  it("of eight appends of one term at the same head exactly one is accepted", async () => {
     const { store, another } = fresh();
     const twin = await another();
     const [run] = await heldRuns(store, 1, claimant(undefined, lasting));
     const { journal, token, nonce: own } = run!.fence;
-    const fence = makeFence(tenant, journal, token, own); // its wire form has reached another process
+    const fence = makeFence(tenant, journal, token, own); // its serialized form reached another process
     let head = 1;
     for (let round = 0; round < 5; round++) {
       const writes = Array.from({ length: 8 }, (_, k) => {

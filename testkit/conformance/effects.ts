@@ -17,12 +17,14 @@ import {
   settled,
   statusOf,
   unchanged,
-} from "./scenes.ts";
+} from "./holder.ts";
 
 type Step = "DISPATCHED" | Settlement;
 const everyStep: readonly Step[] = ["DISPATCHED", "CONFIRMED", "FAILED", "UNKNOWN", "PENDING", "STUCK"];
 
-/** Which steps each status allows; everything else must be refused. Withdrawing is the run's decision, see phases. */
+/**
+ * The legal transitions of each status; all others must be rejected. For withdrawal, a decision of the run, see phases.
+ */
 const legal: Readonly<Record<string, readonly Step[]>> = {
   PENDING: ["DISPATCHED", "STUCK"],
   DISPATCHED: ["CONFIRMED", "FAILED", "UNKNOWN", "PENDING"],
@@ -33,7 +35,7 @@ const legal: Readonly<Record<string, readonly Step[]>> = {
   WITHDRAWN: [],
 };
 
-/** How an effect gets to each status under one authority. */
+/** How an effect reaches each status under one authority. */
 const ways: Readonly<Record<string, readonly Step[]>> = {
   PENDING: [],
   DISPATCHED: ["DISPATCHED"],
@@ -44,11 +46,11 @@ const ways: Readonly<Record<string, readonly Step[]>> = {
   WITHDRAWN: [],
 };
 
-function stepRecord(run: number, to: Step, reason = "told"): NewRecord {
+function stepRecord(run: number, to: Step, reason = "returned"): NewRecord {
   return to === "DISPATCHED" ? dispatched(0, { run }) : settled(0, to, { run, reason });
 }
 
-/** An effect in this status whose authority is an item journal; the holder is the item's. */
+/** An effect in this status under the authority of an item journal; the holder is the item's. */
 async function itemIn(store: Store, status: string): Promise<{ run: Holder; item: Holder }> {
   const run = await begin(store);
   await run.write(intent(0, { dispatch: "outbox" }));
@@ -59,9 +61,9 @@ async function itemIn(store: Store, status: string): Promise<{ run: Holder; item
   return { run, item };
 }
 
-/** Acts on the world: three outcomes, one authority at a time, and no way back that the semantics do not allow. */
+/** Effects: three outcomes, one authority at a time, and no transition back that the semantics do not allow. */
 export const effects: Cases = ({ it }, fresh) => {
-  it("an intent is a row before anything is sent", async () => {
+  it("an intent creates a row before anything is sent", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(3, { connector: "bank", businessKey: "order-1", args: { a: 1n }, policy: { tries: 3 } }));
@@ -87,7 +89,7 @@ export const effects: Cases = ({ it }, fresh) => {
     await unchanged(store, () => run.refused("TAPE_ILLEGAL_TRANSITION", intent(3, { key: "again" })));
   });
 
-  it("inline: the run's holder dispatches, and its attempt carries token and send deadline, and shows no nonce", async () => {
+  it("an inline attempt carries token and send deadline, and shows no nonce", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const { token, nonce } = run.term.fence;
@@ -96,8 +98,8 @@ export const effects: Cases = ({ it }, fresh) => {
     assert.deepEqual([sent.status, sent.attempt], ["DISPATCHED", 4]);
     assert.equal(sent.attemptToken, token);
     assert.ok(
-      !new RegExp(`(?<!\\d)${nonce}(?!\\d)`).test(JSON.stringify(sent, bigintText)), // whole numbers: a time may hold its digits
-      "who reads effects could write as their holder",
+      !new RegExp(`(?<!\\d)${nonce}(?!\\d)`).test(JSON.stringify(sent, bigintText)), // whole numbers: a time may contain the nonce's digits
+      "a reader of effects could write as their holder",
     );
     const now = await store.read.now();
     assert.ok(sent.sendUntil !== null && sent.sendUntil > now - 1 && sent.sendUntil <= now + 5_000);
@@ -113,7 +115,7 @@ export const effects: Cases = ({ it }, fresh) => {
     await run.write(ended("COMPLETED", { outcome: 1 }));
   });
 
-  it("every legal step of every status is taken", async () => {
+  it("every legal transition of every status is accepted", async () => {
     const { store } = fresh();
     for (const [status, targets] of Object.entries(legal)) {
       for (const to of targets) {
@@ -124,7 +126,7 @@ export const effects: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("[INV-5] every other step of every status is rejected and changes nothing", async () => {
+  it("[INV-5] every other transition of every status is rejected and changes nothing", async () => {
     const { store } = fresh();
     let refusals = 0;
     for (const [status, targets] of Object.entries(legal)) {
@@ -166,7 +168,7 @@ export const effects: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("inline: the run settles what it sent; in doubt the authority goes to an item", async () => {
+  it("the run settles an inline effect; when UNKNOWN, an item gets the authority", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0));
@@ -176,9 +178,9 @@ export const effects: Cases = ({ it }, fresh) => {
       }
     });
     await run.write(dispatched(0), settled(0, "UNKNOWN", { reason: "ack_lost" }));
-    const doubtful = await run.effect(0);
-    assert.ok(doubtful.item !== null && doubtful.authority === doubtful.item);
-    const [opened] = await store.read.journal(tenant, { journal: doubtful.item });
+    const inDoubt = await run.effect(0);
+    assert.ok(inDoubt.item !== null && inDoubt.authority === inDoubt.item);
+    const [opened] = await store.read.journal(tenant, { journal: inDoubt.item });
     assert.deepEqual([opened?.kind, opened?.seq], ["item.opened", 1]);
     assert.deepEqual(opened?.data, { run: run.journal, pos: 0, sub: 0 });
     await unchanged(store, async () => {
@@ -187,7 +189,7 @@ export const effects: Cases = ({ it }, fresh) => {
       }
     });
     const [term, ...rest] = await find(store, "reconciler");
-    assert.deepEqual([term?.journal, term?.kind, term?.run, rest.length], [doubtful.item, "item", run.journal, 0]);
+    assert.deepEqual([term?.journal, term?.kind, term?.run, rest.length], [inDoubt.item, "item", run.journal, 0]);
     assert.equal(term?.fence.token, run.term.fence.token + 1n, "an item's first token is the run's plus one");
     const item = new Holder(store, term, run.id);
     await item.write(
@@ -195,10 +197,10 @@ export const effects: Cases = ({ it }, fresh) => {
       settled(0, "CONFIRMED", { run: run.journal, reason: "observed", value: 1 }),
     );
     assert.equal((await run.effect(0)).status, "CONFIRMED");
-    assert.equal((await run.view()).notes, 1, "a settled doubt is noted to the run");
+    assert.equal((await run.view()).notes, 1, "settling an UNKNOWN effect notifies the run");
   });
 
-  it("nobody settles what is another's: not a foreign run, not a foreign item", async () => {
+  it("neither another run nor another item can settle an effect", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0), dispatched(0), intent(1, { dispatch: "outbox" }), intent(2, { dispatch: "outbox" }));
@@ -216,7 +218,7 @@ export const effects: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("outbox: the intent opens an item that its reactor finds; settling it notes and wakes the run", async () => {
+  it("an outbox intent opens an item, and settling the item wakes the run", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0, { dispatch: "outbox" }));
@@ -230,7 +232,7 @@ export const effects: Cases = ({ it }, fresh) => {
     assert.equal(term.fence.token, run.term.fence.token + 1n);
     const item = new Holder(store, term, run.id);
     await item.write(dispatched(0, { run: run.journal }));
-    assert.equal(await statusOf(store, run.id), "WAITING", "a dispatch wakes nobody");
+    assert.equal(await statusOf(store, run.id), "WAITING", "a dispatch wakes no reactor");
     await item.write(settled(0, "CONFIRMED", { run: run.journal, value: "sent" }));
     await item.release();
     const woken = await run.view();
@@ -241,7 +243,7 @@ export const effects: Cases = ({ it }, fresh) => {
     assert.deepEqual(await find(store, "outbox"), []);
   });
 
-  it("only an outcome is noted: doubt and another try are not", async () => {
+  it("only an outcome notifies the run, not UNKNOWN or a retry", async () => {
     const { store } = fresh();
     const notesAfter: Record<string, number> = { CONFIRMED: 1, FAILED: 1, STUCK: 1, UNKNOWN: 0, PENDING: 0 };
     for (const [to, expected] of Object.entries(notesAfter)) {
@@ -251,14 +253,14 @@ export const effects: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("[INV-14] non_idempotent: sent again only if certainly not sent, or if an operator decides so", async () => {
+  it("[INV-14] a non_idempotent effect is retried only if not sent, or by an operator", async () => {
     const { store } = fresh();
     for (const semantics of ["non_idempotent", "idempotent", "read"] as const) {
       const run = await begin(store);
       await run.write(intent(0, { semantics }), dispatched(0));
       if (semantics === "non_idempotent") {
         await unchanged(store, async () => {
-          for (const reason of ["lease_lost", "absent", "told", "not_sent "]) {
+          for (const reason of ["lease_lost", "absent", "returned", "not_sent "]) {
             await run.refused("TAPE_ILLEGAL_TRANSITION", settled(0, "PENDING", { reason }));
           }
         });
@@ -275,7 +277,7 @@ export const effects: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("what an item learns after the run has ended goes into its own journal only", async () => {
+  it("evidence after the end of a run goes into the item's journal only", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(...confirmed(0));
@@ -295,7 +297,7 @@ export const effects: Cases = ({ it }, fresh) => {
     await item.release();
   });
 
-  it("lists are filtered by run, role, status and age", async () => {
+  it("effects are filtered by run, role, status and age", async () => {
     const { store, elapse } = fresh();
     const run = await begin(store);
     const other = await begin(store);

@@ -1,10 +1,10 @@
 import { strict as assert } from "node:assert";
 import { type Cases, record, refused, tenant } from "./frame.ts";
-import { begin, dispatched, find, Holder, holdItem, intent, settled, statusOf, unchanged } from "./scenes.ts";
+import { begin, dispatched, find, Holder, holdItem, intent, settled, statusOf, unchanged } from "./holder.ts";
 
-/** What a fenced-out owner still knows: it may say so, and whoever decides now is woken to hear it. */
+/** Late evidence of a fenced owner: it is recorded, and the current authority is woken. */
 export const evidence: Cases = ({ it }, fresh) => {
-  it("late evidence needs token and nonce of the attempt, and wakes whoever decides", async () => {
+  it("late evidence needs the attempt's token and nonce, and wakes the authority", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0), dispatched(0), settled(0, "UNKNOWN", { reason: "lease_lost" }));
@@ -34,14 +34,14 @@ export const evidence: Cases = ({ it }, fresh) => {
     assert.equal((await run.view()).notes, 0);
     const [term] = await find(store, "reconciler");
     assert.deepEqual([term?.journal, term?.notes], [item, 1]);
-    // A note waits in an item's inbox as in a run's: the term does not end over it.
-    const heir = new Holder(store, term!, run.id);
-    await heir.refused("TAPE_NOTES_PENDING", record("term.ended", { reason: "released", notesTaken: 0 }));
-    await heir.write(record("notes.taken", { through: 1 }));
-    await heir.release(1);
+    // An item's inbox works like a run's: the term cannot end while a note is untaken.
+    const successor = new Holder(store, term!, run.id);
+    await successor.refused("TAPE_NOTES_PENDING", record("term.ended", { reason: "released", notesTaken: 0 }));
+    await successor.write(record("notes.taken", { through: 1 }));
+    await successor.release(1);
   });
 
-  it("evidence about an inline attempt goes to the run while the run decides", async () => {
+  it("evidence of an inline attempt goes to the run while it has the authority", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0), dispatched(0));
@@ -51,7 +51,7 @@ export const evidence: Cases = ({ it }, fresh) => {
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
   });
 
-  it("evidence that meets the hand-over reaches whoever decides afterwards: in its own inbox, or before it in the run's", async () => {
+  it("evidence that races a change of authority reaches the new authority", async () => {
     const { store, another } = fresh();
     const second = await another();
     for (let k = 0; k < 20; k++) {
@@ -63,14 +63,14 @@ export const evidence: Cases = ({ it }, fresh) => {
         const own = await store.read.journal(tenant, { run: run.id }, { inbox: true });
         return { item, before: own.length };
       });
-      const told = await second.intake.leaveEvidence(tenant, attempt, { happened: true });
+      const note = await second.intake.leaveEvidence(tenant, attempt, { happened: true });
       const { item, before } = await handing;
-      // Not in the run's inbox when the new authority began: then it was told itself, or will be.
-      if (before === 0) assert.equal(told.journal, item);
+      // Not in the run's inbox when the new authority starts: then the item gets the note itself.
+      if (before === 0) assert.equal(note.journal, item);
     }
   });
 
-  it("an item that already waits for its reactor goes on waiting for that one", async () => {
+  it("a note does not change the reactor that an item waits for", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0, { dispatch: "outbox", semantics: "idempotent" }));

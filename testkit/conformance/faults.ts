@@ -5,12 +5,12 @@ import type { JournalRecord, NewRecord } from "../../src/model/records.ts";
 import type { RunSpec, Store } from "../../src/store/contract/store.ts";
 import { type Fault, type FaultPlan, faultyStore } from "../faults.ts";
 import { type Cases, claimant, nonce, record, spec, step, tenant } from "./frame.ts";
-import { byForce, hunt, lasting, snapshotOfRun } from "./holding.ts";
+import { findRequest, lasting, preempting, snapshotOfRun } from "./lease-fixtures.ts";
 
 /**
- * A small driver of one run that knows the rules for lost answers and nothing else: repeat what has a name of its own
- * (creating, acquiring and finding with the same nonce, renewing, reading); repeat a write that surely was not made; when
- * a write may have been made, acquire a new term, then read.
+ * A small driver of one run that knows only the rules for lost responses. It repeats calls that are named (create,
+ * acquire and find with the same nonce, renew, read). It repeats a write that was not made. When a write may have been
+ * made, it acquires a new term and reads.
  */
 class Driver {
   readonly #store: Store;
@@ -41,7 +41,7 @@ class Driver {
     }
   }
 
-  /** What the journal says is still to be done: the driver itself remembers nothing. */
+  /** What is left to do according to the journal: the driver itself remembers nothing. */
   #nextOf(records: readonly JournalRecord[]): NewRecord | undefined {
     const has = (kind: string, pos?: number) =>
       records.some(
@@ -59,7 +59,7 @@ class Driver {
     const [verdict] = await untilAnswered(() => this.#store.intake.createRuns(tenant, [this.#spec], first));
     if (!verdict!.ok) throw verdict!.error;
     if (verdict!.term !== undefined) this.#hold(verdict!.term);
-    // Created by an attempt whose answer was lost: the same nonce gives its term, unless another has taken the run.
+    // Created by a call whose response was lost: the same nonce returns its term, unless the run was taken over.
     else await this.#acquire({ nonce: first.nonce, expect: "free_or_expired" });
   }
 
@@ -68,7 +68,7 @@ class Driver {
     const request = {
       target: { run: this.#spec.id },
       claimant: this.#who,
-      ...(more ?? { nonce: nonce(), ...byForce }),
+      ...(more ?? { nonce: nonce(), ...preempting }),
     };
     const answer = await untilAnswered(() => this.#store.claim.acquire(tenant, request));
     if (answer.ok) this.#hold(answer.term);
@@ -79,7 +79,7 @@ class Driver {
 
   async #find(): Promise<void> {
     this.#term = undefined;
-    const ask = hunt({ claimant: this.#who });
+    const ask = findRequest({ claimant: this.#who });
     const found = await untilAnswered(() => this.#store.claim.find(ask));
     const own = found.find(({ journal }) => journal === this.#journalNumber);
     if (own !== undefined) this.#hold(own);
@@ -113,13 +113,13 @@ class Driver {
       } catch (error) {
         if (isTapeError(error, "TAPE_OUTCOME_UNKNOWN")) return "unknown";
         if (isTapeError(error, "TAPE_FENCED")) return "fenced";
-        if (!isTapeError(error, "TAPE_STORE_UNREACHABLE")) throw error; // TAPE_NOT_HEAD would be our own fault
+        if (!isTapeError(error, "TAPE_STORE_UNREACHABLE")) throw error; // TAPE_NOT_HEAD would be a bug of the driver
       }
     }
   }
 }
 
-/** For calls that may be repeated as they are, whatever became of them. */
+/** For calls that may be repeated unchanged, whatever became of them. */
 async function untilAnswered<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -160,11 +160,11 @@ async function soundRun(store: Store, run: RunSpec, what: string): Promise<numbe
   return terms.length;
 }
 
-/** Every call fails once, before it is made and after; and comes late, when another has done the work. */
+/** Every call fails once, before and after it is made, and arrives late, when another holder has done the work. */
 export const faults: Cases = ({ it }, fresh) => {
   const kinds: readonly Fault[] = ["before", "after"];
 
-  it("without faults the run needs one call for each act", async () => {
+  it("without faults the run needs one call for each operation", async () => {
     const { store } = fresh();
     const { run, calls, outcome } = await drive(store, () => undefined);
     assert.equal(outcome, "ended");
@@ -178,7 +178,7 @@ export const faults: Cases = ({ it }, fresh) => {
   });
 
   for (const kind of kinds) {
-    it(`each call fails once, ${kind} it is made: every act is recorded exactly once`, async () => {
+    it(`when any call fails once ${kind} it is made, every step is recorded once`, async () => {
       const { store } = fresh();
       const { calls } = await drive(store, () => undefined);
       for (let n = 1; n <= calls.length; n++) {
@@ -187,14 +187,14 @@ export const faults: Cases = ({ it }, fresh) => {
         const what = `call ${n} (${group}.${method}) ${kind}`;
         assert.deepEqual([one.outcome, one.bitten.length], ["ended", 1], what);
         const terms = await soundRun(store, one.run, what);
-        // What has a name of its own is repeated and found again; only a write in doubt costs a new term.
+        // Named calls are repeated and recognised; only a write of unknown outcome costs a new term.
         if (kind === "before" || method !== "append") assert.equal(terms, 2, what);
         else assert.ok(terms <= 3, what);
       }
     });
   }
 
-  it("two calls in a row fail, in every mixture: also the one that recovers from the first", async () => {
+  it("when any two calls in a row fail, every step is recorded once", async () => {
     const { store } = fresh();
     const { calls } = await drive(store, () => undefined);
     for (const first of kinds) {
@@ -209,7 +209,7 @@ export const faults: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("each call hangs until another has taken over and finished: it changes nothing when it lands", async () => {
+  it("a call that arrives after another holder has finished changes nothing", async () => {
     const { store, another } = fresh();
     const rival = await another();
     const { calls } = await drive(store, () => undefined);

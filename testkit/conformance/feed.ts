@@ -2,12 +2,15 @@ import { strict as assert } from "node:assert";
 import type { JournalRecord } from "../../src/model/records.ts";
 import type { FeedRecord, Store } from "../../src/store/contract/store.ts";
 import { bigintText, type Cases, record, refused, type StoreFixture, spec, step, tenant } from "./frame.ts";
-import { armed, begin, confirmed, dispatched, ended, intent, settled, startChild } from "./scenes.ts";
+import { armed, begin, confirmed, dispatched, ended, intent, settled, startChild } from "./holder.ts";
 
 const line = (one: JournalRecord, inside: "journal" | "inbox"): string =>
   JSON.stringify([one.journal, inside, one.seq, one.token, one.at, one.kind, one.data], bigintText);
 
-/** Every record and note of these tenants, read journal by journal: what the feed must deliver, in any order of journals. */
+/**
+ * Every record and note of these tenants, read journal by journal: the feed must deliver them, in any order of
+ * journals.
+ */
 async function direct(store: Store, ...tenants: readonly string[]): Promise<string[]> {
   const lines: string[] = [];
   for (const whose of tenants) {
@@ -20,7 +23,7 @@ async function direct(store: Store, ...tenants: readonly string[]): Promise<stri
   return lines.sort();
 }
 
-/** Pages on from a cursor until a page is empty. */
+/** Reads from a cursor until a page is empty. */
 async function page(
   store: Store,
   size: number,
@@ -50,7 +53,7 @@ function assertOrdered(records: readonly FeedRecord[]): void {
   }
 }
 
-/** A little of everything, in two tenants. */
+/** Some records of every kind, in two tenants. */
 async function busyStore(store: Store): Promise<void> {
   const root = await begin(store, { budget: { usd: 5 } });
   const child = await startChild(root, 0, `${root.id}/0`);
@@ -69,7 +72,7 @@ async function busyStore(store: Store): Promise<void> {
   assert.ok(item.ok);
 }
 
-/** Waits until the feed has caught up with what is written: other transactions may hold it back for a while. */
+/** Waits until the feed has caught up: open transactions may hold it back for a while. */
 async function caughtUp({ store, elapse }: StoreFixture, ...tenants: readonly string[]): Promise<string[]> {
   const expected = await direct(store, ...tenants);
   for (let tries = 0; tries < 200; tries++) {
@@ -95,7 +98,7 @@ export const feed: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("resumes from any cursor, and an old cursor tells the same again", async () => {
+  it("resumes from any cursor, and returns the same records for an old cursor", async () => {
     const fixture = fresh();
     const { store } = fixture;
     await busyStore(store);
@@ -123,7 +126,7 @@ export const feed: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("of one tenant only, when asked", async () => {
+  it("returns one tenant's records when requested", async () => {
     const fixture = fresh();
     const { store } = fixture;
     await busyStore(store);
@@ -182,7 +185,7 @@ export const feed: Cases = ({ it }, fresh) => {
     assert.deepEqual(lines(ofTenants(seen)), expected);
   });
 
-  it("a tenant's cursors tell nothing of what others write, and only its own are taken", async () => {
+  it("a tenant's cursors reveal nothing of others, and foreign ones are refused", async () => {
     const { store } = fresh();
     await busyStore(store);
     const first = await store.read.feed(undefined, 2, "globex");
@@ -190,7 +193,7 @@ export const feed: Cases = ({ it }, fresh) => {
     for (let k = 0; k < 4; k++) {
       const { cursor, records } = await store.read.feed(first.cursor, 9, "globex");
       assert.deepEqual(records, []);
-      cursors.push(cursor); // also where nobody wrote, so that one that changed says nothing
+      cursors.push(cursor); // also where nothing was written, so that a changed cursor reveals nothing
       if (k % 2 === 1)
         await store.intake.createRuns(
           tenant,
@@ -213,7 +216,7 @@ export const feed: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("a cursor that the store did not give is refused", async () => {
+  it("a cursor that the store did not issue is refused", async () => {
     const { store } = fresh();
     await busyStore(store);
     const { cursor } = await store.read.feed(undefined, 3);

@@ -15,20 +15,20 @@ import {
   step,
   tenant,
 } from "./frame.ts";
+import { everything } from "./holder.ts";
 import {
   brief,
+  findRequest,
   heldRuns,
-  hunt,
   lasting,
   leaseOf,
-  letGo,
   notRenewed,
   pastBrief,
+  release,
   renewed,
-  storyOf,
+  termSummary,
   waitingRuns,
-} from "./holding.ts";
-import { everything } from "./scenes.ts";
+} from "./lease-fixtures.ts";
 
 const journalsOf = (terms: readonly { journal: number }[]): number[] =>
   terms.map(({ journal }) => journal).sort((a, b) => a - b);
@@ -43,7 +43,7 @@ const outboxed = record("effect.intended", {
   args: 1,
 });
 
-/** Asks again where the store was too busy: the same nonce, so that nothing which it granted is lost. */
+/** Retries while the store is busy, with the same nonce, so that no granted term is lost. */
 async function insisting(store: Store, request: FindRequest): Promise<Term[]> {
   for (;;) {
     try {
@@ -54,13 +54,13 @@ async function insisting(store: Store, request: FindRequest): Promise<Term[]> {
   }
 }
 
-/** Finding work: what asks for somebody, what has lost its holder; each exactly once. */
+/** Finding work: queued leases and leases without a holder, each found exactly once. */
 export const finding: Cases = ({ it }, fresh) => {
-  it("a run that was created without a holder is RUNNABLE, is found once, and starts", async () => {
+  it("a run created without a holder is RUNNABLE, and is found once", async () => {
     const { store } = fresh();
     const [run] = await waitingRuns(store, 1);
     assert.equal((await store.read.run(tenant, run!.id))?.status, "RUNNABLE");
-    const ask = hunt();
+    const ask = findRequest();
     const [term, ...more] = await store.claim.find(ask);
     assert.equal(more.length, 0);
     const { journal, kind, run: of, reason, head, fence, ttlMs } = term!;
@@ -79,14 +79,14 @@ export const finding: Cases = ({ it }, fresh) => {
     );
     assert.equal((await store.read.run(tenant, run!.id))?.status, "RUNNING");
     assert.equal((await store.fenced.append(fence, { after: head, records: [step(0)] })).head, 3);
-    assert.deepEqual(await store.claim.find(hunt()), []);
+    assert.deepEqual(await store.claim.find(findRequest()), []);
   });
 
-  it("of two claimants at the same time each due run goes to exactly one", async () => {
+  it("two concurrent finds never return the same run", async () => {
     const { store, another } = fresh();
     const rival = await another();
     const runs = await waitingRuns(store, 30);
-    const [mine, theirs] = await Promise.all([store.claim.find(hunt()), rival.claim.find(hunt())]);
+    const [mine, theirs] = await Promise.all([store.claim.find(findRequest()), rival.claim.find(findRequest())]);
     assert.deepEqual(journalsOf([...mine, ...theirs]), journalsOf(runs));
     const verdicts = await store.claim.renew([...mine, ...theirs].map(({ fence }) => ({ fence, progress: 0 })));
     assert.ok(verdicts.every(({ ok }) => ok));
@@ -99,9 +99,9 @@ export const finding: Cases = ({ it }, fresh) => {
     await elapse(pastBrief);
     const claimed: Term[] = [];
     const hunter = async (k: number): Promise<void> => {
-      // Everybody sees the same first page; who comes late to all of it looks again.
+      // All see the same first page; a claimant that loses all of it finds again.
       for (let round = 0; round < 50 && claimed.length < runs.length; round++) {
-        claimed.push(...(await insisting(stores[k % 2]!, hunt({ limit: 60 }))));
+        claimed.push(...(await insisting(stores[k % 2]!, findRequest({ limit: 60 }))));
       }
     };
     await Promise.all([0, 1, 2, 3].map(hunter));
@@ -109,39 +109,39 @@ export const finding: Cases = ({ it }, fresh) => {
     assert.ok(claimed.every(({ reason, fence }) => reason === "recovery" && fence.token === 2n));
   });
 
-  it("only what asks for this reactor, or was held by one of these, is found", async () => {
+  it("a find returns only leases queued for, or last held by, its reactors", async () => {
     const { store, elapse } = fresh();
     const [due] = await waitingRuns(store, 1);
     const [stale] = await heldRuns(store, 1, claimant(undefined, { ...brief, reactor: "agent" }));
     await heldRuns(store, 1, claimant(undefined, { ...lasting, reactor: "agent" }));
     await elapse(pastBrief);
-    assert.deepEqual(await store.claim.find(hunt({ nextReactor: "reconciler", staleOf: [] })), []);
+    assert.deepEqual(await store.claim.find(findRequest({ nextReactor: "reconciler", staleOf: [] })), []);
     assert.deepEqual(
-      await store.claim.find(hunt({ nextReactor: "reconciler", staleOf: ["outbox", "agen", "agent "] })),
+      await store.claim.find(findRequest({ nextReactor: "reconciler", staleOf: ["outbox", "agen", "agent "] })),
       [],
     );
-    const found = await store.claim.find(hunt({ nextReactor: "reconciler", staleOf: ["outbox", "agent"] }));
+    const found = await store.claim.find(findRequest({ nextReactor: "reconciler", staleOf: ["outbox", "agent"] }));
     assert.deepEqual(journalsOf(found), [stale!.journal]);
-    assert.deepEqual(journalsOf(await store.claim.find(hunt({ staleOf: [] }))), [due!.journal]);
+    assert.deepEqual(journalsOf(await store.claim.find(findRequest({ staleOf: [] }))), [due!.journal]);
   });
 
-  it("a find may be for one tenant, and takes no more than its limit, the longest due first", async () => {
+  it("a find respects its tenant and its limit, longest due first", async () => {
     const { store, elapse } = fresh();
     const [old] = await waitingRuns(store, 1);
     await elapse(5);
     const mine = await waitingRuns(store, 3);
     const theirs = await waitingRuns(store, 2, "other");
-    const [first, ...none] = await store.claim.find(hunt({ limit: 1 }));
+    const [first, ...none] = await store.claim.find(findRequest({ limit: 1 }));
     assert.deepEqual([first!.journal, none.length], [old!.journal, 0]);
-    const others = await store.claim.find(hunt({ tenant: "other" }));
+    const others = await store.claim.find(findRequest({ tenant: "other" }));
     assert.deepEqual(journalsOf(others), journalsOf(theirs));
     assert.ok(others.every((term) => term.tenant === "other"));
-    assert.equal((await store.claim.find(hunt({ limit: 2 }))).length, 2);
-    assert.equal((await store.claim.find(hunt({ limit: 2 }))).length, mine.length - 2);
-    assert.deepEqual(await store.claim.find(hunt({ limit: 2 })), []);
+    assert.equal((await store.claim.find(findRequest({ limit: 2 }))).length, 2);
+    assert.equal((await store.claim.find(findRequest({ limit: 2 }))).length, mine.length - 2);
+    assert.deepEqual(await store.claim.find(findRequest({ limit: 2 })), []);
   });
 
-  it("a find may be for some workflows: others are neither taken nor counted against its limit", async () => {
+  it("a find for some workflows neither takes nor counts others", async () => {
     const { store, elapse } = fresh();
     const named = (workflow: string) => spec({ workflow });
     const names = ["a,b", "a", 'b"', "a"];
@@ -151,28 +151,28 @@ export const finding: Cases = ({ it }, fresh) => {
     const due = await store.intake.createRuns(tenant, names.map(named));
     const journals = [...stale, ...due].map((verdict) => (verdict.ok ? verdict.journal : 0));
     const [staleAb, staleC, ab, a, b, aToo] = journals as [number, number, number, number, number, number];
-    assert.deepEqual(await store.claim.find(hunt({ workflows: [] })), []);
-    assert.deepEqual(await store.claim.find(hunt({ workflows: ["b", "A", ""].slice(0, 2) })), []);
-    assert.deepEqual(journalsOf(await store.claim.find(hunt({ workflows: ['b"'], limit: 1 }))), [b]);
-    assert.deepEqual(journalsOf(await store.claim.find(hunt({ workflows: ["a"] }))), [a, aToo]);
-    assert.deepEqual(journalsOf(await store.claim.find(hunt({ workflows: ["a,b"] }))), [staleAb, ab]);
-    assert.deepEqual(journalsOf(await store.claim.find(hunt())), [staleC]);
+    assert.deepEqual(await store.claim.find(findRequest({ workflows: [] })), []);
+    assert.deepEqual(await store.claim.find(findRequest({ workflows: ["b", "A", ""].slice(0, 2) })), []);
+    assert.deepEqual(journalsOf(await store.claim.find(findRequest({ workflows: ['b"'], limit: 1 }))), [b]);
+    assert.deepEqual(journalsOf(await store.claim.find(findRequest({ workflows: ["a"] }))), [a, aToo]);
+    assert.deepEqual(journalsOf(await store.claim.find(findRequest({ workflows: ["a,b"] }))), [staleAb, ab]);
+    assert.deepEqual(journalsOf(await store.claim.find(findRequest())), [staleC]);
   });
 
-  it("an item is no run of any workflow: a find for some finds none", async () => {
+  it("a find for some workflows returns no items", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
     const asks = { nextReactor: "outbox", staleOf: ["outbox"] };
-    assert.deepEqual(await store.claim.find(hunt({ ...asks, workflows: ["w"] })), []);
-    assert.equal((await store.claim.find(hunt(asks))).length, 1);
+    assert.deepEqual(await store.claim.find(findRequest({ ...asks, workflows: ["w"] })), []);
+    assert.equal((await store.claim.find(findRequest(asks))).length, 1);
   });
 
-  it("tells which runs nobody takes, for how long, but for the given workflows", async () => {
+  it("lists unserved workflows and how long their runs have waited", async () => {
     const { store, elapse } = fresh();
     const held = claimant(undefined, { ...brief, reactor: "agent" });
     await store.intake.createRuns(tenant, [spec({ workflow: "gone" })], { ...held, nonce: nonce() });
-    await heldRuns(store, 1, claimant(undefined, lasting)); // driven: nobody is missing
+    await heldRuns(store, 1, claimant(undefined, lasting)); // driven, so not unserved
     await store.intake.createRuns(tenant, [spec({ workflow: "b" }), spec({ workflow: "a" }), spec({ workflow: "b" })]);
     await store.intake.createRuns("other", [spec({ workflow: "a" })]);
     await elapse(pastBrief + 10);
@@ -183,7 +183,7 @@ export const finding: Cases = ({ it }, fresh) => {
     assert.deepEqual(await counted([], 3_600_000), []);
     const [a] = await store.read.unserved(["b", "gone"], 0);
     assert.ok(a!.lagMs >= pastBrief && a!.lagMs < 3_600_000, String(a!.lagMs));
-    await store.claim.find(hunt());
+    await store.claim.find(findRequest());
     assert.deepEqual(await store.read.unserved([], 0), []);
   });
 
@@ -191,18 +191,18 @@ export const finding: Cases = ({ it }, fresh) => {
     const { store, elapse } = fresh();
     const [mine] = await heldRuns(store, 1, claimant(undefined, brief));
     await elapse(pastBrief);
-    assert.deepEqual(await store.claim.find(hunt({ tenant: "other" })), []);
-    assert.deepEqual(journalsOf(await store.claim.find(hunt({ tenant }))), [mine!.journal]);
+    assert.deepEqual(await store.claim.find(findRequest({ tenant: "other" })), []);
+    assert.deepEqual(journalsOf(await store.claim.find(findRequest({ tenant }))), [mine!.journal]);
   });
 
-  it("a find repeated with its nonce returns the same terms, and takes what it had no answer for only once", async () => {
+  it("a find repeated with its nonce returns the same terms and claims nothing twice", async () => {
     const { store, another } = fresh();
     await waitingRuns(store, 5);
-    const ask = hunt({ limit: 3 });
+    const ask = findRequest({ limit: 3 });
     const first = await store.claim.find(ask);
     const same = await (await another()).claim.find(ask);
     assert.equal(first.length, 3);
-    // How late they were found is told by the one who found them first.
+    // Lateness is reported with the first response only.
     const known = (terms: readonly Term[]) =>
       terms.map(({ lagMs: _, ...term }) => term).sort((a, b) => a.journal - b.journal);
     assert.deepEqual(known(same), known(first));
@@ -212,54 +212,54 @@ export const finding: Cases = ({ it }, fresh) => {
     assert.deepEqual([late?.fence, late?.head], [fence, head + 1]);
     const terms = await Promise.all(first.map(({ journal }) => store.read.terms(tenant, { journal })));
     assert.ok(terms.every((ledger) => ledger.length === 1));
-    assert.equal((await store.claim.find(hunt())).length, 2, "the others are still to be had");
+    assert.equal((await store.claim.find(findRequest())).length, 2, "the others are still to be had");
   });
 
-  it("a repeated find gives back what has expired meanwhile, but not what was lost", async () => {
+  it("a repeated find returns terms that expired, but none that were taken over", async () => {
     const { store, elapse } = fresh();
     const runs = await waitingRuns(store, 2);
-    const ask = hunt({ claimant: claimant(undefined, { reactor: "recovery", ...brief }) });
+    const ask = findRequest({ claimant: claimant(undefined, { reactor: "recovery", ...brief }) });
     const terms = await store.claim.find(ask);
     await elapse(pastBrief);
     const [lost, kept] = runs;
-    const heir = await acquired(store, request({ run: lost!.id }, { claimant: claimant(undefined, lasting) }));
+    const successor = await acquired(store, request({ run: lost!.id }, { claimant: claimant(undefined, lasting) }));
     const again = await store.claim.find(ask);
     const own = terms.find(({ journal }) => journal === kept!.journal)!;
     assert.deepEqual(
       again.map(({ fence }) => fence),
       [own.fence],
     );
-    await renewed(store, heir);
+    await renewed(store, successor);
     await renewed(store, own);
   });
 
-  it("a parked run is not found until a note comes, then with reason wake", async () => {
+  it("a parked run is not found until a note arrives, then with reason wake", async () => {
     const { store } = fresh();
     const run = await heldRun(store);
-    await letGo(store, run);
+    await release(store, run);
     assert.equal((await store.read.run(tenant, run.id))?.status, "WAITING");
-    assert.deepEqual(await store.claim.find(hunt()), []);
+    assert.deepEqual(await store.claim.find(findRequest()), []);
     await store.intake.signal(tenant, run.id, { name: "s", value: 1 });
     assert.equal((await store.read.run(tenant, run.id))?.status, "RUNNABLE");
-    const [term] = await store.claim.find(hunt());
+    const [term] = await store.claim.find(findRequest());
     assert.deepEqual([term!.journal, term!.reason, term!.notes, term!.head], [run.journal, "wake", 1, 3]);
   });
 
-  it("a note to a held run wakes nobody else; its expired holder is found with reason recovery", async () => {
+  it("a note to a held run queues nothing; after expiry it is found for recovery", async () => {
     const { store, elapse } = fresh();
     const live = await heldRun(store, {}, claimant(undefined, lasting));
     const dead = await heldRun(store, {}, claimant(undefined, brief));
     await store.intake.signal(tenant, live.id, { name: "s", value: 1 });
     await store.intake.signal(tenant, dead.id, { name: "s", value: 1 });
     await elapse(pastBrief);
-    const [term, ...more] = await store.claim.find(hunt());
+    const [term, ...more] = await store.claim.find(findRequest());
     assert.deepEqual([term!.journal, term!.reason, term!.notes, more.length], [dead.journal, "recovery", 1, 0]);
     assert.equal((await leaseOf(store, { run: live.id })).nextReactor, null);
     await renewed(store, live);
     await notRenewed("TAPE_FENCED", store, dead);
   });
 
-  it("a run that is ending is found when its holder is gone; one that has ended never", async () => {
+  it("an ending run without a holder is found; an ended one never is", async () => {
     const { store, elapse } = fresh();
     const [ending, done] = await heldRuns(store, 2, claimant(undefined, brief));
     const decided = record("run.decided", { cause: "failed", outcome: "no" });
@@ -267,32 +267,36 @@ export const finding: Cases = ({ it }, fresh) => {
     const ended = record("run.ended", { status: "COMPLETED", notesTaken: 0, outcome: 1 });
     await store.fenced.append(done!.fence, { after: 1, records: [ended] });
     await elapse(pastBrief);
-    assert.deepEqual(journalsOf(await store.claim.find(hunt())), [ending!.journal]);
+    assert.deepEqual(journalsOf(await store.claim.find(findRequest())), [ending!.journal]);
     assert.equal((await store.read.run(tenant, ending!.id))?.status, "ENDING");
   });
 
-  it("a drained run is found by another at once", async () => {
+  it("a drained run is found by another claimant immediately", async () => {
     const { store, another } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
-    await letGo(store, run, { reason: "drained", nextReactor: "recovery" });
-    const [term] = await (await another()).claim.find(hunt());
+    await release(store, run, { reason: "drained", nextReactor: "recovery" });
+    const [term] = await (await another()).claim.find(findRequest());
     assert.deepEqual([term!.journal, term!.fence.token], [run.journal, run.fence.token + 2n]);
-    assert.equal((await storyOf(store, { run: run.id }))[0]![2], "drained");
+    assert.equal((await termSummary(store, { run: run.id }))[0]![2], "drained");
   });
 
-  it("work that is due later is not found earlier", async () => {
+  it("work that is due later is not found before", async () => {
     const { store, elapse } = fresh();
     const [soon, later] = await heldRuns(store, 2, claimant(undefined, lasting));
-    await letGo(store, soon!, { nextReactor: "recovery", delayMs: 400 });
-    await letGo(store, later!, { nextReactor: "recovery", delayMs: 3_600_000 });
-    assert.deepEqual(await store.claim.find(hunt()), []);
+    await release(store, soon!, { nextReactor: "recovery", delayMs: 400 });
+    await release(store, later!, { nextReactor: "recovery", delayMs: 3_600_000 });
+    assert.deepEqual(await store.claim.find(findRequest()), []);
     await elapse(420);
-    assert.deepEqual(journalsOf(await store.claim.find(hunt())), [soon!.journal]);
+    assert.deepEqual(journalsOf(await store.claim.find(findRequest())), [soon!.journal]);
     await store.intake.signal(tenant, later!.id, { name: "s", value: 1 });
-    assert.deepEqual(journalsOf(await store.claim.find(hunt())), [later!.journal], "a note does not wait for it");
+    assert.deepEqual(
+      journalsOf(await store.claim.find(findRequest())),
+      [later!.journal],
+      "a note does not wait for it",
+    );
   });
 
-  it("a delay is whole milliseconds: any other is refused, and changes nothing", async () => {
+  it("a delay that is no whole number of milliseconds is refused", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const before = await everything(store);
@@ -311,20 +315,20 @@ export const finding: Cases = ({ it }, fresh) => {
     const { store, elapse } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, { ...lasting, maxStallMs: 50 }));
     await elapse(80);
-    assert.deepEqual(await store.claim.find(hunt()), [], "nobody has judged it yet");
+    assert.deepEqual(await store.claim.find(findRequest()), [], "no renewal has been refused for it yet");
     await notRenewed("TAPE_LEASE_STALLED", store, run);
-    const [term] = await store.claim.find(hunt());
+    const [term] = await store.claim.find(findRequest());
     assert.deepEqual([term!.journal, term!.reason], [run.journal, "stalled"]);
   });
 
-  it("an effect for the outbox has a lease of its own: found, lost and found again apart from its run", async () => {
+  it("an outbox effect has its own lease, found independently of its run", async () => {
     const { store, elapse } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const { head } = await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
-    assert.deepEqual(await store.claim.find(hunt()), [], "the run is held, and its effect asks for the outbox");
+    assert.deepEqual(await store.claim.find(findRequest()), [], "the run is held, and its effect asks for the outbox");
     const who = claimant(undefined, { ...brief, reactor: "outbox" });
     const asks = { nextReactor: "outbox", staleOf: ["outbox"] };
-    const [item, ...more] = await store.claim.find(hunt({ ...asks, claimant: who }));
+    const [item, ...more] = await store.claim.find(findRequest({ ...asks, claimant: who }));
     assert.deepEqual(
       [item!.kind, item!.run, item!.tenant, item!.reason, item!.head, more.length],
       ["item", run.journal, tenant, "start", 2, 0],
@@ -333,13 +337,13 @@ export const finding: Cases = ({ it }, fresh) => {
     const sent = record("effect.dispatched", { run: run.journal, pos: 0, attempt: 1, sendWithinMs: 1_000 });
     await store.fenced.append(item!.fence, { after: 2, records: [sent] });
     await elapse(pastBrief);
-    const [heir] = await store.claim.find(hunt(asks));
-    assert.deepEqual([heir!.journal, heir!.reason, heir!.head], [item!.journal, "recovery", 4]);
+    const [successor] = await store.claim.find(findRequest(asks));
+    assert.deepEqual([successor!.journal, successor!.reason, successor!.head], [item!.journal, "recovery", 4]);
     await notRenewed("TAPE_FENCED", store, item!);
     assert.equal((await store.fenced.append(run.fence, { after: head, records: [step(1)] })).head, head + 1);
   });
 
-  it("the agenda tells in one look who has something to do, and when", async () => {
+  it("the agenda lists which reactors have work, and when", async () => {
     const { store, elapse } = fresh();
     const when = async (of = tenant) =>
       new Map((await store.read.agenda(of)).map(({ reactor, dueInMs }) => [reactor ?? "anybody", dueInMs]));
@@ -360,10 +364,10 @@ export const finding: Cases = ({ it }, fresh) => {
     await heldRun(store, {}, claimant(undefined, brief));
     await elapse(pastBrief);
     assert.equal((await when()).get("anybody"), 0);
-    const [first] = await store.claim.find(hunt({ limit: 1, staleOf: [] }));
+    const [first] = await store.claim.find(findRequest({ limit: 1, staleOf: [] }));
     assert.equal(first!.journal, waiting!.journal);
     assert.equal((await when()).has("recovery"), false);
-    // Given back for later: asked for again, at its time.
+    // Released with a delay: queued again, at its time.
     await store.fenced.append(first!.fence, {
       after: first!.head,
       records: [record("term.ended", { reason: "released", notesTaken: 0, nextReactor: "recovery", delayMs: 45_000 })],

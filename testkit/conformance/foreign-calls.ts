@@ -5,10 +5,10 @@ import type { AcquireRequest } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { claimant, nonce, record, request, scheduleSpec, spec, step } from "./frame.ts";
-import { lasting } from "./scenes.ts";
+import { lasting } from "./holder.ts";
 
-/** Every way to name a journal of theirs. */
-const targetsOf = (of: Named) => [
+/** Every way to name a journal of another tenant. */
+const targetsOf = (of: NamedThings) => [
   { run: of.run },
   { name: of.name },
   { journal: of.journal },
@@ -17,13 +17,13 @@ const targetsOf = (of: Named) => [
 ];
 
 /**
- * Foreign credentials: every call of the contract, made by one tenant with what is another's: its runs, journals, tokens,
- * nonces, owners, cursors and keys. Each must answer exactly as it does for what does not exist, and change nothing of the
- * other's. The table is typed by the contract: a new call without a case does not compile.
+ * Foreign credentials: every call of the contract, made by one tenant with another's runs, journals, tokens, nonces,
+ * owners, cursors and keys. Each call must respond exactly as for things that do not exist, and must change nothing of
+ * the other tenant. The table is typed by the contract: a new call without a case does not compile.
  */
 
-/** Everything of a tenant's that a call can name. */
-export interface Named {
+/** Everything of a tenant that a call can name. */
+export interface NamedThings {
   readonly run: string;
   readonly journal: number;
   readonly head: number;
@@ -42,26 +42,29 @@ export interface Named {
   readonly token: bigint;
 }
 
-/** The call, by `me`, about what `of` names. A text instead says why the call is no tenant's. */
-export type Case<G> = ((calls: G, me: string, of: Named, store: Store) => Promise<unknown>) | string;
+/** The call by `me` about the things of `of`. A string instead gives the reason why the call has no tenant. */
+export type Case<G> = ((calls: G, me: string, of: NamedThings, store: Store) => Promise<unknown>) | string;
 type Table = {
   readonly [G in "intake" | "claim" | "fenced" | "read"]: { readonly [M in keyof Store[G]]: Case<Store[G]> };
 };
 
-export const act = { by: "eve", reason: "drill" };
+export const audit = { by: "eve", reason: "drill" };
 export const secret = "secret-canary";
-/** One after the other: what the first did must not depend on chance. */
+/** One after another: the result of the first must not depend on chance. */
 async function all(calls: readonly (() => Promise<unknown>)[]): Promise<unknown[]> {
   const outcomes: unknown[] = [];
   for (const call of calls) outcomes.push(await outcomeOf(call()));
   return outcomes;
 }
 
-const taking = (of: Named, target: AcquireRequest["target"], more: Partial<AcquireRequest> = {}): AcquireRequest =>
-  request(target, { claimant: claimant(of.owner, lasting), nonce: of.nonce, ...more });
+const taking = (
+  of: NamedThings,
+  target: AcquireRequest["target"],
+  more: Partial<AcquireRequest> = {},
+): AcquireRequest => request(target, { claimant: claimant(of.owner, lasting), nonce: of.nonce, ...more });
 
-/** Records by which the holder of a run of one's own reaches into a journal that it names. */
-const reaching = ({ journal, item, head: _head }: Named): NewRecord[] => [
+/** Records with which the holder of its own run reaches into a journal that it names. */
+const reaching = ({ journal, item, head: _head }: NamedThings): NewRecord[] => [
   record("run.ended", { status: "COMPLETED", outcome: 1, notesTaken: 0, parent: { journal, pos: 0, id: "x" } }),
   record("budget.reserved", { pos: 0, rootRun: journal, amounts: { usd: 1 } }),
   record("budget.charged", { pos: 0, rootRun: journal, spent: { usd: 1 }, reserved: {} }),
@@ -69,7 +72,7 @@ const reaching = ({ journal, item, head: _head }: Named): NewRecord[] => [
   record("effect.settled", { run: journal, pos: 0, to: "FAILED", reason: "definite", error: "no" }),
   record("effect.settled", { run: item, pos: 0, to: "FAILED", reason: "definite", error: "no" }),
   record("obligation.armed", { run: journal, pos: 0, sub: 1, name: "u", semantics: "idempotent", key: "k", args: 1 }),
-  record("obligation.settled", { run: journal, pos: 0, sub: 1, to: "COMPENSATED", reason: "told" }),
+  record("obligation.settled", { run: journal, pos: 0, sub: 1, to: "COMPENSATED", reason: "returned" }),
 ];
 
 export const table: Table = {
@@ -116,10 +119,10 @@ export const table: Table = {
     deleteSchedule: (intake, me, of) => intake.deleteSchedule(me, of.schedule),
     fireSchedule: (intake, me, of) => intake.fireSchedule(me, of.schedule, 1, null, [spec({ id: "fired" })]),
     prune: (intake, me) => intake.prune(me, Number.MAX_SAFE_INTEGER, 10),
-    setQuota: "only whoever runs the store sets limits, and names the tenant",
+    setQuota: "only the operator of the store sets limits, for a named tenant",
     putToken: "its id is random, made by the server, and unique in the store",
-    revokeToken: (intake, me, of) => intake.revokeToken(me, of.apiToken, act),
-    recordAudit: (intake, me, of) => intake.recordAudit(me, "mine", act, { run: of.run, journal: of.journal }),
+    revokeToken: (intake, me, of) => intake.revokeToken(me, of.apiToken, audit),
+    recordAudit: (intake, me, of) => intake.recordAudit(me, "mine", audit, { run: of.run, journal: of.journal }),
     touchToken: "a token is known by its id before it is known whose it is",
     reportProcess: (intake, me, of) => intake.reportProcess(me, { owner: of.owner, label: "eve", body: {} }),
     removeProcess: (intake, me, of) => intake.removeProcess(me, of.owner),
@@ -135,7 +138,7 @@ export const table: Table = {
           taking(of, { name: of.name }, { nonce: of.nameNonce }),
           taking(of, { journal: of.journal }, { expect: { owner: of.owner, token: of.token } }),
           taking(of, { journal: of.journal }, { expect: "any", by: "eve", auditReason: "mine" }),
-        ].map((asked) => () => claim.acquire(me, asked)),
+        ].map((acquire) => () => claim.acquire(me, acquire)),
       ),
     find: (claim, me, of) =>
       all(
@@ -186,7 +189,8 @@ export const table: Table = {
       assert.ok(made?.ok && made.term);
       const { fence } = made.term;
       const stolen = makeFence(me, of.journal, of.token, of.nonce);
-      // Beside an own write, in one call: each gets its own verdict. Then records that reach into what they name.
+      // Together with an append of its own in one call: each gets its own result. Then records that reach into other
+      // journals.
       const verdicts: unknown[] = [
         await fenced.appendAll([
           [stolen, { after: of.head, records: [step(9)] }],
@@ -248,14 +252,14 @@ export const table: Table = {
     token: "a token is known by its id before it is known whose it is",
     tokens: (read, me) => read.tokens(me),
     quota: (read, me) => read.quota(me),
-    quotas: "only whoever runs the store asks for all tenants",
+    quotas: "only the operator of the store reads all tenants",
     processes: (read, me) => read.processes(me),
     settings: "what the store says of itself",
     now: "what the store says of itself",
   },
 };
 
-/** What came of a call, refused or not, as a value. */
+/** The outcome of a call, rejected or not, as a value. */
 export async function outcomeOf(call: Promise<unknown>): Promise<unknown> {
   try {
     return await call;

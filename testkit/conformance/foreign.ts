@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { TapeError } from "../../src/model/errors.ts";
 import { makeFence } from "../../src/model/fence.ts";
 import type { IntakeOps, Store } from "../../src/store/contract/store.ts";
-import { act, type Case, type Named, outcomeOf, secret, table } from "./foreign-calls.ts";
+import { audit, type Case, type NamedThings, outcomeOf, secret, table } from "./foreign-calls.ts";
 import {
   bigintText,
   type Cases,
@@ -16,9 +16,9 @@ import {
   tenant,
   unique,
 } from "./frame.ts";
-import { begin, dispatched, everything, intent, lasting } from "./scenes.ts";
+import { begin, dispatched, everything, intent, lasting } from "./holder.ts";
 
-/** Numbers that the store gives, and times: they differ from call to call. */
+/** Numbers and times that the store assigns: they differ from call to call. */
 const passing: ReadonlySet<string> = new Set(
   (
     "journal run root parent item source authority by token nonce cursor at createdAt endedAt agoMs lagMs dueInMs lateMs remainingMs heldMs " +
@@ -26,10 +26,10 @@ const passing: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** The outcome without the names that were asked for and without what differs from call to call. */
-function plain(outcome: unknown, me: string, of: Named): string {
+/** The outcome without the requested names and without what differs from call to call. */
+function plain(outcome: unknown, me: string, of: NamedThings): string {
   const { run, name, key, schedule, businessKey, apiToken, owner } = of;
-  const names = [me, name, key, schedule, businessKey, apiToken, owner, run]; // the run's is part of the others
+  const names = [me, name, key, schedule, businessKey, apiToken, owner, run]; // the run's id is part of the others
   const text = (one: string): string => {
     let left = one.replaceAll(/\b(lease|journal) \d+/g, "$1 NUMBER");
     for (const known of names) left = left.replaceAll(known, "NAME");
@@ -44,8 +44,8 @@ function plain(outcome: unknown, me: string, of: Named): string {
   return JSON.stringify(outcome, shown) ?? "undefined";
 }
 
-/** One thing of each kind, of the tenant that the cases act for. */
-export async function victimOn(store: Store): Promise<Named> {
+/** One thing of each kind, of the victim's tenant. */
+export async function victimOn(store: Store): Promise<NamedThings> {
   const run = await begin(store, { input: secret, budget: { usd: 5 }, labels: { of: secret } });
   await run.write(
     intent(0, { dispatch: "outbox", businessKey: `key-${run.id}`, args: secret }),
@@ -67,9 +67,9 @@ export async function victimOn(store: Store): Promise<Named> {
     paused: false,
   });
   const apiToken = `token-${run.id}`;
-  await store.intake.putToken({ id: apiToken, tenant, name: secret, role: "reader", hash: "h" }, act);
+  await store.intake.putToken({ id: apiToken, tenant, name: secret, role: "reader", hash: "h" }, audit);
   await store.intake.reportProcess(tenant, { owner: ownerOf(run.id), label: secret, body: {} });
-  await store.intake.createRuns(tenant, [spec({ input: secret })]); // somebody may find it
+  await store.intake.createRuns(tenant, [spec({ input: secret })]); // so that a find can claim it
   const [entry] = await store.read.audit(tenant);
   const view = await store.read.lease(tenant, { run: run.id });
   return {
@@ -83,18 +83,18 @@ export async function victimOn(store: Store): Promise<Named> {
 
 const ownerOf = (id: string): string => `owner-${id}`;
 
-/** The same kinds of names, and nothing of that name anywhere. */
-function ghostOf(victim: Named): Named {
+/** The same kinds of names, naming nothing that exists. */
+function ghostOf(victim: NamedThings): NamedThings {
   const id = unique("ghost");
   return {
-    ...victim, // its numbers of terms, and its cursors: what they belong to is not there
+    ...victim, // its tokens and cursors: what they belong to does not exist
     ...{ run: id, journal: 900_000_001, item: 900_000_002, nameJournal: 900_000_003, name: `lease-${id}` },
     ...{ key: `value-${id}`, schedule: `schedule-${id}`, businessKey: `key-${id}`, apiToken: `token-${id}` },
     ...{ owner: ownerOf(id), nonce: nonce(), nameNonce: nonce() },
   };
 }
 
-/** All that a tenant has, as text. */
+/** Everything of a tenant, as text. */
 export async function statesOf(store: Store, of: string): Promise<string> {
   const [state, tokens, processes, audit] = await Promise.all([
     everything(store, of),
@@ -107,7 +107,7 @@ export async function statesOf(store: Store, of: string): Promise<string> {
 }
 
 export const foreign: Cases = ({ it }, fresh) => {
-  it("no call of the contract is without a case", () => {
+  it("every call of the contract has a case", () => {
     const { store } = fresh();
     for (const group of ["intake", "claim", "fenced", "read"] as const) {
       const calls = Object.keys(store[group])
@@ -118,13 +118,13 @@ export const foreign: Cases = ({ it }, fresh) => {
     return Promise.resolve();
   });
 
-  /** Makes the call twice, as two tenants that have nothing: about the victim's things, and about things that are not. */
+  /** Makes the call twice, as two empty tenants: about the victim's things, and about things that do not exist. */
   async function compare<G extends object>(
     store: Store,
-    victim: Named,
+    victim: NamedThings,
     what: string,
     call: Case<G>,
-    calls: (me: string, of: Named) => G,
+    calls: (me: string, of: NamedThings) => G,
   ): Promise<void> {
     if (typeof call === "string") return;
     const outcomes: string[] = [];
@@ -132,7 +132,7 @@ export const foreign: Cases = ({ it }, fresh) => {
       const me = unique("stranger");
       const outcome = await outcomeOf(call(calls(me, named), me, named, store));
       const text = plain(outcome, me, named);
-      assert.ok(!text.includes(secret), `${what} tells a secret: ${text}`);
+      assert.ok(!text.includes(secret), `${what} reveals a secret: ${text}`);
       outcomes.push(text);
     }
     const [foreignly, absently] = outcomes as [string, string];
@@ -143,7 +143,7 @@ export const foreign: Cases = ({ it }, fresh) => {
   }
 
   for (const group of ["intake", "claim", "fenced", "read"] as const) {
-    it(`[INV-12] names, numbers and secrets of another tenant give access to nothing: ${group}`, async () => {
+    it(`[INV-12] another tenant's names, numbers and secrets open nothing: ${group}`, async () => {
       const { store } = fresh();
       const victim = await victimOn(store);
       const before = await statesOf(store, tenant);
@@ -152,18 +152,19 @@ export const foreign: Cases = ({ it }, fresh) => {
         assert.equal(await statesOf(store, tenant), before, `${group}.${name} changed what is another's`);
       }
       const { fence } = await holderOf(store, victim);
-      await store.fenced.append(fence, { after: victim.head, records: [step(9)] }); // its holder goes on as before
+      await store.fenced.append(fence, { after: victim.head, records: [step(9)] }); // its holder continues as before
     });
   }
 
-  it("an idempotency key is worth nothing to another tenant", async () => {
+  it("another tenant's idempotency key returns nothing", async () => {
     const { store } = fresh();
     const victim = await victimOn(store);
     const repeat = { tenant, key: `once-${victim.run}`, hash: "h" };
     await store.once(repeat).putValue(tenant, "once", secret, "unconditional");
     const before = await statesOf(store, tenant);
     for (const [name, call] of Object.entries(table.intake)) {
-      const once = (me: string, of: Named): IntakeOps => store.once({ ...repeat, tenant: me, key: `once-${of.run}` });
+      const once = (me: string, of: NamedThings): IntakeOps =>
+        store.once({ ...repeat, tenant: me, key: `once-${of.run}` });
       await compare(store, victim, `once ${name}`, call as Case<IntakeOps>, once);
       assert.equal(await statesOf(store, tenant), before, `once ${name} changed what is another's`);
     }
@@ -172,7 +173,7 @@ export const foreign: Cases = ({ it }, fresh) => {
   });
 };
 
-async function holderOf(store: Store, { journal, token, nonce: own }: Named) {
+async function holderOf(store: Store, { journal, token, nonce: own }: NamedThings) {
   const view = await store.read.lease(tenant, { journal });
   assert.equal(view?.token, token, "it still holds its term");
   return { fence: makeFence(tenant, journal, token, own) };

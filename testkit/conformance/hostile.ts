@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { runIdSuffixLength } from "../../src/model/schedule.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { type Cases, claimant, nonce, record, refused, request, scheduleSpec, spec, step, tenant } from "./frame.ts";
-import { begin, dataOf, hold, intent, unchanged, viewOf } from "./scenes.ts";
+import { begin, dataOf, hold, intent, unchanged, viewOf } from "./holder.ts";
 
 const nested = (depth: number): unknown => {
   let value: unknown = "core";
@@ -10,7 +10,7 @@ const nested = (depth: number): unknown => {
   return value;
 };
 
-/** What users hand over, and must get back exactly. */
+/** Values that users store, and must read back unchanged. */
 const storable: Readonly<Record<string, unknown>> = {
   NUL: "a\0b",
   "lone surrogates": ["\ud800", "\udfff x", "\ud83d"],
@@ -55,7 +55,7 @@ const notEncodable: Readonly<Record<string, unknown>> = {
   "nested too deep": nested(500),
 };
 
-/** Every entrance that takes a value of the user's. */
+/** Every call that takes a user's value. */
 function entrances(store: Store, run: { id: string; fence: Parameters<Store["fenced"]["append"]>[0] }) {
   const append = (one: ReturnType<typeof step>) => store.fenced.append(run.fence, { after: 1, records: [one] });
   return {
@@ -73,7 +73,7 @@ function entrances(store: Store, run: { id: string; fence: Parameters<Store["fen
   };
 }
 
-/** Text that an id may be: it comes back as it was, and is nobody else's. */
+/** Unusual text in ids: it is returned unchanged and collides with no other id. */
 const oddIds: readonly string[] = [
   "'",
   '"',
@@ -107,7 +107,7 @@ const oddIds: readonly string[] = [
 ];
 
 export const hostile: Cases = ({ it }, fresh) => {
-  it("whatever a user stores comes back exactly", async () => {
+  it("every storable value is returned unchanged", async () => {
     const { store } = fresh();
     for (const [what, value] of Object.entries(storable)) {
       const wanted = spec({ input: value });
@@ -137,7 +137,7 @@ export const hostile: Cases = ({ it }, fresh) => {
     assert.equal(({} as { polluted?: unknown }).polluted, undefined);
   });
 
-  it("a payload of 1 MiB passes, whatever its letters", async () => {
+  it("a payload of 1 MiB is stored, whatever its characters", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const big = ["x".repeat(2 ** 20), "é".repeat(2 ** 19), new Uint8Array(2 ** 20).fill(255), "\0".repeat(2 ** 17)];
@@ -148,7 +148,7 @@ export const hostile: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("what cannot be stored is refused at every entrance, with nothing written", async () => {
+  it("every call refuses a value that cannot be stored, and writes nothing", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const ways = Object.entries(entrances(store, { id: run.id, fence: run.term.fence }));
@@ -162,7 +162,7 @@ export const hostile: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("what is too large is refused at every entrance, with nothing written", async () => {
+  it("every call refuses a value that is too large, and writes nothing", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const { payloadBytes } = store.limits;
@@ -178,7 +178,7 @@ export const hostile: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("ids of any text are kept apart and come back as they were", async () => {
+  it("ids of any text are distinct and are returned unchanged", async () => {
     const { store } = fresh();
     const specs = oddIds.map((id, k) => spec({ id, workflow: id, input: k, version: id, labels: { [id]: id } }));
     const verdicts = await store.intake.createRuns(tenant, specs);
@@ -208,7 +208,7 @@ export const hostile: Cases = ({ it }, fresh) => {
     assert.equal((await store.read.runs(tenant)).length, oddIds.length);
   });
 
-  it("names inside records may be of any text too", async () => {
+  it("names inside records may be any text", async () => {
     const { store } = fresh();
     const run = await begin(store, { budget: Object.fromEntries(oddIds.map((unit) => [unit, 5])) });
     const records = oddIds.flatMap((id, pos) => [
@@ -231,7 +231,7 @@ export const hostile: Cases = ({ it }, fresh) => {
     assert.ok(budgets.every(({ reserved }) => reserved === 3));
   });
 
-  it("tenants of any text are kept apart", async () => {
+  it("tenants of any name are isolated", async () => {
     const { store } = fresh();
     for (const whose of oddIds) {
       const [created] = await store.intake.createRuns(whose, [spec({ id: "same" })], { ...claimant(), nonce: nonce() });

@@ -1,7 +1,7 @@
 import { append } from "./append.ts";
-import { claims } from "./claims.ts";
+import { batches } from "./batches.ts";
+import { businessKeys } from "./business-keys.ts";
 import { concurrency } from "./concurrency.ts";
-import { crowds } from "./crowds.ts";
 import { effects } from "./effects.ts";
 import { evidence } from "./evidence.ts";
 import { faults } from "./faults.ts";
@@ -10,27 +10,27 @@ import { finding } from "./finding.ts";
 import { foreign } from "./foreign.ts";
 import type { Cases, StoreFixture, TestRunner } from "./frame.ts";
 import { hostile } from "./hostile.ts";
+import { idempotency, lostResponses } from "./idempotency.ts";
 import { leases } from "./leases.ts";
-import { ledger } from "./ledger.ts";
 import { lists } from "./lists.ts";
 import { misplaced } from "./misplaced.ts";
 import { notes } from "./notes.ts";
 import { obligations } from "./obligations.ts";
 import { pages } from "./pages.ts";
 import { phases } from "./phases.ts";
-import { presence } from "./presence.ts";
+import { processReports } from "./process-reports.ts";
 import { projection } from "./projection.ts";
 import { queues } from "./queues.ts";
 import { quotas } from "./quotas.ts";
 import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
-import { lostAnswers, repeats } from "./repeats.ts";
 import { runs } from "./runs.ts";
 import { schedules } from "./schedules.ts";
 import { apiTokens, audit } from "./service.ts";
 import { sleeps } from "./sleeps.ts";
-import { strangers } from "./strangers.ts";
 import { takeover } from "./takeover.ts";
+import { tenantIsolation } from "./tenant-isolation.ts";
+import { termHistory } from "./term-history.ts";
 import { tokens } from "./tokens.ts";
 import { trees } from "./trees.ts";
 import { budgets, values } from "./values.ts";
@@ -45,9 +45,9 @@ const groups: Readonly<Record<string, Cases>> = {
   takeover,
   finding,
   queues,
-  crowds,
+  batches,
   sleeps,
-  ledger,
+  termHistory,
   tokens,
   concurrency,
   faults,
@@ -59,7 +59,7 @@ const groups: Readonly<Record<string, Cases>> = {
   notes,
   effects,
   evidence,
-  claims,
+  businessKeys,
   obligations,
   gates,
   timers,
@@ -70,14 +70,14 @@ const groups: Readonly<Record<string, Cases>> = {
   misplaced,
   refusals,
   quotas,
-  strangers,
+  tenantIsolation,
   foreign,
   feed,
-  repeats,
-  lostAnswers,
+  idempotency,
+  lostResponses,
   apiTokens,
   audit,
-  presence,
+  processReports,
   projection,
 };
 

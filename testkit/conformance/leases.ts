@@ -15,29 +15,29 @@ import {
   ttlMs,
   unique,
 } from "./frame.ts";
+import { everything } from "./holder.ts";
 import {
-  again,
+  anotherClaim,
   brief,
   briefTerms,
-  byForce,
-  claimOf,
+  claimForName,
   lasting,
   leaseOf,
-  letGo,
   notRenewed,
   pastBrief,
+  preempting,
+  refusedClaim,
+  release,
   renewed,
-  storyOf,
-  timeless,
-  turnedAway,
-} from "./holding.ts";
-import { everything } from "./scenes.ts";
+  termSummary,
+  withoutTimes,
+} from "./lease-fixtures.ts";
 
-/** Who may try: acquiring and releasing. Renewals are in renewals.ts, pre-emption in takeover.ts. */
+/** Acquiring and releasing. Renewals are in renewals.ts, preemption in takeover.ts. */
 export const leases: Cases = ({ it }, fresh) => {
-  it("a fresh name begins with token 1, in a journal of its own", async () => {
+  it("a new name starts with token 1, in its own journal", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
     const { token, nonce: given } = term.fence;
     assert.deepEqual({ token, given }, { token: 1n, given: req.nonce });
@@ -60,39 +60,39 @@ export const leases: Cases = ({ it }, fresh) => {
   it("[INV-3] every new term and every release increases the token, also for the same owner", async () => {
     const { store, elapse } = fresh();
     const who = claimant(undefined, brief);
-    const req = claimOf({ claimant: who });
+    const req = claimForName({ claimant: who });
     const first = await acquired(store, req);
-    await letGo(store, first);
-    const second = await acquired(store, again(req, { claimant: who }));
+    await release(store, first);
+    const second = await acquired(store, anotherClaim(req, { claimant: who }));
     await elapse(pastBrief);
-    const third = await acquired(store, again(req, { claimant: who }));
+    const third = await acquired(store, anotherClaim(req, { claimant: who }));
     assert.deepEqual([first.fence.token, second.fence.token, third.fence.token], [1n, 3n, 4n]);
     await notRenewed("TAPE_FENCED", store, second);
-    await refused("TAPE_FENCED", letGo(store, second));
+    await refused("TAPE_FENCED", release(store, second));
     await renewed(store, third);
   });
 
-  it("an owner object that acquires twice does not get the lease twice, one after the other or at once", async () => {
+  it("an owner that acquires twice gets one term, sequentially or at once", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
-    const holder = turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, { ...req, nonce: nonce() }));
+    const holder = refusedClaim("TAPE_LEASE_HELD", await store.claim.acquire(tenant, { ...req, nonce: nonce() }));
     assert.equal(holder?.token, term.fence.token);
     await renewed(store, term);
-    const twice = claimOf();
+    const twice = claimForName();
     const answers = await Promise.all(
       [nonce(), nonce()].map((attempt) => store.claim.acquire(tenant, { ...twice, nonce: attempt })),
     );
     assert.equal(answers.filter((answer) => answer.ok).length, 1);
   });
 
-  it("a restart with the same label while the old term lives waits for its end, and no longer", async () => {
+  it("a restart with the same label acquires once the old term expires", async () => {
     const { store, elapse } = fresh();
     const label = unique("host");
-    const req = claimOf({ claimant: claimant(undefined, { label }) });
+    const req = claimForName({ claimant: claimant(undefined, { label }) });
     const old = await acquired(store, req);
-    const reborn = { ...again(req), claimant: claimant(undefined, { label, ...lasting }) };
-    const holder = turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, reborn));
+    const reborn = { ...anotherClaim(req), claimant: claimant(undefined, { label, ...lasting }) };
+    const holder = refusedClaim("TAPE_LEASE_HELD", await store.claim.acquire(tenant, reborn));
     assert.equal(holder?.label, label);
     await elapse(ttlMs + 20);
     const term = await acquired(store, reborn);
@@ -101,37 +101,37 @@ export const leases: Cases = ({ it }, fresh) => {
     await notRenewed("TAPE_FENCED", store, old);
   });
 
-  it("of two processes with one label one holds; the other cannot renew or release in its name", async () => {
+  it("of two processes with one label, only the holder can renew and release", async () => {
     const { store, another } = fresh();
     const twin = await another();
     const label = unique("host");
-    const req = claimOf({ claimant: claimant(undefined, { label, ...lasting }) });
-    const twins = [req, again(req, { claimant: claimant(undefined, { label, ...lasting }) })] as const;
+    const req = claimForName({ claimant: claimant(undefined, { label, ...lasting }) });
+    const twins = [req, anotherClaim(req, { claimant: claimant(undefined, { label, ...lasting }) })] as const;
     const answers = await Promise.all([store.claim.acquire(tenant, twins[0]), twin.claim.acquire(tenant, twins[1])]);
     const winner = answers.findIndex((answer) => answer.ok);
     const loser = answers[1 - winner]!;
     assert.ok(winner >= 0);
-    assert.equal(turnedAway("TAPE_LEASE_HELD", loser)?.owner, twins[winner]!.claimant.owner);
+    assert.equal(refusedClaim("TAPE_LEASE_HELD", loser)?.owner, twins[winner]!.claimant.owner);
     const won = answers[winner]!;
     assert.ok(won.ok);
     const impostor = { ...won.term, fence: forged(won.term, { nonce: twins[1 - winner]!.nonce }) };
     await notRenewed("TAPE_FENCED", twin, impostor);
-    await refused("TAPE_FENCED", letGo(twin, impostor));
+    await refused("TAPE_FENCED", release(twin, impostor));
     await renewed(store, won.term);
   });
 
-  it("repeating an acquire with its nonce returns the same term: no new token, no new record", async () => {
+  it("an acquire repeated with its nonce returns the same term, and writes nothing", async () => {
     const { store, another } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
     const before = await everything(store);
     assert.deepEqual(await acquired(await another(), req), term);
     assert.equal(await everything(store), before);
     const rival = { ...req, claimant: claimant(undefined, lasting) };
-    turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, rival)); // the nonce alone is not an identity
+    refusedClaim("TAPE_LEASE_HELD", await store.claim.acquire(tenant, rival)); // the nonce alone is not an identity
   });
 
-  it("repeating an acquire after renewals and writes returns the same term at its present head", async () => {
+  it("an acquire repeated after writes returns the same term at the current head", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant("repeater", lasting));
     const { head } = await store.fenced.append(run.fence, { after: 1, records: [step(0), step(1)] });
@@ -144,29 +144,29 @@ export const leases: Cases = ({ it }, fresh) => {
     assert.equal((await store.fenced.append(same.fence, { after: same.head, records: [step(2)] })).head, head + 1);
   });
 
-  it("a repeated acquire tells the TTL that the term has, not the one that is asked for now", async () => {
+  it("a repeated acquire returns the TTL of the existing term", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     await acquired(store, req);
     const longer = { ...req, claimant: { ...req.claimant, ttlMs: 10 * lasting.ttlMs } };
     assert.equal((await acquired(store, longer)).ttlMs, lasting.ttlMs);
   });
 
-  it("repeating an acquire after its term ended does not bring the term back", async () => {
+  it("an acquire repeated after its term ended does not restore the term", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
-    await letGo(store, term);
-    const next = await acquired(store, req); // free: a fresh term, and the old fence stays shut
+    await release(store, term);
+    const next = await acquired(store, req); // free: a new term, and the old fence stays invalid
     assert.equal(next.fence.token, term.fence.token + 2n);
     await notRenewed("TAPE_FENCED", store, term);
-    await refused("TAPE_FENCED", letGo(store, term, {}, next.head));
-    const heir = await acquired(store, again(req, byForce));
-    turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, req));
-    await renewed(store, heir);
+    await refused("TAPE_FENCED", release(store, term, {}, next.head));
+    const successor = await acquired(store, anotherClaim(req, preempting));
+    refusedClaim("TAPE_LEASE_HELD", await store.claim.acquire(tenant, req));
+    await renewed(store, successor);
   });
 
-  it("of two claimants that read the same expired lease one gets it, and the other knows that it lost", async () => {
+  it("of two claimants that read the same expired lease, exactly one gets it", async () => {
     const { store, another, elapse } = fresh();
     const rival = await another();
     const [old] = await briefTerms(store, 1);
@@ -177,14 +177,14 @@ export const leases: Cases = ({ it }, fresh) => {
     const answers = await Promise.all(asks.map((ask, k) => (k === 0 ? store : rival).claim.acquire(tenant, ask)));
     const winner = answers.findIndex((answer) => answer.ok);
     assert.equal(answers.filter((answer) => answer.ok).length, 1);
-    assert.equal(turnedAway("TAPE_LEASE_HELD", answers[1 - winner]!)?.owner, asks[winner]!.claimant.owner);
-    assert.deepEqual(await storyOf(store, { name: old!.name }), [
+    assert.equal(refusedClaim("TAPE_LEASE_HELD", answers[1 - winner]!)?.owner, asks[winner]!.claimant.owner);
+    assert.deepEqual(await termSummary(store, { name: old!.name }), [
       [1n, "start", "expired"],
       [2n, "timeout", undefined],
     ]);
   });
 
-  it("an acquire succeeds exactly where its expectation holds", async () => {
+  it("an acquire succeeds exactly if its condition holds", async () => {
     const { store, elapse } = fresh();
     type Now = { readonly owner: string | null; readonly token: bigint };
     const kinds: readonly (readonly [string, (now: Now) => AcquireCondition, readonly string[]])[] = [
@@ -200,10 +200,10 @@ export const leases: Cases = ({ it }, fresh) => {
     const stale = await briefTerms(store, kinds.length);
     await elapse(pastBrief);
     for (const [k, [name, expectOf, holdsIn]] of kinds.entries()) {
-      const held = claimOf();
+      const held = claimForName();
       await acquired(store, held);
-      const free = claimOf();
-      await letGo(store, await acquired(store, free));
+      const free = claimForName();
+      await release(store, await acquired(store, free));
       for (const target of [held.target, free.target, { name: stale[k]!.name }]) {
         const now = await leaseOf(store, target);
         const ask = request(target, { expect: expectOf(now), claimant: claimant(undefined, lasting) });
@@ -212,18 +212,18 @@ export const leases: Cases = ({ it }, fresh) => {
         assert.equal(answer.ok, holdsIn.includes(now.state), what);
         if (answer.ok) assert.equal(answer.term.fence.token, now.token + 1n, what);
         else {
-          turnedAway("TAPE_LEASE_HELD", answer);
-          assert.deepEqual(timeless(await leaseOf(store, target)), timeless(now), what);
+          refusedClaim("TAPE_LEASE_HELD", answer);
+          assert.deepEqual(withoutTimes(await leaseOf(store, target)), withoutTimes(now), what);
         }
       }
     }
   });
 
-  it("an acquire of a name that never was does not bring it into being where it is refused", async () => {
+  it("a refused acquire of an unknown name does not create the name", async () => {
     const { store } = fresh();
     for (const expect of ["expired", { owner: "o", token: 0n }, { owner: null, token: 1n }] as const) {
       const name = unique("never");
-      turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, request({ name }, { expect })));
+      refusedClaim("TAPE_LEASE_HELD", await store.claim.acquire(tenant, request({ name }, { expect })));
       assert.equal(await store.read.lease(tenant, { name }), undefined);
     }
     const named = request({ name: unique("new") }, { expect: { owner: null, token: 0n } });
@@ -232,11 +232,11 @@ export const leases: Cases = ({ it }, fresh) => {
 
   it("a refusal names the holder and how long it has left", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
     await elapse(20);
-    const answer = await store.claim.acquire(tenant, again(req));
-    const holder = turnedAway("TAPE_LEASE_HELD", answer)!;
+    const answer = await store.claim.acquire(tenant, anotherClaim(req));
+    const holder = refusedClaim("TAPE_LEASE_HELD", answer)!;
     const { owner, label, token, state } = holder;
     assert.deepEqual(
       { owner, label, token, state },
@@ -246,40 +246,40 @@ export const leases: Cases = ({ it }, fresh) => {
     assert.ok(!answer.ok && Number(answer.error.details.remainingMs) <= lasting.ttlMs - 19);
   });
 
-  it("with mixed TTLs a lease ends by its own holder's, whatever the claimant's is", async () => {
+  it("a lease expires by its holder's TTL, whatever the claimant's is", async () => {
     const { store, elapse } = fresh();
-    const long = claimOf();
-    const short = claimOf({ claimant: claimant(undefined, brief) });
+    const long = claimForName();
+    const short = claimForName({ claimant: claimant(undefined, brief) });
     await acquired(store, long);
     await acquired(store, short);
     await elapse(pastBrief);
-    turnedAway(
+    refusedClaim(
       "TAPE_LEASE_HELD",
-      await store.claim.acquire(tenant, again(long, { claimant: claimant(undefined, brief) })),
+      await store.claim.acquire(tenant, anotherClaim(long, { claimant: claimant(undefined, brief) })),
     );
-    assert.equal((await acquired(store, again(short))).ttlMs, lasting.ttlMs);
+    assert.equal((await acquired(store, anotherClaim(short))).ttlMs, lasting.ttlMs);
     assert.ok((await leaseOf(store, short.target)).remainingMs > brief.ttlMs, "the row has the new holder's TTL");
   });
 
-  it("a release while eight wait lets exactly one of them in, at once", async () => {
+  it("a release lets exactly one of eight waiting claimants acquire", async () => {
     const { store, another } = fresh();
     const stores = [store, await another()];
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
-    const asks = Array.from({ length: 8 }, () => again(req));
-    for (const ask of asks) turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, ask));
-    await letGo(store, term);
+    const asks = Array.from({ length: 8 }, () => anotherClaim(req));
+    for (const ask of asks) refusedClaim("TAPE_LEASE_HELD", await store.claim.acquire(tenant, ask));
+    await release(store, term);
     const answers = await Promise.all(asks.map((ask, k) => stores[k % 2]!.claim.acquire(tenant, ask)));
     const winners = answers.filter((answer) => answer.ok);
     assert.equal(winners.length, 1);
     assert.deepEqual([winners[0]!.term.fence.token, winners[0]!.term.reason], [term.fence.token + 2n, "release"]);
   });
 
-  it("a release keeps the row and bumps the token; whatever the former holder sends is refused", async () => {
+  it("a release increases the token, and rejects the former holder's calls", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
-    const { head } = await letGo(store, term);
+    const { head } = await release(store, term);
     const { state, token, owner, label, remainingMs } = await leaseOf(store, req.target);
     assert.deepEqual(
       { state, token, owner, label, remainingMs },
@@ -288,28 +288,28 @@ export const leases: Cases = ({ it }, fresh) => {
     const before = await everything(store);
     const acted = record("operator.action", { who: "me", action: "late", reason: "none" });
     await refused("TAPE_FENCED", store.fenced.append(term.fence, { after: head, records: [acted] }));
-    await refused("TAPE_FENCED", letGo(store, term, { reason: "drained" }));
-    assert.equal((await letGo(store, term)).head, head, "the very same release again: it was done");
+    await refused("TAPE_FENCED", release(store, term, { reason: "drained" }));
+    assert.equal((await release(store, term)).head, head, "the very same release again: it was done");
     await notRenewed("TAPE_FENCED", store, term);
-    const guess = { ...term, fence: forged(term, { token }) }; // the token that nobody holds opens nothing either
-    await refused("TAPE_FENCED", letGo(store, guess, {}, head));
+    const guess = { ...term, fence: forged(term, { token }) }; // the token of a free lease is no valid fence either
+    await refused("TAPE_FENCED", release(store, guess, {}, head));
     await notRenewed("TAPE_FENCED", store, guess);
     assert.equal(await everything(store), before);
   });
 
   it("a release after a takeover is refused and leaves the new holder alone", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const old = await acquired(store, req);
-    const heir = await acquired(store, again(req, byForce));
+    const successor = await acquired(store, anotherClaim(req, preempting));
     const before = await everything(store);
-    await refused("TAPE_FENCED", letGo(store, old));
-    await refused("TAPE_FENCED", letGo(store, old, {}, heir.head));
+    await refused("TAPE_FENCED", release(store, old));
+    await refused("TAPE_FENCED", release(store, old, {}, successor.head));
     assert.equal(await everything(store), before);
-    await renewed(store, heir);
+    await renewed(store, successor);
   });
 
-  it("nobody acquires what is not there, what has ended, or what is another tenant's", async () => {
+  it("an acquire of a missing, an ended or a foreign target is refused", async () => {
     const { store } = fresh();
     const run = await heldRun(store);
     const ask = (target: Parameters<typeof request>[0], of = tenant) => store.claim.acquire(of, request(target));
@@ -320,8 +320,8 @@ export const leases: Cases = ({ it }, fresh) => {
     const end = record("run.ended", { status: "COMPLETED", notesTaken: 0, outcome: 1 });
     await store.fenced.append(run.fence, { after: 1, records: [end] });
     const before = await everything(store);
-    turnedAway("TAPE_RUN_ENDED", await ask({ run: run.id }));
-    turnedAway("TAPE_RUN_ENDED", await store.claim.acquire(tenant, request({ run: run.id }, byForce)));
+    refusedClaim("TAPE_RUN_ENDED", await ask({ run: run.id }));
+    refusedClaim("TAPE_RUN_ENDED", await store.claim.acquire(tenant, request({ run: run.id }, preempting)));
     assert.equal(await everything(store), before);
   });
 };

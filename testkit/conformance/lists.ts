@@ -5,6 +5,7 @@ import {
   armed,
   begin,
   childEnded,
+  compensated,
   confirmed,
   decided,
   dispatched,
@@ -16,14 +17,13 @@ import {
   settled,
   startChild,
   unchanged,
-  undone,
-} from "./scenes.ts";
+} from "./holder.ts";
 
 const idsOf = (runs: readonly RunView[]): string[] => runs.map(({ id }) => id);
 const list = async (store: Store, filter: RunFilter, of = tenant): Promise<string[]> =>
   idsOf(await store.read.runs(of, filter));
 
-/** Page by page, so many at a time. */
+/** Reads page by page, with this many rows each. */
 async function paged(store: Store, filter: RunFilter, limit: number): Promise<string[]> {
   const seen: string[] = [];
   for (let before: number | undefined; ; ) {
@@ -36,7 +36,7 @@ async function paged(store: Store, filter: RunFilter, limit: number): Promise<st
   }
 }
 
-const doubtful = async (run: Holder, pos = 0): Promise<void> => {
+const makeUnknown = async (run: Holder, pos = 0): Promise<void> => {
   await run.write(
     intent(pos, { semantics: "non_idempotent" }),
     dispatched(pos),
@@ -44,9 +44,9 @@ const doubtful = async (run: Holder, pos = 0): Promise<void> => {
   );
 };
 
-/** Lists and figures for people: what fits, in the list's own order, page by page. */
+/** Lists and stats for operators: matching rows, in the list's own order, page by page. */
 export const lists: Cases = ({ it }, fresh) => {
-  it("runs by when they started and ended: since counts, until does not, and pages meet each run once", async () => {
+  it("runs are filtered by start and end time: since inclusive, until exclusive", async () => {
     const { store, elapse } = fresh();
     const runs: Holder[] = [];
     for (let k = 0; k < 5; k++) {
@@ -89,24 +89,24 @@ export const lists: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("runs by status: any of several, newest first, pages meet each once, and items and other tenants are none of them", async () => {
+  it("runs are filtered by several statuses, newest first, without items", async () => {
     const { store } = fresh();
     for (let k = 0; k < 2; k++) {
       const [held, parked, stuck, failed, over, ending] = await Promise.all(
         Array.from({ length: 6 }, () => begin(store)),
       );
-      await held!.write(intent(0, { dispatch: "outbox" })); // its item asks for a reactor, and is no run
+      await held!.write(intent(0, { dispatch: "outbox" })); // its item is queued for a reactor, and is no run
       await parked!.release(0);
       const ends = record("term.ended", { reason: "released", notesTaken: 0 });
       await stuck!.write(record("run.stuck", { reason: "w" }), ends);
       await failed!.write(ended("FAILED", { outcome: 1 }));
       await over!.write(ended("COMPLETED", { outcome: 1 }));
-      await doubtful(ending!);
+      await makeUnknown(ending!);
       await ending!.write(decided("cancelled"));
       await store.intake.createRuns(tenant, [spec()]);
       await store.intake.createRuns("globex", [spec()]);
     }
-    // By number: of runs that are started at once, the one with the higher number may be the older one.
+    // By number: of runs started at once, the one with the higher number may be the older.
     const all = (await store.read.runs(tenant)).toSorted((a, b) => b.journal - a.journal);
     assert.equal(all.length, 14);
     const statuses = ["RUNNABLE", "RUNNING", "WAITING", "STUCK", "FAILED", "COMPLETED", "ENDING"] as const;
@@ -130,7 +130,7 @@ export const lists: Cases = ({ it }, fresh) => {
     await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { role: "undo" as never }));
   });
 
-  it("runs that started in the same moment are told apart by their number", async () => {
+  it("runs that started in the same millisecond are ordered by number", async () => {
     const { store } = fresh();
     await store.intake.createRuns(
       tenant,
@@ -141,7 +141,7 @@ export const lists: Cases = ({ it }, fresh) => {
     for (const limit of [1, 7, 30]) assert.deepEqual(await paged(store, { startedSince: 0 }, limit), all);
   });
 
-  it("runs by the beginning of their id, by its bytes: nothing in it means anything else", async () => {
+  it("runs are filtered by a literal prefix of their id, byte by byte", async () => {
     const { store } = fresh();
     const base = unique("p");
     const last = "\u{10ffff}";
@@ -189,18 +189,18 @@ export const lists: Cases = ({ it }, fresh) => {
       ids.filter((id) => id.startsWith(`${base}a`) && id.length % 2 === 0).sort(byBytes),
     );
     assert.deepEqual(idsOf(await store.read.runs("globex", { prefix: base })), [`${base}a`]);
-    assert.equal((await store.read.runs(tenant, { prefix: "" })).length, ids.length); // nothing asked for
+    assert.equal((await store.read.runs(tenant, { prefix: "" })).length, ids.length); // an empty prefix matches all
     await refused("TAPE_BAD_INPUT", store.read.runs(tenant, { prefix: "a\0" }));
     await refused("TAPE_BAD_INPUT", store.read.runs(tenant, { prefix: 5 as never }));
   });
 
-  it("runs with something in doubt, newest first, each once; settled, it is gone", async () => {
+  it("runs with effects in doubt are listed newest first, until these are settled", async () => {
     const { store, elapse } = fresh();
     const one = await begin(store);
     await elapse(3);
     const [two, three, fine] = [await begin(store), await begin(store), await begin(store)];
-    for (const run of [one, two]) await doubtful(run);
-    await doubtful(two, 1);
+    for (const run of [one, two]) await makeUnknown(run);
+    await makeUnknown(two, 1);
     await three.write(
       ...confirmed(0),
       record("obligation.surplus", { pos: 0, sub: 2, semantics: "idempotent", key: "s", args: 1 }),
@@ -219,7 +219,7 @@ export const lists: Cases = ({ it }, fresh) => {
     await refused("TAPE_BAD_INPUT", store.read.runs(tenant, { inDoubt: "yes" as never }));
   });
 
-  it("a tree: everything below its root, oldest first, and what all of it owes in the order of undoing", async () => {
+  it("a tree is listed oldest first, and its obligations in compensation order", async () => {
     const { store } = fresh();
     const root = await begin(store);
     const stranger = await begin(store);
@@ -247,7 +247,7 @@ export const lists: Cases = ({ it }, fresh) => {
     assert.deepEqual(await owed({ limit: 2 }), all.slice(0, 2));
     assert.deepEqual(await owed({ status: ["PENDING"] }), []);
     assert.deepEqual(await owed({}, "globex"), []);
-    // What one run of the tree answers for: its own and what is below it, without what was done once too often.
+    // The obligations of one run: its own and those below it, without surpluses.
     await grandchild.write(...confirmed(4), armed(4));
     await child.write(record("obligation.surplus", { pos: 1, sub: 2, semantics: "read", key: "surplus", args: 1 }));
     const childs = [
@@ -266,7 +266,7 @@ export const lists: Cases = ({ it }, fresh) => {
     await refused("TAPE_BAD_INPUT", store.read.runs(tenant, { below: -1 }));
   });
 
-  it("budgets of runs that have not ended: the nearest to its cap first, sums by unit", async () => {
+  it("budgets of open runs are listed nearest to their cap first, summed by unit", async () => {
     const { store } = fresh();
     const spending = async (budget: Record<string, number>, spent: Record<string, number>): Promise<Holder> => {
       const run = await begin(store, { budget, workflow: "agent" });
@@ -308,7 +308,7 @@ export const lists: Cases = ({ it }, fresh) => {
     await refused("TAPE_BAD_INPUT", store.read.spend(tenant, 0));
   });
 
-  it("how many runs began, ended and failed in each stretch of time", async () => {
+  it("the rate counts runs that started, ended and failed in each bucket", async () => {
     const { store, elapse } = fresh();
     const since = await store.read.now();
     await elapse(5);
@@ -337,8 +337,8 @@ export const lists: Cases = ({ it }, fresh) => {
     assert.deepEqual(await sum(since, now - since + 1, 1, "globex"), [0, 0, 0]);
     const { createdAt } = await one.view();
     const [before, exact] = await store.read.rate(tenant, createdAt - 1, 1, 2);
-    assert.equal(before!.started, 0); // until is not counted
-    assert.ok(exact!.started >= 1); // since is
+    assert.equal(before!.started, 0); // until is exclusive
+    assert.ok(exact!.started >= 1); // since is inclusive
     for (const [from, sizeMs, buckets] of [
       [-1, 1, 1],
       [0, 0, 1],
@@ -350,7 +350,7 @@ export const lists: Cases = ({ it }, fresh) => {
     await refused("TAPE_TOO_LARGE", store.read.rate(tenant, 0, 1, 100_000));
   });
 
-  it("the agenda says how long work has been due", async () => {
+  it("the agenda shows how long work has been due", async () => {
     const { store, elapse } = fresh();
     await store.intake.createRuns(tenant, [spec()]);
     await elapse(20);
@@ -359,14 +359,14 @@ export const lists: Cases = ({ it }, fresh) => {
     assert.ok(recovery.lateMs >= 15, String(recovery.lateMs));
   });
 
-  it("an act that a person has undone at once: confirmed and owed in one write, outside the chain, its key freed at the end", async () => {
+  it("resolving as compensate confirms the effect and adds a surplus in one write", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0, { semantics: "non_idempotent", businessKey: "invoice" }), dispatched(0));
     await run.write(settled(0, "UNKNOWN", { reason: "ack_lost" }));
     const item = await holdItem(store, run.id, 0);
     const owed = record("obligation.surplus", {
-      ...{ run: run.journal, pos: 0, sub: 1, name: "wire", semantics: "idempotent" as const, key: "k:inverse" },
+      ...{ run: run.journal, pos: 0, sub: 1, name: "wire", semantics: "idempotent" as const, key: "k:compensation" },
       args: { args: 1, result: 2 },
     });
     const settling = settled(0, "CONFIRMED", { run: run.journal, reason: "operator", value: 2 });
@@ -374,14 +374,14 @@ export const lists: Cases = ({ it }, fresh) => {
     assert.deepEqual([(await run.effect(0)).status, (await run.effect(0, 1)).status], ["CONFIRMED", "PENDING"]);
     assert.ok((await store.read.businessKeyOwner(tenant, "wire", "invoice")) !== undefined);
     const [term] = await find(store, "compensation");
-    const inverse = new Holder(store, term!, run.id);
-    await run.write(ended("COMPLETED", { outcome: 1, notesTaken: (await run.view()).notes })); // it holds up nobody
-    await inverse.write(dispatched(0, { run: run.journal, sub: 1 }), undone(run.journal, 0));
+    const compensation = new Holder(store, term!, run.id);
+    await run.write(ended("COMPLETED", { outcome: 1, notesTaken: (await run.view()).notes })); // the surplus does not block the end
+    await compensation.write(dispatched(0, { run: run.journal, sub: 1 }), compensated(run.journal, 0));
     assert.equal((await run.effect(0, 1)).status, "COMPENSATED");
     assert.equal(await store.read.businessKeyOwner(tenant, "wire", "invoice"), undefined);
   });
 
-  it("a run cannot end well while something that a person wanted undone is due", async () => {
+  it("a run cannot complete while an obligation made due by an operator is open", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(...confirmed(0), armed(0), ...confirmed(1), armed(1));
@@ -391,8 +391,8 @@ export const lists: Cases = ({ it }, fresh) => {
     await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPLETED", { outcome: 1 })));
     await run.write(decided("completed", 1));
     await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPLETED")));
-    const inverse = new Holder(store, term!, run.id);
-    await inverse.write(dispatched(0, { run: run.journal, sub: 1 }), undone(run.journal, 0));
+    const compensation = new Holder(store, term!, run.id);
+    await compensation.write(dispatched(0, { run: run.journal, sub: 1 }), compensated(run.journal, 0));
     await run.write(ended("COMPLETED", { notesTaken: (await run.view()).notes }));
     assert.deepEqual([(await run.effect(0, 1)).status, (await run.effect(1, 1)).status], ["COMPENSATED", "DISCHARGED"]);
   });

@@ -1,9 +1,9 @@
 import { strict as assert } from "node:assert";
 import type { NewRecord, RecordData, RecordKind } from "../../src/model/records.ts";
 import { type Cases, claimant, record, refused, request, step, tenant, unique } from "./frame.ts";
-import { begin, Holder, holdItem, intent, lasting, unchanged } from "./scenes.ts";
+import { begin, Holder, holdItem, intent, lasting, unchanged } from "./holder.ts";
 
-/** One well-formed record of every kind; a new kind does not compile without its sample here. */
+/** One valid record of every kind; a new kind does not compile without its sample here. */
 export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "run.created": { id: "r", workflow: "w", input: 1, inputHash: "h" },
   "run.decided": { cause: "failed", outcome: 1 },
@@ -68,7 +68,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
 const every = Object.keys(samples) as RecordKind[];
 const sample = (kind: RecordKind): NewRecord => record(kind, samples[kind]);
 
-/** What the store writes itself, and what only others send: neither comes in through the door. */
+/** Kinds that only the store or other clients write: a holder cannot append them. */
 const notForRuns: readonly RecordKind[] = [
   "run.created",
   "run.pruned",
@@ -105,16 +105,16 @@ async function refuses(holder: Holder, kinds: readonly RecordKind[]): Promise<vo
   });
 }
 
-/** Which record belongs where. */
+/** Which journal accepts which record. */
 export const misplaced: Cases = ({ it }, fresh) => {
-  it("a run's journal refuses what only the store or others write", async () => {
+  it("a run's journal rejects records that only the store or clients write", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await refuses(run, notForRuns);
     await unchanged(store, () => run.refused("TAPE_RECORD_MISPLACED", step(0), sample("signal.sent"), step(1)));
   });
 
-  it("an item's journal takes what concerns its effect, and nothing else", async () => {
+  it("an item's journal accepts only records about its effect", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0, { dispatch: "outbox" }));
@@ -127,7 +127,7 @@ export const misplaced: Cases = ({ it }, fresh) => {
     await item.write(record("effect.observed", { run: run.journal, pos: 0, observation: "inconclusive" }));
   });
 
-  it("a named lease's journal takes its terms, and nothing else", async () => {
+  it("a named lease's journal accepts only records about its terms", async () => {
     const { store } = fresh();
     const answer = await store.claim.acquire(
       tenant,
@@ -142,7 +142,7 @@ export const misplaced: Cases = ({ it }, fresh) => {
     await named.write(sample("operator.action"), sample("term.ended"));
   });
 
-  it("the store's own journal is nobody's", async () => {
+  it("no client can append to the store's own journal", async () => {
     const { store } = fresh();
     await begin(store);
     for (const whose of [tenant, "globex"]) {

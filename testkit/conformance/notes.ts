@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { Store } from "../../src/store/contract/store.ts";
 import { type Cases, nonce, record, refused, spec, step, tenant } from "./frame.ts";
-import { begin, decided, ended, find, hold, statusOf, tally, unchanged } from "./scenes.ts";
+import { begin, countOutcomes, decided, ended, find, hold, statusOf, unchanged } from "./holder.ts";
 
 const signal = (value: unknown, key?: string) => ({ name: "go", value, ...(key === undefined ? {} : { key }) });
 
@@ -14,9 +14,9 @@ async function inbox(store: Store, run: string): Promise<unknown[]> {
   return notes.map(({ kind, data }) => (kind === "signal.sent" ? data.value : kind));
 }
 
-/** The inbox: many writers, no lease, nothing lost, and no run that sleeps while a note waits. */
+/** The inbox: many writers, no lease, no lost note, and no run that stays parked while a note waits. */
 export const notes: Cases = ({ it }, fresh) => {
-  it("signals are queued in order, also long before anybody asks for them", async () => {
+  it("signals are queued in order, also before their gate exists", async () => {
     const { store } = fresh();
     const wanted = spec();
     await store.intake.createRuns(tenant, [wanted]);
@@ -35,7 +35,7 @@ export const notes: Cases = ({ it }, fresh) => {
     assert.equal((await run.view()).notes, 5);
   });
 
-  it("everything a signal carries arrives", async () => {
+  it("a signal arrives with all its fields", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const full = { name: "approve", value: { ok: true }, key: "k-1", binds: "hash", by: "ann" };
@@ -46,7 +46,7 @@ export const notes: Cases = ({ it }, fresh) => {
     assert.deepEqual([cancel?.kind, cancel?.data], ["cancel.requested", { reason: "too late", by: "bob" }]);
   });
 
-  it("a repeated key is no second signal, also once the run has ended", async () => {
+  it("a repeated key adds no second signal, also after the run has ended", async () => {
     const { store, another } = fresh();
     const run = await begin(store);
     const other = await begin(store);
@@ -61,14 +61,14 @@ export const notes: Cases = ({ it }, fresh) => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, k) => clients[k % 2]!.intake.signal(tenant, run.id, signal(k, "raced"))),
     );
-    assert.deepEqual(tally(answers.map(({ duplicate }) => duplicate)), { false: 1, true: 9 });
-    assert.deepEqual(tally(answers.map(({ n }) => n)), { 3: 10 });
+    assert.deepEqual(countOutcomes(answers.map(({ duplicate }) => duplicate)), { false: 1, true: 9 });
+    assert.deepEqual(countOutcomes(answers.map(({ n }) => n)), { 3: 10 });
     await run.write(ended("COMPLETED", { outcome: 1, notesTaken: 3 }));
     assert.deepEqual(await store.intake.signal(tenant, run.id, signal(1, "k")), { n: 1, duplicate: true });
     await refused("TAPE_RUN_ENDED", store.intake.signal(tenant, run.id, signal(1, "new")));
   });
 
-  it("an unknown run, and another tenant's, is a clear error", async () => {
+  it("a signal to an unknown or foreign run is refused as not found", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await unchanged(store, async () => {
@@ -82,7 +82,7 @@ export const notes: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("concurrent senders get numbers of their own, without a gap", async () => {
+  it("concurrent signals get distinct numbers without gaps", async () => {
     const { store, another } = fresh();
     const run = await begin(store);
     const clients = [store, await another(), await another()];
@@ -97,7 +97,7 @@ export const notes: Cases = ({ it }, fresh) => {
     for (const [k, { n }] of answers.entries()) assert.equal(values[n - 1], k);
   });
 
-  it("a note does not disturb the holder, but every answer tells it that one waits", async () => {
+  it("a note does not disturb the holder, and every response reports it", async () => {
     const { store } = fresh();
     const run = await begin(store);
     assert.equal((await run.write(step(0))).notes, 0);
@@ -112,7 +112,7 @@ export const notes: Cases = ({ it }, fresh) => {
     assert.equal((await run.write(record("notes.taken", { through: 2 }))).notes, 2);
   });
 
-  it("[INV-8] parking and ending are rejected while a note is not taken, and nothing is written", async () => {
+  it("[INV-8] parking and ending are rejected while a note is untaken", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await store.intake.signal(tenant, run.id, signal(1));
@@ -131,11 +131,11 @@ export const notes: Cases = ({ it }, fresh) => {
     await again.write(ended("COMPLETED", { notesTaken: 2, outcome: 1 }));
   });
 
-  it("a note wakes a parked run, at once and once", async () => {
+  it("a note queues a parked run immediately, and once", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.release(0, { nextReactor: "recovery", delayMs: 3_600_000 });
-    assert.deepEqual(await find(store, "recovery"), [], "it asked for later");
+    assert.deepEqual(await find(store, "recovery"), [], "it was released with a delay");
     await store.intake.cancel(tenant, run.id, { reason: "stop" });
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
     const terms = await find(store, "recovery");
@@ -158,7 +158,7 @@ export const notes: Cases = ({ it }, fresh) => {
           const sender = clients[(k >> 1) % 2]!;
           const park = () => run.release().then(() => true, refusedByNote);
           const send = () => sender.intake.signal(tenant, run.id, signal(k));
-          // Who is asked first alternates; who comes first is up to the store.
+          // The order of the two calls alternates; the store decides which comes first.
           const [sent, parking] = (k >> 2) % 2 === 0 ? [send(), park()] : ([park(), send()].reverse() as Race);
           const [isParked] = await Promise.all([parking, sent]);
           const view = await run.view();

@@ -3,11 +3,11 @@ import type { EffectRow, GateRow } from "../../src/model/rows.ts";
 import type { Page, RunFilter } from "../../src/store/contract/store.ts";
 import { effectCursor, gateCursor } from "../../src/store/list-cursors.ts";
 import { type Cases, heldRun, record, refused, scheduleSpec, spec, step, tenant, unique } from "./frame.ts";
-import { begin, ended, type Holder, intent } from "./scenes.ts";
+import { begin, ended, type Holder, intent } from "./holder.ts";
 
 const large = "x".repeat(3 * 1024 * 1024);
 
-/** Page after page until one was not full; none may hold more than what fills it and one row. */
+/** Reads page after page until one is not full. No page may exceed its limit by more than one row. */
 async function pagesOf<T>(page: (last: T | undefined) => Promise<Page<T>>): Promise<T[][]> {
   const pages: T[][] = [];
   for (let last: T | undefined; ; ) {
@@ -21,9 +21,9 @@ async function pagesOf<T>(page: (last: T | undefined) => Promise<Page<T>>): Prom
 
 const lengths = (pages: readonly (readonly unknown[])[]): number[] => pages.map(({ length }) => length);
 
-/** Lists end with the row that fills them, in rows or in bytes, say so, and continue. */
+/** A page ends with the row that fills it, in rows or in bytes, reports that, and the next one continues. */
 export const pages: Cases = ({ it }, fresh) => {
-  it("a page of values, of their history or of a journal ends when it is full in bytes, and continues", async () => {
+  it("a page of values, history or records ends when full in bytes, and continues", async () => {
     const { store } = fresh();
     const key = unique("v");
     for (const name of ["a", "b", "c", "d"]) await store.intake.putValue(tenant, key + name, large, "unconditional");
@@ -49,14 +49,14 @@ export const pages: Cases = ({ it }, fresh) => {
     assert.ok(feed.more === true && feed.records.length >= 1);
   });
 
-  it("gates and effects continue behind a cursor, each once, whatever came to be meanwhile", async () => {
+  it("gates and effects continue after a cursor, each once, despite new rows", async () => {
     const { store } = fresh();
-    const begun = [await begin(store), await begin(store), await begin(store)];
-    for (const run of begun) {
+    const started = [await begin(store), await begin(store), await begin(store)];
+    for (const run of started) {
       for (const pos of [0, 2]) await run.write(record("gate.opened", { pos, name: "g" }), intent(pos + 1));
     }
     const rowOf = ({ run, pos }: { run: number; pos: number }) => `${run}.${pos}`;
-    const all = (positions: readonly number[]) => begun.flatMap(({ journal }) => positions.map((pos) => `${journal}.${pos}`)); // biome-ignore format: a line
+    const all = (positions: readonly number[]) => started.flatMap(({ journal }) => positions.map((pos) => `${journal}.${pos}`)); // biome-ignore format: a line
     for (const open of [true, false]) {
       const gates = await pagesOf<GateRow>((last) =>
         store.read.gates(tenant, { open, limit: 2, ...(last && { after: gateCursor(last) }) }),
@@ -64,7 +64,7 @@ export const pages: Cases = ({ it }, fresh) => {
       assert.deepEqual(gates.flat().map(rowOf).sort(), all([0, 2]).sort());
       assert.ok(gates.length >= 3);
     }
-    const [first] = begun;
+    const [first] = started;
     const own = await store.read.gates(tenant, { run: first!.id });
     assert.deepEqual(await store.read.gates(tenant, { run: first!.id, after: gateCursor(own[0]!) }), own.slice(1));
     const effects = await pagesOf<EffectRow>((last) =>
@@ -79,7 +79,7 @@ export const pages: Cases = ({ it }, fresh) => {
     await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { run: first!.id, after: "1.2.3" }));
   });
 
-  it("a page of runs says whether there are more, and brings each run's own lease", async () => {
+  it("a page of runs reports whether there are more, with each run's lease", async () => {
     const { store } = fresh();
     for (let k = 0; k < 4; k++) {
       const run = await heldRun(store);
@@ -96,7 +96,7 @@ export const pages: Cases = ({ it }, fresh) => {
     assert.deepEqual([few.length, few.more], [2, true]);
   });
 
-  it("schedules come by id, a page at a time, and continue behind the last", async () => {
+  it("schedules are listed by id, page by page", async () => {
     const { store } = fresh();
     for (const id of ["a", "b", "c"]) {
       await store.intake.putSchedule(tenant, {
@@ -115,7 +115,7 @@ export const pages: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("the cursor of a quiet tenant's feed moves over what is not its own, and nothing of its own is skipped", async () => {
+  it("the feed cursor of an idle tenant passes foreign records, but none of its own", async () => {
     const { store } = fresh();
     const before = await store.read.feed(undefined, 100, "globex");
     await store.intake.createRuns(
@@ -131,7 +131,7 @@ export const pages: Cases = ({ it }, fresh) => {
     assert.deepEqual((await store.read.feed(page.cursor, 100, "globex")).records, []);
   });
 
-  it("a list that stands at a run goes on there when the run has been deleted", async () => {
+  it("a list continues at its cursor when that run has been deleted", async () => {
     const { store, elapse } = fresh();
     const prefix = unique("walked");
     const runs: Holder[] = [];

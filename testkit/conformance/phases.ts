@@ -18,13 +18,13 @@ import {
   settled,
   startChild,
   unchanged,
-} from "./scenes.ts";
+} from "./holder.ts";
 
 const compensating = record("run.compensating", {});
-const stuck = record("run.stuck", { reason: "a person must look" });
+const stuck = record("run.stuck", { reason: "an operator must decide" });
 const unstuck = (to: "LIVE" | "ENDING" | "COMPENSATING") => record("run.unstuck", { to });
 
-/** How a run gets to each phase. */
+/** How a run reaches each phase. */
 const ways: Readonly<Record<string, readonly NewRecord[]>> = {
   LIVE: [],
   "ENDING completed": [decided("completed")],
@@ -51,7 +51,7 @@ const steps: Readonly<Record<string, NewRecord>> = {
   "unstick to COMPENSATING": unstuck("COMPENSATING"),
 };
 
-/** Which steps each phase allows, and what people see then. Everything else must be refused. */
+/** The legal transitions of each phase, and the resulting status. All others must be rejected. */
 const legal: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   LIVE: { decide: "ENDING", complete: "COMPLETED", fail: "FAILED", cancel: "CANCELLED", stick: "STUCK" },
   "ENDING completed": { complete: "COMPLETED", stick: "STUCK" },
@@ -70,9 +70,9 @@ async function runIn(store: Store, phase: string): Promise<Holder> {
   return run;
 }
 
-/** The machine of runs, driven through records: what is not legal is refused by the store, and changes nothing. */
+/** The state machine of runs, driven through records: the store rejects what is not legal, and changes nothing. */
 export const phases: Cases = ({ it }, fresh) => {
-  it("every legal step of every phase is taken", async () => {
+  it("every legal transition of every phase is accepted", async () => {
     const { store } = fresh();
     for (const [phase, targets] of Object.entries(legal)) {
       for (const [name, status] of Object.entries(targets)) {
@@ -83,7 +83,7 @@ export const phases: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("every other step of every phase is refused and changes nothing", async () => {
+  it("every other transition of every phase is rejected and changes nothing", async () => {
     const { store } = fresh();
     let refusals = 0;
     for (const phase of Object.keys(ways)) {
@@ -101,7 +101,7 @@ export const phases: Cases = ({ it }, fresh) => {
     assert.equal(refusals, Object.keys(ways).length * Object.keys(steps).length - allowed);
   });
 
-  it("an illegal step takes the legal records of its append with it", async () => {
+  it("an illegal transition rejects the legal records of its append too", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await unchanged(store, () =>
@@ -110,7 +110,7 @@ export const phases: Cases = ({ it }, fresh) => {
     assert.equal((await run.view()).status, "RUNNING");
   });
 
-  it("what was decided stays: cause and outcome survive being stuck and a second opinion", async () => {
+  it("cause and outcome of a decision survive STUCK and a second decision", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(decided("failed", { error: "card declined" }));
@@ -130,7 +130,7 @@ export const phases: Cases = ({ it }, fresh) => {
     assert.equal((await live.view()).outcome, "well");
   });
 
-  it("compensated keeps the cause that was decided", async () => {
+  it("a compensated run keeps the cause that was decided", async () => {
     const { store } = fresh();
     for (const cause of ["failed", "cancelled"] as const) {
       const run = await begin(store);
@@ -140,7 +140,7 @@ export const phases: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("deciding withdraws what nobody has begun, and frees its claims", async () => {
+  it("deciding withdraws what has not started, and frees its business keys", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(
@@ -174,19 +174,19 @@ export const phases: Cases = ({ it }, fresh) => {
       "sleep CANCELLED",
     ]);
     const outbox = await store.read.lease(tenant, { journal: effects[1]!.item! });
-    assert.equal(outbox?.nextReactor, null, "a withdrawn effect's item asks for nobody");
+    assert.equal(outbox?.nextReactor, null, "a withdrawn effect's item is not queued");
     await unchanged(store, async () => {
       await run.refused("TAPE_ILLEGAL_TRANSITION", intent(6));
       await run.refused("TAPE_ILLEGAL_TRANSITION", record("gate.opened", { pos: 7, name: "g" }));
       await run.refused("TAPE_ILLEGAL_TRANSITION", dispatched(0));
       await run.refused("TAPE_RUN_UNSETTLED", ended("CANCELLED"));
     });
-    await run.write(settled(3, "FAILED")); // settling a doubt under its own key is allowed
+    await run.write(settled(3, "FAILED")); // settling an effect in doubt under its own key is allowed
     await run.write(ended("CANCELLED"));
     assert.equal((await run.view()).status, "CANCELLED");
   });
 
-  /** How an effect gets back to PENDING: the reasons of its settlements, one for each attempt. */
+  /** How an effect returns to PENDING: the reasons of its settlements, one for each attempt. */
   const pendingAfter = (pos: number, reasons: readonly string[], run?: number): NewRecord[] => {
     const of = run === undefined ? {} : { run };
     return reasons.flatMap((reason, k) => [
@@ -255,7 +255,7 @@ export const phases: Cases = ({ it }, fresh) => {
       );
       await item.release();
       await run.write(compensating);
-      assert.equal((await run.effect(0, 1)).status, "PENDING", "what turned out to have happened is owed");
+      assert.equal((await run.effect(0, 1)).status, "PENDING", "an effect that did happen is owed");
       const [due] = await find(store, "compensation");
       assert.equal(due?.journal, (await run.effect(0, 1)).item);
     }
@@ -288,7 +288,7 @@ export const phases: Cases = ({ it }, fresh) => {
     await run.write(ended("CANCELLED"));
   });
 
-  it("no run ends, and none compensates, while something of it is open", async () => {
+  it("a run neither ends nor compensates while it has open work", async () => {
     const { store } = fresh();
     const openings: Record<string, readonly NewRecord[]> = {
       "a pending effect": [intent(0)],
@@ -310,9 +310,9 @@ export const phases: Cases = ({ it }, fresh) => {
         }
       });
     }
-    for (const doubt of ["a dispatched effect", "an effect in doubt", "a living child"]) {
+    for (const opening of ["a dispatched effect", "an effect in doubt", "a living child"]) {
       const run = await begin(store);
-      const records = openings[doubt]!.map((one) =>
+      const records = openings[opening]!.map((one) =>
         one.kind === "child.started" ? record("child.started", { ...one.data, id: unique("child") }) : one,
       );
       await run.write(...records, decided("failed"));
@@ -323,7 +323,7 @@ export const phases: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("a run that owes something ends as completed or compensated, never as failed", async () => {
+  it("a run with obligations ends as COMPLETED or COMPENSATED, never as FAILED", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(...confirmed(0), armed(0));
@@ -334,7 +334,7 @@ export const phases: Cases = ({ it }, fresh) => {
     await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED")));
   });
 
-  it("a run ends only under the parent it has", async () => {
+  it("a run ends only under its own parent", async () => {
     const { store } = fresh();
     const parent = await begin(store);
     const stranger = await begin(store);
@@ -349,7 +349,7 @@ export const phases: Cases = ({ it }, fresh) => {
     assert.equal((await child.view()).status, "COMPLETED");
   });
 
-  it("a stuck run keeps its lease rules: it can be parked, taken and set going again", async () => {
+  it("a stuck run can be parked, acquired and unstuck", async () => {
     const { store } = fresh();
     const wanted = spec();
     await store.intake.createRuns(tenant, [wanted]);

@@ -3,10 +3,10 @@ import { seededRandom } from "../../src/base/random.ts";
 import type { ReadOps, Store } from "../../src/store/contract/store.ts";
 import { checkProjection } from "../projection.ts";
 import { type Cases, type StoreFixture, spec, tenant } from "./frame.ts";
-import { armed, begin, confirmed, ended, intent, startChild } from "./scenes.ts";
+import { armed, begin, confirmed, ended, intent, startChild } from "./holder.ts";
 import { Workload } from "./workload.ts";
 
-/** The checker's verdict once the feed has caught up: other transactions may hold it back for a while. */
+/** The checker's verdict once the feed has caught up: open transactions may hold it back for a while. */
 async function verdict({ store, elapse }: StoreFixture, ...tenants: readonly string[]): Promise<string[]> {
   let faults = await checkProjection(store, tenants);
   for (let tries = 0; tries < 50 && faults.length > 0 && store.backend === "postgres"; tries++) {
@@ -16,14 +16,14 @@ async function verdict({ store, elapse }: StoreFixture, ...tenants: readonly str
   return faults;
 }
 
-/** The same store, one of whose readings lies. */
+/** The same store, with one read that returns wrong data. */
 function lying(store: Store, lies: Partial<ReadOps>): Store {
   return { ...store, read: { ...store.read, ...lies } };
 }
 
-/** projection = fold(records), after whatever happened. */
+/** The tables are the fold of the records, whatever happened. */
 export const projection: Cases = ({ it }, fresh) => {
-  it("[INV-9] after a long and varied life the records explain every row", async () => {
+  it("[INV-9] after a long random workload the records explain every row", async () => {
     const fixture = fresh();
     const { store, elapse } = fixture;
     const life = new Workload(fixture, seededRandom("projection"));
@@ -34,7 +34,7 @@ export const projection: Cases = ({ it }, fresh) => {
     await elapse(20);
     await store.intake.prune(tenant, await store.read.now(), 3);
     await life.run(100);
-    // A dull life proves nothing: everything must have been done, and much must have been refused.
+    // The workload must have performed every action and been refused often, otherwise it proves nothing.
     for (let more = 0; more < 20 && life.never().length > 0; more++) await life.run(20);
     assert.deepEqual(life.never(), []);
     const refusals = Object.values(life.refusals).reduce((sum, times) => sum + times, 0);
@@ -42,7 +42,7 @@ export const projection: Cases = ({ it }, fresh) => {
     assert.deepEqual(await verdict(fixture, tenant, "globex"), []);
   });
 
-  it("the checker sees every kind of row that differs from its records", async () => {
+  it("the checker finds every kind of row that differs from its records", async () => {
     const fixture = fresh();
     const { store } = fixture;
     const { read } = store;

@@ -3,7 +3,7 @@ import type { Term } from "../../src/model/lease.ts";
 import type { RecordData } from "../../src/model/records.ts";
 import type { FindRequest, Share } from "../../src/store/contract/store.ts";
 import { type Cases, claimant, heldRun, record, refused, tenant } from "./frame.ts";
-import { brief, heldRuns, hunt, pastBrief, waitingRuns } from "./holding.ts";
+import { brief, findRequest, heldRuns, pastBrief, waitingRuns } from "./lease-fixtures.ts";
 
 const wire: RecordData<"effect.intended"> = {
   pos: 0,
@@ -16,9 +16,9 @@ const wire: RecordData<"effect.intended"> = {
 };
 const outboxed = record("effect.intended", wire);
 
-/** Queues by tenant and workflow: what lies in one is nothing to whoever looks into another. */
+/** Queues by tenant and workflow are independent of each other. */
 export const queues: Cases = ({ it }, fresh) => {
-  it("the agenda of those who serve some workflows tells of these alone, and of items", async () => {
+  it("the agenda for some workflows contains only these and items", async () => {
     const { store, elapse } = fresh();
     const dueFor = async (...workflows: string[]) =>
       (await store.read.agenda(tenant, workflows)).map(({ reactor }) => reactor ?? "anybody").sort();
@@ -28,30 +28,30 @@ export const queues: Cases = ({ it }, fresh) => {
     assert.deepEqual(await dueFor("other"), []);
     assert.deepEqual(await dueFor(), []);
     await store.fenced.append(held!.fence, { after: 1, records: [outboxed] });
-    assert.deepEqual(await dueFor("other"), ["outbox"], "whoever works on effects serves every workflow's");
+    assert.deepEqual(await dueFor("other"), ["outbox"], "a reactor for effects serves every workflow");
     await elapse(pastBrief);
     assert.deepEqual(await dueFor("other"), ["outbox"]);
     assert.deepEqual(await dueFor("other", "w"), ["anybody", "outbox", "recovery"]);
   });
 
-  it("a find for items takes no run, neither one that waits nor one whose holder is gone", async () => {
+  it("a find for items takes no run, queued or expired", async () => {
     const { store, elapse } = fresh();
     await waitingRuns(store, 1);
     const run = await heldRun(store, {}, claimant(undefined, brief));
     await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
     await elapse(pastBrief);
     const items = { kind: "item", staleOf: ["outbox", "agent", "recovery"] } as const;
-    assert.deepEqual(await store.claim.find(hunt({ ...items, nextReactor: "recovery", tenant })), []);
-    const found = await store.claim.find(hunt({ ...items, nextReactor: "outbox", tenant }));
+    assert.deepEqual(await store.claim.find(findRequest({ ...items, nextReactor: "recovery", tenant })), []);
+    const found = await store.claim.find(findRequest({ ...items, nextReactor: "outbox", tenant }));
     assert.deepEqual(
       found.map(({ kind }) => kind),
       ["item"],
     );
-    await refused("TAPE_BAD_INPUT", store.claim.find(hunt({ ...items, workflows: ["w"] })));
-    await refused("TAPE_BAD_INPUT", store.claim.find(hunt({ kind: "name" as "item" })));
+    await refused("TAPE_BAD_INPUT", store.claim.find(findRequest({ ...items, workflows: ["w"] })));
+    await refused("TAPE_BAD_INPUT", store.claim.find(findRequest({ kind: "name" as "item" })));
   });
 
-  it("a find with a share takes no more of a callee than it has room for, and finds what lies behind", async () => {
+  it("a find with a share takes no more per callee than allowed, and skips ahead", async () => {
     const { store, another, elapse } = fresh();
     const owed = async (count: number, more: { name: string; connector?: string }): Promise<void> => {
       for (let k = 0; k < count; k++) {
@@ -68,7 +68,7 @@ export const queues: Cases = ({ it }, fresh) => {
     await owed(3, { name: "wire" });
     await owed(2, { name: "mail", connector: "quick" });
     const ask = (share: Share, more: Partial<FindRequest> = {}) =>
-      hunt({ nextReactor: "outbox", staleOf: [], kind: "item", share, ...more });
+      findRequest({ nextReactor: "outbox", staleOf: [], kind: "item", share, ...more });
     const calleesOf = (terms: readonly Term[]): string[] => terms.map(({ callee }) => String(callee)).sort();
     const first = ask({ most: 2, busy: [{ callee: "wire", items: 1 }] }, { limit: 5 });
     const expected = ["quick", "quick", "slow", "slow", "wire"];
@@ -79,16 +79,16 @@ export const queues: Cases = ({ it }, fresh) => {
       { callee: "wire", items: 2 },
     ];
     assert.deepEqual(await store.claim.find(ask({ most: 2, busy })), []);
-    // What was left is free: for who has room, at once.
+    // What was left is free immediately for claimants with capacity.
     const rival = await another();
     const others = await rival.claim.find(ask({ most: 3, busy: [] }, { claimant: claimant(undefined, brief) }));
     assert.deepEqual(calleesOf(others), ["slow", "slow", "slow", "wire", "wire"]);
-    // And so with what was abandoned.
+    // The same holds for abandoned items.
     await elapse(pastBrief);
     const stale = { nextReactor: "reconciler", staleOf: ["agent"] };
     const abandoned = await store.claim.find(ask({ most: 1, busy: [] }, stale));
     assert.deepEqual(calleesOf(abandoned), ["slow", "wire"]);
     await refused("TAPE_BAD_INPUT", store.claim.find(ask({ most: 0, busy: [] })));
-    await refused("TAPE_BAD_INPUT", store.claim.find(hunt({ share: { most: 1, busy: [] } })));
+    await refused("TAPE_BAD_INPUT", store.claim.find(findRequest({ share: { most: 1, busy: [] } })));
   });
 };

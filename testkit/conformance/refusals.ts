@@ -14,13 +14,13 @@ import {
   step,
   tenant,
 } from "./frame.ts";
-import { hunt } from "./holding.ts";
-import { begin, dispatched, intent, settled, unchanged } from "./scenes.ts";
+import { begin, dispatched, intent, settled, unchanged } from "./holder.ts";
+import { findRequest } from "./lease-fixtures.ts";
 
-/** A caller in JavaScript: the type says one thing, the value is another. */
+/** A caller in JavaScript: the value does not have its declared type. */
 const lie = <T>(value: unknown): T => value as T;
 
-/** No text, or text that no store can hold. */
+/** Not text, or text that no store can hold. */
 const badNames: readonly (readonly [unknown, ErrorCode])[] = [
   ["", "TAPE_BAD_INPUT"],
   ["x".repeat(513), "TAPE_TOO_LARGE"],
@@ -35,7 +35,7 @@ const badNames: readonly (readonly [unknown, ErrorCode])[] = [
 const badWholes: readonly unknown[] = [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, "1", 1n, null, {}];
 const notObjects: readonly unknown[] = [undefined, null, 5, "text", true];
 
-/** Asserts that each of these is refused with this code, and says which was not. */
+/** Asserts that each call is refused with this code, and names the one that was not. */
 async function allRefused(code: ErrorCode, calls: Readonly<Record<string, () => unknown>>): Promise<void> {
   for (const [what, call] of Object.entries(calls)) {
     let outcome: unknown;
@@ -48,8 +48,8 @@ async function allRefused(code: ErrorCode, calls: Readonly<Record<string, () => 
     } catch (error) {
       outcome = error;
     }
-    const said = outcome instanceof TapeError ? outcome.code : outcome instanceof Error ? outcome.stack : outcome;
-    assert.equal(said, code, `${what}: ${JSON.stringify(said, bigintText)}`);
+    const found = outcome instanceof TapeError ? outcome.code : outcome instanceof Error ? outcome.stack : outcome;
+    assert.equal(found, code, `${what}: ${JSON.stringify(found, bigintText)}`);
   }
 }
 
@@ -58,7 +58,7 @@ const spread = (what: string, values: readonly unknown[], call: (value: never) =
 
 /** Bad input of every kind: a stable code, and the store unchanged. */
 export const refusals: Cases = ({ it }, fresh) => {
-  it("a name that is no name is refused wherever one is asked for", async () => {
+  it("every call refuses an invalid name", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const { intake, claim, read } = store;
@@ -100,7 +100,7 @@ export const refusals: Cases = ({ it }, fresh) => {
         claim.acquire(tenant, request({ run: run.id }, { expect: "any", by: name, auditReason: "w" })),
       "find wants": () =>
         claim.find({ claimant: claimant(), nextReactor: name, staleOf: [], limit: 1, nonce: nonce() }),
-      "find workflows": () => claim.find({ ...hunt(), workflows: [name] }),
+      "find workflows": () => claim.find({ ...findRequest(), workflows: [name] }),
       "unserved workflows": () => read.unserved([name], 0),
       "find staleOf": () =>
         claim.find({ claimant: claimant(), nextReactor: "w", staleOf: [name], limit: 1, nonce: nonce() }),
@@ -137,7 +137,7 @@ export const refusals: Cases = ({ it }, fresh) => {
       "read processes": () => read.processes(name),
       "read terms": () => read.terms(tenant, { run: name }),
     });
-    // A key of an object is always text, so these two cannot lie about it.
+    // Object keys are always text, so these two cannot have another type.
     const keys = ["createRuns label", "createRuns unit"];
     await unchanged(store, async () => {
       for (const [name, code] of badNames) {
@@ -152,7 +152,7 @@ export const refusals: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("optional text that a store keeps in a column is checked too", async () => {
+  it("optional text is checked too", async () => {
     const { store } = fresh();
     const run = await begin(store, { budget: { usd: 5 } });
     const { intake, claim, read } = store;
@@ -188,7 +188,7 @@ export const refusals: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("a number that is no whole number is refused", async () => {
+  it("a number that is not whole is refused", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const { intake, claim, read } = store;
@@ -250,7 +250,7 @@ export const refusals: Cases = ({ it }, fresh) => {
     const { intake, claim, read, fenced } = store;
     const { fence } = run.term;
     const attempt = { run: run.journal, pos: 0, token: 1n, nonce: 1n };
-    const asked = request({ run: run.id });
+    const acquire = request({ run: run.id });
     const calls = {
       ...spread("specs", [...notObjects, {}], (v) => intake.createRuns(tenant, v)),
       ...spread("spec", notObjects, (v) => intake.createRuns(tenant, [v])),
@@ -289,14 +289,14 @@ export const refusals: Cases = ({ it }, fresh) => {
       ...spread("target", [...notObjects, {}, { run: "a", name: "b" }, { id: "a" }], (v) =>
         claim.acquire(tenant, request(v)),
       ),
-      ...spread("claimant", [...notObjects, {}], (v) => claim.acquire(tenant, { ...asked, claimant: v })),
-      ...spread("nonce", [1, "1", -1n, 2n ** 63n, undefined], (v) => claim.acquire(tenant, { ...asked, nonce: v })),
+      ...spread("claimant", [...notObjects, {}], (v) => claim.acquire(tenant, { ...acquire, claimant: v })),
+      ...spread("nonce", [1, "1", -1n, 2n ** 63n, undefined], (v) => claim.acquire(tenant, { ...acquire, nonce: v })),
       ...spread("expect", ["never", 5, null, {}, { owner: "o", token: 1 }, { owner: 5, token: 1n }], (v) =>
-        claim.acquire(tenant, { ...asked, expect: v }),
+        claim.acquire(tenant, { ...acquire, expect: v }),
       ),
-      ...spread("reason", ["because", 5], (v) => claim.acquire(tenant, { ...asked, reason: v })),
+      ...spread("reason", ["because", 5], (v) => claim.acquire(tenant, { ...acquire, reason: v })),
       ...spread("find", notObjects, (v) => claim.find(v)),
-      ...spread("find workflows", [null, "w", 5, [5]], (v) => claim.find({ ...hunt(), workflows: v })),
+      ...spread("find workflows", [null, "w", 5, [5]], (v) => claim.find({ ...findRequest(), workflows: v })),
       ...spread("unserved workflows", [null, undefined, "w", [5]], (v) => read.unserved(v, 0)),
       ...spread("staleOf", [undefined, "agent", 5], (v) =>
         claim.find({ claimant: claimant(), nextReactor: "w", staleOf: v, limit: 1, nonce: nonce() }),
@@ -337,7 +337,8 @@ export const refusals: Cases = ({ it }, fresh) => {
       "wrong word": () => put(settled(0, lie("DONE"))),
       "negative pos": () => put(step(-1)),
       "negative time": () => put(dispatched(0, { sendWithinMs: -1 })),
-      "sub of an act": () => put(record("obligation.settled", { pos: 0, sub: 0, to: "PENDING", reason: "not_sent" })),
+      "sub of an effect": () =>
+        put(record("obligation.settled", { pos: 0, sub: 0, to: "PENDING", reason: "not_sent" })),
       "token as a number": () =>
         put({ kind: "effect.evidence", data: { pos: 0, attempt: 1, token: 1, happened: true } }),
       "after the end of the term": () => put(record("term.ended", { reason: "released", notesTaken: 0 }), step(0)),

@@ -1,30 +1,30 @@
 import { strict as assert } from "node:assert";
 import { acquired, type Cases, claimant, forged, heldRun, refused, tenant, ttlMs } from "./frame.ts";
+import { everything } from "./holder.ts";
 import {
-  again,
+  anotherClaim,
   brief,
-  byForce,
-  claimOf,
+  claimForName,
   heldRuns,
   lasting,
   lastTerm,
   leaseOf,
-  letGo,
   notRenewed,
   pastBrief,
+  preempting,
+  refusedClaim,
+  release,
   renewed,
   renewOne,
-  storyOf,
-  timeless,
-  turnedAway,
-} from "./holding.ts";
-import { everything } from "./scenes.ts";
+  termSummary,
+  withoutTimes,
+} from "./lease-fixtures.ts";
 
-/** Renewals: what they extend, what they cannot bring back, and the progress that they carry. */
+/** Renewals: what they extend, what they cannot restore, and the progress that they carry. */
 export const renewals: Cases = ({ it }, fresh) => {
-  it("a renewal extends the lease by the TTL that its row has", async () => {
+  it("a renewal extends the lease by the TTL of its term", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf({ claimant: claimant() });
+    const req = claimForName({ claimant: claimant() });
     const term = await acquired(store, req);
     await elapse(ttlMs / 2);
     const before = await leaseOf(store, req.target);
@@ -37,47 +37,47 @@ export const renewals: Cases = ({ it }, fresh) => {
     assert.ok(after.longestGapMs >= ttlMs / 2 - 1);
   });
 
-  it("a renewed lease outlives its first TTL, and ends when it is no longer renewed", async () => {
+  it("a renewed lease outlives its first TTL, and expires without further renewals", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf({ claimant: claimant() });
+    const req = claimForName({ claimant: claimant() });
     const term = await acquired(store, req);
     await elapse(ttlMs * 0.9);
     await renewed(store, term);
     await elapse(ttlMs * 0.2);
-    turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, again(req)));
+    refusedClaim("TAPE_LEASE_HELD", await store.claim.acquire(tenant, anotherClaim(req)));
     await elapse(ttlMs);
-    await acquired(store, again(req));
+    await acquired(store, anotherClaim(req));
   });
 
-  it("a renewal cannot bring back a released lease, nor one that was released and taken", async () => {
+  it("a renewal cannot restore a released lease", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
-    await letGo(store, term);
+    await release(store, term);
     const before = await everything(store);
-    await notRenewed("TAPE_FENCED", store, term); // an orphan that was on its way while we released
+    await notRenewed("TAPE_FENCED", store, term); // a renewal that was in flight during the release
     assert.equal(await everything(store), before);
-    const heir = await acquired(store, again(req));
-    assert.equal(heir.fence.token, term.fence.token + 2n);
+    const successor = await acquired(store, anotherClaim(req));
+    assert.equal(successor.fence.token, term.fence.token + 2n);
     await notRenewed("TAPE_FENCED", store, term);
   });
 
   it("a stale worker's heartbeat does not extend the new owner's lease", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf({ claimant: claimant(undefined, brief) });
+    const req = claimForName({ claimant: claimant(undefined, brief) });
     const old = await acquired(store, req);
     await elapse(pastBrief);
-    const heir = await acquired(store, again(req));
+    const successor = await acquired(store, anotherClaim(req));
     await elapse(10);
     const before = await leaseOf(store, req.target);
     await notRenewed("TAPE_FENCED", store, old, 9);
     const after = await leaseOf(store, req.target);
-    assert.deepEqual(timeless(after), timeless(before));
+    assert.deepEqual(withoutTimes(after), withoutTimes(before));
     assert.ok(after.remainingMs <= before.remainingMs);
-    await renewed(store, heir);
+    await renewed(store, successor);
   });
 
-  it("an expired lease that nobody took may be renewed, and is then held again", async () => {
+  it("an expired lease without a new holder can be renewed", async () => {
     const { store, elapse } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, brief));
     await elapse(pastBrief);
@@ -87,7 +87,7 @@ export const renewals: Cases = ({ it }, fresh) => {
     assert.deepEqual([token, count], [run.fence.token, 1]);
   });
 
-  it("token and nonce must both be the row's own", async () => {
+  it("a renewal needs the current token and nonce", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const before = await everything(store);
@@ -98,11 +98,11 @@ export const renewals: Cases = ({ it }, fresh) => {
     assert.equal(await everything(store), before);
   });
 
-  it("of 500 leases renewed together one is lost: 499 are held, and each has its verdict", async () => {
+  it("of 500 leases renewed together one is lost, and each has its own result", async () => {
     const { store } = fresh();
     const runs = await heldRuns(store, 500, claimant(undefined, lasting));
     const lost = 217;
-    await acquired(store, { ...again(claimOf()), target: { run: runs[lost]!.id }, ...byForce });
+    await acquired(store, { ...anotherClaim(claimForName()), target: { run: runs[lost]!.id }, ...preempting });
     const verdicts = await store.claim.renew(runs.map(({ fence }, k) => ({ fence, progress: k })));
     assert.equal(verdicts.length, runs.length);
     for (const [k, verdict] of verdicts.entries()) assert.equal(verdict.ok, k !== lost, `lease ${k}`);
@@ -113,11 +113,11 @@ export const renewals: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.claim.renew([]), []);
   });
 
-  it("an old and the present term of one lease, renewed in one call, each get their own verdict", async () => {
+  it("an old and the current term, renewed in one call, get their own results", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const old = await acquired(store, req);
-    const now = await acquired(store, again(req, { ...byForce, claimant: req.claimant }));
+    const now = await acquired(store, anotherClaim(req, { ...preempting, claimant: req.claimant }));
     for (const batch of [
       [old, now],
       [now, old],
@@ -131,7 +131,7 @@ export const renewals: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("a renewal says how many notes have come", async () => {
+  it("a renewal returns the number of notes", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const before = await renewOne(store, run);
@@ -140,7 +140,7 @@ export const renewals: Cases = ({ it }, fresh) => {
     assert.deepEqual([before.ok && before.notes, after.ok && after.notes], [0, 1]);
   });
 
-  it("progress only rises, its note stays until there is another, and its time is the time it moved", async () => {
+  it("progress only increases, with its last note and the time of its last change", async () => {
     const { store, elapse } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     await renewed(store, run, 7, "page 7");
@@ -157,7 +157,7 @@ export const renewals: Cases = ({ it }, fresh) => {
     assert.ok(moved.progressAgoMs <= still.progressAgoMs + 30);
   });
 
-  it("a progress note that not every store could keep is refused, and renews nothing", async () => {
+  it("an invalid progress note is refused, and renews nothing", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const before = await everything(store);
@@ -172,17 +172,17 @@ export const renewals: Cases = ({ it }, fresh) => {
     assert.equal(await everything(store), before);
   });
 
-  it("a holder that heartbeats without progress beyond its maxStall is refused, and may be replaced at once", async () => {
+  it("a holder without progress beyond maxStall is refused, and may be replaced", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf({ claimant: claimant(undefined, { ...lasting, maxStallMs: 100 }) });
+    const req = claimForName({ claimant: claimant(undefined, { ...lasting, maxStallMs: 100 }) });
     const wedged = await acquired(store, req);
     await renewed(store, wedged, 1, "opening the file");
-    turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, again(req)));
+    refusedClaim("TAPE_LEASE_HELD", await store.claim.acquire(tenant, anotherClaim(req)));
     await elapse(130);
     await notRenewed("TAPE_LEASE_STALLED", store, wedged, 1);
-    await notRenewed("TAPE_LEASE_STALLED", store, wedged, 1); // and says so as often as it is asked
-    const heir = await acquired(store, again(req));
-    assert.equal(heir.reason, "stalled");
+    await notRenewed("TAPE_LEASE_STALLED", store, wedged, 1); // and every further renewal is refused too
+    const successor = await acquired(store, anotherClaim(req));
+    assert.equal(successor.reason, "stalled");
     const [first, second] = await store.read.terms(tenant, req.target);
     const { endReason, progress, progressNote, renewals: count } = first!;
     assert.deepEqual(
@@ -193,43 +193,46 @@ export const renewals: Cases = ({ it }, fresh) => {
     await notRenewed("TAPE_FENCED", store, wedged, 2);
   });
 
-  it("a holder that makes progress is renewed, however long it took; one without maxStall never stalls", async () => {
+  it("a holder that makes progress, or has no maxStall, is renewed", async () => {
     const { store, elapse } = fresh();
-    const slow = await acquired(store, claimOf({ claimant: claimant(undefined, { ...lasting, maxStallMs: 250 }) }));
-    const idle = await acquired(store, claimOf());
+    const slow = await acquired(
+      store,
+      claimForName({ claimant: claimant(undefined, { ...lasting, maxStallMs: 250 }) }),
+    );
+    const idle = await acquired(store, claimForName());
     await elapse(280);
     await renewed(store, slow, 1);
     await renewed(store, idle, 0);
-    await renewed(store, slow, 1); // the time without progress counts from the last progress
+    await renewed(store, slow, 1); // the stall time counts from the last progress
   });
 
-  it("a holder that was called stalled, moved on and was renewed, is not remembered as stalled", async () => {
+  it("a holder that made progress after a stall is no longer stalled", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf({ claimant: claimant(undefined, { ttlMs: 200, maxStallMs: 100 }) });
+    const req = claimForName({ claimant: claimant(undefined, { ttlMs: 200, maxStallMs: 100 }) });
     const term = await acquired(store, req);
     await elapse(130);
     await notRenewed("TAPE_LEASE_STALLED", store, term);
     await renewed(store, term, 1);
     await elapse(230);
-    await acquired(store, again(req));
-    assert.deepEqual(await storyOf(store, req.target), [
+    await acquired(store, anotherClaim(req));
+    assert.deepEqual(await termSummary(store, req.target), [
       [1n, "start", "expired"],
       [2n, "timeout", undefined],
     ]);
   });
 
-  it("pausing a lease fences its holder at once and lets nobody in until it is resumed", async () => {
+  it("pausing a lease fences its holder and refuses claims until it is resumed", async () => {
     const { store, another } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const { name } = req.target;
     const term = await acquired(store, req);
     await (await another()).claim.pause(tenant, name, true, "ann", "too many mails");
-    await refused("TAPE_FENCED", letGo(store, term));
+    await refused("TAPE_FENCED", release(store, term));
     await notRenewed("TAPE_FENCED", store, term);
-    for (const more of [{}, byForce, { expect: "free" } as const]) {
-      turnedAway("TAPE_LEASE_PAUSED", await store.claim.acquire(tenant, again(req, more)));
+    for (const more of [{}, preempting, { expect: "free" } as const]) {
+      refusedClaim("TAPE_LEASE_PAUSED", await store.claim.acquire(tenant, anotherClaim(req, more)));
     }
-    turnedAway("TAPE_LEASE_PAUSED", await store.claim.acquire(tenant, req));
+    refusedClaim("TAPE_LEASE_PAUSED", await store.claim.acquire(tenant, req));
     const paused = await leaseOf(store, req.target);
     assert.deepEqual([paused.paused, paused.state], [true, "FREE"]);
     const [held, operator] = await store.read.terms(tenant, req.target);
@@ -239,28 +242,28 @@ export const renewals: Cases = ({ it }, fresh) => {
       { by, auditReason, startReason, endReason },
       { by: "ann", auditReason: "too many mails", startReason: "manual", endReason: "manual" },
     );
-    const acts = (await store.read.journal(tenant, req.target)).filter(({ kind }) => kind === "operator.action");
+    const actions = (await store.read.journal(tenant, req.target)).filter(({ kind }) => kind === "operator.action");
     assert.deepEqual(
-      acts.map((act) => (act.kind === "operator.action" ? act.data.who : "")),
+      actions.map((action) => (action.kind === "operator.action" ? action.data.who : "")),
       ["ann"],
     );
     await store.claim.pause(tenant, name, false, "bob", "fixed");
-    const next = await acquired(store, again(req));
+    const next = await acquired(store, anotherClaim(req));
     assert.ok(next.fence.token > paused.token);
     assert.equal((await leaseOf(store, req.target)).paused, false);
     assert.equal((await store.read.terms(tenant, req.target)).at(-2)!.by, "bob");
   });
 
-  it("pausing or resuming again changes nothing, and does not touch whoever holds the lease", async () => {
+  it("pausing or resuming twice changes nothing, and leaves the holder alone", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const { name } = req.target;
-    await store.claim.pause(tenant, name, true, "ann", "a name may be paused before anybody held it");
+    await store.claim.pause(tenant, name, true, "ann", "a name may be paused before its first term");
     const paused = await everything(store);
     await store.claim.pause(tenant, name, true, "ann", "again");
     assert.equal(await everything(store), paused);
     await store.claim.pause(tenant, name, false, "ann", "done");
-    const term = await acquired(store, again(req));
+    const term = await acquired(store, anotherClaim(req));
     const before = await everything(store);
     await store.claim.pause(tenant, name, false, "ann", "the answer was lost");
     assert.equal(await everything(store), before);
@@ -268,9 +271,9 @@ export const renewals: Cases = ({ it }, fresh) => {
     assert.equal((await lastTerm(store, req.target)).endReason, undefined);
   });
 
-  it("a pause without who and why is refused", async () => {
+  it("a pause without operator and reason is refused", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
     await refused("TAPE_BAD_INPUT", store.claim.pause(tenant, req.target.name, true, "", "why"));
     await refused("TAPE_BAD_INPUT", store.claim.pause(tenant, req.target.name, true, "ann", ""));

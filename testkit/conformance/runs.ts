@@ -1,16 +1,16 @@
 import { strict as assert } from "node:assert";
 import type { RunFilter, RunSpec, RunView } from "../../src/store/contract/store.ts";
 import { type Cases, claimant, nonce, refused, request, spec, step, tenant, unique } from "./frame.ts";
-import { begin, dataOf, ended, lasting, statusOf, tally, unchanged, viewOf } from "./scenes.ts";
+import { begin, countOutcomes, dataOf, ended, lasting, statusOf, unchanged, viewOf } from "./holder.ts";
 
-/** Runs: how they come to be, what a list says of them, and that an ended one is over. */
+/** Runs: creation, lists, and the end. */
 export const runs: Cases = ({ it }, fresh) => {
-  it("a run is created once; the same again is the same run", async () => {
+  it("creating the same run twice returns the same run", async () => {
     const { store } = fresh();
     const wanted = spec({ input: { a: 1, b: [new Date(0), 2n] }, labels: { team: "ops" } });
     const [first] = await store.intake.createRuns(tenant, [wanted]);
     assert.ok(first?.ok && first.fresh);
-    // Equal input is equal whatever the order of its keys.
+    // Inputs are equal whatever the order of their keys.
     const same = { ...wanted, input: { b: [new Date(0), 2n], a: 1 } };
     const [second] = await unchanged(store, () => store.intake.createRuns(tenant, [same]));
     assert.deepEqual(second, { ok: true, journal: first.journal, fresh: false });
@@ -23,7 +23,7 @@ export const runs: Cases = ({ it }, fresh) => {
     assert.equal(record?.token, 0n);
   });
 
-  it("an id that is taken by another input or workflow is a conflict", async () => {
+  it("creating an id with another input or workflow is a conflict", async () => {
     const { store } = fresh();
     const wanted = spec();
     await store.intake.createRuns(tenant, [wanted]);
@@ -38,7 +38,7 @@ export const runs: Cases = ({ it }, fresh) => {
     assert.ok(elsewhere?.ok && elsewhere.fresh, "another tenant may use the same id");
   });
 
-  it("what the creator said is what a reader gets", async () => {
+  it("a run is read as it was created", async () => {
     const { store } = fresh();
     const labels = { team: "ops", "a b": "%_'\"\\", "ключ 😀": "" };
     const wanted = spec({ workflow: "pay", version: "7", labels, budget: { usd: 5_000_000 } });
@@ -68,7 +68,7 @@ export const runs: Cases = ({ it }, fresh) => {
     assert.equal(await store.read.run(tenant, "nobody"), undefined);
   });
 
-  it("created it is RUNNABLE, held RUNNING, parked WAITING, and wanted again RUNNABLE", async () => {
+  it("a run is RUNNABLE when created or queued, RUNNING when held, WAITING when parked", async () => {
     const { store } = fresh();
     const wanted = spec();
     await store.intake.createRuns(tenant, [wanted]);
@@ -84,7 +84,7 @@ export const runs: Cases = ({ it }, fresh) => {
     assert.equal(await statusOf(store, again.id), "RUNNABLE");
   });
 
-  it("of 100 runs in one call the bad ones fail alone", async () => {
+  it("of 100 runs in one call only the invalid ones fail", async () => {
     const { store } = fresh();
     const specs = Array.from({ length: 100 }, () => spec());
     const taken = specs[60]!;
@@ -93,7 +93,12 @@ export const runs: Cases = ({ it }, fresh) => {
     specs[41] = { ...specs[41]!, id: "" };
     const verdicts = await store.intake.createRuns(tenant, specs);
     const codes = verdicts.map((verdict) => (verdict.ok ? "fresh" : verdict.error.code));
-    assert.deepEqual(tally(codes), { fresh: 97, TAPE_NOT_ENCODABLE: 1, TAPE_BAD_INPUT: 1, TAPE_RUN_CONFLICT: 1 });
+    assert.deepEqual(countOutcomes(codes), {
+      fresh: 97,
+      TAPE_NOT_ENCODABLE: 1,
+      TAPE_BAD_INPUT: 1,
+      TAPE_RUN_CONFLICT: 1,
+    });
     assert.equal(codes[17], "TAPE_NOT_ENCODABLE");
     assert.equal(codes[41], "TAPE_BAD_INPUT");
     assert.equal(codes[60], "TAPE_RUN_CONFLICT");
@@ -102,7 +107,7 @@ export const runs: Cases = ({ it }, fresh) => {
     assert.equal(new Set(journals).size, 97);
   });
 
-  it("clients that create the same ids at once get one run each, and one of them is its creator", async () => {
+  it("concurrent creations of one id yield one run with one creator", async () => {
     const { store, another } = fresh();
     const clients = [store, await another(), store, await another()];
     const specs = Array.from({ length: 20 }, () => spec());
@@ -111,17 +116,17 @@ export const runs: Cases = ({ it }, fresh) => {
     );
     for (const [k, { id }] of specs.entries()) {
       const verdicts = answers.map((answer) => answer[k]!).map((verdict) => (verdict.ok ? verdict : undefined));
-      assert.deepEqual(tally(verdicts.map((verdict) => verdict?.fresh)), { true: 1, false: 3 }, id);
+      assert.deepEqual(countOutcomes(verdicts.map((verdict) => verdict?.fresh)), { true: 1, false: 3 }, id);
       assert.equal(new Set(verdicts.map((verdict) => verdict?.journal)).size, 1);
-      assert.deepEqual(tally(verdicts.map((verdict) => verdict?.term !== undefined)), { true: 1, false: 3 });
+      assert.deepEqual(countOutcomes(verdicts.map((verdict) => verdict?.term !== undefined)), { true: 1, false: 3 });
       assert.equal((await store.read.journal(tenant, { run: id })).length, 1);
     }
     const twin = spec();
     const twins = await store.intake.createRuns(tenant, [twin, twin]);
-    assert.deepEqual(tally(twins.map((verdict) => verdict.ok && verdict.fresh)), { true: 1, false: 1 });
+    assert.deepEqual(countOutcomes(twins.map((verdict) => verdict.ok && verdict.fresh)), { true: 1, false: 1 });
   });
 
-  it("an ended run refuses writes, owners and notes, and keeps its outcome", async () => {
+  it("an ended run rejects writes, claims and notes, and keeps its outcome", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(ended("COMPLETED", { outcome: { paid: 7n } }));
@@ -131,8 +136,8 @@ export const runs: Cases = ({ it }, fresh) => {
     await unchanged(store, async () => {
       await run.refused("TAPE_FENCED", step(0));
       for (const expect of ["free", "free_or_expired", "any"] as const) {
-        const asked = request({ run: run.id }, { expect, by: "ann", auditReason: "to see" });
-        const answer = await store.claim.acquire(tenant, asked);
+        const acquire = request({ run: run.id }, { expect, by: "ann", auditReason: "to see" });
+        const answer = await store.claim.acquire(tenant, acquire);
         assert.ok(!answer.ok && answer.error.code === "TAPE_RUN_ENDED");
       }
       await refused("TAPE_RUN_ENDED", store.intake.signal(tenant, run.id, { name: "s", value: 1 }));
@@ -148,7 +153,7 @@ export const runs: Cases = ({ it }, fresh) => {
     assert.deepEqual(found, []);
   });
 
-  it("lists are filtered by status, workflow and label", async () => {
+  it("runs are filtered by status, workflow and label", async () => {
     const { store } = fresh();
     const key = 'odd.key "\\ %_ 😀';
     const specs: RunSpec[] = [
@@ -186,7 +191,7 @@ export const runs: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.runs("nobody"), []);
   });
 
-  it("pages of a list meet every run once, newest first", async () => {
+  it("pages contain every run once, newest first", async () => {
     const { store } = fresh();
     await store.intake.createRuns(
       tenant,
@@ -215,7 +220,7 @@ export const runs: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("a run's lease is part of what its readers see", async () => {
+  it("a run is read with its lease", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const { lease } = await run.view();
@@ -241,7 +246,7 @@ export const runs: Cases = ({ it }, fresh) => {
     assert.equal((await run.view()).lease.state, "FREE");
   });
 
-  it("how far many runs have come is told in one look, to their own tenant alone", async () => {
+  it("reads the progress of many runs in one query, own tenant only", async () => {
     const { store } = fresh();
     const [held, over, waiting] = await Promise.all([begin(store), begin(store), begin(store)]);
     await over.write(ended("COMPLETED", { outcome: { paid: 7n } }));

@@ -1,10 +1,10 @@
 import { strict as assert } from "node:assert";
 import type { SchedulePlan } from "../../src/model/schedule.ts";
 import { type Cases, refused, scheduleSpec, spec, tenant } from "./frame.ts";
-import { tally, unchanged } from "./scenes.ts";
+import { countOutcomes, unchanged } from "./holder.ts";
 import { far, nextTimerMs } from "./waits.ts";
 
-/** What may not be written, and what is said of it. */
+/** Invalid schedules, and the messages about them. */
 const bad: Readonly<Record<string, [spec: string, says: RegExp]>> = {
   "no spec": ["x", /decoded/],
   "another version": [JSON.stringify({ v: 2, cron: "?" }), /version 1/],
@@ -24,14 +24,14 @@ const bad: Readonly<Record<string, [spec: string, says: RegExp]>> = {
   ],
 };
 
-/** What its firings start could not be started. */
+/** Schedules whose runs could not be started. */
 const unstartable: Readonly<Record<string, Partial<SchedulePlan>>> = {
   "a workflow without a name": { workflow: "" },
   "a label": { labels: { "a\0": "b" } },
   "a budget": { budget: { usd: 0.5 } },
 };
 export const schedules: Cases = ({ it }, fresh) => {
-  it("is put, put again under a new version, listed and deleted", async () => {
+  it("a schedule is created, replaced under a new version, listed and deleted", async () => {
     const { store } = fresh();
     const first = await store.intake.putSchedule(tenant, {
       id: "nightly",
@@ -69,21 +69,24 @@ export const schedules: Cases = ({ it }, fresh) => {
     assert.equal((await store.read.schedules("globex")).length, 1);
   });
 
-  it("of many callers at once exactly one fires it, and starts its runs", async () => {
+  it("of many concurrent callers exactly one fires a schedule and starts its runs", async () => {
     const { store, another } = fresh();
     const clients = [store, await another()];
     const now = await store.read.now();
     await store.intake.putSchedule(tenant, { id: "s", spec: scheduleSpec(), nextAt: now - 10, paused: false });
     const starts = [spec({ schedule: "s" }), spec({ schedule: "s" })];
     const fire = (k: number) => clients[k % 2]!.intake.fireSchedule(tenant, "s", 1, now + far, starts);
-    assert.deepEqual(tally(await Promise.all(Array.from({ length: 8 }, (_, k) => fire(k)))), { true: 1, false: 7 });
+    assert.deepEqual(countOutcomes(await Promise.all(Array.from({ length: 8 }, (_, k) => fire(k)))), {
+      true: 1,
+      false: 7,
+    });
     const ids = (await store.read.runs(tenant, { status: ["RUNNABLE"] })).map(({ id }) => id);
     assert.deepEqual(ids.sort(), starts.map(({ id }) => id).sort());
     const [row] = await store.read.schedules(tenant);
     assert.deepEqual([row?.version, row?.nextAt], [2, now + far]);
   });
 
-  it("is not fired early, paused, under an old version, for another tenant, or when it is gone", async () => {
+  it("a schedule that is not due, paused, changed, foreign or deleted does not fire", async () => {
     const { store } = fresh();
     const now = await store.read.now();
     const put = (id: string, nextAt: number | null, paused: boolean) =>
@@ -117,7 +120,7 @@ export const schedules: Cases = ({ it }, fresh) => {
     assert.ok(next !== undefined && next > far / 2 && next <= far, "the early one is next; paused ones do not count");
   });
 
-  it("is written only from what was seen, where the writer says so", async () => {
+  it("a conditional write needs the version that was read", async () => {
     const { store, another } = fresh();
     const row = (mark: string) => ({ id: "s", spec: scheduleSpec(mark), nextAt: null, paused: false });
     const put = (mark: string, seen?: { version: number; spec: string } | null, by = store) =>
@@ -143,10 +146,10 @@ export const schedules: Cases = ({ it }, fresh) => {
         (error: { code?: string }) => error.code !== conflict.code,
       ),
     );
-    assert.deepEqual(tally(await Promise.all(writes)), { true: 1, false: 7 });
+    assert.deepEqual(countOutcomes(await Promise.all(writes)), { true: 1, false: 7 });
   });
 
-  it("a firing may rewrite the spec, if it still reads as it was seen", async () => {
+  it("a firing may rewrite the spec if it is unchanged", async () => {
     const { store } = fresh();
     const [a, b] = [scheduleSpec("a"), scheduleSpec("b")];
     const now = await store.read.now();
@@ -181,7 +184,7 @@ export const schedules: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("what could not fire, or would fire without bound, is not written, neither by a put nor by a firing", async () => {
+  it("a schedule that cannot fire, or fires without bound, is never written", async () => {
     const { store } = fresh();
     const now = await store.read.now();
     const good = scheduleSpec();
@@ -202,7 +205,7 @@ export const schedules: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("what makes up for all within bounds is written, and so is the latest within a year", async () => {
+  it("catching up all slots within the bound, or the latest within a year, is allowed", async () => {
     const { store } = fresh();
     const day = 24 * 3_600_000;
     const fine: readonly Partial<SchedulePlan>[] = [

@@ -1,9 +1,9 @@
 import { strict as assert } from "node:assert";
 import { checkAudit } from "../../src/store/audit.ts";
 import { acquired, type Cases, record, refused, request, step, tenant, unique } from "./frame.ts";
-import { begin, ended, holdItem, intent, unchanged } from "./scenes.ts";
+import { begin, ended, holdItem, intent, unchanged } from "./holder.ts";
 
-const act = { by: "ann", reason: "drill" };
+const info = { by: "ann", reason: "drill" };
 const newToken = (of = tenant, more: { expiresInMs?: number } = {}) => ({
   id: unique("token"),
   tenant: of,
@@ -13,34 +13,34 @@ const newToken = (of = tenant, more: { expiresInMs?: number } = {}) => ({
   ...more,
 });
 
-/** Credentials of a server's callers, and the audit. */
+/** API tokens and the audit log. */
 export const apiTokens: Cases = ({ it }, fresh) => {
-  it("is made once, found by its id, listed for its tenant, and revoked once", async () => {
+  it("a token is created once, found by id, listed for its tenant, and revoked once", async () => {
     const { store, another } = fresh();
     const [ours, theirs] = [newToken(tenant, { expiresInMs: 60_000 }), newToken("globex")];
-    const made = await store.intake.putToken(ours, act);
+    const made = await store.intake.putToken(ours, info);
     const { createdAt, expiresAt, revokedAt, usedAt } = made;
     const { expiresInMs, ...rest } = ours;
     assert.deepEqual(made, { ...rest, createdAt, expiresAt: createdAt + expiresInMs!, revokedAt: null, usedAt: null });
     assert.ok(Math.abs(createdAt - (await store.read.now())) < 60_000);
     assert.deepEqual([expiresAt! > createdAt, revokedAt, usedAt], [true, null, null]);
-    const foreign = await store.intake.putToken(theirs, act);
+    const foreign = await store.intake.putToken(theirs, info);
     assert.equal(foreign.expiresAt, null);
     const { read } = await another();
     assert.deepEqual([await read.token(ours.id), await read.token(theirs.id)], [made, foreign]);
     assert.deepEqual(await read.tokens(tenant), [made]);
     assert.deepEqual((await read.tokens()).map(({ id }) => id).sort(), [ours.id, theirs.id].sort());
     assert.equal(await read.token("nobody"), undefined);
-    assert.deepEqual(await store.intake.putToken(ours, act), made, "the same again");
-    await refused("TAPE_BAD_INPUT", store.intake.putToken({ ...ours, hash: "another" }, act));
-    await refused("TAPE_BAD_INPUT", store.intake.putToken({ ...ours, tenant: "globex" }, act));
-    await refused("TAPE_NOT_FOUND", store.intake.revokeToken(tenant, theirs.id, act));
-    await refused("TAPE_NOT_FOUND", store.intake.revokeToken(undefined, "nobody", act));
+    assert.deepEqual(await store.intake.putToken(ours, info), made, "the same again");
+    await refused("TAPE_BAD_INPUT", store.intake.putToken({ ...ours, hash: "another" }, info));
+    await refused("TAPE_BAD_INPUT", store.intake.putToken({ ...ours, tenant: "globex" }, info));
+    await refused("TAPE_NOT_FOUND", store.intake.revokeToken(tenant, theirs.id, info));
+    await refused("TAPE_NOT_FOUND", store.intake.revokeToken(undefined, "nobody", info));
     assert.deepEqual(await read.token(theirs.id), foreign);
-    const revoked = await store.intake.revokeToken(tenant, ours.id, act);
+    const revoked = await store.intake.revokeToken(tenant, ours.id, info);
     assert.deepEqual({ ...revoked, revokedAt: null }, made);
     assert.ok(revoked.revokedAt! >= createdAt);
-    assert.deepEqual(await store.intake.revokeToken(undefined, ours.id, act), revoked, "the first who did, did");
+    assert.deepEqual(await store.intake.revokeToken(undefined, ours.id, info), revoked, "the first revocation stands");
     assert.deepEqual(await read.token(ours.id), revoked);
     const entries = await read.audit(tenant);
     assert.deepEqual(
@@ -63,12 +63,12 @@ export const apiTokens: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("a page that is to begin behind another tenant's token is the page behind no token at all", async () => {
+  it("a page after another tenant's token equals the page after an unknown one", async () => {
     const { store } = fresh();
-    const id = unique("token"); // made within one millisecond they are listed by their ids
+    const id = unique("token"); // tokens created within one millisecond are listed by id
     const theirs = { ...newToken("globex"), id: `${id}-1` };
     for (const token of [theirs, { ...newToken(), id: `${id}-2` }, { ...newToken(), id: `${id}-3` }]) {
-      await store.intake.putToken(token, act);
+      await store.intake.putToken(token, info);
     }
     const [first, second] = await store.read.tokens(tenant);
     assert.deepEqual(await store.read.tokens(tenant, { above: first!.id }), [second]);
@@ -77,10 +77,10 @@ export const apiTokens: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.tokens(undefined, { above: theirs.id }), [first, second]);
   });
 
-  it("tells when it was used last, a minute more or less", async () => {
+  it("a token shows its last use, accurate to a minute", async () => {
     const { store } = fresh();
     const token = newToken();
-    await store.intake.putToken(token, act);
+    await store.intake.putToken(token, info);
     await store.intake.touchToken(token.id);
     const first = (await store.read.token(token.id))?.usedAt;
     assert.ok(typeof first === "number" && Math.abs(first - (await store.read.now())) < 60_000);
@@ -90,17 +90,17 @@ export const apiTokens: Cases = ({ it }, fresh) => {
     assert.equal(await store.read.token("nobody"), undefined);
   });
 
-  it("is refused without a name, a person or a reason, and leaves nothing", async () => {
+  it("a token without a name, operator or reason is refused, and leaves nothing", async () => {
     const { store } = fresh();
     const token = newToken();
     await unchanged(store, async () => {
       for (const field of ["id", "tenant", "name", "role", "hash"]) {
-        await refused("TAPE_BAD_INPUT", store.intake.putToken({ ...token, [field]: "" }, act));
+        await refused("TAPE_BAD_INPUT", store.intake.putToken({ ...token, [field]: "" }, info));
       }
-      await refused("TAPE_BAD_INPUT", store.intake.putToken({ ...token, expiresInMs: 0 }, act));
+      await refused("TAPE_BAD_INPUT", store.intake.putToken({ ...token, expiresInMs: 0 }, info));
       await refused("TAPE_BAD_INPUT", store.intake.putToken(token, { by: "ann", reason: "" }));
       await refused("TAPE_BAD_INPUT", store.intake.putToken(token, undefined as never));
-      await refused("TAPE_BAD_INPUT", store.intake.revokeToken("", token.id, act));
+      await refused("TAPE_BAD_INPUT", store.intake.revokeToken("", token.id, info));
       await refused("TAPE_BAD_INPUT", store.intake.revokeToken(tenant, token.id, { by: "", reason: "r" }));
       await refused("TAPE_BAD_INPUT", store.intake.prune(tenant, 1, 1, { by: "", reason: "r" }));
     });
@@ -110,7 +110,7 @@ export const apiTokens: Cases = ({ it }, fresh) => {
 };
 
 export const audit: Cases = ({ it }, fresh) => {
-  it("tells what people did, newest first, with the run or lease it concerns, and of one tenant only", async () => {
+  it("the audit log lists operator actions of one tenant, newest first", async () => {
     const { store } = fresh();
     const acted = (action: string, detail?: unknown) =>
       record("operator.action", { who: "ann", action, reason: "r", ...(detail === undefined ? {} : { detail }) });
@@ -121,11 +121,11 @@ export const audit: Cases = ({ it }, fresh) => {
     const name = unique("lease");
     await store.claim.pause(tenant, name, true, "bob", "it hangs");
     await store.claim.pause("globex", name, true, "eve", "mine");
-    await store.intake.putToken(newToken(), act);
-    await store.intake.putToken(newToken("globex"), act);
+    await store.intake.putToken(newToken(), info);
+    await store.intake.putToken(newToken("globex"), info);
     const over = await begin(store);
     await over.write(ended("COMPLETED", { outcome: 1 }));
-    assert.equal(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5, act), 1);
+    assert.equal(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5, info), 1);
     await store.claim.restored("a backup", "bob", undefined, tenant);
     const short = (entries: Awaited<ReturnType<typeof store.read.audit>>) =>
       entries.map(({ who, action, subject, tenant: of }) => `${who} ${action} ${subject} ${of}`);
@@ -156,7 +156,7 @@ export const audit: Cases = ({ it }, fresh) => {
     assert.deepEqual(short(all)[0], `bob store.restored null ${tenant}`);
     assert.equal((all[0]!.detail as { ended: number }).ended, 2);
     assert.deepEqual(await store.read.audit("initech"), []);
-    // Page by page, of whatever size, it is the same list.
+    // Pages of any size give the same list.
     for (const limit of [1, 2, 3]) {
       const paged = [];
       for (let before: string | undefined; ; ) {
@@ -172,21 +172,21 @@ export const audit: Cases = ({ it }, fresh) => {
     await refused("TAPE_BAD_INPUT", store.read.audit("" as never));
   });
 
-  it("an act that is refused is not in it", async () => {
+  it("the audit log does not contain refused actions", async () => {
     const { store } = fresh();
     const held = await acquired(store, request({ name: unique("lease") }));
     const one = record("operator.action", { who: "ann", action: "a", reason: "r" });
     await refused("TAPE_NOT_HEAD", store.fenced.append(held.fence, { after: held.head + 5, records: [one] }));
-    await refused("TAPE_NOT_FOUND", store.intake.revokeToken(tenant, "nobody", act));
+    await refused("TAPE_NOT_FOUND", store.intake.revokeToken(tenant, "nobody", info));
     assert.deepEqual(await store.read.audit(undefined), []);
   });
 
-  it("health answers from the store, and names nothing where nothing is wrong", async () => {
+  it("health reads from the store, and lists no problem if there is none", async () => {
     const { store } = fresh();
     assert.deepEqual(await store.health(), {});
   });
 
-  it("outlives the runs that it concerns, and names the credential apart from the name", async () => {
+  it("audit entries outlive their runs, and name the credential", async () => {
     const { store } = fresh();
     const via = { token: "t-1", name: "ops", role: "operator", address: "10.0.0.7", request: "r-9" };
     const run = await begin(store);
@@ -197,14 +197,14 @@ export const audit: Cases = ({ it }, fresh) => {
       before.map(({ who, subject, via: by }) => ({ who, subject, via: by })),
       [{ who: "ann", subject: run.id, via }],
     );
-    assert.equal(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5, { ...act, via }), 1);
+    assert.equal(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5, { ...info, via }), 1);
     assert.equal(await store.read.run(tenant, run.id), undefined);
     const [pruned, ...kept] = await store.read.audit(tenant);
     assert.deepEqual(kept, before);
     assert.deepEqual([pruned?.action, pruned?.via], ["runs.prune", via]);
   });
 
-  it("keeps what operators send to runs, and leaves what programs send to the inboxes", async () => {
+  it("the audit log contains what operators send to runs, not what programs send", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const as = (role: string) => ({ by: role, via: { token: role, name: role, role } });
@@ -227,15 +227,19 @@ export const audit: Cases = ({ it }, fresh) => {
     ]);
   });
 
-  it("is a chain in each tenant: what is changed, left out or put between shows", async () => {
+  it("audit entries form a chain per tenant that reveals changes, gaps and insertions", async () => {
     const { store, another } = fresh();
     const other = await another();
     await Promise.all(
       Array.from({ length: 6 }, (_one, k) =>
-        (k % 2 === 0 ? store : other).intake.recordAudit(tenant, `act-${k}`, act, { k, big: 2n ** 70n, odd: "a\0b" }),
+        (k % 2 === 0 ? store : other).intake.recordAudit(tenant, `action-${k}`, info, {
+          k,
+          big: 2n ** 70n,
+          odd: "a\0b",
+        }),
       ),
     );
-    await store.intake.recordAudit("globex", "act", act);
+    await store.intake.recordAudit("globex", "action", info);
     const entries = (await store.read.audit(tenant)).toReversed();
     assert.deepEqual(
       entries.map(({ n }) => n),

@@ -2,27 +2,27 @@ import { strict as assert } from "node:assert";
 import { isTapeError } from "../../src/model/errors.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import { type Cases, record, step, tenant } from "./frame.ts";
-import { begin, unchanged } from "./scenes.ts";
+import { begin, unchanged } from "./holder.ts";
 
 const timer = (pos: number, inMs: number, purpose: "sleep" | "redrive" = "sleep"): NewRecord =>
   record("timer.set", { pos, purpose, delayMs: inMs });
 const onWritten = (pos: number): NewRecord => record("sleep.ended", { pos, fired: true });
 
-/** Comes before any case is over, on a store with real time too. */
+/** Due before any case ends, also on a store with real time. */
 const soon = 20;
 const pastSoon = 50;
-/** Comes after every case is over. */
+/** Due after every case has ended. */
 const far = 3_600_000;
 
-/** Somebody else was faster. */
+/** Another client was faster. */
 function isSettled(error: unknown): boolean {
   if (!isTapeError(error, "TAPE_ILLEGAL_TRANSITION")) throw error;
   return false;
 }
 
-/** Sleeps that their own run's holder ends, and those that name their moment. */
+/** Sleeps that their run's holder ends, and sleeps until a date. */
 export const sleeps: Cases = ({ it }, fresh) => {
-  it("the holder of the run ends its own sleep with one record: never early, once, only a sleep, under its fence", async () => {
+  it("a holder ends its own sleep with one record: once, never early, fenced", async () => {
     const { store, elapse } = fresh();
     const run = await begin(store);
     await run.write(
@@ -36,14 +36,14 @@ export const sleeps: Cases = ({ it }, fresh) => {
     await elapse(pastSoon);
     await unchanged(store, async () => {
       for (const pos of [1, 2, 3, 9]) await run.refused("TAPE_ILLEGAL_TRANSITION", onWritten(pos));
-      // Not even beside another record, which would have been welcome alone.
+      // Not even together with another record that would be accepted alone.
       await run.refused("TAPE_ILLEGAL_TRANSITION", step(7), onWritten(1));
     });
     const head = run.head;
     await run.write(onWritten(0));
     assert.equal(run.head, head + 1);
     assert.deepEqual(await statuses(), ["0 FIRED", "1 SET", "2 SET", "3 SET"]);
-    assert.equal((await run.view()).notes, 0, "nobody has to be told");
+    assert.equal((await run.view()).notes, 0, "no note is needed");
     await unchanged(store, async () => {
       await run.refused("TAPE_ILLEGAL_TRANSITION", onWritten(0));
       assert.equal(await store.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" }), false);
@@ -53,17 +53,17 @@ export const sleeps: Cases = ({ it }, fresh) => {
     await unchanged(store, () => run.refused("TAPE_FENCED", onWritten(4)));
   });
 
-  it("the holder and others end a hundred sleeps at once: each has a note or a record, never both", async () => {
+  it("a hundred sleeps ended concurrently have a note or a record each, never both", async () => {
     const { store, another } = fresh();
     const other = await another();
     const runs = await Promise.all(Array.from({ length: 100 }, () => begin(store)));
     await Promise.all(runs.map((run) => run.write(timer(0, 0))));
     const raced = await Promise.all(
       runs.map(async (run, k) => {
-        const rise = () => run.write(onWritten(0)).then(() => true, isSettled);
+        const endSleep = () => run.write(onWritten(0)).then(() => true, isSettled);
         const fire = () =>
           k % 3 === 0 ? false : other.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" });
-        return Promise.all(k % 2 === 0 ? [rise(), fire()] : [fire(), rise()].reverse());
+        return Promise.all(k % 2 === 0 ? [endSleep(), fire()] : [fire(), endSleep()].reverse());
       }),
     );
     for (const [k, run] of runs.entries()) {
@@ -75,7 +75,7 @@ export const sleeps: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("one that is set for a moment is due at that moment, however late it was set", async () => {
+  it("a sleep until a date is due at that date, however late it was set", async () => {
     const { store } = fresh();
     const now = await store.read.now();
     const run = await begin(store);

@@ -12,29 +12,29 @@ import {
   tenant,
   ttlMs,
 } from "./frame.ts";
+import { everything } from "./holder.ts";
 import {
-  again,
+  anotherClaim,
   brief,
-  byForce,
-  claimOf,
+  claimForName,
+  findRequest,
   heldRuns,
-  hunt,
   lasting,
   leaseOf,
-  letGo,
   notRenewed,
   pastBrief,
+  preempting,
+  refusedClaim,
+  release,
   renewed,
-  storyOf,
-  turnedAway,
-} from "./holding.ts";
-import { everything } from "./scenes.ts";
+  termSummary,
+} from "./lease-fixtures.ts";
 
-/** Pre-emption of a live holder, and what happens to the work that it had under way. */
+/** Preemption of a live holder, and what happens to its work in progress. */
 export const takeover: Cases = ({ it }, fresh) => {
-  it("whoever pre-empts says who and why; otherwise nothing happens", async () => {
+  it("a preemption without operator and reason is refused", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const term = await acquired(store, req);
     const before = await everything(store);
     for (const more of [
@@ -44,20 +44,23 @@ export const takeover: Cases = ({ it }, fresh) => {
       { by: "", auditReason: "it hangs" },
       { by: "ann", auditReason: "" },
     ]) {
-      await refused("TAPE_BAD_INPUT", store.claim.acquire(tenant, again(req, { expect: "any", ...more })));
+      await refused("TAPE_BAD_INPUT", store.claim.acquire(tenant, anotherClaim(req, { expect: "any", ...more })));
     }
-    const { by: _by, auditReason: _why, ...bare } = again(req, byForce);
+    const { by: _by, auditReason: _why, ...bare } = anotherClaim(req, preempting);
     await refused("TAPE_BAD_INPUT", store.claim.acquire(tenant, { ...bare, reason: "manual" }));
     assert.equal(await everything(store), before);
     await renewed(store, term);
   });
 
-  it("a takeover fences the live holder at once, before the new one has written anything", async () => {
+  it("a takeover fences the live holder before the new one writes anything", async () => {
     const { store, another } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const { head } = await store.fenced.append(run.fence, { after: 1, records: [step(0)] });
-    const heir = await acquired(await another(), request({ run: run.id }, byForce));
-    assert.deepEqual([heir.fence.token, heir.head, heir.reason], [run.fence.token + 1n, head + 1, "manual"]);
+    const successor = await acquired(await another(), request({ run: run.id }, preempting));
+    assert.deepEqual(
+      [successor.fence.token, successor.head, successor.reason],
+      [run.fence.token + 1n, head + 1, "manual"],
+    );
     const before = await everything(store);
     await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: head, records: [step(1)] }));
     await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: head + 1, records: [step(1)] }));
@@ -69,21 +72,21 @@ export const takeover: Cases = ({ it }, fresh) => {
     assert.deepEqual({ startReason, by, auditReason }, { startReason: "manual", by: "ann", auditReason: "it hangs" });
   });
 
-  it("repeating a takeover with its nonce does not take over a second time", async () => {
+  it("a takeover repeated with its nonce does not take over again", async () => {
     const { store } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     await acquired(store, req);
-    const force = again(req, byForce);
-    const heir = await acquired(store, force);
-    assert.deepEqual(await acquired(store, force), heir);
+    const force = anotherClaim(req, preempting);
+    const successor = await acquired(store, force);
+    assert.deepEqual(await acquired(store, force), successor);
     assert.equal((await store.read.terms(tenant, req.target)).length, 2);
   });
 
-  it("a takeover of what nobody holds, or of what has expired, is no pre-emption, and says so", async () => {
+  it("a takeover of a free or expired lease is no preemption", async () => {
     const { store, elapse } = fresh();
-    const free = claimOf();
-    await letGo(store, await acquired(store, free));
-    const stale = claimOf({ claimant: claimant(undefined, brief) });
+    const free = claimForName();
+    await release(store, await acquired(store, free));
+    const stale = claimForName({ claimant: claimant(undefined, brief) });
     await acquired(store, stale);
     const run = await heldRun(store, {}, claimant(undefined, brief));
     await renewed(store, run);
@@ -93,7 +96,7 @@ export const takeover: Cases = ({ it }, fresh) => {
       [stale.target, "timeout", "expired"],
       [{ run: run.id }, "recovery", "expired"],
     ] as const) {
-      const { reason } = await acquired(store, { ...again(stale, byForce), target });
+      const { reason } = await acquired(store, { ...anotherClaim(stale, preempting), target });
       assert.equal(reason, startReason);
       const [first, second] = await store.read.terms(tenant, target);
       assert.deepEqual(
@@ -103,27 +106,27 @@ export const takeover: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("a takeover in order to cancel ends the holder's term as cancelled", async () => {
+  it("a takeover for a cancellation ends the holder's term as cancelled", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
-    await acquired(store, request({ run: run.id }, { ...byForce, reason: "cancellation" }));
-    assert.deepEqual(await storyOf(store, { run: run.id }), [
+    await acquired(store, request({ run: run.id }, { ...preempting, reason: "cancellation" }));
+    assert.deepEqual(await termSummary(store, { run: run.id }), [
       [1n, "start", "cancelled"],
       [2n, "cancellation", undefined],
     ]);
-    const wrong = request({ run: run.id }, { ...byForce, reason: "whim" as "manual" });
+    const wrong = request({ run: run.id }, { ...preempting, reason: "whim" as "manual" });
     await refused("TAPE_BAD_INPUT", store.claim.acquire(tenant, wrong));
   });
 
-  it("of takeovers at the same time the last stands, and every earlier one is fenced", async () => {
+  it("of concurrent takeovers the last stands, and all earlier ones are fenced", async () => {
     const { store, another } = fresh();
     const stores = [store, await another()];
-    const req = claimOf();
+    const req = claimForName();
     await acquired(store, req);
-    const asks = Array.from({ length: 6 }, () => again(req, byForce));
+    const asks = Array.from({ length: 6 }, () => anotherClaim(req, preempting));
     const answers = await Promise.all(asks.map((ask, k) => stores[k % 2]!.claim.acquire(tenant, ask)));
     const terms = answers.flatMap((answer) => (answer.ok ? [answer.term] : []));
-    for (const answer of answers) if (!answer.ok) turnedAway("TAPE_LEASE_HELD", answer); // another was faster
+    for (const answer of answers) if (!answer.ok) refusedClaim("TAPE_LEASE_HELD", answer); // another takeover was faster
     assert.ok(terms.length > 0);
     const { token } = await leaseOf(store, req.target);
     assert.equal(new Set(terms.map(({ fence }) => fence.token)).size, terms.length);
@@ -132,7 +135,7 @@ export const takeover: Cases = ({ it }, fresh) => {
     assert.equal(verdicts.filter(({ ok }) => ok).length, 1);
   });
 
-  it("a batch of 100 records with a takeover in the middle is in the journal whole, or not at all", async () => {
+  it("an append of 100 records during a takeover is written completely or not at all", async () => {
     const { store, another } = fresh();
     const rival = await another();
     const runs = await heldRuns(store, 12, claimant(undefined, lasting));
@@ -142,57 +145,57 @@ export const takeover: Cases = ({ it }, fresh) => {
     const outcomes = await Promise.all(
       runs.map(async (run, k) => {
         const take = () =>
-          acquired(rival, request({ run: run.id }, { ...byForce, claimant: claimant(undefined, lasting) }));
+          acquired(rival, request({ run: run.id }, { ...preempting, claimant: claimant(undefined, lasting) }));
         const early = k % 2 === 0 ? undefined : take();
         const writing = store.fenced.append(run.fence, { after: 1, records });
         const taking = early ?? take();
         const [written] = await Promise.allSettled([writing, taking]);
         const landed = written.status === "fulfilled";
         if (!landed) await refused("TAPE_FENCED", writing);
-        return { run, landed, heir: await taking };
+        return { run, landed, successor: await taking };
       }),
     );
-    for (const { run, landed, heir } of outcomes) {
+    for (const { run, landed, successor } of outcomes) {
       const journal = await store.read.journal(tenant, { run: run.id });
       const own = journal.filter(({ token, seq }) => seq > 1 && token === run.fence.token);
       assert.equal(own.length, landed ? 100 : 0);
       assert.equal((await store.read.gates(tenant, { run: run.id })).length, landed ? 1 : 0);
-      assert.equal(heir.head, landed ? 102 : 2);
-      assert.equal(journal.at(-1)!.token, heir.fence.token, "nothing of the old holder is behind the new term");
+      assert.equal(successor.head, landed ? 102 : 2);
+      assert.equal(journal.at(-1)!.token, successor.fence.token, "nothing of the old holder is behind the new term");
     }
   });
 
-  it("a lease that was found expired and is renewed before the claim is not taken", async () => {
+  it("a lease renewed between find and claim is not taken", async () => {
     const { store, another, elapse } = fresh();
     const rival = await another();
     const runs = await heldRuns(store, 8, claimant());
     await elapse(ttlMs + 20);
-    const ask = hunt({ claimant: claimant(undefined, { reactor: "recovery" }) });
-    const finding = rival.claim.find(ask); // may scan before the renewal, and must look again when it takes
+    const ask = findRequest({ claimant: claimant(undefined, { reactor: "recovery" }) });
+    const finding = rival.claim.find(ask); // may scan before the renewal, and must check again when it claims
     const renewing = store.claim.renew(runs.map(({ fence }) => ({ fence, progress: 1 })));
     const [found, verdicts] = await Promise.all([finding, renewing]);
     const taken = new Map(found.map((term) => [term.journal, term]));
     for (const [k, run] of runs.entries()) {
-      const heir = taken.get(run.journal);
-      assert.equal(verdicts[k]!.ok, heir === undefined, `run ${k} is either renewed or taken`);
+      const successor = taken.get(run.journal);
+      assert.equal(verdicts[k]!.ok, successor === undefined, `run ${k} is either renewed or taken`);
       const write = store.fenced.append(run.fence, { after: 1, records: [step(0)] });
-      if (heir === undefined) assert.equal((await write).head, 2);
+      if (successor === undefined) assert.equal((await write).head, 2);
       else await refused("TAPE_FENCED", write);
     }
     for (const term of found) await renewed(rival, term);
   });
 
-  it("a claim of an expired lease as read fails once its holder has renewed it", async () => {
+  it("a conditional claim of an expired lease fails once its holder has renewed it", async () => {
     const { store, another, elapse } = fresh();
     const rival = await another();
-    const req = claimOf({ claimant: claimant() });
+    const req = claimForName({ claimant: claimant() });
     const term = await acquired(store, req);
     await elapse(ttlMs + 20);
     const { owner, token, state } = await leaseOf(rival, req.target);
     assert.equal(state, "EXPIRED");
     await renewed(store, term);
     for (const expect of ["expired", "free_or_expired", { owner, token }] as const) {
-      turnedAway("TAPE_LEASE_HELD", await rival.claim.acquire(tenant, again(req, { expect, nonce: nonce() })));
+      refusedClaim("TAPE_LEASE_HELD", await rival.claim.acquire(tenant, anotherClaim(req, { expect, nonce: nonce() })));
     }
     await renewed(store, term);
   });

@@ -14,11 +14,11 @@ import {
   statusOf,
   unchanged,
   viewOf,
-} from "./scenes.ts";
+} from "./holder.ts";
 
-/** Parents and children, and what is left of finished trees when they are pruned. */
+/** Parents and children, and pruning of finished trees. */
 export const trees: Cases = ({ it }, fresh) => {
-  it("a child is born in its parent's tenant and tree, ready to be driven", async () => {
+  it("a child is created in its parent's tenant and tree, RUNNABLE", async () => {
     const { store } = fresh();
     const parent = await begin(store);
     const [childId, grandId] = [unique("child"), unique("grandchild")];
@@ -64,7 +64,7 @@ export const trees: Cases = ({ it }, fresh) => {
     await parent.write(record("child.started", { ...child, id: unique("child") }));
   });
 
-  it("a run that is ending, or stuck, starts no children", async () => {
+  it("an ending or stuck run starts no children", async () => {
     const { store } = fresh();
     for (const last of [decided("failed"), record("run.stuck", { reason: "odd" })]) {
       const parent = await begin(store);
@@ -74,7 +74,7 @@ export const trees: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("a child's end is noted to its parent and wakes it, in one transaction", async () => {
+  it("the end of a child notifies and wakes its parent in one transaction", async () => {
     const { store } = fresh();
     const parent = await begin(store);
     const id = unique("child");
@@ -93,7 +93,7 @@ export const trees: Cases = ({ it }, fresh) => {
     assert.equal(await statusOf(store, parent.id), "COMPLETED");
   });
 
-  it("a child that does not end tells nobody", async () => {
+  it("a child that does not end sends no note", async () => {
     const { store } = fresh();
     const parent = await begin(store);
     const child = await startChild(parent, 0, unique("child"));
@@ -108,7 +108,7 @@ export const trees: Cases = ({ it }, fresh) => {
     assert.equal((await parent.view()).notes, 0);
   });
 
-  it("a pruned run leaves its tombstone, and its id is never started again", async () => {
+  it("a pruned run leaves a tombstone, and its id stays reserved", async () => {
     const { store, elapse } = fresh();
     const wanted = spec();
     await store.intake.createRuns(tenant, [wanted]);
@@ -148,7 +148,7 @@ export const trees: Cases = ({ it }, fresh) => {
     await bystander.write(step(2));
   });
 
-  it("pruning takes at most as many as it is told, and says how many", async () => {
+  it("a prune deletes at most its limit, and returns the count", async () => {
     const { store, elapse } = fresh();
     for (let k = 0; k < 5; k++) await (await begin(store)).write(ended("COMPLETED", { outcome: k }));
     await elapse(20);
@@ -159,7 +159,7 @@ export const trees: Cases = ({ it }, fresh) => {
     assert.equal(await store.intake.prune(tenant, now, 3), 2);
   });
 
-  it("nothing of a tree is pruned while one of it lives", async () => {
+  it("no run of a tree is pruned while one is open", async () => {
     const { store, elapse } = fresh();
     const parent = await begin(store);
     const child = await startChild(parent, 0, unique("child"));
@@ -172,7 +172,7 @@ export const trees: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.runs(tenant), []);
   });
 
-  it("what a finished run still has to undo is not pruned", async () => {
+  it("an ended run with open obligations is not pruned", async () => {
     const { store, elapse } = fresh();
     const run = await begin(store);
     await run.write(
@@ -184,7 +184,7 @@ export const trees: Cases = ({ it }, fresh) => {
     assert.equal(await store.intake.prune(tenant, await store.read.now(), 10), 0);
   });
 
-  it("the feed goes on after a prune and never says a position twice", async () => {
+  it("the feed continues after a prune without repeating a position", async () => {
     const { store, elapse } = fresh();
     const run = await begin(store);
     await run.write(step(0), step(1), decided("failed"), ended("FAILED"));
@@ -207,7 +207,7 @@ export const trees: Cases = ({ it }, fresh) => {
 
 type Records = readonly FeedRecord[];
 
-/** Reads the feed on from a cursor until what is looked for has come: a feed may lag behind other transactions. */
+/** Reads the feed from a cursor until the given record arrives: a feed may lag behind open transactions. */
 async function collect(
   store: Store,
   cursor: string | undefined,

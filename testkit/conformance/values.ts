@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import type { NewRecord, RecordData } from "../../src/model/records.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { type Cases, record, refused, step, tenant, unique } from "./frame.ts";
-import { begin, startChild, tally, unchanged } from "./scenes.ts";
+import { begin, countOutcomes, startChild, unchanged } from "./holder.ts";
 
 const written = (key: string, version: number, more: Partial<RecordData<"value.written">> = {}): NewRecord =>
   record("value.written", { key, version, value: version, ...more });
@@ -12,9 +12,9 @@ async function current(store: Store, key: string): Promise<unknown[] | undefined
   return found === undefined ? undefined : [found.version, found.value, found.deleted];
 }
 
-/** Values: compare and set on a version that grows for ever. */
+/** Values: compare-and-set on a version that only increases. */
 export const values: Cases = ({ it }, fresh) => {
-  it("must_create, a matching version, and unconditional", async () => {
+  it("a write needs no value, a matching version, or no condition", async () => {
     const { store } = fresh();
     const put = (value: unknown, when: Parameters<Store["intake"]["putValue"]>[3]) =>
       store.intake.putValue(tenant, "k", value, when);
@@ -35,7 +35,7 @@ export const values: Cases = ({ it }, fresh) => {
     assert.equal((await store.intake.putValue(tenant, "zero", 1, { version: 0 })).version, 1, "0: it never existed");
   });
 
-  it("versions grow on across deleting and creating again", async () => {
+  it("versions continue to increase across deletion and creation", async () => {
     const { store } = fresh();
     await store.intake.putValue(tenant, "k", "a", "must_create");
     await unchanged(store, async () => {
@@ -62,7 +62,7 @@ export const values: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("a deleted value is gone from its history too, also when a run deletes it", async () => {
+  it("a deletion also erases the history, also from inside a run", async () => {
     const { store } = fresh();
     const seen = async (key: string, after: number) =>
       (await store.read.valueHistory(tenant, key, after)).map(({ version, value }) => [version, value]);
@@ -70,7 +70,8 @@ export const values: Cases = ({ it }, fresh) => {
     await store.intake.putValue(tenant, "k.other", "kept", "must_create");
     assert.equal((await seen("k", 0)).length, 3);
     await store.intake.deleteValue(tenant, "k", 3);
-    for (const after of [0, 1, 2, 3]) assert.deepEqual(await seen("k", after), [[4, undefined]], "whoever lags behind");
+    for (const after of [0, 1, 2, 3])
+      assert.deepEqual(await seen("k", after), [[4, undefined]], "for readers that lag behind");
     assert.deepEqual(await seen("k", 4), []);
     await store.intake.putValue(tenant, "k", "again", "must_create");
     assert.deepEqual(await seen("k", 1), [
@@ -84,13 +85,13 @@ export const values: Cases = ({ it }, fresh) => {
     assert.deepEqual(await seen("k.other", 0), [[1, "kept"]]);
   });
 
-  it("a unit may be called as anything is that every object inherits", async () => {
+  it("a budget unit may be named like an inherited property of objects", async () => {
     const { store } = fresh();
     const units = ["toString", "constructor", "hasOwnProperty", "valueOf"];
     const run = await begin(store, { budget: Object.fromEntries([...units, "usd"].map((unit) => [unit, 10])) });
     const of = run.journal;
     await run.write(record("budget.reserved", { pos: 0, rootRun: of, amounts: { toString: 3, usd: 2 } as never }));
-    // What is charged names other units than what was reserved: the missing ones count as nothing, not as a function.
+    // The charge names other units than the reservation: missing units count as nothing, not as a function.
     await run.write(
       record("budget.charged", { pos: 0, rootRun: of, spent: { usd: 1 }, reserved: { toString: 3, usd: 2 } as never }),
     );
@@ -106,7 +107,7 @@ export const values: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("clients that race for a version: exactly one wins each", async () => {
+  it("of clients that race for a version exactly one wins", async () => {
     const { store, another } = fresh();
     const clients = [store, await another(), store, await another()];
     const won: number[] = [];
@@ -120,7 +121,7 @@ export const values: Cases = ({ it }, fresh) => {
       );
       const outcomes = await Promise.all(tries);
       const winner = outcomes.find((outcome) => typeof outcome === "number") as number;
-      assert.deepEqual(tally(outcomes), { [winner]: 1, TAPE_VERSION_CONFLICT: 3 });
+      assert.deepEqual(countOutcomes(outcomes), { [winner]: 1, TAPE_VERSION_CONFLICT: 3 });
       assert.deepEqual(await current(store, "counter"), [version + 1, winner, false]);
       won.push(winner);
     }
@@ -137,10 +138,10 @@ export const values: Cases = ({ it }, fresh) => {
         ),
       ),
     );
-    assert.deepEqual(tally(births), { born: 1, TAPE_VERSION_CONFLICT: 3 });
+    assert.deepEqual(countOutcomes(births), { born: 1, TAPE_VERSION_CONFLICT: 3 });
   });
 
-  it("unconditional writers at once all succeed, each with a version of its own", async () => {
+  it("concurrent unconditional writes all succeed, each with its own version", async () => {
     const { store, another } = fresh();
     const clients = [store, await another()];
     const puts = Array.from({ length: 24 }, (_, k) =>
@@ -153,7 +154,7 @@ export const values: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("from inside a run: fenced, compared, and refused as a whole", async () => {
+  it("a value write inside a run is fenced and compared with its append", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(step(0), written("k", 1), written("other", 1, { value: { a: 2n } }));
@@ -182,13 +183,13 @@ export const values: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("history resumes by version, and says so when it no longer reaches back", async () => {
+  it("the history resumes by version, and fails once compacted beyond it", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const kept = store.limits.valueHistory;
-    const most = Math.min(store.limits.appendRecords, 500);
-    for (let from = 1; from <= kept + 5; from += most) {
-      const size = Math.min(most, kept + 6 - from);
+    const max = Math.min(store.limits.appendRecords, 500);
+    for (let from = 1; from <= kept + 5; from += max) {
+      const size = Math.min(max, kept + 6 - from);
       await run.write(...Array.from({ length: size }, (_, k) => written("long", from + k)));
     }
     const compacted = await refused("TAPE_VALUE_COMPACTED", store.read.valueHistory(tenant, "long", 4));
@@ -206,7 +207,7 @@ export const values: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.valueHistory(tenant, "none", 0), []);
   });
 
-  it("a prefix is taken to the letter", async () => {
+  it("a prefix is matched literally", async () => {
     const { store } = fresh();
     const keys = ["a%b", "a_b", "axb", "a\\b", "a*b", "a?b", "a[b", "ä", "a", "A", "😀x", "a%", "'; drop table x; --"];
     for (const key of keys) await store.intake.putValue(tenant, key, key, "must_create");
@@ -230,7 +231,7 @@ export const values: Cases = ({ it }, fresh) => {
     assert.equal((await store.read.values(tenant, "a", 3)).length, 3);
   });
 
-  it("tenants do not see each other's", async () => {
+  it("tenants do not see each other's values", async () => {
     const { store } = fresh();
     await store.intake.putValue(tenant, "k", "ours", "must_create");
     await store.intake.putValue("globex", "k", "theirs", "must_create");
@@ -253,9 +254,9 @@ async function budget(store: Store, id: string): Promise<Record<string, number[]
   return Object.fromEntries(rows.map(({ unit, cap, reserved, spent }) => [unit, [cap, reserved, spent]]));
 }
 
-/** Budgets: what is reserved and spent never exceeds the cap, whoever asks at once. */
+/** Budgets: reserved plus spent amounts never exceed the cap, also under concurrency. */
 export const budgets: Cases = ({ it }, fresh) => {
-  it("reserve, charge and release the rest", async () => {
+  it("a charge releases the rest of its reservation", async () => {
     const { store } = fresh();
     const run = await begin(store, { budget: { usd: 100, tokens: 1_000 } });
     const own = run.journal;
@@ -276,7 +277,7 @@ export const budgets: Cases = ({ it }, fresh) => {
     await run.write(reserve(own, { usd: 0 }));
   });
 
-  it("a call that cost more than was reserved is charged all the same; the next reservation is refused", async () => {
+  it("a charge may exceed its reservation, and the next reservation is refused", async () => {
     const { store } = fresh();
     const run = await begin(store, { budget: { usd: 100 } });
     await run.write(reserve(run.journal, { usd: 90 }));
@@ -285,18 +286,18 @@ export const budgets: Cases = ({ it }, fresh) => {
     await unchanged(store, () => run.refused("TAPE_BUDGET_EXCEEDED", reserve(run.journal, { usd: 1 })));
   });
 
-  it("amounts stay numbers that everybody can read, in a run and in the sums of all", async () => {
+  it("amounts stay safe integers, per run and in totals", async () => {
     const { store } = fresh();
-    const most = Number.MAX_SAFE_INTEGER;
-    const [run, other] = [await begin(store, { budget: { usd: most } }), await begin(store, { budget: { usd: most } })];
-    await run.write(charge(run.journal, { usd: most }, {}), charge(run.journal, { usd: most }, {}, 1));
-    await other.write(reserve(other.journal, { usd: most }));
-    assert.deepEqual(await budget(store, run.id), { usd: [most, 0, most] });
+    const max = Number.MAX_SAFE_INTEGER;
+    const [run, other] = [await begin(store, { budget: { usd: max } }), await begin(store, { budget: { usd: max } })];
+    await run.write(charge(run.journal, { usd: max }, {}), charge(run.journal, { usd: max }, {}, 1));
+    await other.write(reserve(other.journal, { usd: max }));
+    assert.deepEqual(await budget(store, run.id), { usd: [max, 0, max] });
     const { units } = await store.read.spend(tenant);
-    assert.deepEqual(units, [{ unit: "usd", runs: 2, cap: most, reserved: most, spent: most }]);
+    assert.deepEqual(units, [{ unit: "usd", runs: 2, cap: max, reserved: max, spent: max }]);
   });
 
-  it("ten children that reserve at once cannot overrun their root's cap", async () => {
+  it("ten children that reserve concurrently cannot exceed their root's cap", async () => {
     const { store, another } = fresh();
     const clients = [store, await another()];
     const root = await begin(store, { budget: { usd: 50 } });
@@ -313,11 +314,11 @@ export const budgets: Cases = ({ it }, fresh) => {
         ),
       ),
     );
-    assert.deepEqual(tally(outcomes), { reserved: 7, TAPE_BUDGET_EXCEEDED: 3 });
+    assert.deepEqual(countOutcomes(outcomes), { reserved: 7, TAPE_BUDGET_EXCEEDED: 3 });
     assert.deepEqual(await budget(store, root.id), { usd: [50, 49, 0] });
   });
 
-  it("another tree may not draw, nor give back", async () => {
+  it("another tree can neither reserve nor charge", async () => {
     const { store } = fresh();
     const root = await begin(store, { budget: { usd: 50 } });
     await root.write(reserve(root.journal, { usd: 10 }));

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { type Cases, claimant, record, refused, spec, tenant, unique } from "./frame.ts";
-import { begin, decided, find, statusOf, tally, unchanged } from "./scenes.ts";
+import { begin, countOutcomes, decided, find, statusOf, unchanged } from "./holder.ts";
 
 type Resolution = "RECEIVED" | "TIMED_OUT" | "WITHDRAWN";
 const gate = (pos: number, more: { payload?: unknown; binds?: string; timeoutMs?: number } = {}): NewRecord =>
@@ -13,14 +13,14 @@ const timer = (pos: number, inMs: number, purpose: "sleep" | "redrive" | "reconc
   record("timer.set", { pos, purpose, delayMs: inMs });
 const cancelled = (pos: number, purpose = "sleep"): NewRecord => record("timer.cancelled", { pos, purpose });
 
-/** Comes before any case is over, on a store with real time too. */
+/** Due before any case ends, also on a store with real time. */
 const soon = 20;
 const pastSoon = 50;
-/** Comes after every case is over. */
+/** Due after every case has ended. */
 export const far = 3_600_000;
 
 export const gates: Cases = ({ it }, fresh) => {
-  it("an open gate shows what is to be decided; it is resolved once, in one of three ways", async () => {
+  it("an open gate shows its payload, and is resolved once, in one of three ways", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(gate(0, { payload: { amount: 5n }, binds: "hash" }), gate(1), gate(2));
@@ -44,7 +44,7 @@ export const gates: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("a gate with approvers takes a signal of theirs and no other; whoever is none is refused before anything is written", async () => {
+  it("a gate accepts only its approvers' signals, and refuses others without a write", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const approvers = { role: "operator", tokens: ["t-cfo"], by: ["ada"] } as const;
@@ -75,7 +75,7 @@ export const gates: Cases = ({ it }, fresh) => {
     assert.equal((await send({})).duplicate, false, "no gate of that name stands open any more");
   });
 
-  it("who started a run, or its parent, does not answer its gate where that is asked for", async () => {
+  it("a four-eyes gate refuses the starter of the run or of its parent", async () => {
     const { store } = fresh();
     const id = unique("run");
     const starters = ["token:t-1", "name:ada"];
@@ -101,14 +101,14 @@ export const gates: Cases = ({ it }, fresh) => {
       await send(run, via("t-2"));
       await send(run, { by: "bob" });
     }
-    // Nobody is known to have started this one: it takes an operator.
+    // The starter of this run is unknown: it takes an operator.
     const other = await begin(store);
     await other.write(opened);
     await refused("TAPE_NOT_APPROVER", send(other.id, via("t-2")));
     await send(other.id, via("t-2", "operator"));
   });
 
-  it("lists show the open ones, of one run or all, oldest first, of one tenant", async () => {
+  it("open gates are listed oldest first, of one run or of the tenant", async () => {
     const { store, elapse } = fresh();
     const [a, b] = [await begin(store), await begin(store)];
     await a.write(gate(0));
@@ -127,7 +127,7 @@ export const gates: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.gates("globex"), []);
   });
 
-  it("a gate's time-out is a timer: cancelled by an answer, fired when none came", async () => {
+  it("a gate's timeout is a timer, cancelled by an answer and fired without one", async () => {
     const { store, elapse } = fresh();
     const run = await begin(store);
     await run.write(gate(0, { timeoutMs: soon }), gate(1, { timeoutMs: soon }));
@@ -138,14 +138,14 @@ export const gates: Cases = ({ it }, fresh) => {
     assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 1 }), true);
     const rows = await store.read.timers(tenant, { run: run.id });
     assert.deepEqual(rows.map(({ pos, status }) => `${pos} ${status}`).sort(), ["0 CANCELLED", "1 FIRED"]);
-    // The gate itself is still open: what the note means is for the run's holder to say.
+    // The gate itself is still open: the run's holder decides what the note means.
     assert.equal((await store.read.gates(tenant, { open: true })).length, 1);
     await run.write(record("notes.taken", { through: 1 }), resolved(1, "TIMED_OUT"));
   });
 };
 
 export const timers: Cases = ({ it }, fresh) => {
-  it("fires when its time has come, never early, with its note in the same transaction", async () => {
+  it("a timer fires when due, never early, with its note in the same transaction", async () => {
     const { store, elapse } = fresh();
     const run = await begin(store);
     await run.write(timer(0, soon), timer(1, far), timer(0, far, "redrive"));
@@ -158,7 +158,7 @@ export const timers: Cases = ({ it }, fresh) => {
       assert.equal(await store.intake.fireTimer(tenant, { ...of, run: run.journal + 1 }), false, "there is none");
     });
     await elapse(pastSoon);
-    assert.equal(await statusOf(store, run.id), "WAITING", "nothing fires by itself");
+    assert.equal(await statusOf(store, run.id), "WAITING", "nothing fires without a call");
     assert.equal(await store.intake.fireTimer(tenant, of), true);
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
     const [note, ...rest] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
@@ -167,7 +167,7 @@ export const timers: Cases = ({ it }, fresh) => {
     assert.equal((await find(store, "recovery")).length, 1);
   });
 
-  it("of many callers at once exactly one fires it", async () => {
+  it("of many concurrent callers exactly one fires a timer", async () => {
     const { store, another, elapse } = fresh();
     const clients = [store, await another()];
     const run = await begin(store);
@@ -177,12 +177,12 @@ export const timers: Cases = ({ it }, fresh) => {
       const calls = Array.from({ length: 8 }, (_, k) =>
         clients[k % 2]!.intake.fireTimer(tenant, { run: run.journal, pos, purpose: "sleep" }),
       );
-      assert.deepEqual(tally(await Promise.all(calls)), { true: 1, false: 7 });
+      assert.deepEqual(countOutcomes(await Promise.all(calls)), { true: 1, false: 7 });
     }
     assert.equal((await run.view()).notes, 10);
   });
 
-  it("is cancelled or fired, never both; a cancelled one never fires", async () => {
+  it("a timer is cancelled or fired, never both", async () => {
     const { store, elapse } = fresh();
     const run = await begin(store);
     await run.write(timer(0, soon), timer(1, soon), cancelled(0));
@@ -204,7 +204,7 @@ export const timers: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("cancelling races firing: one of the two happens", async () => {
+  it("when cancelling races firing, exactly one of them happens", async () => {
     const { store, another, elapse } = fresh();
     const other = await another();
     const runs = await Promise.all(Array.from({ length: 20 }, () => begin(store)));
@@ -215,14 +215,14 @@ export const timers: Cases = ({ it }, fresh) => {
         const cancel = () => run.write(cancelled(0)).then(() => true, refusedAsSettled);
         const fire = () => other.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" });
         const race = await Promise.all(k % 2 === 0 ? [cancel(), fire()] : [fire(), cancel()]);
-        assert.deepEqual(tally(race), { true: 1, false: 1 });
+        assert.deepEqual(countOutcomes(race), { true: 1, false: 1 });
         const [row] = await store.read.timers(tenant, { run: run.id });
         assert.equal((await run.view()).notes, row?.status === "FIRED" ? 1 : 0);
       }),
     );
   });
 
-  it("those whose time has come are listed oldest first, and the next one is told in milliseconds", async () => {
+  it("due timers are listed oldest first, and the agenda shows when the next is due", async () => {
     const { store, elapse } = fresh();
     assert.equal(await nextTimerMs(store), undefined);
     const run = await begin(store);
@@ -230,7 +230,7 @@ export const timers: Cases = ({ it }, fresh) => {
     const next = await nextTimerMs(store);
     assert.ok(next !== undefined && next > far / 2 && next <= far);
     assert.deepEqual(await store.read.dueTimers(10), []);
-    // Far enough apart that the time between two statements of one transaction does not turn their order round.
+    // Far enough apart that the time between two statements of one transaction does not reverse their order.
     await run.write(timer(1, 300), timer(2, 5), timer(3, 150, "reconcile"));
     await elapse(350);
     const due = await store.read.dueTimers(10);

@@ -18,20 +18,20 @@ import {
   intent,
   type Settlement,
   settled,
-} from "./scenes.ts";
+} from "./holder.ts";
 
 /**
- * A seeded life of a store: holders that come and go, do whatever occurs to them, and are often refused. One call after
- * the other, so that the feed's order is the order of the commits on every store.
+ * A seeded random workload: holders that come and go, perform random actions, and are often refused. One call after
+ * another, so that the feed's order is the commit order on every store.
  */
 export class Workload {
   readonly #fixture: StoreFixture;
   readonly #random: Random;
   #runs: Holder[] = [];
   #items: Holder[] = [];
-  /** Every term that was held: who has dispatched something may leave evidence long after. */
+  /** Every term that was held: an owner that dispatched an effect may leave evidence much later. */
   readonly #terms: Term[] = [];
-  /** How often each refusal came, and each deed was done. */
+  /** How often each refusal and each action occurred. */
   readonly refusals: Record<string, number> = {};
   readonly done: Record<string, number> = {};
 
@@ -41,13 +41,13 @@ export class Workload {
   }
 
   async run(steps: number): Promise<void> {
-    const deeds = Object.entries(this.#deeds());
+    const actions = Object.entries(this.#actions());
     for (let left = steps; left > 0; ) {
-      // Now and then what was done least: a life in which something never happens proves little about it.
-      const least = deeds.toSorted(([a], [b]) => (this.done[a] ?? 0) - (this.done[b] ?? 0)).slice(0, 4);
-      const [name, deed] = this.#pick(this.#chance(40) ? least : deeds);
+      // Sometimes one of the rarest actions: a workload proves little about an action that never occurs.
+      const rarest = actions.toSorted(([a], [b]) => (this.done[a] ?? 0) - (this.done[b] ?? 0)).slice(0, 4);
+      const [name, action] = this.#pick(this.#chance(40) ? rarest : actions);
       try {
-        if (!(await deed())) continue; // there was nothing to do it to
+        if (!(await action())) continue; // there was nothing to apply it to
         left--;
         this.done[name] = (this.done[name] ?? 0) + 1;
       } catch (error) {
@@ -60,9 +60,9 @@ export class Workload {
     }
   }
 
-  /** What has not happened yet. */
+  /** Actions that have not occurred yet. */
   never(): string[] {
-    return Object.keys(this.#deeds()).filter((name) => (this.done[name] ?? 0) === 0);
+    return Object.keys(this.#actions()).filter((name) => (this.done[name] ?? 0) === 0);
   }
 
   #pick<T>(from: readonly T[]): T {
@@ -83,7 +83,7 @@ export class Workload {
     this.#items = this.#items.filter((holder) => holder.journal !== journal);
   }
 
-  /** Something done by the holder of a run; false when there is none. */
+  /** An action of a run's holder; false if there is no holder. */
   #byRun(make: (run: Holder) => Promise<readonly NewRecord[]> | readonly NewRecord[]): () => Promise<boolean> {
     return async () => {
       for (let tries = 0; tries < 3 && this.#runs.length > 0; tries++) {
@@ -103,7 +103,7 @@ export class Workload {
     return rows.length === 0 ? undefined : this.#pick(rows);
   }
 
-  #deeds(): Record<string, () => Promise<boolean>> {
+  #actions(): Record<string, () => Promise<boolean>> {
     const { store, elapse } = this.#fixture;
     const pos = () => this.#random.int(12);
     const inline = async (run: Holder, then: (effect: EffectRow) => NewRecord[]) => {
@@ -115,7 +115,7 @@ export class Workload {
     };
     return {
       create: async () => {
-        if (this.#runs.length > 4) return false; // few, so that much happens to each
+        if (this.#runs.length > 4) return false; // few, so that each gets many records
         const run = await begin(store, { budget: { usd: 10 }, labels: { team: this.#pick(["ops", "dev"]) } });
         this.#keep(run, this.#runs);
         return true;
@@ -134,7 +134,7 @@ export class Workload {
       settle: this.#byRun((run) =>
         inline(run, (effect) => {
           const to = this.#pick<Settlement>(["CONFIRMED", "CONFIRMED", "FAILED", "UNKNOWN", "PENDING"]);
-          const records = [settled(effect.pos, to, { reason: this.#pick(["told", "not_sent"]), value: to })];
+          const records = [settled(effect.pos, to, { reason: this.#pick(["returned", "not_sent"]), value: to })];
           return to === "CONFIRMED" ? [...records, armed(effect.pos)] : records;
         }),
       ),
@@ -290,7 +290,7 @@ export class Workload {
     } else if (status === "PENDING") await item.write(dispatched(pos, { run, sub, attempt: effect.attempt + 1 }));
     else if (role === "compensation") {
       const to = this.#pick(["COMPENSATED", "COMPENSATED", "UNKNOWN", "PENDING", "STUCK"] as const);
-      await item.write(record("obligation.settled", { run, pos, sub, to, reason: "told" }));
+      await item.write(record("obligation.settled", { run, pos, sub, to, reason: "returned" }));
     } else {
       const to = this.#pick<Settlement>(["CONFIRMED", "FAILED", "UNKNOWN", "PENDING", "STUCK"]);
       const more = to === "CONFIRMED" ? [armed(pos, { run })] : [];

@@ -1,6 +1,6 @@
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { tenant } from "../../../testkit/conformance/frame.ts";
-import { heldRuns } from "../../../testkit/conformance/holding.ts";
+import { heldRuns } from "../../../testkit/conformance/lease-fixtures.ts";
 import { planReader } from "./plan-reader.ts";
 import { type Scene, sceneOn } from "./scene.ts";
 

@@ -10,7 +10,7 @@ import {
   intent,
   settled,
   startChild,
-} from "../../../testkit/conformance/scenes.ts";
+} from "../../../testkit/conformance/holder.ts";
 import { checkProjection } from "../../../testkit/projection.ts";
 import { type Hand, type Scene, sceneOn } from "./scene.ts";
 

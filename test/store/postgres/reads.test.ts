@@ -4,7 +4,7 @@ import { awaitPlan, type Plan } from "../../../src/store/sql/plan.ts";
 import { runsPlan } from "../../../src/store/sql/plans/lists.ts";
 import { runPlanById } from "../../../src/store/sql/plans/reads.ts";
 import { tenant } from "../../../testkit/conformance/frame.ts";
-import { begin, ended } from "../../../testkit/conformance/scenes.ts";
+import { begin, ended } from "../../../testkit/conformance/holder.ts";
 import { type Scene, sceneOn } from "./scene.ts";
 
 /** Statements of a read have no snapshot in common: a run may be deleted between two of them. */

@@ -11,7 +11,7 @@ import {
   step,
   tenant,
 } from "../../../testkit/conformance/frame.ts";
-import { begin, dispatched, holdItem, intent, settled } from "../../../testkit/conformance/scenes.ts";
+import { begin, dispatched, holdItem, intent, settled } from "../../../testkit/conformance/holder.ts";
 import { codeOf, fenced, type Hand, type Scene, sceneOn, stepAt, taking, until } from "./scene.ts";
 
 const lasting = claimant("holder", { ttlMs: 60_000 });

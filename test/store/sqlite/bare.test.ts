@@ -3,7 +3,7 @@ import type { NewRecord } from "../../../src/model/records.ts";
 import type { Store } from "../../../src/store/contract/store.ts";
 import { openSqlite } from "../../../src/store/sqlite/open.ts";
 import { claimant, nonce, record, spec, step, tenant } from "../../../testkit/conformance/frame.ts";
-import { armed, confirmed, ended, intent } from "../../../testkit/conformance/scenes.ts";
+import { armed, confirmed, ended, intent } from "../../../testkit/conformance/holder.ts";
 import { codeOf } from "../postgres/scene.ts";
 
 /**

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Store } from "../../../src/store/contract/store.ts";
 import { ManualClock } from "../../../testkit/clock.ts";
 import { claimant, heldRun, request, step, tenant } from "../../../testkit/conformance/frame.ts";
-import { everything } from "../../../testkit/conformance/scenes.ts";
+import { everything } from "../../../testkit/conformance/holder.ts";
 import { codeOf, until } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
 

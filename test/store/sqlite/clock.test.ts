@@ -5,7 +5,7 @@ import { createRunner, workflow } from "../../../src/sdk/workflow.ts";
 import type { Store } from "../../../src/store/contract/store.ts";
 import { ManualClock } from "../../../testkit/clock.ts";
 import { heldRun, tenant } from "../../../testkit/conformance/frame.ts";
-import { begin, dispatched, intent } from "../../../testkit/conformance/scenes.ts";
+import { begin, dispatched, intent } from "../../../testkit/conformance/holder.ts";
 import { type Place, placeForFile } from "./files.ts";
 
 const hour = 3_600_000;

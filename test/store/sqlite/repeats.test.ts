@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ManualClock } from "../../../testkit/clock.ts";
 import { heldRun, tenant } from "../../../testkit/conformance/frame.ts";
-import { ended } from "../../../testkit/conformance/scenes.ts";
+import { ended } from "../../../testkit/conformance/holder.ts";
 import { type Place, placeForFile } from "./files.ts";
 
 const day = 86_400_000;

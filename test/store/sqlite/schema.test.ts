@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openDatabase, Statements } from "../../../src/store/sqlite/database.ts";
 import { tenant } from "../../../testkit/conformance/frame.ts";
-import { heldRuns } from "../../../testkit/conformance/holding.ts";
+import { heldRuns } from "../../../testkit/conformance/lease-fixtures.ts";
 import { schemaFiles, sqliteSchema } from "../../../tools/schema.ts";
 import { type Place, placeForFile } from "./files.ts";
 

@@ -13,28 +13,28 @@ import type { RecordData, TermEnd } from "../../src/model/records.ts";
 import type { AppendResult, FindRequest, Store } from "../../src/store/contract/store.ts";
 import { acquired, bigintText, claimant, nonce, record, request, spec, tenant, unique } from "./frame.ts";
 
-/** Words for cases about holders: how long they hold, how they let go, what the ledger says of them. */
+/** Fixtures for cases about holders: short and long terms, releases, term summaries. */
 
-/** No case lasts so long: the holder is live, also on a busy machine with real time. */
+/** No case lasts this long: the holder stays live, also on a busy machine with real time. */
 export const lasting = { ttlMs: 60_000 } as const;
-/** Over after `pastBrief`. */
+/** Expired after `pastBrief`. */
 export const brief = { ttlMs: 60 } as const;
 export const pastBrief = 90;
 
-/** A claim for a fresh name. */
-export function claimOf(more: Partial<AcquireRequest> = {}): AcquireRequest & { target: { name: string } } {
+/** A claim for a new name. */
+export function claimForName(more: Partial<AcquireRequest> = {}): AcquireRequest & { target: { name: string } } {
   const target = { name: unique("lease") };
   return { ...request(target, { claimant: claimant(undefined, lasting), ...more }), target };
 }
 
-/** The same target again: another attempt, by somebody else unless told. */
-export function again(req: AcquireRequest, more: Partial<AcquireRequest> = {}): AcquireRequest {
+/** Another attempt on the same target, by another claimant by default. */
+export function anotherClaim(req: AcquireRequest, more: Partial<AcquireRequest> = {}): AcquireRequest {
   return { ...req, nonce: nonce(), claimant: claimant(undefined, lasting), ...more };
 }
 
-export const byForce = { expect: "any", by: "ann", auditReason: "it hangs" } as const;
+export const preempting = { expect: "any", by: "ann", auditReason: "it hangs" } as const;
 
-export async function letGo(
+export async function release(
   store: Store,
   term: Term,
   more: Partial<RecordData<"term.ended">> = {},
@@ -44,8 +44,8 @@ export async function letGo(
   return store.fenced.append(term.fence, { after, records: [ended] });
 }
 
-/** Asserts that the claim was refused with this code; returns what was said about the present holder. */
-export function turnedAway(code: ErrorCode, answer: AcquireResult): LeaseView | undefined {
+/** Asserts that the claim was refused with this code; returns the view of the current holder. */
+export function refusedClaim(code: ErrorCode, answer: AcquireResult): LeaseView | undefined {
   assert.ok(!answer.ok, `expected ${code}, but a term was granted`);
   assert.equal(answer.error.code, code, answer.error.message);
   return answer.holder;
@@ -75,14 +75,14 @@ export async function leaseOf(store: Store, target: LeaseTarget): Promise<LeaseV
   return view;
 }
 
-/** What is left of a lease's view when the clock is taken away. */
-export function timeless(view: LeaseView): Omit<LeaseView, "remainingMs" | "heldMs" | "progressAgoMs"> {
+/** A lease's view without the fields that time changes. */
+export function withoutTimes(view: LeaseView): Omit<LeaseView, "remainingMs" | "heldMs" | "progressAgoMs"> {
   const { remainingMs: _r, heldMs: _h, progressAgoMs: _p, ...rest } = view;
   return rest;
 }
 
-/** The ledger in short: token, why begun, why ended. */
-export async function storyOf(store: Store, target: LeaseTarget): Promise<[bigint, string, TermEnd | undefined][]> {
+/** The term history in short: token, start reason, end reason. */
+export async function termSummary(store: Store, target: LeaseTarget): Promise<[bigint, string, TermEnd | undefined][]> {
   return (await store.read.terms(tenant, target)).map(({ token, startReason, endReason }) => [
     token,
     startReason,
@@ -94,7 +94,7 @@ export async function lastTerm(store: Store, target: LeaseTarget): Promise<TermV
   return (await store.read.terms(tenant, target)).at(-1)!;
 }
 
-export function hunt(more: Partial<FindRequest> = {}): FindRequest {
+export function findRequest(more: Partial<FindRequest> = {}): FindRequest {
   const who = claimant(undefined, { reactor: "recovery", ...lasting });
   return {
     claimant: who,
@@ -106,7 +106,7 @@ export function hunt(more: Partial<FindRequest> = {}): FindRequest {
   };
 }
 
-/** Runs that nobody holds yet. */
+/** Runs without a holder. */
 export async function waitingRuns(
   store: Store,
   count: number,
@@ -130,12 +130,12 @@ export async function heldRuns(store: Store, count: number, who = claimant()): P
   });
 }
 
-/** A named lease that was held and whose holder's time has run out, with others given the same chance before. */
+/** Named leases whose holders have expired. */
 export async function briefTerms(store: Store, count: number): Promise<(Term & { name: string; owner: string })[]> {
   return Promise.all(
     Array.from({ length: count }, async () => {
       const who = claimant(undefined, brief);
-      const req = claimOf({ claimant: who });
+      const req = claimForName({ claimant: who });
       return { ...(await acquired(store, req)), name: req.target.name, owner: who.owner };
     }),
   );
@@ -148,5 +148,5 @@ export async function snapshotOfRun(store: Store, run: string): Promise<string> 
     store.read.run(tenant, run),
     store.read.terms(tenant, { run }),
   ]);
-  return JSON.stringify({ records, view: { ...view, lease: timeless(view!.lease) }, terms }, bigintText);
+  return JSON.stringify({ records, view: { ...view, lease: withoutTimes(view!.lease) }, terms }, bigintText);
 }

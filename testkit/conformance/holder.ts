@@ -16,11 +16,11 @@ import {
   stillLease,
   tenant,
 } from "./frame.ts";
-import { lasting } from "./holding.ts";
+import { lasting } from "./lease-fixtures.ts";
 
-/** Words for cases about the domain: a holder that writes in order, the usual records, and what the store then says. */
+/** Fixtures for cases about runs and effects: a holder that appends in order, the usual records, and reads. */
 
-export { lasting } from "./holding.ts";
+export { lasting } from "./lease-fixtures.ts";
 
 /** The holder of one journal, who knows its head. */
 export class Holder {
@@ -47,17 +47,17 @@ export class Holder {
     return done;
   }
 
-  /** Asserts that these records are refused with this code. Whether the store is unchanged is for the caller to see. */
+  /** Asserts that these records are rejected with this code. The caller checks whether the store is unchanged. */
   refused(code: ErrorCode, ...records: readonly NewRecord[]): Promise<TapeError> {
     return refused(code, this.store.fenced.append(this.term.fence, { after: this.head, records }));
   }
 
-  /** Ends the term: parks a run, hands an item on. */
+  /** Ends the term: parks a run, or hands an item off. */
   release(notesTaken = 0, more: Partial<RecordData<"term.ended">> = {}): Promise<AppendResult> {
     return this.write(record("term.ended", { reason: "released", notesTaken, ...more }));
   }
 
-  /** The attempt that it dispatched, as its late answer names it. */
+  /** The attempt that it dispatched, as its late evidence names it. */
   attempt(pos: number): { run: number; pos: number; token: bigint; nonce: bigint } {
     const { token, nonce: own } = this.term.fence;
     return { run: this.term.run, pos, token, nonce: own };
@@ -72,7 +72,7 @@ export class Holder {
   }
 }
 
-/** A fresh run, held by its creator. */
+/** Creates a run, held by its creator. */
 export async function begin(store: Store, more: Partial<RunSpec> = {}): Promise<Holder> {
   const term = await heldRun(store, more, claimant(undefined, lasting));
   return new Holder(store, term, term.id);
@@ -96,7 +96,7 @@ export async function holdItem(store: Store, id: string, pos: number, sub = 0): 
   return hold(store, id, { journal: item });
 }
 
-/** What a reactor finds. */
+/** The terms that a reactor finds. */
 export function find(
   store: Store,
   nextReactor: string,
@@ -151,10 +151,10 @@ export function dispatched(pos: number, more: Partial<RecordData<"effect.dispatc
 export type Settlement = RecordData<"effect.settled">["to"];
 
 export function settled(pos: number, to: Settlement, more: Partial<RecordData<"effect.settled">> = {}): NewRecord {
-  return record("effect.settled", { pos, to, reason: "told", ...more });
+  return record("effect.settled", { pos, to, reason: "returned", ...more });
 }
 
-/** The three records of an inline effect that went well. */
+/** The three records of a confirmed inline effect. */
 export function confirmed(pos: number, more: Partial<RecordData<"effect.intended">> = {}): NewRecord[] {
   return [intent(pos, more), dispatched(pos), settled(pos, "CONFIRMED", { reason: "returned", value: pos })];
 }
@@ -173,7 +173,13 @@ export function armed(pos: number, more: Partial<RecordData<"obligation.armed">>
 
 export type Release = RecordData<"obligation.settled">["to"];
 
-export function undone(run: number, pos: number, to: Release = "COMPENSATED", sub = 1, reason = "told"): NewRecord {
+export function compensated(
+  run: number,
+  pos: number,
+  to: Release = "COMPENSATED",
+  sub = 1,
+  reason = "returned",
+): NewRecord {
   return record("obligation.settled", { run, pos, sub, to, reason });
 }
 
@@ -187,7 +193,7 @@ export function ended(
   return record("run.ended", { status, notesTaken: 0, ...more });
 }
 
-/** A child's run, started by its parent at `pos`. */
+/** A child run, started by its parent at `pos`. */
 export async function startChild(parent: Holder, pos: number, id: string): Promise<Holder> {
   await parent.write(record("child.started", { pos, id, workflow: "w", input: pos, inputHash: "h" }));
   return hold(parent.store, id);
@@ -204,8 +210,8 @@ export function childEnded(
 }
 
 /**
- * Everything the store says about these tenants, except what changes by time alone. Journals are read one by one: the
- * feed of some stores lags behind other transactions, and a snapshot must not.
+ * Everything of these tenants in the store, except what changes with time alone. Journals are read one by one: the feed
+ * of some stores lags behind open transactions, and a snapshot must not.
  */
 export async function everything(store: Store, ...tenants: readonly string[]): Promise<string> {
   const parts = (tenants.length === 0 ? [tenant] : tenants).map(async (of) => {
@@ -229,7 +235,7 @@ export async function everything(store: Store, ...tenants: readonly string[]): P
     );
     const budgets = await Promise.all(runs.map(({ id }) => read.budgets(of, id)));
     const quiet = runs.map(({ lease: _lease, ...run }) => run);
-    // Counted by the steady clock and shown by the calendar: a millisecond more or less is no change.
+    // Measured by the monotonic clock and shown as a date: one millisecond of difference is no change.
     const sent = effects.map(({ sendUntil: _until, ...effect }) => effect);
     const set = timers.map(({ dueAt: _due, ...timer }) => timer);
     return { quiet, effects: sent, gates, timers: set, journals, values, schedules, budgets };
@@ -237,7 +243,7 @@ export async function everything(store: Store, ...tenants: readonly string[]): P
   return JSON.stringify(await Promise.all(parts), bigintText);
 }
 
-/** Asserts that the work, whatever it does, leaves the store as it was. */
+/** Asserts that the work leaves the store as it was. */
 export async function unchanged<T>(store: Store, work: () => Promise<T>, ...tenants: readonly string[]): Promise<T> {
   const before = await everything(store, ...tenants);
   const result = await work();
@@ -245,8 +251,8 @@ export async function unchanged<T>(store: Store, work: () => Promise<T>, ...tena
   return result;
 }
 
-/** How often each outcome came: `{ true: 1, false: 7 }`. */
-export function tally(outcomes: readonly unknown[]): Record<string, number> {
+/** How often each outcome occurred: `{ true: 1, false: 7 }`. */
+export function countOutcomes(outcomes: readonly unknown[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const outcome of outcomes) counts[String(outcome)] = (counts[String(outcome)] ?? 0) + 1;
   return counts;

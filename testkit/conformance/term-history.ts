@@ -2,25 +2,25 @@ import { strict as assert } from "node:assert";
 import type { TermEnd, TermReason } from "../../src/model/records.ts";
 import { acquired, type Cases, claimant, heldRun, record, refused, request, step, tenant, ttlMs } from "./frame.ts";
 import {
-  again,
+  anotherClaim,
   brief,
-  byForce,
-  claimOf,
-  hunt,
+  claimForName,
+  findRequest,
   lasting,
   lastTerm,
   leaseOf,
-  letGo,
   notRenewed,
   pastBrief,
+  preempting,
+  release,
   renewed,
-  storyOf,
+  termSummary,
   waitingRuns,
-} from "./holding.ts";
+} from "./lease-fixtures.ts";
 
-/** What readers see of a lease now, and of every term it ever had. */
-export const ledger: Cases = ({ it }, fresh) => {
-  it("a run held from its creation to its end has one term, although no record speaks of terms", async () => {
+/** The current view of a lease, and its term history. */
+export const termHistory: Cases = ({ it }, fresh) => {
+  it("a run held from creation to end has one term, without a term record", async () => {
     const { store, elapse } = fresh();
     const who = claimant(undefined, lasting);
     const run = await heldRun(store, {}, who);
@@ -55,32 +55,32 @@ export const ledger: Cases = ({ it }, fresh) => {
     assert.ok(endedAt !== undefined && endedAt >= startedAt + 9);
   });
 
-  it("a named lease tells how its terms began and ended", async () => {
+  it("the term history of a named lease shows how each term started and ended", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf();
+    const req = claimForName();
     const story: [TermReason, TermEnd | undefined][] = [];
-    await letGo(store, await acquired(store, req));
+    await release(store, await acquired(store, req));
     story.push(["start", "released"]);
-    await acquired(store, again(req, { claimant: claimant(undefined, brief) }));
+    await acquired(store, anotherClaim(req, { claimant: claimant(undefined, brief) }));
     story.push(["release", "expired"]);
     await elapse(pastBrief);
-    await acquired(store, again(req));
+    await acquired(store, anotherClaim(req));
     story.push(["timeout", "manual"]);
-    await acquired(store, again(req, byForce));
+    await acquired(store, anotherClaim(req, preempting));
     story.push(["manual", "cancelled"]);
     const stall = { ...lasting, maxStallMs: 40 };
-    const cancelled = { ...byForce, reason: "cancellation", claimant: claimant(undefined, stall) } as const;
-    const wedged = await acquired(store, again(req, cancelled));
+    const cancelled = { ...preempting, reason: "cancellation", claimant: claimant(undefined, stall) } as const;
+    const wedged = await acquired(store, anotherClaim(req, cancelled));
     story.push(["cancellation", "stalled"]);
     await elapse(60);
     await notRenewed("TAPE_LEASE_STALLED", store, wedged);
-    await acquired(store, again(req));
+    await acquired(store, anotherClaim(req));
     story.push(["stalled", "superseded"]);
     await store.claim.restored("drill");
-    const drained = await acquired(store, again(req));
+    const drained = await acquired(store, anotherClaim(req));
     story.push(["timeout", "drained"]);
-    await letGo(store, drained, { reason: "drained" });
-    await acquired(store, again(req));
+    await release(store, drained, { reason: "drained" });
+    await acquired(store, anotherClaim(req));
     story.push(["release", undefined]);
     const lines = await store.read.terms(tenant, req.target);
     assert.deepEqual(
@@ -96,29 +96,31 @@ export const ledger: Cases = ({ it }, fresh) => {
     assert.deepEqual([taken!.by, lines[3]!.by, lines[3]!.auditReason], [undefined, "ann", "it hangs"]);
   });
 
-  it("a run tells how its terms began and ended", async () => {
+  it("the term history of a run shows how each term started and ended", async () => {
     const { store, elapse } = fresh();
     const [run] = await waitingRuns(store, 1);
     const target = { run: run!.id };
-    const [first] = await store.claim.find(hunt());
-    // It has begun: one that had not would end with its cancellation, where a server takes the call.
+    const [first] = await store.claim.find(findRequest());
+    // It has started: otherwise its cancellation would end it where a server takes the call.
     const { head } = await store.fenced.append(first!.fence, { after: first!.head, records: [step(0)] });
-    await letGo(store, first!, {}, head);
+    await release(store, first!, {}, head);
     await store.intake.cancel(tenant, run!.id, { reason: "no longer wanted" });
-    const [woken] = await store.claim.find(hunt({ claimant: claimant(undefined, { ...brief, reactor: "recovery" }) }));
+    const [woken] = await store.claim.find(
+      findRequest({ claimant: claimant(undefined, { ...brief, reactor: "recovery" }) }),
+    );
     await elapse(pastBrief);
-    const [heir] = await store.claim.find(hunt());
+    const [successor] = await store.claim.find(findRequest());
     const last = record("run.ended", { status: "CANCELLED", notesTaken: 1, outcome: "cancelled" });
     const taken = record("notes.taken", { through: 1 });
-    await store.fenced.append(heir!.fence, { after: heir!.head, records: [taken, last] });
-    assert.deepEqual(await storyOf(store, target), [
+    await store.fenced.append(successor!.fence, { after: successor!.head, records: [taken, last] });
+    assert.deepEqual(await termSummary(store, target), [
       [first!.fence.token, "start", "released"],
       [woken!.fence.token, "wake", "expired"],
-      [heir!.fence.token, "recovery", "released"],
+      [successor!.fence.token, "recovery", "released"],
     ]);
   });
 
-  it("a first term whose answer reached nobody was never confirmed; one that wrote or renewed has expired", async () => {
+  it("a first term that never wrote or renewed counts as unconfirmed", async () => {
     const { store, elapse } = fresh();
     const who = claimant(undefined, brief);
     const silent = await heldRun(store, {}, who);
@@ -130,7 +132,7 @@ export const ledger: Cases = ({ it }, fresh) => {
     const ends = await Promise.all(
       [silent, wrote, beat].map(async ({ id }) => {
         await acquired(store, request({ run: id }));
-        return (await storyOf(store, { run: id }))[0];
+        return (await termSummary(store, { run: id }))[0];
       }),
     );
     assert.deepEqual(ends, [
@@ -140,18 +142,18 @@ export const ledger: Cases = ({ it }, fresh) => {
     ]);
   });
 
-  it("the figures of a term are kept, whether its holder says them or its successor finds them", async () => {
+  it("the stats of a term are kept, from its holder or its successor", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf({ claimant: claimant(undefined, brief) });
+    const req = claimForName({ claimant: claimant(undefined, brief) });
     const lost = await acquired(store, req);
     await renewed(store, lost, 4, "row 4");
     await elapse(pastBrief);
     await renewed(store, lost, 5);
     await renewed(store, lost, 5);
     await elapse(pastBrief);
-    const heir = await acquired(store, again(req));
+    const successor = await acquired(store, anotherClaim(req));
     const term = { renewals: 7, longestGapMs: 11, progress: 13, progressNote: "all rows" };
-    await letGo(store, heir, { term });
+    await release(store, successor, { term });
     const [first, second] = await store.read.terms(tenant, req.target);
     assert.deepEqual([first!.renewals, first!.progress, first!.progressNote], [3, 5, "row 4"]);
     assert.ok(first!.longestGapMs >= pastBrief - 1 && first!.longestGapMs < 10_000, String(first!.longestGapMs));
@@ -159,15 +161,15 @@ export const ledger: Cases = ({ it }, fresh) => {
     assert.deepEqual({ renewals, longestGapMs, progress, progressNote }, term);
   });
 
-  it("a fresh term begins with fresh figures", async () => {
+  it("a new term starts with empty stats", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf({ claimant: claimant(undefined, { ...brief, maxStallMs: 10_000 }) });
+    const req = claimForName({ claimant: claimant(undefined, { ...brief, maxStallMs: 10_000 }) });
     const old = await acquired(store, req);
     await elapse(20);
     await renewed(store, old, 9, "nine");
     await elapse(pastBrief);
     const who = claimant(undefined, { ...lasting, reactor: "recovery" });
-    await acquired(store, again(req, { claimant: who }));
+    await acquired(store, anotherClaim(req, { claimant: who }));
     const view = await leaseOf(store, req.target);
     const { renewals, longestGapMs, progress, progressNote, maxStallMs } = view;
     assert.deepEqual(
@@ -181,9 +183,9 @@ export const ledger: Cases = ({ it }, fresh) => {
     assert.deepEqual([note, endReason], [undefined, undefined]);
   });
 
-  it("a lease is seen FREE, HELD, and EXPIRED once its time has run out", async () => {
+  it("a lease is shown as FREE, HELD or EXPIRED", async () => {
     const { store, elapse } = fresh();
-    const req = claimOf({ claimant: claimant() });
+    const req = claimForName({ claimant: claimant() });
     assert.equal(await store.read.lease(tenant, req.target), undefined);
     const term = await acquired(store, req);
     const held = await leaseOf(store, req.target);
@@ -198,17 +200,17 @@ export const ledger: Cases = ({ it }, fresh) => {
     await elapse(ttlMs - 80);
     const expired = await leaseOf(store, req.target);
     assert.deepEqual([expired.state, expired.remainingMs, expired.owner], ["EXPIRED", 0, req.claimant.owner]);
-    await letGo(store, term);
+    await release(store, term);
     const free = await leaseOf(store, req.target);
     assert.deepEqual([free.state, free.remainingMs, free.heldMs, free.owner], ["FREE", 0, 0, null]);
   });
 
-  it("leases are listed for their tenant alone, all of them or those that are held", async () => {
+  it("leases are listed for their own tenant, all or only held ones", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
-    const free = claimOf();
-    await letGo(store, await acquired(store, free));
-    await acquired(store, claimOf(), "other");
+    const free = claimForName();
+    await release(store, await acquired(store, free));
+    await acquired(store, claimForName(), "other");
     const all = await store.read.leases(tenant);
     assert.deepEqual(all.map(({ name }) => name).sort(), [run.id, free.target.name].sort());
     const held = await store.read.leases(tenant, { held: true });
@@ -225,7 +227,7 @@ export const ledger: Cases = ({ it }, fresh) => {
     assert.equal(await store.read.lease("other", { journal: run.journal }), undefined);
   });
 
-  it("there is no ledger of what is not there, or is another tenant's", async () => {
+  it("a missing or foreign lease has no term history", async () => {
     const { store } = fresh();
     const run = await heldRun(store);
     await refused("TAPE_RUN_NOT_FOUND", store.read.terms(tenant, { run: "nowhere" }));

@@ -3,10 +3,10 @@ import { TapeError } from "../../src/model/errors.ts";
 import { makeFence } from "../../src/model/fence.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { type Cases, claimant, record, refused, request, scheduleSpec, step, tenant } from "./frame.ts";
-import { begin, holdItem, intent, lasting, unchanged } from "./scenes.ts";
+import { begin, holdItem, intent, lasting, unchanged } from "./holder.ts";
 
-/** Another tenant's things answer like absent ones: by id, by name and by journal number. */
-export const strangers: Cases = ({ it }, fresh) => {
+/** Another tenant's things look like absent ones: by id, by name and by journal number. */
+export const tenantIsolation: Cases = ({ it }, fresh) => {
   const scene = async (store: Store) => {
     const run = await begin(store, { budget: { usd: 5 }, labels: { canary: "canary" } });
     await run.write(
@@ -22,7 +22,7 @@ export const strangers: Cases = ({ it }, fresh) => {
     return { run, item, named: named.term };
   };
 
-  it("reads answer as if there were nothing", async () => {
+  it("reads of another tenant's things return nothing", async () => {
     const { store } = fresh();
     const { run, item, named } = await scene(store);
     const { read } = store;
@@ -105,7 +105,7 @@ export const strangers: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("a fence opens its own journal and no other", async () => {
+  it("a fence is valid for its own journal only", async () => {
     const { store } = fresh();
     const { run, item } = await scene(store);
     const other = await begin(store);

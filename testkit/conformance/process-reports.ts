@@ -1,14 +1,14 @@
 import { strict as assert } from "node:assert";
 import type { ProcessView, Store } from "../../src/store/contract/store.ts";
 import { type Cases, refused, tenant, unique } from "./frame.ts";
-import { begin, unchanged } from "./scenes.ts";
+import { begin, unchanged } from "./holder.ts";
 
 const seen = (processes: readonly ProcessView[]) => processes.map(({ owner, label, body }) => ({ owner, label, body }));
 const listed = async (store: Store, of = tenant) => seen(await store.read.processes(of));
 
-/** Who is at work, as each process says of itself: for people, and no part of what is true. */
-export const presence: Cases = ({ it }, fresh) => {
-  it("a process that reports is listed as it said last, by whoever looks, until it says that it goes", async () => {
+/** Process reports for operators. No other data depends on them. */
+export const processReports: Cases = ({ it }, fresh) => {
+  it("a process is listed with its last report until it is removed", async () => {
     const { store, another } = fresh();
     const [one, two] = [unique("owner"), unique("owner")];
     const body = { singletons: [{ name: "sweeper", state: "holder", token: 5n }], at: new Date(5), none: undefined };
@@ -30,7 +30,7 @@ export const presence: Cases = ({ it }, fresh) => {
     assert.deepEqual(await listed(store), [all[1]]);
   });
 
-  it("processes of one label are two, and other tenants' are nobody's business", async () => {
+  it("two processes of one label are listed apart, for their own tenant only", async () => {
     const { store } = fresh();
     const owners = [unique("owner"), unique("owner")].sort();
     for (const owner of owners) await store.intake.reportProcess(tenant, { owner, label: "replica", body: owner });
@@ -48,7 +48,7 @@ export const presence: Cases = ({ it }, fresh) => {
     assert.deepEqual(await listed(store, "globex"), [{ owner: owners[0], label: "theirs", body: "theirs" }]);
   });
 
-  it("a report is no part of what is true: no record, no lease, no run, no act", async () => {
+  it("a report writes no record and changes no lease, run or effect", async () => {
     const { store } = fresh();
     await begin(store);
     const audit = await store.read.audit(undefined);
@@ -60,7 +60,7 @@ export const presence: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.audit(undefined), audit);
   });
 
-  it("what is too long or cannot be encoded is refused, and the last report stays", async () => {
+  it("an invalid report is refused, and the last one stays", async () => {
     const { store } = fresh();
     const report = (body: unknown) => store.intake.reportProcess(tenant, { owner: "o", label: "l", body });
     await report("x".repeat(30_000));

@@ -3,11 +3,11 @@ import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { FindRequest, RunSpec, Store } from "../../src/store/contract/store.ts";
 import { type Cases, claimant, nonce, record, spec, step, tenant, unique } from "./frame.ts";
-import { begin, type Holder, lasting, statusOf } from "./scenes.ts";
+import { begin, type Holder, lasting, statusOf } from "./holder.ts";
 
 const sleep = (inMs: number, pos = 0): NewRecord => record("timer.set", { pos, purpose: "sleep", delayMs: inMs });
 const ahead = { withinMs: 60_000, limit: 100 };
-/** Due within a look ahead, and so far away that no machine comes near it. */
+/** Due within the preload window, and far enough away that no machine reaches it. */
 const within = 30_000;
 const beyond = 3_600_000;
 
@@ -18,7 +18,7 @@ async function sleeping(store: Store, inMs: number, workflow = "pay"): Promise<H
   return run;
 }
 
-function look(store: Store, more: Partial<Pick<FindRequest, "ahead" | "workflows">> = {}): Promise<Term[]> {
+function findAhead(store: Store, more: Partial<Pick<FindRequest, "ahead" | "workflows">> = {}): Promise<Term[]> {
   const finder = claimant(undefined, { ...lasting, reactor: "recovery" });
   const plain = { claimant: finder, nextReactor: "recovery", staleOf: [], limit: 100, nonce: nonce(), tenant };
   return store.claim.find({ ...plain, ahead, ...more });
@@ -26,22 +26,22 @@ function look(store: Store, more: Partial<Pick<FindRequest, "ahead" | "workflows
 
 const journalsOf = (terms: readonly { readonly journal: number }[]): number[] => terms.map(({ journal }) => journal);
 
-/** Much at once: what a store may do together must end as if it had been done one by one. */
-export const crowds: Cases = ({ it }, fresh) => {
-  it("a run that rests is found ahead of its timer, once, by who asks for it; its timer is still set", async () => {
+/** Large batches: what a store does together must end as if it had been done one by one. */
+export const batches: Cases = ({ it }, fresh) => {
+  it("a parked run is preloaded once before its timer fires, and the timer stays set", async () => {
     const { store } = fresh();
     const [near, far] = [await sleeping(store, within), await sleeping(store, beyond)];
-    assert.deepEqual(await look(store, { ahead: { ...ahead, withinMs: 0 } }), []);
-    assert.deepEqual(await look(store, { ahead: { ...ahead, limit: 0 } }), []);
+    assert.deepEqual(await findAhead(store, { ahead: { ...ahead, withinMs: 0 } }), []);
+    assert.deepEqual(await findAhead(store, { ahead: { ...ahead, limit: 0 } }), []);
     const { claim } = store;
     const finder = claimant(undefined, { ...lasting, reactor: "recovery" });
     const plain = { claimant: finder, nextReactor: "recovery", staleOf: [], limit: 9, nonce: nonce(), tenant };
     assert.deepEqual(await claim.find(plain), [], "nothing is due");
-    const [term, ...more] = await look(store);
+    const [term, ...more] = await findAhead(store);
     assert.deepEqual([term?.journal, term?.preloaded, term?.name, more.length], [near.journal, true, near.id, 0]);
     assert.equal(await statusOf(store, near.id), "RUNNING");
     assert.equal(await statusOf(store, far.id), "WAITING");
-    assert.deepEqual(await look(store), [], "it is held");
+    assert.deepEqual(await findAhead(store), [], "it is held");
     assert.deepEqual(
       (await store.read.timers(tenant, { run: near.id })).map(({ status }) => status),
       ["SET"],
@@ -50,24 +50,24 @@ export const crowds: Cases = ({ it }, fresh) => {
     assert.equal((await holder).head, term!.head + 1, "it is a term like any other");
   });
 
-  it("not found ahead: another workflow's, a stuck one, one that already asks for somebody", async () => {
+  it("a run of another workflow, a stuck run and a queued run are not preloaded", async () => {
     const { store } = fresh();
     await sleeping(store, within, "other");
     const stuck = await begin(store, { workflow: "pay" });
     await stuck.write(sleep(within));
-    await stuck.write(record("run.stuck", { reason: "a person is needed" }));
+    await stuck.write(record("run.stuck", { reason: "an operator is needed" }));
     await stuck.release();
     const noted = await sleeping(store, within);
     await store.intake.signal(tenant, noted.id, { name: "go", value: 1 });
-    const terms = await look(store, { workflows: ["pay"] });
+    const terms = await findAhead(store, { workflows: ["pay"] });
     assert.deepEqual(journalsOf(terms), [noted.journal]);
     assert.equal(terms[0]?.preloaded, undefined, "it was due for its note");
   });
 
-  it("a hundred runs are found in one look, each under a token of its own, with its term in its journal", async () => {
+  it("one find claims a hundred runs, each with its own token and recorded term", async () => {
     const { store, another } = fresh();
     const runs = await Promise.all(Array.from({ length: 100 }, () => sleeping(store, within)));
-    const terms = (await Promise.all([look(store), look(await another())])).flat();
+    const terms = (await Promise.all([findAhead(store), findAhead(await another())])).flat();
     const sorted = (journals: readonly number[]): number[] => [...journals].sort((a, b) => a - b);
     assert.deepEqual(sorted(journalsOf(terms)), sorted(journalsOf(runs)), "each by one of the two");
     for (const { journal, fence, head, name } of terms.slice(0, 20)) {
@@ -78,7 +78,7 @@ export const crowds: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("the same look again answers the same terms", async () => {
+  it("a find repeated with the same nonce returns the same terms", async () => {
     const { store } = fresh();
     await Promise.all(Array.from({ length: 5 }, () => sleeping(store, within)));
     const whose = { nonce: nonce(), claimant: claimant(undefined, { ...lasting, reactor: "recovery" }) };
@@ -89,7 +89,7 @@ export const crowds: Cases = ({ it }, fresh) => {
     assert.deepEqual(tokens(await store.claim.find(ask)).sort(), first.sort());
   });
 
-  it("a hundred timers fired at once by two: each once, with its note; what is not due stays", async () => {
+  it("two clients fire a hundred timers: each fires once, with its note", async () => {
     const { store, another } = fresh();
     const other = await another();
     const runs = await Promise.all(Array.from({ length: 50 }, () => sleeping(store, 0)));
@@ -120,14 +120,14 @@ export const crowds: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("three thousand runs in one call, beside other callers: each is created once, with a number of its own", async () => {
+  it("one call creates three thousand runs once each, beside other callers", async () => {
     const { store } = fresh();
     const many = (count: number, more: Partial<RunSpec> = {}) => Array.from({ length: count }, () => spec(more));
     const verdicts = await Promise.all([
       store.intake.createRuns(tenant, many(3_000)),
       store.intake.createRuns("globex", many(5)),
       store.once({ tenant, key: unique("many"), hash: "h" }).createRuns(tenant, many(5)),
-      store.intake.createRuns("globex", many(5, { budget: { usd: 1 } })), // each a transaction of its own
+      store.intake.createRuns("globex", many(5, { budget: { usd: 1 } })), // each in its own transaction
     ]);
     const journals = verdicts.flat().map((verdict) => (verdict.ok && verdict.fresh ? verdict.journal : 0));
     assert.equal(journals.length, 3_015);
@@ -135,7 +135,7 @@ export const crowds: Cases = ({ it }, fresh) => {
     assert.equal(new Set(journals).size, journals.length);
   });
 
-  it("several facts of many journals in one turn: each journal has all of its own, in order", async () => {
+  it("appends to many journals at once leave each journal complete and in order", async () => {
     const { store } = fresh();
     const runs = await Promise.all(Array.from({ length: 20 }, () => begin(store)));
     const stale = await begin(store);

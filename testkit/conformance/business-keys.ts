@@ -4,7 +4,9 @@ import { type Cases, record, tenant } from "./frame.ts";
 import {
   armed,
   begin,
+  compensated,
   confirmed,
+  countOutcomes,
   decided,
   dispatched,
   find,
@@ -12,17 +14,15 @@ import {
   holdItem,
   intent,
   settled,
-  tally,
   unchanged,
-  undone,
-} from "./scenes.ts";
+} from "./holder.ts";
 
 const ownerOf = async (store: Store, scope: string, key: string): Promise<string | undefined> =>
   (await store.read.businessKeyOwner(tenant, scope, key))?.runId;
 
-/** Business keys: one act at a time may own one, from its intent until it certainly did not happen or was undone. */
-export const claims: Cases = ({ it }, fresh) => {
-  it("a second asker is refused with the owner's run id, and nothing is written", async () => {
+/** Business keys: at most one effect owns a key, from its intent until it did not happen or was compensated. */
+export const businessKeys: Cases = ({ it }, fresh) => {
+  it("a second effect is refused with the owner's run id, and nothing is written", async () => {
     const { store } = fresh();
     const owner = await begin(store);
     const rival = await begin(store);
@@ -41,7 +41,7 @@ export const claims: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("the scope is the connector, else the name, within one tenant", async () => {
+  it("a key's scope is the connector, else the effect's name, within one tenant", async () => {
     const { store } = fresh();
     const a = await begin(store);
     const b = await begin(store);
@@ -54,7 +54,7 @@ export const claims: Cases = ({ it }, fresh) => {
     assert.equal(await store.read.businessKeyOwner("globex", "bank", "k"), undefined);
   });
 
-  it("it is freed by FAILED, WITHDRAWN and COMPENSATED, and by nothing else", async () => {
+  it("a key is freed by FAILED, WITHDRAWN and COMPENSATED, and by no other status", async () => {
     const { store } = fresh();
     const taken = async (key: string, pos: number) => {
       const rival = await begin(store);
@@ -75,14 +75,14 @@ export const claims: Cases = ({ it }, fresh) => {
     await withdrawn.write(intent(0, { businessKey: "withdrawn" }), decided("cancelled"));
     await free("withdrawn");
 
-    const doubtful = await begin(store);
-    await doubtful.write(intent(0, { businessKey: "doubtful" }), dispatched(0), settled(0, "UNKNOWN"));
-    await taken("doubtful", 0);
-    const item = await holdItem(store, doubtful.id, 0);
-    await item.write(settled(0, "STUCK", { run: doubtful.journal }));
-    await taken("doubtful", 0);
-    await item.write(settled(0, "FAILED", { run: doubtful.journal, reason: "operator" }));
-    await free("doubtful");
+    const inDoubt = await begin(store);
+    await inDoubt.write(intent(0, { businessKey: "uncertain" }), dispatched(0), settled(0, "UNKNOWN"));
+    await taken("uncertain", 0);
+    const item = await holdItem(store, inDoubt.id, 0);
+    await item.write(settled(0, "STUCK", { run: inDoubt.journal }));
+    await taken("uncertain", 0);
+    await item.write(settled(0, "FAILED", { run: inDoubt.journal, reason: "operator" }));
+    await free("uncertain");
 
     const run = await begin(store);
     await run.write(...confirmed(0, { businessKey: "undone" }), armed(0));
@@ -90,14 +90,14 @@ export const claims: Cases = ({ it }, fresh) => {
     await run.write(decided("failed"), record("run.compensating", {}));
     await taken("undone", 0);
     const [term] = await find(store, "compensation");
-    const inverse = new Holder(store, term!, run.id);
-    await inverse.write(dispatched(0, { run: run.journal, sub: 1 }));
+    const compensation = new Holder(store, term!, run.id);
+    await compensation.write(dispatched(0, { run: run.journal, sub: 1 }));
     await taken("undone", 0);
-    await inverse.write(undone(run.journal, 0));
+    await compensation.write(compensated(run.journal, 0));
     await free("undone");
   });
 
-  it("undoing a surplus act leaves the key with the act that stands", async () => {
+  it("compensating a surplus leaves the key with the confirmed effect", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(
@@ -105,11 +105,11 @@ export const claims: Cases = ({ it }, fresh) => {
       record("obligation.surplus", { pos: 0, sub: 2, name: "undo", semantics: "idempotent", key: "s", args: 1 }),
     );
     const item = await holdItem(store, run.id, 0, 2);
-    await item.write(dispatched(0, { run: run.journal, sub: 2 }), undone(run.journal, 0, "COMPENSATED", 2));
+    await item.write(dispatched(0, { run: run.journal, sub: 2 }), compensated(run.journal, 0, "COMPENSATED", 2));
     assert.equal(await ownerOf(store, "wire", "twice"), run.id);
   });
 
-  it("of many askers at once exactly one gets the key", async () => {
+  it("of many concurrent effects exactly one gets the key", async () => {
     const { store, another } = fresh();
     const clients = [store, await another()];
     const askers = await Promise.all(Array.from({ length: 12 }, (_, k) => begin(clients[k % 2]!)));
@@ -122,7 +122,7 @@ export const claims: Cases = ({ it }, fresh) => {
       ),
     );
     const owner = await ownerOf(store, "wire", "hot");
-    assert.deepEqual(tally(answers), { [String(owner)]: 1, TAPE_BUSINESS_KEY_TAKEN: 11 });
+    assert.deepEqual(countOutcomes(answers), { [String(owner)]: 1, TAPE_BUSINESS_KEY_TAKEN: 11 });
     const rows = await store.read.effects(tenant);
     assert.equal(rows.length, 1);
   });

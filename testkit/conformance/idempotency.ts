@@ -16,13 +16,13 @@ import {
   tenant,
   unique,
 } from "./frame.ts";
-import { begin, confirmed, ended, everything, intent, lasting, tally, unchanged } from "./scenes.ts";
+import { begin, confirmed, countOutcomes, ended, everything, intent, lasting, unchanged } from "./holder.ts";
 
 const repeatOf = (key: string, hash = "h", of = tenant) => ({ tenant: of, key, hash });
 
-/** Calls that are sent again because their answer was lost: the same answer, and nothing done twice. */
-export const repeats: Cases = ({ it }, fresh) => {
-  it("every write of the intake is done once for its key, and answered alike each time", async () => {
+/** Calls repeated after a lost response: the same response, and nothing done twice. */
+export const idempotency: Cases = ({ it }, fresh) => {
+  it("every intake write happens once per key, with the same response each time", async () => {
     const { store, another, elapse } = fresh();
     const run = await begin(store);
     await run.write(intent(0, { semantics: "non_idempotent" }));
@@ -37,7 +37,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     await store.intake.putValue(tenant, "gone", 1, "must_create");
     const runs = [spec(), spec({ budget: { usd: 5 } })];
     const fired = [spec({ schedule: "due" })];
-    const act = { by: "ann", reason: "drill" };
+    const audit = { by: "ann", reason: "drill" };
     const attempt = { run: run.journal, pos: 0, token: run.term.fence.token, nonce: run.term.fence.nonce };
     const deep = { value: [1n, undefined, { at: new Date(5) }] };
     const token = { id: unique("token"), tenant, name: "n", role: "reader", hash: "h" };
@@ -53,11 +53,11 @@ export const repeats: Cases = ({ it }, fresh) => {
       deleteSchedule: (intake) => intake.deleteSchedule(tenant, "gone"),
       fireSchedule: (intake) => intake.fireSchedule(tenant, "due", 1, null, fired),
       createRuns: (intake) => intake.createRuns(tenant, runs),
-      prune: (intake) => intake.prune(tenant, now + 60_000, 5, act),
-      setQuota: (intake) => intake.setQuota(tenant, { streams: 5 }, act),
-      putToken: (intake) => intake.putToken(token, act),
-      revokeToken: (intake) => intake.revokeToken(tenant, token.id, act),
-      recordAudit: (intake) => intake.recordAudit(tenant, "call.refused", act, { route: "x" }),
+      prune: (intake) => intake.prune(tenant, now + 60_000, 5, audit),
+      setQuota: (intake) => intake.setQuota(tenant, { streams: 5 }, audit),
+      putToken: (intake) => intake.putToken(token, audit),
+      revokeToken: (intake) => intake.revokeToken(tenant, token.id, audit),
+      recordAudit: (intake) => intake.recordAudit(tenant, "call.refused", audit, { route: "x" }),
     };
     const named = Object.keys(calls).concat("touchToken", "reportProcess", "removeProcess").sort();
     assert.deepEqual(Object.keys(store.intake).sort(), named, "every write is tried here");
@@ -73,7 +73,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     assert.equal(
       (await store.read.audit(tenant)).length,
       5,
-      "one act each: prune, setQuota, putToken, revokeToken, recordAudit",
+      "one entry each: prune, setQuota, putToken, revokeToken, recordAudit",
     );
     const created = (await calls.createRuns!(store.once(repeatOf("createRuns")))) as CreateResult[];
     assert.deepEqual(
@@ -85,7 +85,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     ]);
   });
 
-  it("a key that comes with something else to say is refused, also for another kind of call", async () => {
+  it("a key repeated with another call or other arguments is refused", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const ask = (hash: string, of = tenant) =>
@@ -100,7 +100,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     await refused("TAPE_BAD_INPUT", (async () => store.once({ tenant, key: "k" } as never).prune(tenant, 1, 1))());
   });
 
-  it("a refusal is not remembered, and leaves nothing", async () => {
+  it("a refusal is not stored, and leaves nothing", async () => {
     const { store } = fresh();
     const run = spec();
     const send = () => store.once(repeatOf("k")).signal(tenant, run.id, { name: "s", value: 1 });
@@ -109,7 +109,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     assert.deepEqual([await send(), await send()], Array(2).fill({ n: 1, duplicate: false }));
   });
 
-  it("a creation that was refused is not remembered either: the key is free for what comes next", async () => {
+  it("a refused creation does not use up its key", async () => {
     const { store } = fresh();
     const taken = spec();
     await store.intake.createRuns(tenant, [taken]);
@@ -127,7 +127,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     assert.deepEqual(again, first);
   });
 
-  it("a value's write is answered alike while the value is there, when it was written over, and when it is erased", async () => {
+  it("a value write has the same response after the value is overwritten or erased", async () => {
     const { store, another } = fresh();
     const write = async () =>
       (await another()).once(repeatOf("erased")).putValue(tenant, "erased", [1n], "must_create");
@@ -141,7 +141,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     assert.equal((await store.read.value(tenant, "erased"))?.deleted, true);
   });
 
-  it("but a conflict of versions is: a copy of the call that comes late does nothing, and says the same", async () => {
+  it("a version conflict is stored: a late repetition gets the same response", async () => {
     const { store } = fresh();
     const write = () => store.once(repeatOf("v")).putValue(tenant, "v", 2, "must_create");
     const { version } = await store.intake.putValue(tenant, "v", 1, "must_create");
@@ -152,21 +152,21 @@ export const repeats: Cases = ({ it }, fresh) => {
     assert.equal((await store.once(repeatOf("other")).putValue(tenant, "v", 2, "must_create")).version, version + 2);
   });
 
-  it("of many callers with one key one does it, and all get its answer", async () => {
+  it("of many callers with one key one writes, and all get its response", async () => {
     const { store, another } = fresh();
     const run = await begin(store);
     const clients = [store, await another()];
     const put = (k: number) => clients[k % 2]!.once(repeatOf("put")).putValue(tenant, "v", k, "unconditional");
     const values = await Promise.all(Array.from({ length: 8 }, (_, k) => put(k)));
-    assert.deepEqual(tally(values.map(({ version }) => version)), { 1: 8 });
+    assert.deepEqual(countOutcomes(values.map(({ version }) => version)), { 1: 8 });
     assert.equal(new Set(values.map(({ value }) => value)).size, 1);
     const send = (k: number) => clients[k % 2]!.once(repeatOf("send")).signal(tenant, run.id, { name: "s", value: k });
     const sent = await Promise.all(Array.from({ length: 8 }, (_, k) => send(k)));
-    assert.deepEqual(tally(sent.map(({ n, duplicate }) => `${n} ${duplicate}`)), { "1 false": 8 });
+    assert.deepEqual(countOutcomes(sent.map(({ n, duplicate }) => `${n} ${duplicate}`)), { "1 false": 8 });
     assert.equal((await run.view()).notes, 1);
   });
 
-  it("of a batch of runs each succeeds or fails alone, and a repeat tells the same verdicts", async () => {
+  it("each run of a batch has its own result, and a repetition returns the same", async () => {
     const { store } = fresh();
     const taken = spec();
     await store.intake.createRuns(tenant, [taken]);
@@ -184,14 +184,14 @@ export const repeats: Cases = ({ it }, fresh) => {
     assert.ok(verdict?.ok && verdict.term !== undefined, "with a first term the nonce names the call");
   });
 
-  it("a cancellation's key sends one note, and is no signal's", async () => {
+  it("a cancellation's key sends one note, and is independent of signal keys", async () => {
     const { store, another } = fresh();
     const run = await begin(store);
     const clients = [store, await another()];
     assert.equal((await store.intake.signal(tenant, run.id, { name: "s", value: 1, key: "k" })).n, 1);
     const cancel = (k: number, key: string) => clients[k % 2]!.intake.cancel(tenant, run.id, { reason: "r", key });
     const answers = await Promise.all(Array.from({ length: 8 }, (_, k) => cancel(k, "k")));
-    assert.deepEqual(tally(answers.map(({ n }) => n)), { 2: 8 });
+    assert.deepEqual(countOutcomes(answers.map(({ n }) => n)), { 2: 8 });
     assert.equal((await cancel(0, "another")).n, 3);
     assert.equal((await store.intake.signal(tenant, run.id, { name: "s", value: 1, key: "another" })).duplicate, false);
     const [, note] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
@@ -204,7 +204,7 @@ export const repeats: Cases = ({ it }, fresh) => {
 };
 
 /** The two writes that are named by their fence or nonce, and need no key. */
-export const lostAnswers: Cases = ({ it }, fresh) => {
+export const lostResponses: Cases = ({ it }, fresh) => {
   const create = async (
     store: Store,
     run: ReturnType<typeof spec>,
@@ -216,7 +216,7 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
     return verdict;
   };
 
-  it("a creation with a first term, sent again, gets the same term, as long as that is current", async () => {
+  it("a repeated creation returns the same first term while that is current", async () => {
     const { store, another } = fresh();
     const other = await another();
     for (const budget of [{ budget: { usd: 1 } }, {}] as { budget?: { usd: number } }[]) {
@@ -240,7 +240,7 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("many at once, each sent twice, are created once", async () => {
+  it("many runs created twice at the same time exist once each", async () => {
     const { store, another } = fresh();
     const other = await another();
     const first = { ...claimant(undefined, lasting), nonce: nonce() };
@@ -251,7 +251,7 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
     assert.equal((await store.read.runs(tenant)).length, 20);
   });
 
-  it("an append that landed is answered as it was, by whoever still holds the term", async () => {
+  it("a repeated append gets the same response while its term is current", async () => {
     const { store, another } = fresh();
     const other = await another();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
@@ -288,31 +288,34 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
     assert.deepEqual(
       await store.fenced.append(run.fence, entries[0]!),
       { head: 2, notes: 1 },
-      "a note that waits is told",
+      "an untaken note is reported",
     );
   });
 
-  it("a stale writer is told that it is stale, whatever it had written", async () => {
+  it("a stale writer is fenced, whatever it had written", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const entry = { after: 1, records: [step(0)] };
     await store.fenced.append(run.fence, entry);
     const force = { claimant: claimant(undefined, lasting), expect: "any", by: "ann", auditReason: "drill" } as const;
-    const heir = await acquired(store, request({ run: run.id }, force));
-    const released = { after: heir.head, records: [record("term.ended", { reason: "released", notesTaken: 0 })] };
+    const successor = await acquired(store, request({ run: run.id }, force));
+    const released = { after: successor.head, records: [record("term.ended", { reason: "released", notesTaken: 0 })] };
     await unchanged(store, async () => {
       await refused("TAPE_FENCED", store.fenced.append(run.fence, entry));
       await refused("TAPE_FENCED", store.fenced.append(run.fence, released));
     });
-    await store.fenced.append(heir.fence, released);
+    await store.fenced.append(successor.fence, released);
     await unchanged(store, async () => {
       await refused("TAPE_FENCED", store.fenced.append(run.fence, released));
-      const next = { after: heir.head + 1, records: [record("term.ended", { reason: "released", notesTaken: 0 })] };
-      await refused("TAPE_FENCED", store.fenced.append(heir.fence, next));
+      const next = {
+        after: successor.head + 1,
+        records: [record("term.ended", { reason: "released", notesTaken: 0 })],
+      };
+      await refused("TAPE_FENCED", store.fenced.append(successor.fence, next));
     });
   });
 
-  it("whoever ended its term by a write is told again that it did: it parked, it ended, it gave back", async () => {
+  it("a repeated park, end or release gets the same response", async () => {
     const { store, another } = fresh();
     const other = await another();
     const parked = record("term.ended", { reason: "released", notesTaken: 0 });
@@ -338,7 +341,7 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
     assert.deepEqual(await other.fenced.append(named.fence, entry), given);
   });
 
-  it("the same append from two sides at once is written once, and both are told so", async () => {
+  it("the same append from two clients is written once, and both succeed", async () => {
     const { store, another } = fresh();
     const clients = [store, await another()];
     const runs = await Promise.all(Array.from({ length: 10 }, () => heldRun(store, {}, claimant(undefined, lasting))));
@@ -347,7 +350,7 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
         clients.map((by) => by.fenced.append(fence, { after: 1, records: [step(0), intent(1)] })),
       ),
     );
-    assert.deepEqual(tally(answers.map(({ head }) => head)), { 3: 20 });
+    assert.deepEqual(countOutcomes(answers.map(({ head }) => head)), { 3: 20 });
     const before = await everything(store);
     for (const run of runs) assert.equal((await store.read.journal(tenant, { run: run.id })).length, 3);
     assert.equal(await everything(store), before);
