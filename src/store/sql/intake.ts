@@ -2,7 +2,7 @@ import { encode } from "../../base/codec.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { everyTenant } from "../../model/quota.ts";
-import type { IdempotencyKey, IntakeOps } from "../contract/store.ts";
+import type { AdminWriteOps, IdempotencyKey, IntakeOps } from "../contract/store.ts";
 import { valueRowOf } from "../decode-rows.ts";
 import { checkBatch, runBatch } from "../validate/arguments.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord, toItemResult } from "../validate/entry.ts";
@@ -73,6 +73,7 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
 
 function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
   return {
+    ...adminWritesOf(driver, limits, write),
     async createRuns(tenant, specs, first) {
       const verdicts = await runBatch(specs, limits, async (spec) =>
         driver.create(tenant, checkRunSpec(spec, limits), first),
@@ -111,6 +112,16 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
         await write(["deleteValue", tenant], (context) => plans.putValuePlan(context, tenant, key, null, when)),
       );
     },
+    async fireSchedule(tenant, id, version, nextAt, runs, spec) {
+      const specs = runs.map((one) => checkRunSpec(one, limits));
+      const firing = { tenant, id, version, nextAt, spec };
+      return write(["fireSchedule", tenant], (context) => plans.fireSchedulePlan(context, firing, specs));
+    },
+  };
+}
+
+function adminWritesOf(driver: SqlBackend, limits: Limits, write: Write): AdminWriteOps {
+  return {
     async putSchedule(tenant, row, seen) {
       return write(["putSchedule", tenant], (context) => plans.putSchedulePlan(context, tenant, row, seen));
     },
@@ -118,11 +129,6 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
       return write(["deleteSchedule", tenant], function* (): Plan<boolean> {
         return (yield* query("schedule.delete", { tenant, id })).count > 0;
       });
-    },
-    async fireSchedule(tenant, id, version, nextAt, runs, spec) {
-      const specs = runs.map((one) => checkRunSpec(one, limits));
-      const firing = { tenant, id, version, nextAt, spec };
-      return write(["fireSchedule", tenant], (context) => plans.fireSchedulePlan(context, firing, specs));
     },
     async prune(tenant, endedBefore, limit, act) {
       return write(["prune", tenant], () => plans.prunePlan(tenant, Math.floor(endedBefore), limit, act));

@@ -1,0 +1,150 @@
+import type { Random } from "../../base/random.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { AdminReadOps, ListOps, Page, ReadOps } from "../contract/store.ts";
+import { sealUnder } from "../cursor-seal.ts";
+import {
+  apiTokenOf,
+  budgetRowOf,
+  claimRowOf,
+  processOf,
+  quotaOf,
+  scheduleRowOf,
+  timerRowOf,
+  valueRowOf,
+} from "../decode-rows.ts";
+import { leaseViewOf } from "../lease-rules.ts";
+import { mapPage } from "../page.ts";
+import { pageLimit } from "../validate/entry.ts";
+import type { SqlBackend } from "./backend.ts";
+import { queryPage } from "./paging.ts";
+import { type Plan, queryRow, queryRows, type Row } from "./plan.ts";
+import * as lists from "./plans/lists.ts";
+import { agendaPlan, duePlan, unservedPlan } from "./plans/queues.ts";
+import * as reads from "./plans/reads.ts";
+import { findTarget } from "./plans/target.ts";
+
+/** In whose turn a read waits; undefined: in one of the store's own. */
+type Turn = string | undefined;
+
+/** Four reports may be lost before a process is taken for gone. */
+const processTimeoutMs = 60_000;
+
+export function readOf(driver: SqlBackend, limits: Limits, random: Random): ReadOps {
+  const seal = sealUnder(async () => String((await driver.read(queryRow("feed.key"), undefined))?.key), random);
+  const { row, few } = queriesOf(driver, limits);
+  return {
+    ...listsOf(driver, limits),
+    ...adminReadsOf(driver, limits),
+    run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
+    progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
+    journal: async (tenant, target, page = {}) => driver.read(reads.journalPlan(tenant, target, page, limits), tenant),
+    effects: async (tenant, filter = {}) => driver.read(reads.effectsPlan(tenant, filter, limits), tenant),
+    dueTimers: async (limit, tenant) =>
+      (await driver.read(duePlan("timer", few(limit), tenant), tenant)).map((r) => ({
+        ...timerRowOf(r),
+        lateMs: Number(r.late_ms),
+      })),
+    async agenda(tenant, workflows) {
+      const times = await driver.read(agendaPlan(tenant, workflows), tenant);
+      return times.flatMap(({ reactor, in_ms }) =>
+        in_ms === null
+          ? []
+          : [
+              {
+                reactor: (reactor ?? undefined) as string | undefined,
+                dueInMs: Math.max(0, Number(in_ms)),
+                lateMs: Math.max(0, -Number(in_ms)),
+              },
+            ],
+      );
+    },
+    unserved: async (workflows, minLagMs, tenant) => driver.read(unservedPlan(workflows, minLagMs, tenant), tenant),
+    dueSchedules: async (limit, tenant) =>
+      (await driver.read(duePlan("schedule", few(limit), tenant), tenant)).map(scheduleRowOf),
+    businessKeyOwner: (tenant, scope, businessKey) =>
+      row(tenant, "business_key.find", { tenant, scope, businessKey }, claimRowOf),
+    value: (tenant, key) => row(tenant, "value.get", { tenant, key }, valueRowOf),
+    lease: (tenant, target) => driver.read(reads.leasePlan(tenant, target), tenant),
+    async feed(cursor, limit, tenant) {
+      const most = pageLimit(limit, limits);
+      if (tenant === undefined) return driver.feed(cursor, most, undefined);
+      const cursors = await seal();
+      const from = cursor === undefined ? undefined : cursors.open(tenant, cursor, driver.feedParts);
+      return cursors.page(tenant, await driver.feed(from, most, tenant));
+    },
+    now: async () => (await row(undefined, "meta.get", {}, (r) => Number(r.at))) ?? 0,
+  };
+}
+
+function listsOf(driver: SqlBackend, limits: Limits): ListOps {
+  const { rows, list } = queriesOf(driver, limits);
+  const { pageBytes } = limits;
+  return {
+    runs: async (tenant, filter = {}) => driver.read(lists.runsPlan(tenant, filter, limits), tenant),
+    gates: async (tenant, filter = {}) => driver.read(reads.gatesPlan(tenant, filter, limits), tenant),
+    timers: async (tenant, filter = {}) => driver.read(reads.timersPlan(tenant, filter, limits), tenant),
+    schedules: async (tenant, { above = "", limit } = {}) =>
+      list(tenant, "schedule.list", { tenant, above, limit: pageLimit(limit, limits) }, scheduleRowOf),
+    async budgets(tenant, run) {
+      const journal = await driver.read(findTarget(tenant, { run }), tenant);
+      return journal === undefined ? [] : rows(tenant, "budget.list", { run: journal }, budgetRowOf);
+    },
+    spend: async (tenant, limit) => driver.read(lists.spendPlan(tenant, pageLimit(limit, limits)), tenant),
+    rate: async (tenant, since, sizeMs, buckets) => driver.read(lists.ratePlan(tenant, since, sizeMs, buckets), tenant),
+    values: async (tenant, prefix, limit, above = "") =>
+      list(tenant, "value.list", { tenant, prefix, above, limit: pageLimit(limit, limits) }, valueRowOf),
+    valueHistory: async (tenant, key, after, limit) =>
+      driver.read(reads.historyPlan(tenant, key, after, { limit: pageLimit(limit, limits), pageBytes }), tenant),
+    leases: async (tenant, filter = {}) =>
+      rows(
+        tenant,
+        "lease.list",
+        { tenant, held: filter.held ?? false, limit: pageLimit(filter.limit, limits) },
+        leaseViewOf,
+      ),
+    terms: (tenant, target) => driver.read(reads.termsPlan(tenant, target), tenant),
+    audit: async (tenant, page = {}) => driver.audit(page.before, pageLimit(page.limit, limits), tenant),
+  };
+}
+
+function adminReadsOf(driver: SqlBackend, limits: Limits): AdminReadOps {
+  const { row, list } = queriesOf(driver, limits);
+  return {
+    token: (id) => row(undefined, "token.get", { id }, apiTokenOf),
+    tokens: async (tenant, { above = "", limit } = {}) =>
+      list(tenant, "token.list", { tenant: tenant ?? null, above, limit: pageLimit(limit, limits) }, apiTokenOf),
+    quota: async (tenant) => (await row(tenant, "quota.get", { tenant }, quotaOf))!,
+    quotas: async ({ above = "", limit } = {}) =>
+      list(undefined, "quota.list", { above, limit: pageLimit(limit, limits) }, quotaOf),
+    processes: async (tenant) =>
+      list(tenant, "process.list", { tenant, olderMs: processTimeoutMs, limit: limits.pageRows }, processOf),
+    settings: () => driver.settings(),
+  };
+}
+
+/** Reads of one statement. */
+function queriesOf(driver: SqlBackend, limits: Limits) {
+  const rows = <T>(tenant: Turn, sql: string, params: Row, map: (row: Row) => T): Promise<T[]> => {
+    const plan = function* (): Plan<T[]> {
+      return (yield* queryRows(sql, params)).map(map);
+    };
+    return driver.read(plan(), tenant);
+  };
+  const row = <T>(tenant: Turn, sql: string, params: Row, map: (row: Row) => T): Promise<T | undefined> => {
+    const plan = function* (): Plan<T | undefined> {
+      const found = yield* queryRow(sql, params);
+      return found === undefined ? undefined : map(found);
+    };
+    return driver.read(plan(), tenant);
+  };
+  const { pageBytes } = limits;
+  const few = (limit: number) => ({ limit: pageLimit(limit, limits), pageBytes });
+  type Listed = Row & { readonly limit: number };
+  const list = <T>(tenant: Turn, sql: string, params: Listed, map: (row: Row) => T): Promise<Page<T>> => {
+    const plan = function* (): Plan<Page<T>> {
+      return mapPage(yield* queryPage(sql, { ...params, pageBytes }), map);
+    };
+    return driver.read(plan(), tenant);
+  };
+  return { rows, row, list, few };
+}
