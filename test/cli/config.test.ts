@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { expect, it } from "vitest";
 import { plainEnv } from "./plain-env.ts";
-import { project } from "./reactors-stage.ts";
+import { project } from "./sidecar.ts";
 
 const program = resolve(import.meta.dirname, "../../bin/durable-tape.js");
 

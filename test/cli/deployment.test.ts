@@ -6,7 +6,7 @@ import { loadConfig } from "../../src/config/load.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { library, project, Sidecar } from "./reactors-stage.ts";
+import { library, project, Sidecar } from "./sidecar.ts";
 
 const page = readFileSync(resolve(import.meta.dirname, "../../docs/deployment.md"), "utf8");
 const sections = page.split(/^## /m).slice(1);

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { Tape } from "../../src/host/tape.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
 import { Dev, processesWith, runnersIn } from "./dev-stage.ts";
-import { library, project } from "./reactors-stage.ts";
+import { library, project } from "./sidecar.ts";
 import { program } from "./stage.ts";
 
 const agent = (answer: string) => `

@@ -5,7 +5,7 @@ import { configSchema } from "../../src/config/schema.ts";
 import { startReactors } from "../../src/host/reactors.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { calm, setStage, signal, tenant, waiting } from "../reactor/stage.ts";
-import { library, project } from "./reactors-stage.ts";
+import { library, project } from "./sidecar.ts";
 
 describe("a module named file#export", () => {
   const source = `

@@ -7,7 +7,7 @@ import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { ownPostgres } from "../postgres/own.ts";
-import { library, project, Sidecar } from "./reactors-stage.ts";
+import { library, project, Sidecar } from "./sidecar.ts";
 
 const postgresUrl = ownPostgres(18);
 
@@ -98,7 +98,7 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
     expect(await sidecar.stop()).toBe(0);
     expect(await app.store.read.processes("default")).toEqual([]);
     expect(sidecar.lines.map(({ event }) => event)).toContain("reactors.stopping");
-    expect(sidecar.logged("reactors.stopped")?.tallies).toMatchObject({ timers: { done: 1 }, outbox: { done: 1 } });
+    expect(sidecar.logged("reactors.stopped")?.stats).toMatchObject({ timers: { done: 1 }, outbox: { done: 1 } });
     expect(await app.store.read.leases("default", { held: true })).toEqual([]);
     expect(started.store).toMatch(backend === "postgres" ? /:\*\*\*@/ : /^sqlite:/);
     expect(JSON.stringify(sidecar.lines)).not.toContain(canary);
@@ -116,7 +116,7 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
     const kinds = (await journal(false)).map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === "sleep.ended" || kind === "notes.taken")).toEqual(["sleep.ended"]);
     expect(await sidecar.stop()).toBe(0);
-    expect(sidecar.logged("reactors.stopped")?.tallies).toMatchObject({ timers: { found: 1, done: 1 } });
+    expect(sidecar.logged("reactors.stopped")?.stats).toMatchObject({ timers: { found: 1, done: 1 } });
   });
 
   it("releases a run that does not drain in time", async () => {
@@ -226,8 +226,8 @@ tape:
     const { reactors } = await sidecar.until(() => sidecar.logged("reactors.started"));
     expect(reactors).toContain("reap-aged-obligations");
     expect(await sidecar.stop()).toBe(0);
-    expect(sidecar.logged("reactors.stopped")?.tallies).toMatchObject({
-      "reap-aged-obligations": { looks: 1, faults: 0 },
+    expect(sidecar.logged("reactors.stopped")?.stats).toMatchObject({
+      "reap-aged-obligations": { polls: 1, faults: 0 },
     });
   });
 

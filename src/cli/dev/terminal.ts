@@ -10,7 +10,7 @@ const frameMs = 100;
  * A part of the terminal that is redrawn in place: idle until `draw` is called, then at most ten frames per second.
  * `leave` keeps the last frame on the screen.
  */
-export class Live {
+export class LiveTerminal {
   readonly #out: NodeJS.WriteStream;
   readonly #clock: Clock;
   readonly #frame: (columns: number, rows: number) => readonly string[];

@@ -16,7 +16,7 @@ import { Buttons } from "./buttons.ts";
 import { drawFrame, type FramePaint, paymentLines, plainPaint, terminalPaint, worldLine } from "./frame.ts";
 import { openPage } from "./page.ts";
 import { Stop } from "./stop.ts";
-import { isInteractive, Live, onKeys } from "./terminal.ts";
+import { isInteractive, LiveTerminal, onKeys } from "./terminal.ts";
 import { type Fault, type Payment, Treasury } from "./treasury.ts";
 
 /** Short, so that a takeover happens while the user watches; the default is 30 s. */
@@ -88,7 +88,7 @@ async function direct({ screen, store, url, page, head, once, worldFile }: Stage
   const paint = interactive && process.env.NO_COLOR === undefined ? terminalPaint : plainPaint;
   const log: string[] = [];
   let now = await store.read.now();
-  const live = new Live(process.stdout, clock, (columns, rows) => {
+  const live = new LiveTerminal(process.stdout, clock, (columns, rows) => {
     const { payments, workers } = treasury;
     return drawFrame({ head, payments, workers, log, keys, now, columns, rows }, paint);
   });

@@ -88,7 +88,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   } finally {
     await reactors?.stop();
     await reporter?.end();
-    if (reactors !== undefined) log("info", "reactors.stopped", { tallies: reactors.loop.stats });
+    if (reactors !== undefined) log("info", "reactors.stopped", { stats: reactors.loop.stats });
     await app?.close();
     await store.close();
   }
@@ -169,6 +169,6 @@ async function logStatsUntil({ loop }: RunningReactors, stop: Promise<void>, log
   void stop.then(() => stopped.abort());
   while (!stopped.signal.aborted) {
     await systemClock.sleep(statsEveryMs, stopped.signal);
-    if (!stopped.signal.aborted) log("info", "reactors.stats", { tallies: loop.stats });
+    if (!stopped.signal.aborted) log("info", "reactors.stats", { stats: loop.stats });
   }
 }
