@@ -26,7 +26,7 @@ interface Shot {
 
 const run = "/runs/treasury-2026-11-14";
 const shots: readonly Shot[] = [
-  { name: "overview", path: "/", height: 890 },
+  { name: "overview", path: "/", height: 920 },
   { name: "runs", path: "/runs" },
   { name: "run", path: run },
   { name: "run-in-doubt", path: "/runs/payout-77" },

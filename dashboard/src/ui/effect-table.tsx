@@ -8,7 +8,7 @@ import { RunLink } from "./run-link.tsx";
 import { type Column, Table } from "./table.tsx";
 import { TimeAgo } from "./time-ago.tsx";
 
-/** Effects or obligations; with `nameOf` each row also names its run. */
+/** Effects and obligations of one run; with `nameOf` those of many runs, of one role, each row with its run. */
 export function EffectTable({
   effects,
   nameOf,
@@ -44,9 +44,9 @@ export function EffectTable({
                   {titleOf(effect)}
                 </button>
                 <span className="muted small block">
-                  {effect.role === "compensation" ? "compensation · " : ""}position {effect.pos}
-                  {effect.businessKey === null ? "" : ` · ${effect.businessKey}`}
+                  {nameOf === undefined && effect.role === "compensation" ? "compensation · " : ""}position {effect.pos}
                 </span>
+                <span className="muted small block">{effect.businessKey}</span>
               </>
             ),
           },
