@@ -3,6 +3,7 @@ import { positionOf } from "../engine/replay/history.ts";
 import { TapeError } from "../model/errors.ts";
 import { laneOf, laneRoom } from "../model/record-context.ts";
 import type { JournalRecord, RecordData } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
 
 /** One operation of the run that is forked. */
 export interface ForkedOperation {
@@ -44,7 +45,7 @@ export interface ForkPlan {
 /** The run that is forked: its records, and how its acts stand, by position. */
 export interface ForkInput {
   readonly records: readonly JournalRecord[];
-  readonly statuses: ReadonlyMap<number, string>;
+  readonly effects: ReadonlyMap<number, Pick<EffectRow, "status" | "uncertain">>;
   /** How the obligations of its effects, of its children's, and of what it kept itself stand, by its own positions. */
   readonly obligations: ReadonlyMap<number, string>;
 }
@@ -93,7 +94,7 @@ export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
     ...(lanes.length > 0 && { lanes }),
     kept: before.map(short),
     rerun: later.map(short),
-    alreadyHappened: stands.flatMap((operation) => repeatedEffect(operation, from.statuses.get(operation.pos))),
+    alreadyHappened: stands.flatMap((operation) => repeatedEffect(operation, from.effects.get(operation.pos))),
     compensated: owed.filter(({ obligation }) => obligation !== "DISCHARGED"),
     notCompensated: owed.map(({ pos, what, name }) => ({ pos, what, name })),
   };
@@ -196,15 +197,20 @@ function isOpen({ records, what, done }: Operation): boolean {
   return what === "child";
 }
 
-/** An act that was handed out may have happened; only FAILED says that it surely did not. */
-const notHappened: readonly string[] = ["PENDING", "FAILED", "WITHDRAWN"];
+/** A dispatched effect may have happened, also where it is PENDING again. Only FAILED and WITHDRAWN exclude it. */
+function mayHaveHappened({ status, uncertain }: Pick<EffectRow, "status" | "uncertain">): boolean {
+  return status === "PENDING" ? uncertain : status !== "FAILED" && status !== "WITHDRAWN";
+}
 
-function repeatedEffect(operation: Operation, status: string | undefined): RepeatedEffect[] {
+function repeatedEffect(
+  operation: Operation,
+  row: Pick<EffectRow, "status" | "uncertain"> | undefined,
+): RepeatedEffect[] {
   const { pos, what, name, records } = operation;
   const intended = records.find((record) => record.kind === "effect.intended");
   if (intended === undefined) return [];
   // What this run itself kept from another has no row: there its records say how it ended.
-  const happened = status === undefined ? !records.some(isFailure) : !notHappened.includes(status);
+  const happened = row === undefined ? !records.some(isFailure) : mayHaveHappened(row);
   if (!happened) return [];
   const { semantics, args, businessKey } = intended.data as RecordData<"effect.intended">;
   return [{ pos, what, name, repeatable: semantics !== "non_idempotent", args, businessKey }];

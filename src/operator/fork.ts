@@ -122,11 +122,11 @@ async function source(store: Store, tenant: string, id: string): Promise<ForkSou
   const [first] = raw;
   if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");
   const acts = await effectsOf(store, tenant, id, "effect");
-  const statuses = new Map(acts.map(({ pos, status }) => [pos, status]));
+  const effects = new Map(acts.map((row) => [row.pos, row]));
   const notes = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER, true);
   const records = withoutCancellationCharges(expandKeptRecords(raw), notes);
   const obligations = await obligationsOf(store, tenant, run, first.data, records);
-  return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, statuses, obligations };
+  return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, effects, obligations };
 }
 
 /** All of one run; a position has fewer rows than a page. */

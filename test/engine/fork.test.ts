@@ -6,6 +6,7 @@ import type { OperatorDeps } from "../../src/operator/manual-lease.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
+import { NotSent } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { type Process, type Stage, stage, tenant } from "./stage.ts";
@@ -113,6 +114,32 @@ describe("a fork", () => {
     expect(await p.over(copy)).toMatchObject({ status: "COMPLETED" });
     expect(world).toHaveLength(4);
     expect(new Set(world).size).toBe(4); // under keys of its own
+  });
+
+  it("names an effect that waits for its next attempt if an earlier one may have happened", async () => {
+    const s = await stage();
+    const retry = { attempts: 3, base: "1h", cap: "1h" } as const;
+    for (const [error, uncertain] of [
+      [new Error("the connection broke"), true] as const,
+      [new NotSent(), false] as const,
+    ]) {
+      const put = effect(
+        "put",
+        (_: null): string => {
+          throw error;
+        },
+        { semantics: "idempotent", dispatch: "outbox", retry },
+      );
+      const once = workflow("once", () => put(null)) as unknown as AnyWorkflow;
+      const p = s.process(createRunner({ workflows: [once], effects: [put] }));
+      const id = await p.start(once);
+      const row = async () => (await s.store.read.effects(tenant, { run: id }))[0];
+      await p.until(async () => typeof (await row())?.reason === "string");
+      expect(await row()).toMatchObject({ status: "PENDING", uncertain });
+      const { alreadyHappened } = await planFork(groundOf(s, p), id, 0);
+      expect(alreadyHappened.map(({ name }) => name)).toEqual(uncertain ? ["put"] : []);
+      p.crash();
+    }
   });
 
   it("what is open before its point is no ground to stand on", async () => {
