@@ -26,7 +26,7 @@ export interface RunOutcome {
 const statusOf = { completed: "COMPLETED", failed: "FAILED", cancelled: "CANCELLED" } as const;
 
 /**
- * From the outcome to the end. An outcome is first decided, which withdraws what has not been sent; then the run waits
+ * From the outcome to the end. An outcome is first decided, which withdraws what surely never happened; then the run waits
  * until every doubt is settled and every child has ended; then, if something is owed, it is undone; then it ends. Where
  * nothing is open, all of that is one record.
  */

@@ -300,7 +300,7 @@ async function handleFailure(
   const nominalMs = backoffMs(Math.max(1, history.failures), effect.backoff, drive.options.random);
   const restMs = Math.max(nominalMs, requestedDelayMs(error));
   await drive.options.clock.sleep(restMs, drive.abortSignal);
-  // Cancelled meanwhile: it is not sent again, and withdrawn when the outcome is decided.
+  // Cancelled meanwhile: it is not sent again. The decision withdraws it, unless an attempt may have happened.
   if (!drive.finished && !drive.cancelRequested) await retryAttempt(drive, act, turn, attempt, history);
 }
 
