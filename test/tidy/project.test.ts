@@ -12,6 +12,7 @@ import {
   maxStatementFiles,
   medianSize,
   statementFiles,
+  testFolders,
 } from "./rules/files.ts";
 import { brokenLinks, missingPaths } from "./rules/links.ts";
 import {
@@ -184,6 +185,13 @@ describe("files", () => {
     const many = Array.from({ length: maxStatementFiles + 1 }, (_, k) => `src/store/sqlite/sql/t${k}.sql`);
     expect(statementFiles(many)).toHaveLength(1);
     expect(statementFiles(many.slice(1))).toEqual([]);
+  });
+
+  it("of tests stand in folders of their subjects", () => {
+    expect(testFolders(paths)).toEqual([]);
+    const repository = ["src/lease/a.ts", "tools/fuzz/a.ts", "test/lease/a.test.ts", "test/fuzz/a.test.ts"];
+    expect(testFolders([...repository, "test/tidy/a.test.ts", "test/run.test.ts"])).toEqual([]);
+    expect(testFolders([...repository, "test/gone/a.test.ts"])).toHaveLength(1);
   });
 
   it("have names in kebab-case", () => {

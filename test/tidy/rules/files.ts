@@ -45,6 +45,30 @@ export function fileNames(paths: string[]): string[] {
     .map((path) => `${path}: write file names in kebab-case`);
 }
 
+/** Folders of test/ whose subject is no folder of the repository. */
+const ownSubject: Readonly<Record<string, string>> = {
+  attacks: "what a caller may not do",
+  browser: "the dashboard in a real browser",
+  package: "the published package",
+  planted: "bugs planted in src, which the simulation must find",
+  postgres: "PostgreSQL servers for tests",
+  processes: "real processes that are killed and paused",
+  "run-fixtures": "fixtures of test/run.ts",
+  testing: "the files of testkit, published as durable-tape/testing",
+  tidy: "these rules",
+  types: "what must compile, and what must not",
+};
+
+/** A test stands in the folder of its subject. */
+export function testFolders(paths: string[]): string[] {
+  const folders = new Set(paths.flatMap((path) => /^test\/([^/]+)\//.exec(path)?.[1] ?? []));
+  const subjects = ["src/", "tools/", "testkit/", ""];
+  return [...folders]
+    .filter((folder) => !ownSubject[folder])
+    .filter((folder) => !subjects.some((place) => paths.some((path) => path.startsWith(`${place}${folder}/`))))
+    .map((folder) => `test/${folder} has no subject of that name; move its tests to the folder of what they test`);
+}
+
 /** Parts of names that say where a file came from, not what it holds. */
 const emptyParts = /-(words|others)\b|\b(gaps|misc|various|stuff)\b/;
 
