@@ -43,10 +43,10 @@ const definitions: Readonly<Record<string, EffectOptions<EffectArgs, SimulatedRe
   "read.outbox": { semantics: "read", dispatch: "outbox" },
   "observed.inline": {},
   "observed.outbox": { dispatch: "outbox" },
-  "undone.inline": {},
-  "undone.outbox": { dispatch: "outbox" },
-  "undone.idempotent": { semantics: "idempotent" },
-  "undone.careless": {},
+  "compensable.inline": {},
+  "compensable.outbox": { dispatch: "outbox" },
+  "compensable.idempotent": { semantics: "idempotent" },
+  "compensable.careless": {},
   "blind.inline": {},
 };
 
@@ -55,8 +55,8 @@ export const effectNames = Object.keys(definitions);
 /** Long enough for a run to end meanwhile. Not among {@link effectNames}: plans without them stay unchanged. */
 const longBackoff = { attempts: 3, base: "8s", cap: "8s" } as const;
 const slowDefinitions: typeof definitions = {
-  "undone.slow.inline": { semantics: "idempotent", retry: longBackoff },
-  "undone.slow.outbox": { semantics: "idempotent", dispatch: "outbox", retry: longBackoff },
+  "compensable.slow.inline": { semantics: "idempotent", retry: longBackoff },
+  "compensable.slow.outbox": { semantics: "idempotent", dispatch: "outbox", retry: longBackoff },
   "idempotent.slow.inline": { semantics: "idempotent", retry: longBackoff },
   "idempotent.slow.outbox": { semantics: "idempotent", dispatch: "outbox", retry: longBackoff },
 };
@@ -87,8 +87,9 @@ export class SimulatedEffects {
 
   #define(name: string, options: EffectOptions<EffectArgs, SimulatedResult>): SimulatedEffect {
     const dedupes = options.semantics === "idempotent";
-    const observed = name.startsWith("observed") || (name.startsWith("undone") && name !== "undone.idempotent");
-    const compensable = name.startsWith("undone") || name.startsWith("blind");
+    const observed =
+      name.startsWith("observed") || (name.startsWith("compensable") && name !== "compensable.idempotent");
+    const compensable = name.startsWith("compensable") || name.startsWith("blind");
     const more: EffectOptions<EffectArgs, SimulatedResult> = {
       retry: { attempts: 3, base: "500ms", cap: "2s" },
       ...options,
@@ -100,12 +101,12 @@ export class SimulatedEffects {
       }),
       ...(compensable && {
         compensate: {
-          semantics: name === "undone.idempotent" ? "idempotent" : "non_idempotent",
+          semantics: name === "compensable.idempotent" ? "idempotent" : "non_idempotent",
           run: (args: EffectArgs, _: SimulatedResult, fx: EffectContext) =>
-            this.#request(`undo ${name}`, args, args.compensateFaults, fx, name === "undone.idempotent"),
+            this.#request(`compensate ${name}`, args, args.compensateFaults, fx, name === "compensable.idempotent"),
           ...(name !== "blind.inline" && {
             observe: async ({ args }: { args: EffectArgs }, fx: EffectContext) =>
-              this.#observe(`undo ${name}`, args, fx),
+              this.#observe(`compensate ${name}`, args, fx),
           }),
         },
       }),
@@ -121,8 +122,8 @@ export class SimulatedEffects {
     fx: EffectContext,
     dedupes: boolean,
   ): Promise<SimulatedResult> {
-    const careless = name === "undone.careless";
-    const unresponsive = args.unresponsive && dedupes && !name.startsWith("undo ");
+    const careless = name === "compensable.careless";
+    const unresponsive = args.unresponsive && dedupes && !name.startsWith("compensate ");
     const planned = unresponsive ? "lost" : (faults[fx.attempt - 1] ?? "ok");
     const fault = planned === "twice" && !careless ? "lost" : planned;
     if (fault === "not_sent") throw new NotSent();

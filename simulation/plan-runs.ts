@@ -62,8 +62,8 @@ function lanesOf(random: Random): LanesOp {
 }
 
 /** Share of plans with a run that ends while an effect of it is in doubt. */
-const doubtShare = 0.06;
-const doubts: readonly (readonly SimulatedFault[])[] = [["lost"], ["late"], ["vanished"], ["lost", "not_sent"]];
+const inDoubtShare = 0.06;
+const inDoubtFaults: readonly (readonly SimulatedFault[])[] = [["lost"], ["late"], ["vanished"], ["lost", "not_sent"]];
 
 /**
  * An idempotent effect loses a response, and its run is cancelled, fails or completes without it during the back-off.
@@ -71,11 +71,11 @@ const doubts: readonly (readonly SimulatedFault[])[] = [["lost"], ["late"], ["va
  */
 export function withEndsInDoubt(seed: number | string, runs: readonly PlannedRun[]): readonly PlannedRun[] {
   const random = seededRandom(`ends in doubt ${seed}`);
-  if (!chance(random, doubtShare)) return runs;
+  if (!chance(random, inDoubtShare)) return runs;
   const atMs = random.int(6_000);
   const drawn = argsOf(random);
   const calm = { businessKey: drawn.id, unresponsive: false, travelMs: 5, answerMs: 50 };
-  const args = { ...drawn, ...calm, faults: pick(random, doubts) };
+  const args = { ...drawn, ...calm, faults: pick(random, inDoubtFaults) };
   const effect: Op = { op: "effect", effect: pick(random, slowEffectNames), args, caught: chance(random, 0.5) };
   const endMs = 200 + random.int(8_000);
   const beside: readonly Op[] = [{ op: "sleep", ms: 2 * Math.floor(endMs / 2) }];
@@ -105,7 +105,7 @@ function grandchildOf(random: Random): Op {
 
 /** An effect that succeeds and is compensated if its run fails. */
 export function compensableOf(random: Random): Op {
-  const effect = pick(random, ["undone.inline", "undone.outbox", "undone.idempotent"]);
+  const effect = pick(random, ["compensable.inline", "compensable.outbox", "compensable.idempotent"]);
   return { op: "effect", effect, args: { ...argsOf(random), faults: [] }, caught: false };
 }
 

@@ -75,14 +75,14 @@ export const verdictMatchesWorld: Invariant = (evidence) =>
     return late && calls.some(wasStopped) ? exempt : [`${name(history)} is FAILED (${effect.reason}), but was applied`];
   });
 
-/** What the upstream did for a run that ended without success is known, and so compensated; it is never withdrawn. */
+/** An effect that happened in a run that did not complete is compensated, and never withdrawn. */
 export const happenedIsKnown: Invariant = (evidence) =>
   each(histories(evidence), (history) => {
     const { effect, applied } = history;
     const { status } = effect;
     if (effect.role !== "effect" || effect.semantics === "read" || applied === 0) return exempt;
     const run = evidence.runs.find(({ journal }) => journal === effect.run)!;
-    if (status === "WITHDRAWN") return [`${name(history)} is WITHDRAWN (${effect.reason}), but it happened`];
+    if (status === "WITHDRAWN") return [`${name(history)} is WITHDRAWN (${effect.reason}), but was applied`];
     // FAILED is judged by verdictMatchesWorld.
     if (run.endedAt === null || run.status === "COMPLETED" || status === "FAILED") return exempt;
     return ["CONFIRMED", "UNKNOWN", "STUCK"].includes(status)

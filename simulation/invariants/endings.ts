@@ -36,7 +36,7 @@ export const compensatedExactly: Invariant = (evidence) =>
 /** Every confirmed effect with a compensate has an obligation, armed in the same transaction. */
 export const obligationsArmed: Invariant = ({ effects }) =>
   each(effects, ({ role, status, name, key, run, pos }) => {
-    if (role !== "effect" || status !== "CONFIRMED" || !/^(undone|blind)/.test(name ?? "")) return exempt;
+    if (role !== "effect" || status !== "CONFIRMED" || !/^(compensable|blind)/.test(name ?? "")) return exempt;
     return effects.some((other) => other.role === "compensation" && other.run === run && other.pos === pos)
       ? []
       : [`${name} (${key}) is confirmed, and has no obligation`];

@@ -15,10 +15,10 @@ const count = (runs: Plan["runs"], pattern: RegExp): number => JSON.stringify(ru
 export const kinds = {
   "with a long pause": ({ replicas, faults, ttlMs }) => replicas > 1 && faults.some((one) => isLongStop(one, ttlMs)),
   "with wrong clocks": ({ replicas, clocks }) => replicas > 1 && clocks.some(({ offMs }) => offMs !== 0),
-  "with a careless upstream": ({ runs }) => says(runs, '"undone.careless"') && says(runs, '"twice"'),
+  "with a careless upstream": ({ runs }) => says(runs, '"compensable.careless"') && says(runs, '"twice"'),
   "with shared keys": (plan) => JSON.stringify(plan).includes('"businessKey":"shared"'),
   "with an outbox": ({ runs, faults }) => says(runs, '.outbox"') && faults.length > 0,
-  "with several compensations": ({ runs }) => count(runs, /"effect":"(undone|blind)/g) > 1,
+  "with several compensations": ({ runs }) => count(runs, /"effect":"(compensable|blind)/g) > 1,
   "with an end in doubt": ({ runs }) => runs.some(({ id }) => id === "ends-in-doubt"),
   "with budgets": ({ runs }) => says(runs, '"op":"spend"'),
   "with children": ({ runs }) => says(runs, '"op":"child"'),

@@ -40,11 +40,11 @@ export const eventful: Plan = {
   ...calm,
   remote: [false, false],
   runs: [
-    run("compensated", [call("undone.inline", "a"), call("undone.idempotent", "b"), { op: "fail" }]),
+    run("compensated", [call("compensable.inline", "a"), call("compensable.idempotent", "b"), { op: "fail" }]),
     run("in doubt", [call("observed.inline", "c", { faults: ["lost"] })]),
     run("not sent", [call("observed.outbox", "d", { faults: ["not_sent"] })], { atMs: 20_000 }),
     run("tried", [call("idempotent.inline", "e", { faults: ["lost", "lost"] })]),
-    run("careless", [call("undone.careless", "f", { faults: ["twice"] })]),
+    run("careless", [call("compensable.careless", "f", { faults: ["twice"] })]),
     run("stuck", [call("blind.inline", "g", { faults: ["lost"] })]),
     run("parent", [{ op: "child", ops: [{ op: "step", fails: false }], awaited: true }]),
     run("spender", [{ op: "spend", usd: 4, cost: 2, ms: 900 }], { usd: 10 }),
