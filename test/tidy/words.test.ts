@@ -21,7 +21,11 @@ docs/cli.md
 docs/configuration.md
 docs/dashboard.md
 docs/dev.md
+docs/planted-bugs.md
+docs/reliability.md
+docs/simulation.md
 examples
+simulation
 src/base
 src/cli
 src/client
@@ -34,8 +38,13 @@ test/browser
 test/cli
 test/config
 test/examples
+test/kit
+test/simulation
+test/testing
 test/tidy
+testkit/kit
 tools/screenshots.ts
+tools/sim.ts
 `
   .trim()
   .split("\n");
