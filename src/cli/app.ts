@@ -12,7 +12,7 @@ import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
 import { type Invocation, type Option, UsageError } from "./command.ts";
 import { loadRunner } from "./reactors/module.ts";
-import { assertShared, folderOf, remoteOf, storeUrl, tenantOf } from "./reactors/place.ts";
+import { assertShared, folderOf, remoteOf, storeUrl, tenantOf } from "./store-settings.ts";
 
 /** Options of every command that opens a store. */
 export const storeOptions = {

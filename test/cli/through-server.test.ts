@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { tenantOf } from "../../src/cli/reactors/place.ts";
+import { tenantOf } from "../../src/cli/store-settings.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { serve } from "../../src/host/serve.ts";

@@ -4,7 +4,7 @@ import { TapeError } from "../../model/errors.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { runProject } from "../dev/project.ts";
 import { runTreasuryDemo } from "../dev/treasury-demo.ts";
-import { placeOf } from "./serve.ts";
+import { listenAddress } from "./serve.ts";
 
 export const dev: Command = {
   name: "dev",
@@ -30,12 +30,12 @@ async function run(invocation: Invocation): Promise<number> {
   });
   const config = loadConfig({ cwd, env: process.env, flags, ...defined({ file }) });
   const { agent, tape } = config.settings;
-  const place = placeOf(tape.server.listen);
+  const address = listenAddress(tape.server.listen);
   const once = invocation.given("once");
   const { screen } = invocation;
   if (agent.runner_factory !== undefined) {
     if (once) throw new UsageError("--once belongs to the payment demo, but a runner is configured; omit --once");
-    return runProject({ screen, config, place, cwd, file, runnerFrom: invocation.text("runner-from") });
+    return runProject({ screen, config, address, cwd, file, runnerFrom: invocation.text("runner-from") });
   }
   if (config.file !== undefined || invocation.text("store") !== undefined) {
     throw new TapeError(
@@ -43,5 +43,5 @@ async function run(invocation: Invocation): Promise<number> {
       "agent.runner_factory: dev needs your runner, such as ./app/agent.ts#buildRunner",
     );
   }
-  return runTreasuryDemo({ screen, place, once });
+  return runTreasuryDemo({ screen, address, once });
 }

@@ -14,7 +14,7 @@ import type { ServerLimits } from "../../server/limits.ts";
 import type { TlsFiles } from "../../server/listen.ts";
 import type { Command, Invocation } from "../command.ts";
 import { loadRunner } from "../reactors/module.ts";
-import { folderOf, storeUrl } from "../reactors/place.ts";
+import { folderOf, storeUrl } from "../store-settings.ts";
 import { version } from "../version.ts";
 
 /** Runs the server only, without worker or reactors. */
@@ -46,7 +46,7 @@ async function run(invocation: Invocation): Promise<number> {
   const url = storeUrl(config, cwd);
   const serving = await serveStore({
     ...{ store: url, log, version, tenant: tape.tenant, credentials: server.credentials },
-    ...placeOf(server.listen),
+    ...listenAddress(server.listen),
     ...tlsOf(config, cwd),
     ...defined({ bootstrapToken: server.bootstrap_token }),
     ...(agent.runner_factory === undefined
@@ -118,7 +118,7 @@ export function limitsOf({ limits, rate }: Config["tape"]["server"]): ServerLimi
   };
 }
 
-export function placeOf(listen: string): { readonly host: string; readonly port: number } {
+export function listenAddress(listen: string): { readonly host: string; readonly port: number } {
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(listen) ?? [];
   if (host === undefined || Number(port) > 65_535) {
     throw new TapeError("TAPE_BAD_CONFIG", "tape.server.listen must be HOST:PORT, such as 127.0.0.1:7878", { listen });

@@ -134,10 +134,10 @@ async function verdict(screen: Screen, app: Tape, world: Ledger): Promise<number
   }
   const all = ["outbox", "reconciler", "recovery", "timers", "compensation"];
   const active = all.filter((name) => events.some(({ reactor }) => reactor === name));
-  const fine = view?.status === "COMPENSATED" && eventsOf(world) === expected && active.length === all.length;
+  const correct = view?.status === "COMPENSATED" && eventsOf(world) === expected && active.length === all.length;
   screen.line();
   screen.line(`run: ${view?.status ?? "gone"}`);
   screen.line(`reactors involved: ${active.length} of ${all.length}`);
-  screen.line(fine ? screen.good(`world: ${eventsOf(world)}`) : screen.bad(`world: ${eventsOf(world)}`));
-  return fine ? 0 : 1;
+  screen.line(correct ? screen.good(`world: ${eventsOf(world)}`) : screen.bad(`world: ${eventsOf(world)}`));
+  return correct ? 0 : 1;
 }

@@ -15,10 +15,10 @@ export interface BoundServer {
 /** Serves the store at the requested address, or on the next free port. */
 export async function serveNear(
   store: Store,
-  place: { readonly host: string; readonly port: number },
+  address: { readonly host: string; readonly port: number },
   more: Omit<ServeOptions, "store" | "host" | "port"> & { readonly log: Log },
 ): Promise<BoundServer> {
-  const { host, port } = place;
+  const { host, port } = address;
   for (let next = port; ; next += 1) {
     const tried = next - port >= maxPortTries || next > 65_535 ? 0 : next;
     try {

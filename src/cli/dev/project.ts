@@ -8,8 +8,8 @@ import { maskUrl } from "../../config/mask.ts";
 import { openStore } from "../../host/open-store.ts";
 import { TapeError } from "../../model/errors.ts";
 import { tlsOf } from "../commands/serve.ts";
-import { assertShared, folderOf, storeUrl } from "../reactors/place.ts";
 import type { Screen } from "../screen.ts";
+import { assertShared, folderOf, storeUrl } from "../store-settings.ts";
 import { version } from "../version.ts";
 import { serveNear } from "./address.ts";
 import { logLineOf, printLogLine } from "./log-line.ts";
@@ -22,7 +22,7 @@ import { watchSources } from "./watch.ts";
 export interface ProjectOptions {
   readonly screen: Screen;
   readonly config: LoadedConfig;
-  readonly place: { readonly host: string; readonly port: number };
+  readonly address: { readonly host: string; readonly port: number };
   readonly cwd: string;
   /** As given on the command line. */
   readonly file: string | undefined;
@@ -36,7 +36,7 @@ const graceMs = 2_000;
 
 /** Runs the user's project: the server in this process, worker and reactors in a child that restarts on every change. */
 export async function runProject(options: ProjectOptions): Promise<number> {
-  const { screen, config, place, cwd } = options;
+  const { screen, config, address, cwd } = options;
   const { agent, tape } = config.settings;
   const { server } = tape;
   const url = sharedUrl(config, cwd);
@@ -59,7 +59,7 @@ export async function runProject(options: ProjectOptions): Promise<number> {
   });
   using stop = new Stop(() => runner.kill());
   try {
-    const { serving, taken } = await serveNear(store, place, {
+    const { serving, taken } = await serveNear(store, address, {
       ...{ log, version, tenant: tape.tenant, credentials: server.credentials },
       ...tlsOf(config, cwd),
       ...defined({ bootstrapToken: server.bootstrap_token }),

@@ -32,26 +32,26 @@ const faultKeys: Readonly<Record<string, Fault>> = { k: "kill", z: "zombie", u: 
 
 export interface TreasuryDemoOptions {
   readonly screen: Screen;
-  readonly place: { readonly host: string; readonly port: number };
+  readonly address: { readonly host: string; readonly port: number };
   /** Makes one payment, kills its worker, and exits. */
   readonly once: boolean;
 }
 
 /** Runs the built-in payment demo in a temporary folder. */
-export async function runTreasuryDemo({ screen, place, once }: TreasuryDemoOptions): Promise<number> {
+export async function runTreasuryDemo({ screen, address, once }: TreasuryDemoOptions): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "tape-dev-"));
   try {
-    return await runIn(folder, { screen, place, once });
+    return await runIn(folder, { screen, address, once });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function runIn(folder: string, { screen, place, once }: TreasuryDemoOptions): Promise<number> {
+async function runIn(folder: string, { screen, address, once }: TreasuryDemoOptions): Promise<number> {
   const url = `sqlite:${join(folder, "tape.db")}`;
   const store = await openStore(url, { log: silentLog });
   try {
-    const { serving, taken } = await serveNear(store, place, {
+    const { serving, taken } = await serveNear(store, address, {
       log: silentLog,
       version,
       dev: true,

@@ -17,10 +17,10 @@ import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { ReactorHandler } from "../../reactor/custom.ts";
 import { createRunner, type Runner } from "../../sdk/workflow.ts";
 import { complain } from "../screen.ts";
+import { assertShared, folderOf, remoteOf, storeUrl, tenantOf } from "../store-settings.ts";
 import { version } from "../version.ts";
 import { loadFunction, loadRunner } from "./module.ts";
 import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
-import { assertShared, folderOf, remoteOf, storeUrl, tenantOf } from "./place.ts";
 
 /** A configured reactor, with its handler if it is a custom one. */
 interface ChosenReactor {
@@ -81,8 +81,8 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     });
     const names = chosen.map(({ name }) => name);
     const { label } = identity;
-    const place = { store: maskUrl(url), config: config.file, project: project.name };
-    log("info", "reactors.started", { reactors: names, replica: label, tenant, ...place });
+    const sources = { store: maskUrl(url), config: config.file, project: project.name };
+    log("info", "reactors.started", { reactors: names, replica: label, tenant, ...sources });
     reporter = reporterOf(reactors, { store, tenant, identity, ...seams });
     await logStatsUntil(reactors, stop, log);
   } finally {

@@ -1,12 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { defined } from "../../base/defined.ts";
-import { isRemote } from "../../client/remote.ts";
-import { environmentToken } from "../../client/token.ts";
-import type { LoadedConfig } from "../../config/load.ts";
-import { isMemoryUrl } from "../../host/open-store.ts";
-import { TapeError } from "../../model/errors.ts";
-import type { Store } from "../../store/contract/store.ts";
+import { defined } from "../base/defined.ts";
+import { isRemote } from "../client/remote.ts";
+import { environmentToken } from "../client/token.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { isMemoryUrl } from "../host/open-store.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Store } from "../store/contract/store.ts";
 
 /** A path from the configuration file is relative to that file's folder; any other path, to the working directory. */
 export function folderOf(config: LoadedConfig, path: string, cwd: string): string {
