@@ -8,15 +8,15 @@ const retryBackoff = { baseMs: 50, capMs: 1_000 };
 const maxTries = 4;
 
 /**
- * One attempt to acquire. Its nonce names it: repeated after a lost answer it returns the term that was granted, it
- * neither blocks itself nor bumps the token again.
+ * One attempt to acquire a lease, identified by its nonce. Repeated after a lost response, it returns the term that was
+ * granted; it neither blocks itself nor raises the token again.
  */
 export class AcquireAttempt {
   readonly nonce: bigint;
   readonly #clock: Clock;
   readonly #random: Random;
   #sent: ClockReading;
-  #doubtful = false;
+  #uncertain = false;
 
   constructor(clock: Clock, random: Random) {
     this.nonce = random.bits63();
@@ -25,27 +25,27 @@ export class AcquireAttempt {
     this.#sent = readClocks(clock);
   }
 
-  /** When the request that may have been granted was sent, at the earliest. */
+  /** The earliest time at which a request that may have been granted was sent. */
   get sent(): ClockReading {
     return this.#sent;
   }
 
-  /** An answer was lost and no clear one has come since: the store may have granted it. */
+  /** A response was lost and no clear one has arrived since: the store may have granted the lease. */
   get uncertain(): boolean {
-    return this.#doubtful;
+    return this.#uncertain;
   }
 
-  /** Sends, and sends again while answers get lost or the store is away. */
+  /** Sends the request, and retries while responses get lost or the store is unreachable. */
   async send<T>(request: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
-      // In doubt the time counts from the first sending whose answer was lost: that one may be what was granted.
-      if (!this.#doubtful) this.#sent = readClocks(this.#clock);
+      // While uncertain, trust counts from the first request whose response was lost, because that one may be granted.
+      if (!this.#uncertain) this.#sent = readClocks(this.#clock);
       try {
-        const answer = await request();
-        this.#doubtful = false;
-        return answer;
+        const response = await request();
+        this.#uncertain = false;
+        return response;
       } catch (error) {
-        if (isTapeError(error, "TAPE_OUTCOME_UNKNOWN")) this.#doubtful = true;
+        if (isTapeError(error, "TAPE_OUTCOME_UNKNOWN")) this.#uncertain = true;
         else if (!isTapeError(error, "TAPE_STORE_UNREACHABLE")) throw error;
         if (tries >= maxTries) throw error;
         await this.#clock.sleep(backoffMs(tries, retryBackoff, this.#random));

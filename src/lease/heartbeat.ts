@@ -12,13 +12,13 @@ export interface HeartbeatOptions {
   readonly log: Log;
 }
 
-/** After a failed renewal the next try comes soon: there is little time left. */
+/** After a failed renewal the next attempt follows soon, because little time is left. */
 const retryMs = 250;
 
-/** Verdicts that end a term. Any other (the row was locked, an answer got lost) says nothing about it. */
+/** Codes that end a term. Any other (the row was locked, a response was lost) leaves it unknown. */
 const terminalCodes: ReadonlySet<ErrorCode> = new Set(["TAPE_FENCED", "TAPE_LEASE_LOST", "TAPE_LEASE_STALLED"]);
 
-/** When a lease is looked at next, on the monotonic clock, and whether an attempt is under way until then. */
+/** When a lease is checked next, on the monotonic clock, and whether an attempt is in flight until then. */
 interface Deadline {
   readonly at: number;
   readonly waiting: boolean;
@@ -26,13 +26,13 @@ interface Deadline {
 
 /**
  * One timer for all leases of a process. When the earliest is due, every lease that is due soon renews with it, in one
- * call; the others keep their own time, also while that call hangs. For each lease:
+ * call. The others keep their own time, even while that call hangs. For each lease:
  *
- *   resting ──due──▶ waiting ──answer──▶ resting (a heartbeat after it was sent) | gone (lost)
- *      ▲                └──failed, or out of patience──▶ resting, in doubt (tried again soon)
+ *   idle ──due──▶ waiting ──response──▶ idle (until one heartbeat after the request was sent) | gone (lost)
+ *     ▲               └──failed, or timed out──▶ idle, unknown (retried soon)
  *
- * Whatever its state, it is looked at no later than its deadline, so that a loss is noticed even if nobody asks. An
- * answer that comes after we lost patience still counts if the deadline has not passed.
+ * In every state a lease is checked no later than its deadline, so that a loss is noticed even if no code reads the
+ * lease. A response that arrives after the attempt timed out still counts if the deadline has not passed.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -50,7 +50,7 @@ export class Heartbeat {
   }
 
   add(lease: Lease): void {
-    if (!this.#stopped && lease.belief !== "lost") this.#rest(lease, nextBeatMs(lease));
+    if (!this.#stopped && lease.belief !== "lost") this.#schedule(lease, nextBeatMs(lease));
   }
 
   remove(lease: Lease): void {
@@ -64,16 +64,16 @@ export class Heartbeat {
     this.#watches.clear();
   }
 
-  /** Renews one lease at once. Resolves when that is answered or its patience is over. */
+  /** Renews one lease at once. Resolves with the response, or when the attempt times out. */
   async renewNow(lease: Lease): Promise<void> {
-    const answered = new AbortController();
-    const patience = this.#options.clock.sleep(attemptTimeoutMs(lease), answered.signal);
-    await Promise.race([this.#renew([lease]), patience]);
-    answered.abort();
+    const settled = new AbortController();
+    const timeout = this.#options.clock.sleep(attemptTimeoutMs(lease), settled.signal);
+    await Promise.race([this.#renew([lease]), timeout]);
+    settled.abort();
   }
 
-  #rest(lease: Lease, inMs: number): void {
-    // At least a millisecond: what is left of a deadline may be less than the clock can tell apart.
+  #schedule(lease: Lease, inMs: number): void {
+    // At least a millisecond, because the rest of a deadline may be less than the clock's resolution.
     const ms = Math.max(1, Math.min(inMs, lease.remainingMs()));
     this.#watch(lease, { at: this.#options.clock.mono() + ms, waiting: false });
   }
@@ -100,8 +100,8 @@ export class Heartbeat {
     const now = this.#options.clock.mono();
     const ready: Lease[] = [];
     for (const [lease, { at, waiting }] of this.#watches) {
-      if (lease.belief === "lost") continue; // noticed by asking: it has left the watches
-      if (waiting && at <= now) this.#doubt(lease, "the renewal was not answered in time");
+      if (lease.belief === "lost") continue; // reading `belief` noticed the loss and removed it
+      if (waiting && at <= now) this.#markUnknown(lease, "the renewal timed out");
       else if (!waiting && at <= now + earlyMs(lease)) ready.push(lease);
     }
     void this.#renew(ready);
@@ -113,7 +113,7 @@ export class Heartbeat {
   async #renew(due: readonly Lease[]): Promise<void> {
     const { clock, log } = this.#options;
     const sent = readClocks(clock);
-    // A lease that a listener gave back meanwhile, or that was never ours to keep, is not renewed.
+    // A lease that a listener has released meanwhile, or that was never adopted, is not renewed.
     const leases = due.filter((lease) => this.#watches.has(lease) && lease.belief !== "lost");
     if (leases.length === 0) return;
     for (const lease of leases) this.#watch(lease, { at: sent.mono + attemptTimeoutMs(lease), waiting: true });
@@ -122,7 +122,7 @@ export class Heartbeat {
       for (const [k, lease] of leases.entries()) this.#judge(lease, verdicts[k], sent);
     } catch (error) {
       log("debug", "lease.renewal_failed", { ...errorFields(error), leases: leases.length });
-      for (const lease of leases) this.#doubt(lease, `renewal failed: ${(error as Error).message}`);
+      for (const lease of leases) this.#markUnknown(lease, `renewal failed: ${(error as Error).message}`);
     }
   }
 
@@ -130,40 +130,40 @@ export class Heartbeat {
     if (!this.#watches.has(lease)) return; // released or lost meanwhile
     if (verdict?.ok) {
       lease.renewed(sent, verdict.notes);
-      if (lease.belief !== "lost") this.#rest(lease, nextBeatMs(lease));
+      if (lease.belief !== "lost") this.#schedule(lease, nextBeatMs(lease));
     } else if (verdict !== undefined && terminalCodes.has(verdict.error.code)) {
       const { code, message } = verdict.error;
       this.#options.log("warn", "lease.lost", { name: lease.name, token: lease.token, code });
       lease.end(code === "TAPE_LEASE_STALLED" ? "stalled: renewed without progress" : message);
     } else {
-      this.#doubt(lease, `renewal failed: ${verdict?.error.message ?? "no verdict"}`);
+      this.#markUnknown(lease, `renewal failed: ${verdict?.error.message ?? "no verdict"}`);
     }
   }
 
-  #doubt(lease: Lease, why: string): void {
+  #markUnknown(lease: Lease, why: string): void {
     if (!this.#watches.has(lease)) return;
-    // One without heartbeat was only asked after: it stays what it was.
+    // A lease without a heartbeat was only checked: its state stays the same.
     if (lease.neverExpires) {
-      this.#rest(lease, Number.POSITIVE_INFINITY);
+      this.#schedule(lease, Number.POSITIVE_INFINITY);
       return;
     }
     lease.markUnknown(why);
-    if (lease.belief !== "lost") this.#rest(lease, Math.min(retryMs, lease.timings.heartbeatMs / 3));
+    if (lease.belief !== "lost") this.#schedule(lease, Math.min(retryMs, lease.timings.heartbeatMs / 3));
   }
 }
 
-/** From the sending of the last success: an answer that took long must not put off the next heartbeat. */
+/** Counts from when the last successful renewal was sent: a slow response must not delay the next heartbeat. */
 function nextBeatMs(lease: Lease): number {
   const { heartbeatMs, trustMs } = lease.timings;
   return lease.neverExpires ? Number.POSITIVE_INFINITY : heartbeatMs - (trustMs - lease.remainingMs());
 }
 
-/** How long before its time a lease renews together with one that is due. One without heartbeat never does. */
+/** How early a lease renews together with one that is due. A lease without a heartbeat never does. */
 function earlyMs(lease: Lease): number {
   return lease.neverExpires ? 0 : lease.timings.heartbeatMs / 4;
 }
 
-/** How long one attempt may take: cut to what is left, because an answer after the deadline is of no use. */
+/** How long one attempt may take: capped at the remaining time, because a response after the deadline is useless. */
 function attemptTimeoutMs(lease: Lease): number {
   return Math.max(1, Math.min(lease.timings.heartbeatMs, lease.timings.ttlMs, lease.remainingMs()));
 }

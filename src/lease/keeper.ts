@@ -26,7 +26,7 @@ import { releaseTerm } from "./release.ts";
 import { ReleaseWatcher, type WakeSource } from "./release-watcher.ts";
 import { checkStall, type Timings, timingsFor, timingsOf } from "./timings.ts";
 
-/** What the keeper needs of a store. */
+/** The part of a store that the keeper needs. */
 export interface LeaseStore extends WakeSource {
   readonly transactionBoundMs: number;
   readonly limits: { readonly nameLength: number };
@@ -39,7 +39,7 @@ export interface LeaseStore extends WakeSource {
   };
 }
 
-/** The store, identity and timings of a keeper. */
+/** Options of a {@link LeaseKeeper}. */
 export interface KeeperOptions {
   readonly store: LeaseStore;
   readonly identity: Identity;
@@ -50,31 +50,31 @@ export interface KeeperOptions {
   readonly log?: Log;
 }
 
-/** Under which reactor name and timings a lease is held. */
+/** Options of one acquire. */
 export interface AcquireOptions {
   readonly reactor?: string;
   readonly timings?: Partial<Timings>;
-  /** Renewals without {@link Lease.progress} for longer than this lose the lease, with the reason "stalled". */
+  /** A holder that renews without {@link Lease.progress} for longer than this loses the lease, with the reason "stalled". */
   readonly maxStallMs?: number;
 }
 
-/** How to wait for a lease that is held. */
+/** Options of {@link LeaseKeeper.acquire}, which stands by. */
 export interface StandbyOptions extends AcquireOptions {
   readonly signal?: AbortSignal;
-  /** Look at least so often, in case a notification was lost. Default 5 s. */
+  /** Poll at least this often, in case a wake hint was lost. Default 5 s. */
   readonly pollMs?: number;
 }
 
-/** L11: losers of a takeover race come back after 1–10 s, jittered, so that there is no herd. */
+/** Losers of a takeover race retry after 1–10 s, jittered, so that they do not all return at once. */
 const takeoverBackoff = { baseMs: 1_000, capMs: 10_000 };
 const defaultPollMs = 5_000;
 
 /**
- * Acquires, renews and gives back the leases of one process. All of them renew in one call, each with its own verdict.
+ * Acquires, renews and releases the leases of one process. All of them renew in one call, each with its own result.
  *
  * @example
  * const lease = await keeper.acquire("sweeper");        // stands by until it leads
- * lease.assert();                                       // before each act
+ * lease.assert();                                       // before each side effect
  * await lease.release();
  */
 export class LeaseKeeper {
@@ -113,44 +113,43 @@ export class LeaseKeeper {
     };
   }
 
-  /** Leases this process holds or may hold. */
+  /** Leases that this process holds or may hold. */
   get leases(): readonly Lease[] {
     return this.#heartbeat.leases;
   }
 
-  /** This process as a claimant, for terms that the store grants otherwise: with a run, or by a reactor's find. */
+  /** This process as a claimant, for terms that the store grants with a new run or to a reactor's find. */
   claimant(reactor: string, { ttlMs }: Pick<Timings, "ttlMs"> = this.timings): Claimant {
-    // Never shorter than what the trust was checked against.
+    // Never shorter than the TTL that the trust window was checked against.
     return { ...this.identity, reactor, ttlMs: Math.ceil(ttlMs) };
   }
 
-  /** One try for a lease that nobody holds. undefined: somebody does. */
+  /** One attempt at a free lease. undefined: it has a holder. */
   tryAcquire(name: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
     return this.#try(name, "free", options);
   }
 
-  /** One try for a lease whose holder's time has run out. undefined: it has not, or there is no holder. */
+  /** One attempt at an expired lease. undefined: it has not expired, or it is free. */
   stealExpired(name: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
     return this.#try(name, "expired", options);
   }
 
-  /** One try for a lease that is free or expired. */
+  /** One attempt at a lease that is free or expired. */
   acquireOrSteal(name: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
     return this.#try(name, "free_or_expired", options);
   }
 
-  /** Pre-empts a live holder, who is fenced at that instant. `by` and `auditReason` go into the ledger. */
+  /** Preempts a live holder, which is fenced at that instant. The term history keeps `by` and `auditReason`. */
   async takeover(name: string, by: string, auditReason: string, options: AcquireOptions = {}): Promise<Lease> {
-    const asked = { expect: "any", by, auditReason, reason: "manual" } as const;
-    const answer = await this.#ask(name, asked, options, this.#attempt());
-    if (answer instanceof Lease) return answer;
-    throw answer.error;
+    const request = { expect: "any", by, auditReason, reason: "manual" } as const;
+    const result = await this.#request(name, request, options, this.#attempt());
+    if (result instanceof Lease) return result;
+    throw result.error;
   }
 
   /**
-   * Stands by until the lease is ours, or the signal aborts or the keeper is closed (then undefined). Sleeps exactly as
-   * long as the store says the holder's term lasts, is woken by a release, and looks every `pollMs` in case the
-   * notification was lost.
+   * Stands by until it holds the lease; returns undefined if the signal aborts or the keeper is closed. Sleeps exactly
+   * for the rest of the holder's term, wakes on a release, and polls every `pollMs` in case the wake hint was lost.
    */
   async acquire(name: string, options: StandbyOptions = {}): Promise<Lease | undefined> {
     const { pollMs = defaultPollMs } = options;
@@ -159,46 +158,46 @@ export class LeaseKeeper {
       options.signal === undefined ? this.#closed.signal : AbortSignal.any([this.#closed.signal, options.signal]);
     let attempt = this.#attempt();
     for (let lostRaces = 0; !stop.aborted; ) {
-      const awakening = new ReleaseWatcher(this.#store);
+      const watcher = new ReleaseWatcher(this.#store);
       try {
-        const answer = await this.#ask(name, { expect: "free_or_expired" }, options, attempt);
-        if (answer instanceof Lease) return await this.#releaseIfStopped(stop, answer);
-        const { holder } = answer;
+        const result = await this.#request(name, { expect: "free_or_expired" }, options, attempt);
+        if (result instanceof Lease) return await this.#releaseIfStopped(stop, result);
+        const { holder } = result;
         lostRaces = holder !== undefined && holder.remainingMs > 0 ? 0 : lostRaces + 1;
         this.#log("debug", "lease.standby", { name, holder: holder?.label, remainingMs: holder?.remainingMs });
-        await awakening.wait(this.#pauseMs(holder, pollMs, lostRaces), holder?.journal, this.#clock, stop);
+        await watcher.wait(this.#pauseMs(holder, pollMs, lostRaces), holder?.journal, this.#clock, stop);
       } catch (error) {
         if (this.#closed.signal.aborted) return undefined;
         if (!isTapeError(error) || error.retry === "no") throw error;
         await this.#clock.sleep(backoffMs(++lostRaces, takeoverBackoff, this.#random), stop);
       } finally {
-        awakening.stop();
+        watcher.stop();
       }
-      // While it is in doubt whether the store granted it, only the same attempt can find out.
+      // While it is unknown whether the store granted the lease, only the same attempt can find out.
       if (!attempt.uncertain) attempt = this.#attempt();
     }
     return undefined;
   }
 
   /**
-   * Only for a store that this process alone can have open: there whoever else holds the lease is gone for good, so a term
-   * begins at once. It is not renewed and its trust does not run out, because nobody could take it over.
+   * Only for a store that no other process can have open. Any other holder of the lease is then dead, so a term starts at
+   * once. It is not renewed and its trust does not expire, because no process could take it over.
    */
   async acquireExclusive(
     name: string,
     holder: LeaseView | undefined,
     options: AcquireOptions = {},
   ): Promise<Lease | undefined> {
-    const auditReason = "this process alone has the store open: whoever held the lease is gone";
+    const auditReason = "only this process has the store open, so the previous holder is dead";
     const gone = { expect: "any", by: this.identity.label, auditReason, reason: "recovery" } as const;
-    const asked = (holder?.owner ?? null) === null ? ({ expect: "free" } as const) : gone;
-    const answer = await this.#ask(name, asked, options, this.#attempt(), true);
-    if (answer instanceof Lease) return answer;
-    if (answer.error.code === "TAPE_LEASE_HELD") return undefined;
-    throw answer.error;
+    const request = (holder?.owner ?? null) === null ? ({ expect: "free" } as const) : gone;
+    const result = await this.#request(name, request, options, this.#attempt(), true);
+    if (result instanceof Lease) return result;
+    if (result.error.code === "TAPE_LEASE_HELD") return undefined;
+    throw result.error;
   }
 
-  /** Takes care of a term that the store granted otherwise: with a new run, or by a reactor's find. */
+  /** Manages a term that the store granted with a new run or to a reactor's find. */
   adopt(name: string, term: Term, sent: ClockReading, timings: Partial<Timings> = {}): Lease {
     this.#assertOpen();
     const { ttlMs } = term;
@@ -210,7 +209,7 @@ export class LeaseKeeper {
     );
   }
 
-  /** Stops renewing. Leases that were not released run out by themselves; release them first to hand over at once. */
+  /** Stops renewing. Leases that were not released expire; release them first to hand over at once. */
   close(): void {
     this.#closed.abort();
     for (const lease of this.leases) lease.end("the keeper was closed");
@@ -226,15 +225,15 @@ export class LeaseKeeper {
   }
 
   async #try(name: string, expect: AcquireCondition, options: AcquireOptions): Promise<Lease | undefined> {
-    const answer = await this.#ask(name, { expect }, options, this.#attempt());
-    if (answer instanceof Lease) return answer;
-    if (answer.error.code === "TAPE_LEASE_HELD") return undefined;
-    throw answer.error;
+    const result = await this.#request(name, { expect }, options, this.#attempt());
+    if (result instanceof Lease) return result;
+    if (result.error.code === "TAPE_LEASE_HELD") return undefined;
+    throw result.error;
   }
 
-  async #ask(
+  async #request(
     name: string,
-    asked: Pick<AcquireRequest, "expect" | "by" | "auditReason" | "reason">,
+    condition: Pick<AcquireRequest, "expect" | "by" | "auditReason" | "reason">,
     options: AcquireOptions,
     attempt: AcquireAttempt,
     endless = false,
@@ -244,17 +243,17 @@ export class LeaseKeeper {
     const { reactor = "agent", maxStallMs } = options;
     checkStall(name, maxStallMs, timings);
     const claimant = { ...this.claimant(reactor, timings), ...defined({ maxStallMs }) };
-    const request = { target: { name }, claimant, nonce: attempt.nonce, ...asked };
-    const answer = await attempt.send(() => this.#store.claim.acquire(this.#tenant, request));
-    if (!answer.ok) return answer;
-    const lease = this.#keep(name, answer.term, endless ? withoutExpiry(timings) : timings, attempt.sent);
+    const request = { target: { name }, claimant, nonce: attempt.nonce, ...condition };
+    const result = await attempt.send(() => this.#store.claim.acquire(this.#tenant, request));
+    if (!result.ok) return result;
+    const lease = this.#keep(name, result.term, endless ? withoutExpiry(timings) : timings, attempt.sent);
     if (this.#closed.signal.aborted) {
-      await this.#tell(lease, "released", timings.heartbeatMs);
-      throw new TapeError("TAPE_STORE_CLOSED", "this keeper was closed while it acquired; the lease was given back");
+      await this.#writeRelease(lease, "released", timings.heartbeatMs);
+      throw new TapeError("TAPE_STORE_CLOSED", "this keeper was closed while it acquired; the lease was released");
     }
     if (lease.belief === "lost") {
-      await this.#tell(lease, "never_confirmed", timings.heartbeatMs);
-      const message = "the grant came later than it could be trusted; the lease was given back";
+      await this.#writeRelease(lease, "never_confirmed", timings.heartbeatMs);
+      const message = "the grant arrived too late to be trusted; the lease was released";
       throw new TapeError("TAPE_STORE_BUSY", message, { name, trustMs: timings.trustMs });
     }
     return lease;
@@ -262,7 +261,7 @@ export class LeaseKeeper {
 
   async #releaseIfStopped(stop: AbortSignal, lease: Lease): Promise<Lease | undefined> {
     if (!stop.aborted) return lease;
-    await lease.release(); // stopped while acquiring: nobody waits for it any more
+    await lease.release(); // the keeper stopped while acquiring, and no caller waits for the lease
     return undefined;
   }
 
@@ -273,15 +272,15 @@ export class LeaseKeeper {
     return lease;
   }
 
-  /** The holder stops believing before the store is told: the successor may act before our answer comes. */
+  /** The holder stops trusting before it writes the release: the successor may act before our response arrives. */
   async #release(lease: Lease, end: TermEnd): Promise<boolean> {
     const withinMs = lease.remainingMs();
     if (withinMs === 0) return false;
     lease.end(end);
-    return this.#tell(lease, end, Math.min(withinMs, lease.timings.ttlMs));
+    return this.#writeRelease(lease, end, Math.min(withinMs, lease.timings.ttlMs));
   }
 
-  async #tell(lease: Lease, end: TermEnd, withinMs: number): Promise<boolean> {
+  async #writeRelease(lease: Lease, end: TermEnd, withinMs: number): Promise<boolean> {
     const append: LeaseStore["fenced"]["append"] = (fence, entry) => this.#store.fenced.append(fence, entry);
     const { acknowledged, error } = await releaseTerm(lease, end, withinMs, {
       append,

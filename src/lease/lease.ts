@@ -7,16 +7,16 @@ import type { RecordData, TermEnd } from "../model/records.ts";
 import { type Belief, type ClockReading, elapsedSince } from "./belief.ts";
 import type { Timings } from "./timings.ts";
 
-/** A change of belief, with its reason. */
+/** A change of what the holder believes, and why. */
 export interface LeaseTransition {
   readonly to: Belief;
   readonly reason: string;
 }
 
-/** What the keeper does for a lease. */
+/** What a lease needs from its keeper. */
 export interface LeaseCallbacks {
   readonly clock: Clock;
-  /** Characters of a progress note that the store takes. */
+  /** How many characters of a progress note the store accepts. */
   readonly noteLength: number;
   renew(lease: Lease): Promise<void>;
   release(lease: Lease, end: TermEnd): Promise<boolean>;
@@ -25,16 +25,16 @@ export interface LeaseCallbacks {
 }
 
 /**
- * One term, as its holder sees it. Belief moves held ⇄ unknown → lost (see belief.ts); `#become` is the only setter.
+ * One term, as its holder sees it. Belief moves held ⇄ unknown → lost (see belief.ts); `#transition` is the only setter.
  *
- * Call {@link assert} synchronously before every act on the world. The abort signal is not enough: after a synchronous
- * stall past the deadline it still reads "not aborted", because the timer that aborts it has not had its turn.
+ * Call {@link assert} synchronously before every side effect. The abort signal is not enough: after a synchronous stall
+ * past the deadline it still reads "not aborted", because the timer that aborts it has not run yet.
  */
 export class Lease {
   readonly term: Term;
   readonly name: string;
   readonly timings: Timings;
-  /** When the request that was granted, or the last successful renewal, was sent. */
+  /** When the granted request, or the last successful renewal, was sent. */
   #sent: ClockReading;
   #belief: Belief = "held";
   #why = "granted";
@@ -48,9 +48,9 @@ export class Lease {
   readonly #callbacks: LeaseCallbacks;
   #abort: AbortController | undefined;
   readonly #transitions: OrderedListeners<LeaseTransition>;
-  /** Made for whoever asks: nobody listens to the renewals of a run. */
+  /** Created on demand, because nothing listens to the renewals of a run. */
   #renewalListeners: OrderedListeners<number> | undefined;
-  /** Where the journal ends, for the record that releases a named lease. Runs keep their own count. */
+  /** The journal's last seq, for the record that releases a named lease. Runs keep their own count. */
   head: number;
 
   constructor(name: string, term: Term, timings: Timings, sent: ClockReading, care: LeaseCallbacks) {
@@ -76,9 +76,9 @@ export class Lease {
     return this.term.fence.token;
   }
 
-  /** Aborts when the lease is lost, by whatever way. */
+  /** Aborts when the lease is lost, for any reason. */
   get abortSignal(): AbortSignal {
-    // Made for whoever asks: most terms end without anybody having looked at it, and an abort costs more than the rest.
+    // Created on demand: most terms end without a reader, and an abort costs more than everything else here.
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
       if (this.#belief === "lost") this.#abort.abort(this.#lostError(this.#why));
@@ -86,34 +86,34 @@ export class Lease {
     return this.#abort.signal;
   }
 
-  /** Notes ever sent to this journal's inbox, as of the last answer of the store. */
+  /** Number of notes ever sent to this journal's inbox, as of the store's last response. */
   get notes(): number {
     return this.#notes;
   }
 
-  /** Whoever asks first after the deadline finds the lease lost, and it stays lost whatever the clocks say later. */
+  /** The first read after the deadline finds the lease lost. It then stays lost, whatever the clocks show later. */
   get belief(): Belief {
-    this.#look();
+    this.#checkDeadline();
     return this.#belief;
   }
 
-  /** Neither renewed nor running out: only this process can have the store open (see LeaseKeeper.lead). */
+  /** Neither renewed nor expiring, because only this process can have the store open ({@link LeaseKeeper.acquireExclusive}). */
   get neverExpires(): boolean {
     return this.timings.trustMs === Number.POSITIVE_INFINITY;
   }
 
-  /** Milliseconds during which the holder may still act, by the worse of its clocks; 0: not one. */
+  /** Milliseconds for which the holder may still act, by the worse of its clocks. */
   remainingMs(): number {
     return this.belief === "lost" ? 0 : Math.max(0, this.timings.trustMs - this.#elapsedMs());
   }
 
-  /** Throws unless the holder may act at this very moment. Reads the clocks: no timer has to have fired. */
+  /** Throws unless the holder may act at this moment. Reads the clocks, so it needs no timer to have fired. */
   assert(): void {
     if (this.belief !== "lost") return;
     throw this.#lostError(this.#why);
   }
 
-  /** Its holder has written: that counts as progress for everybody who looks, though no code reported any. */
+  /** Its holder has written to the journal, which counts as progress even if no code reports any. */
   moved(): void {
     this.#moves++;
   }
@@ -123,8 +123,8 @@ export class Lease {
   }
 
   /**
-   * Work has moved on. Not a heartbeat: that says only that the process lives. A note that the store would not take is
-   * cut to fit: it travels with the renewal of every other lease, and none of them may fail for it.
+   * Reports progress of the work. A heartbeat only shows that the process lives. A note that the store would refuse is
+   * cut to fit: it travels with the renewals of all other leases, and none of them may fail because of it.
    */
   progress(note?: string): void {
     this.#progress++;
@@ -132,16 +132,16 @@ export class Lease {
     this.#progressNote = note.slice(0, this.#callbacks.noteLength).replaceAll("\0", "\ufffd").toWellFormed();
   }
 
-  /** Renews now instead of at the next heartbeat, and says what may be believed then: "held" if the store agreed. */
+  /** Renews now instead of at the next heartbeat, and returns the resulting belief: "held" if the store agreed. */
   async renew(): Promise<Belief> {
     await this.#callbacks.renew(this);
     return this.belief;
   }
 
   /**
-   * Gives the lease back: a standby takes over at once. Stop the work first (to drain, use {@link releaseAfter}): from
-   * this call on {@link assert} throws, because the answer may reach us after the successor has begun to act.
-   * false: the store could not be told, and the lease runs out by itself.
+   * Releases the lease, so that a standby takes over at once. Stop the work first (to drain, use {@link releaseAfter}):
+   * from this call on {@link assert} throws, because the successor may act before the response arrives here.
+   * false: the release could not be written, and the lease expires.
    */
   release(end: TermEnd = "released"): Promise<boolean> {
     this.#releasing ??= this.#callbacks.release(this, end);
@@ -149,35 +149,35 @@ export class Lease {
   }
 
   /**
-   * Waits for the work while still renewing, then releases. Over the bound it does not release: the work may still be
-   * acting, and only the running out of the TTL makes that safe.
+   * Waits for the work while still renewing, then releases. If the work takes longer than the bound, the lease is not
+   * released but expires: the work may still be acting, and only the TTL makes a takeover safe.
    */
   async releaseAfter(work: Promise<unknown>, boundMs: number): Promise<boolean> {
     const finished = new AbortController();
     const over = this.#callbacks.clock.sleep(boundMs, finished.signal).then(() => !finished.signal.aborted);
     const done = () => false;
     const late = await Promise.race([work.then(done, done), over]);
-    finished.abort(); // a sleep that nobody waits for would keep the process from ending
+    finished.abort(); // a pending sleep would keep the process alive
     if (!late) return this.release("drained");
-    this.end(`the work did not end within ${boundMs} ms; the lease is left to run out`);
+    this.end(`the work did not end within ${boundMs} ms; the lease is left to expire`);
     return false;
   }
 
   /**
-   * Told of every change, in order, as it happens; what a listener does to the lease is told after it has returned. One
-   * that throws, rejects or never comes to an end harms nobody. Returns the unsubscriber.
+   * Calls the listener with every change, in order. Changes that a listener causes are delivered after it has returned. A
+   * listener that throws, rejects or never ends has no effect on others. Returns the unsubscriber.
    */
   onChange(listener: (transition: LeaseTransition) => unknown): () => void {
     return this.#transitions.on(listener);
   }
 
-  /** Told of every renewal that the store agreed to, with their number. Returns the unsubscriber. */
+  /** Calls the listener after every successful renewal, with their number. Returns the unsubscriber. */
   onRenewed(listener: (renewals: number) => unknown): () => void {
     this.#renewalListeners ??= new OrderedListeners((error) => this.#callbacks.onFault(error));
     return this.#renewalListeners.on(listener);
   }
 
-  /** Figures for the ledger line that the holder itself writes. */
+  /** Stats for the record that ends this term. */
   stats(): NonNullable<RecordData<"term.ended">["term"]> {
     const { renewals, longestGapMs, progress, progressNote } = this.counters();
     return { renewals, longestGapMs, progress, ...(progressNote === undefined ? {} : { progressNote }) };
@@ -192,12 +192,12 @@ export class Lease {
     };
   }
 
-  /** For the keeper: a renewal sent at `sent` succeeded. An answer that comes after the end changes nothing. */
+  /** For the keeper: a renewal sent at `sent` succeeded. A response that arrives after the end changes nothing. */
   renewed(sent: ClockReading, notes: number): void {
     if (this.belief === "lost") return;
     this.#renewals++;
     this.#notes = Math.max(this.#notes, notes);
-    // Answers may overtake each other: only a later sending moves the deadline.
+    // Responses may arrive out of order: only a later request moves the deadline.
     if (sent.mono >= this.#sent.mono) {
       this.#longestGapMs = Math.max(this.#longestGapMs, sent.mono - this.#sent.mono);
       this.#sent = sent;
@@ -206,17 +206,17 @@ export class Lease {
     this.#renewalListeners?.emit(this.#renewals);
   }
 
-  /** For the keeper: a renewal failed, which says nothing about the lease. */
+  /** For the keeper: a renewal failed, which leaves the lease unknown. */
   markUnknown(why: string): void {
     if (this.belief === "held") this.#transition("unknown", why);
   }
 
-  /** For the keeper: it is over. */
+  /** For the keeper: the term is over. */
   end(why: string): void {
     if (this.#belief !== "lost") this.#transition("lost", why);
   }
 
-  #look(): void {
+  #checkDeadline(): void {
     if (this.#belief === "lost" || this.#elapsedMs() < this.timings.trustMs) return;
     const spent = Math.round(this.#elapsedMs());
     this.#transition("lost", `no renewal for ${spent} ms; it was trusted for ${Math.round(this.timings.trustMs)} ms`);

@@ -3,7 +3,7 @@ import type { Fence } from "../model/fence.ts";
 import type { NewRecord, TermEnd } from "../model/records.ts";
 import type { Lease } from "./lease.ts";
 
-/** What it needs of a store. */
+/** The part of a store that a release needs. */
 interface JournalStore {
   readonly fenced: {
     append(fence: Fence, entry: { readonly after: number; readonly records: NewRecord[] }): Promise<unknown>;
@@ -17,7 +17,7 @@ interface JournalStore {
   };
 }
 
-/** Who is wanted next, how soon, and what for (for people). */
+/** Which reactor should take the journal next, after what delay, and what the journal waits for. */
 export interface Handoff {
   readonly nextReactor?: string;
   readonly delayMs?: number;
@@ -25,13 +25,13 @@ export interface Handoff {
   readonly endReason?: TermEnd;
 }
 
-/** Notes and lost answers may move the ends of inbox and journal under us a few times, not for ever. */
+/** Notes and lost responses may move the ends of inbox and journal meanwhile, but only a few times. */
 const maxTries = 4;
 
 /**
- * Gives a journal back after its work went wrong, so that somebody looks again after a back-off instead of after the
- * whole TTL. What an append without an answer has left behind is read first. false: it could not be told, and the lease
- * runs out by itself. Only for a holder that does nothing any more: whoever still acts must let its lease run out.
+ * Releases a journal after its work failed, so that a reactor retries after a back-off instead of after the whole TTL.
+ * Reads first what an append without a response may have written. false: the release could not be written, and the lease
+ * expires. Only for a holder that has stopped: a holder that may still act must let its lease expire.
  */
 export async function releaseJournal(
   store: JournalStore,

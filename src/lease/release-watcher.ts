@@ -1,39 +1,39 @@
 import type { Clock } from "../base/clock.ts";
 
-/** What a store says to those who wait; more than leases concern is passed over. */
+/** A store's wake hints; those that do not concern leases are ignored. */
 export interface WakeSource {
   onWake(listener: (wake: { readonly of: string; readonly journal?: number }) => void): () => void;
 }
 
 /**
- * Listens from its making on, for what may have freed a lease. Made before the store is asked, so that a release between
- * the answer and the sleep is not missed: once the journal is known, what was heard before counts too.
+ * Watches for releases of one lease. Create it *before* the acquire request: hints that arrive before the lease's journal
+ * is known are kept, so that a release between the response and the sleep is not missed.
  */
 export class ReleaseWatcher {
   readonly stop: () => void;
-  readonly #heard = new Set<number | "any">();
+  readonly #hinted = new Set<number | "any">();
   #journal: number | undefined;
   #woken: (() => void) | undefined;
 
   constructor(store: WakeSource) {
     this.stop = store.onWake((wake) => {
-      if (wake.of === "any") this.#heard.add("any");
-      else if (wake.of === "journal" && wake.journal !== undefined) this.#heard.add(wake.journal);
+      if (wake.of === "any") this.#hinted.add("any");
+      else if (wake.of === "journal" && wake.journal !== undefined) this.#hinted.add(wake.journal);
       else return;
       if (this.#concerns()) this.#woken?.();
     });
   }
 
-  /** Until the journal's lease may be free, or `ms` have passed, or the signal aborts. */
+  /** Resolves when the journal's lease may be free, when `ms` have passed, or when the signal aborts. */
   async wait(ms: number, journal: number | undefined, clock: Clock, signal: AbortSignal): Promise<void> {
     this.#journal = journal;
-    if (this.#heard.size > 0 && this.#concerns()) return;
+    if (this.#hinted.size > 0 && this.#concerns()) return;
     const woken = new AbortController();
     this.#woken = () => woken.abort();
     await clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
   }
 
   #concerns(): boolean {
-    return this.#journal === undefined || this.#heard.has("any") || this.#heard.has(this.#journal);
+    return this.#journal === undefined || this.#hinted.has("any") || this.#hinted.has(this.#journal);
   }
 }

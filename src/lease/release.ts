@@ -12,13 +12,13 @@ export interface ReleaseOptions {
   readonly random: Random;
 }
 
-/** told: the store has it, the lease is free. Otherwise the lease runs out, or is somebody else's already. */
+/** `acknowledged`: the store recorded the release. If false, the lease expires or already has a new holder. */
 export interface ReleaseResult {
   readonly acknowledged: boolean;
   readonly error?: unknown;
 }
 
-/** Writes the end of a term into its journal, again while answers get lost, for at most `withinMs`. */
+/** Writes the end of a term into its journal, and retries while responses get lost, for at most `withinMs`. */
 export async function releaseTerm(
   lease: Lease,
   end: TermEnd,
@@ -42,15 +42,15 @@ async function appendTermEnd(
 ): Promise<ReleaseResult> {
   const data = { reason: end, notesTaken: lease.notes, term: lease.stats() };
   const entry = { after: lease.head, records: [{ kind: "term.ended", data } as const] };
-  let doubtful = false;
+  let uncertain = false;
   for (let tries = 1; !stop.aborted; tries++) {
     try {
       await append(lease.fence, entry);
       return { acknowledged: true };
     } catch (error) {
-      // After a lost answer, "stale" is the yes that was lost. Otherwise somebody has taken the lease over.
-      if (isTapeError(error, "TAPE_FENCED")) return { acknowledged: doubtful, error };
-      if (isTapeError(error, "TAPE_OUTCOME_UNKNOWN")) doubtful = true;
+      // After a lost response, "stale" means that the release was written. Otherwise another owner has the lease.
+      if (isTapeError(error, "TAPE_FENCED")) return { acknowledged: uncertain, error };
+      if (isTapeError(error, "TAPE_OUTCOME_UNKNOWN")) uncertain = true;
       else if (!isTapeError(error) || error.retry !== "later") return { acknowledged: false, error };
       await clock.sleep(backoffMs(tries, { baseMs: 50, capMs: 1_000 }, random), stop);
     }

@@ -1,19 +1,19 @@
 import { TapeError } from "../model/errors.ts";
 
-/** The three durations of a lease: heartbeat < trust < TTL. */
+/** The times of a lease: heartbeat < trust < TTL. */
 export interface Timings {
   /** How long a term lasts without renewal. */
   readonly ttlMs: number;
   /** How often the keeper renews. */
   readonly heartbeatMs: number;
-  /** How long, from the sending of the last successful renewal, the holder trusts its lease. */
+  /** How long the holder trusts its lease, counted from when the last successful renewal was sent. */
   readonly trustMs: number;
 }
 
-/** 30 s, as the reactors' documented default: a crash costs half a minute, a heartbeat a statement every ten seconds. */
+/** 30 s, the documented default of the reactors: a crash costs half a minute, a heartbeat one statement every 10 s. */
 const defaultTtlMs = 30_000;
 
-/** heartbeat = TTL / 3 lets two renewals fail; trust = 5/6 TTL stops the holder well before anybody may take over. */
+/** heartbeat = TTL / 3 lets two renewals fail; trust = 5/6 TTL stops the holder well before another may take over. */
 export function timingsOf(given: Partial<Timings>, transactionBoundMs: number): Timings {
   const ttlMs = given.ttlMs ?? defaultTtlMs;
   const timings = { ttlMs, heartbeatMs: given.heartbeatMs ?? ttlMs / 3, trustMs: given.trustMs ?? (ttlMs * 5) / 6 };
@@ -21,11 +21,11 @@ export function timingsOf(given: Partial<Timings>, transactionBoundMs: number): 
   return timings;
 }
 
-/** Timings of one lease: the keeper's, changed. A TTL of its own brings its own heartbeat and trust with it. */
+/** Timings of one lease: the keeper's with changes. A different TTL also changes the defaults of heartbeat and trust. */
 export function timingsFor(keeper: Timings, given: Partial<Timings>, transactionBoundMs: number): Timings {
   const { ttlMs = keeper.ttlMs, heartbeatMs, trustMs } = given;
   if (ttlMs !== keeper.ttlMs) return timingsOf(given, transactionBoundMs);
-  if (heartbeatMs === undefined && trustMs === undefined) return keeper; // checked when it was made
+  if (heartbeatMs === undefined && trustMs === undefined) return keeper; // checked when the keeper was created
   return timingsOf({ ...keeper, ...given }, transactionBoundMs);
 }
 
@@ -49,12 +49,12 @@ export function checkTimings(timings: Timings, transactionBoundMs: number): void
   if (transactionBoundMs >= ttlMs) {
     refuse(
       timings,
-      `TTL ${ttlMs} ms must be longer than the store's transaction bound ${transactionBoundMs} ms: a worker stopped inside a transaction would hold up its successor`,
+      `TTL ${ttlMs} ms must be longer than the store's transaction bound ${transactionBoundMs} ms: a worker paused inside a transaction would block its successor`,
     );
   }
 }
 
-/** A stall shorter than a heartbeat would lose every lease: progress travels with the heartbeat. */
+/** A limit shorter than the heartbeat would lose every lease, because the heartbeat carries the progress. */
 export function checkStall(name: string, maxStallMs: number | undefined, { heartbeatMs }: Timings): void {
   if (maxStallMs === undefined || maxStallMs > heartbeatMs) return;
   const message = `${name}: maxStall ${maxStallMs} ms must be longer than the heartbeat ${heartbeatMs} ms, which carries the progress`;

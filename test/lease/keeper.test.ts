@@ -66,7 +66,7 @@ describe("timings", () => {
     [
       { ttlMs: 5_000 },
       5_000,
-      "TTL 5000 ms must be longer than the store's transaction bound 5000 ms: a worker stopped",
+      "TTL 5000 ms must be longer than the store's transaction bound 5000 ms: a worker paused",
     ],
     [{ ttlMs: 4_000 }, 5_000, "TTL 4000 ms must be longer than the store's transaction bound 5000 ms"],
     [{ ttlMs: Number.NaN }, 0, "ttlMs must be a positive number"],

@@ -32,7 +32,7 @@ src/client
 src/config
 src/exports
 src/guard
-src/lease/README.md
+src/lease
 template
 test/browser
 test/cli
