@@ -63,11 +63,7 @@ describe("timings", () => {
       "trust 300 ms must be shorter than TTL 300 ms: the holder would act after others",
     ],
     [{ ttlMs: 300, trustMs: 400 }, 0, "trust 400 ms must be shorter than TTL 300 ms"],
-    [
-      { ttlMs: 5_000 },
-      5_000,
-      "TTL 5000 ms must be longer than the store's transaction bound 5000 ms: a worker paused",
-    ],
+    [{ ttlMs: 5_000 }, 5_000, "TTL 5000 ms must be longer than the store's transaction bound 5000 ms: a worker paused"],
     [{ ttlMs: 4_000 }, 5_000, "TTL 4000 ms must be longer than the store's transaction bound 5000 ms"],
     [{ ttlMs: Number.NaN }, 0, "ttlMs must be a positive number"],
     [{ ttlMs: Number.POSITIVE_INFINITY }, 0, "ttlMs must be a positive number"],
