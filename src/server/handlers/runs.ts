@@ -15,7 +15,11 @@ const maxWaitMs = 30_000;
 const maxInTree = 500;
 
 export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
-  const { store, clock, random, operators, runner, served } = deps;
+  return { ...readHandlers(deps), ...writeHandlers(deps) };
+}
+
+function readHandlers(deps: ServerDeps) {
+  const { store, clock } = deps;
   const { read } = store;
 
   const existing = async (tenant: string, id: string): Promise<RunView> => {
@@ -31,15 +35,6 @@ export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
   };
 
   return {
-    async "runs.start"({ body }, who) {
-      const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
-      await assertInput(runner, spec.workflow, spec.input);
-      const [verdict] = await who.intake.createRuns(who.tenant, [started(who, { ...spec, id } as RunSpec)]);
-      if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
-      if (!verdict.ok) throw verdict.error;
-      const hint = verdict.fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
-      return { id, journal: verdict.journal, fresh: verdict.fresh, ...defined({ hint }) };
-    },
     async "runs.list"({ query }, { tenant }) {
       return listed("runs", await read.runs(tenant, query as RunFilter));
     },
@@ -93,6 +88,20 @@ export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
       const more = below.length === limit || obligations.length === maxInTree;
       return { root: top, runs: [first, ...below].map(nodeOf), obligations, more };
     },
+  } satisfies Partial<HandlersOf<typeof runs>>;
+}
+
+function writeHandlers({ clock, random, operators, runner, served }: ServerDeps) {
+  return {
+    async "runs.start"({ body }, who) {
+      const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
+      await assertInput(runner, spec.workflow, spec.input);
+      const [verdict] = await who.intake.createRuns(who.tenant, [started(who, { ...spec, id } as RunSpec)]);
+      if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
+      if (!verdict.ok) throw verdict.error;
+      const hint = verdict.fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
+      return { id, journal: verdict.journal, fresh: verdict.fresh, ...defined({ hint }) };
+    },
     async "runs.signal"({ params: { id }, body }, who) {
       await assertGateValue(runner, body.name, body.value);
       const by = body.by === undefined && who.token === undefined ? {} : { by: actorOf(who, body.by) };
@@ -113,7 +122,7 @@ export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
       await operators.of(who.tenant).redrive(id, auditInfoOf(who, body));
       return {};
     },
-  };
+  } satisfies Partial<HandlersOf<typeof runs>>;
 }
 
 /** Without credentials a note is as an embedded program sends it. */

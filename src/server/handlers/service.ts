@@ -11,15 +11,14 @@ import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDe
 import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
 
-export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
-  const { store, clock, random, service, lifetimes, turns } = deps;
-  const { read, claim } = store;
-  let looking: Promise<boolean> | undefined; // however many ask, the store is asked by one at a time
-  let described: Record<string, unknown> | undefined;
-  const health = healthOn(deps);
-  const act = (who: Call, reason: string) => auditInfoOf(who, { reason });
+const act = (who: Call, reason: string) => auditInfoOf(who, { reason });
 
+export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
+  const { store, clock, service, turns } = deps;
+  const { read, claim } = store;
   return {
+    ...tokenHandlers(deps),
+    ...probeHandlers(deps),
     async whoami(_call, { tenant, role, name }) {
       const { backend, transactionBoundMs, limits } = store;
       const { version } = service;
@@ -64,8 +63,13 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
       }
       return claim.restored(reason, actorOf(who, by), who.via, service.home);
     },
+  };
+}
+
+function tokenHandlers({ store, random, lifetimes }: ServerDeps) {
+  return {
     async "tokens.list"({ query }, { tenant }) {
-      return listed("tokens", mapPage(await read.tokens(tenant, query), viewOf));
+      return listed("tokens", mapPage(await store.read.tokens(tenant, query), viewOf));
     },
     async "tokens.create"({ body: { name, role, expiresInMs, reason } }, who) {
       const { id, secret, hash } = mintToken(random);
@@ -85,6 +89,15 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
       await store.intake.revokeToken(who.tenant, id, act(who, reason));
       return {};
     },
+  } satisfies Partial<HandlersOf<typeof routes>>;
+}
+
+function probeHandlers(deps: ServerDeps) {
+  const { store, service } = deps;
+  let looking: Promise<boolean> | undefined; // one query of the store at a time, for all callers
+  let described: Record<string, unknown> | undefined;
+  const health = healthOn(deps);
+  return {
     async livez() {
       return { status: "ok" };
     },
@@ -110,7 +123,7 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
       described ??= openApi(service.version);
       return described;
     },
-  };
+  } satisfies Partial<HandlersOf<typeof routes>>;
 }
 
 function viewOf({ id, tenant, name, role, createdAt, expiresAt, revokedAt, usedAt }: ApiToken) {

@@ -21,18 +21,16 @@ function stretches<Item extends { readonly call: number }>(items: readonly Item[
 
 /** The store's contract, for one tenant: the credential's, which the store compares with whatever a caller names. */
 export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
-  const { store, service, turns } = deps;
-  const { read, intake, claim, fenced } = store;
-  const authority = new Authority(read);
-  const seen = (tenant: string, terms: readonly Term[]): void => {
-    // The store grants a tenant nothing of another's; were it ever to, the caller must not get to know it.
-    const strange = terms.find((term) => term.tenant !== tenant);
-    if (strange !== undefined) {
-      throw new TapeError("TAPE_INVARIANT", "the store granted another tenant's lease", { journal: strange.journal });
-    }
-    service.granted(terms);
+  const authority = new Authority(deps.store.read);
+  return {
+    ...intakeHandlers(deps, authority),
+    ...claimHandlers(deps),
+    ...fencedHandlers(deps, authority),
+    ...readHandlers(deps),
   };
+}
 
+function intakeHandlers({ store: { intake }, service, turns }: ServerDeps, authority: Authority) {
   return {
     async "store.create"({ body }, who) {
       const { tenant } = who;
@@ -55,16 +53,37 @@ export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
       service.granted(created.flatMap(({ term }) => (term === undefined ? [] : [term])));
       return { calls: calls.map((ofCall) => ({ verdicts: ofCall })) };
     },
-    async "store.append"({ body }, who) {
-      const sent = body.batch.map(({ fence, entry }) => [fenceOf(who.tenant, fence), entry as AppendRequest] as const);
-      const judged = await authority.judged(who, sent);
-      const good = judged.flatMap((item) => (isTapeError(item) ? [] : [item]));
-      const written = await turns.each(who.tenant, good, (slice) => fenced.appendAll(slice));
-      let next = 0;
-      return {
-        verdicts: judged.map((item) => (isTapeError(item) ? { ok: false as const, error: item } : written[next++]!)),
-      };
+    async "store.evidence"({ body }, who) {
+      return who.intake.leaveEvidence(who.tenant, body.attempt, body.evidence);
     },
+    async "store.fireTimer"({ body }, who) {
+      return { fired: await who.intake.fireTimer(who.tenant, body) };
+    },
+    async "store.fireSchedule"({ body }, who) {
+      const { id, version, nextAt, runs, spec } = body;
+      return { fired: await who.intake.fireSchedule(who.tenant, id, version, nextAt, runs, spec) };
+    },
+    async "store.reportProcess"({ body: report }, { tenant }) {
+      await intake.reportProcess(tenant, report);
+      return {};
+    },
+    async "store.removeProcess"({ body: { owner } }, { tenant }) {
+      await intake.removeProcess(tenant, owner);
+      return {};
+    },
+  } satisfies Partial<HandlersOf<typeof routes>>;
+}
+
+function claimHandlers({ store: { claim }, service }: ServerDeps) {
+  const seen = (tenant: string, terms: readonly Term[]): void => {
+    // The store grants a tenant nothing of another's; were it ever to, the caller must not get to know it.
+    const strange = terms.find((term) => term.tenant !== tenant);
+    if (strange !== undefined) {
+      throw new TapeError("TAPE_INVARIANT", "the store granted another tenant's lease", { journal: strange.journal });
+    }
+    service.granted(terms);
+  };
+  return {
     async "store.find"({ body }, { tenant }) {
       const terms = await claim.find({ ...body, tenant });
       seen(tenant, terms);
@@ -87,18 +106,29 @@ export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
       service.renewed(verdicts);
       return { verdicts };
     },
-    async "store.evidence"({ body }, who) {
-      return who.intake.leaveEvidence(who.tenant, body.attempt, body.evidence);
+  } satisfies Partial<HandlersOf<typeof routes>>;
+}
+
+function fencedHandlers({ store: { fenced }, turns }: ServerDeps, authority: Authority) {
+  return {
+    async "store.append"({ body }, who) {
+      const sent = body.batch.map(({ fence, entry }) => [fenceOf(who.tenant, fence), entry as AppendRequest] as const);
+      const judged = await authority.judged(who, sent);
+      const good = judged.flatMap((item) => (isTapeError(item) ? [] : [item]));
+      const written = await turns.each(who.tenant, good, (slice) => fenced.appendAll(slice));
+      let next = 0;
+      return {
+        verdicts: judged.map((item) => (isTapeError(item) ? { ok: false as const, error: item } : written[next++]!)),
+      };
     },
-    async "store.fireTimer"({ body }, who) {
-      return { fired: await who.intake.fireTimer(who.tenant, body) };
-    },
+  } satisfies Partial<HandlersOf<typeof routes>>;
+}
+
+function readHandlers(deps: ServerDeps) {
+  const { read } = deps.store;
+  return {
     async "store.dueTimers"({ body: { limit } }, { tenant }) {
       return { timers: await read.dueTimers(limit, tenant) };
-    },
-    async "store.fireSchedule"({ body }, who) {
-      const { id, version, nextAt, runs, spec } = body;
-      return { fired: await who.intake.fireSchedule(who.tenant, id, version, nextAt, runs, spec) };
     },
     async "store.dueSchedules"({ body: { limit } }, { tenant }) {
       return { schedules: await read.dueSchedules(limit, tenant) };
@@ -110,19 +140,11 @@ export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {
       return { unserved: await read.unserved(workflows, minLagMs, tenant) };
     },
-    async "store.reportProcess"({ body: report }, { tenant }) {
-      await intake.reportProcess(tenant, report);
-      return {};
-    },
-    async "store.removeProcess"({ body: { owner } }, { tenant }) {
-      await intake.removeProcess(tenant, owner);
-      return {};
-    },
     async "store.progress"({ body: { ids } }, { tenant }) {
       return { runs: await read.progress(tenant, ids) };
     },
     async "store.journal"({ body: { target, ...page } }, { tenant }) {
-      const limit = turns.rows(page.limit);
+      const limit = deps.turns.rows(page.limit);
       return listed("records", await read.journal(tenant, target, { ...page, ...defined({ limit }) }));
     },
     async "store.lease"({ body: { target } }, { tenant }) {
@@ -134,5 +156,5 @@ export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     async "store.wakeHints"(_call, { tenant, signal }): Promise<AsyncIterable<readonly WakeHint[]>> {
       return streamWakeHints(deps, tenant, signal);
     },
-  };
+  } satisfies Partial<HandlersOf<typeof routes>>;
 }
