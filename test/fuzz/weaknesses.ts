@@ -29,7 +29,7 @@ export const weaknesses: readonly Weakness[] = [
       file: "server/handlers/runs.ts",
       find: '    async "runs.redrive"({ params: { id }, body }, who) {\n',
       replace:
-        '    async "runs.redrive"({ params: { id }, body }, who) {\n      await store.intake.putValue(who.tenant, "planted", clock.wall(), "unconditional");\n',
+        '    async "runs.redrive"({ params: { id }, body }, who) {\n      await who.intake.putValue(who.tenant, "planted", clock.wall(), "unconditional");\n',
     },
   },
   {
@@ -57,7 +57,7 @@ export const weaknesses: readonly Weakness[] = [
     route: "leases.list",
     rule: "leak",
     patch: {
-      file: "store/sql/assemble.ts",
+      file: "store/sql/read.ts",
       find: "        leaseViewOf,\n",
       replace: "        (row) => ({ ...leaseViewOf(row), progressNote: String(row.nonce) }),\n",
     },

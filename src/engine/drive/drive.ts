@@ -15,7 +15,7 @@ import { JournalWriter } from "../journal/journal-writer.ts";
 import { PendingWaits } from "../journal/pending-waits.ts";
 import { Reservations } from "../journal/reservations.ts";
 import type { Spans } from "../journal/spans.ts";
-import { foldHistory, freshHistory, type History, isProgress } from "../replay/history.ts";
+import { foldHistory, freshHistory, type History, isProgress, type Note } from "../replay/history.ts";
 import { Replay } from "../replay/replay.ts";
 import { closeRun, type RunOutcome } from "./ending.ts";
 import { Inbox } from "./inbox.ts";
@@ -234,7 +234,7 @@ export class Drive implements DriveHandle {
 
   async #begin(): Promise<void> {
     this.options.lease.assert();
-    const { store, lease, tenant, runId, clock, fresh, suspicion, log, earlyMs } = this.options;
+    const { store, lease, tenant, runId, fresh, suspicion } = this.options;
     const target = { journal: lease.term.journal };
     const read = (inbox: boolean) => readAll((from) => store.read.journal(tenant, target, { from, inbox }));
     const [found, notes] =
@@ -243,6 +243,35 @@ export class Drive implements DriveHandle {
     if (this.finished) return;
     this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
     const { history } = this;
+    this.#setUp(notes);
+    if (history.stuck !== undefined && !(await unstickIfResolved(this))) return this.#stayStuck();
+    if (this.finished) return;
+    if (lost !== undefined) return this.markStuck(lost);
+    this.root = lease.term.journal;
+    if (history.created.parent !== undefined) this.root = (await store.read.run(tenant, runId))?.root ?? this.root;
+    if (suspicion !== undefined && (await suspicion.check(this))) return;
+    if (this.finished) return;
+    if (history.decided !== undefined) return closeRun(this);
+    this.context = new Context(this);
+    this.replay = this.#replayOf(history);
+    if (this.#size.isFull(history.head))
+      return this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
+    const workflow = this.options.runner.workflows.get(history.created.workflow);
+    if (workflow === undefined) {
+      throw new TapeError("TAPE_NO_WORKER", `no workflow ${history.created.workflow} here`, { run: runId });
+    }
+    const unchecked = workflow.schema !== undefined && history.created.checked !== true;
+    const input = unchecked ? await inputOf(history, workflow) : { value: history.created.input };
+    if (this.finished) return;
+    if ("fault" in input) return this.#outcome({ cause: "failed", outcome: input.fault, final: true });
+    this.#execute(workflow, input.value);
+    this.replay.start();
+  }
+
+  /** The parts of a drive that follow from its history. */
+  #setUp(notes: readonly Note[]): void {
+    const { history } = this;
+    const { store, lease, runId, clock, log, earlyMs } = this.options;
     this.spans = spansOf(this.options, history.created.workflow);
     for (const id of history.children) this.children.add(id);
     this.reservations = new Reservations(history.byPos);
@@ -266,18 +295,12 @@ export class Drive implements DriveHandle {
     this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0), this.#poked);
     this.#resting = new Parking(this, this.#inbox, (why) => this.#logStuck(why));
     if (earlyMs !== undefined) this.#resting.stayFor(earlyMs);
-    if (history.stuck !== undefined && !(await unstickIfResolved(this))) return this.#stayStuck();
-    if (this.finished) return;
-    if (lost !== undefined) return this.markStuck(lost);
-    this.root = lease.term.journal;
-    if (history.created.parent !== undefined) this.root = (await store.read.run(tenant, runId))?.root ?? this.root;
-    if (suspicion !== undefined && (await suspicion.check(this))) return;
-    if (this.finished) return;
-    if (history.decided !== undefined) return closeRun(this);
-    this.context = new Context(this);
-    this.replay = new Replay({
+  }
+
+  #replayOf(history: History): Replay {
+    return new Replay({
       history,
-      clock,
+      clock: this.options.clock,
       unasked: () => this.context.unasked(),
       onCancel: () => this.cancel(),
       onDiverged: (error) => this.fail(error),
@@ -292,18 +315,6 @@ export class Drive implements DriveHandle {
         this.parkIfIdle();
       },
     });
-    if (this.#size.isFull(history.head))
-      return this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
-    const workflow = this.options.runner.workflows.get(history.created.workflow);
-    if (workflow === undefined) {
-      throw new TapeError("TAPE_NO_WORKER", `no workflow ${history.created.workflow} here`, { run: runId });
-    }
-    const unchecked = workflow.schema !== undefined && history.created.checked !== true;
-    const input = unchecked ? await inputOf(history, workflow) : { value: history.created.input };
-    if (this.finished) return;
-    if ("fault" in input) return this.#outcome({ cause: "failed", outcome: input.fault, final: true });
-    this.#execute(workflow, input.value);
-    this.replay.start();
   }
 
   #execute(workflow: AnyWorkflow, value: unknown): void {

@@ -4,7 +4,7 @@ import { notFound } from "../../model/not-found.ts";
 import type { Credential } from "../../model/records.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
-import type { RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract/store.ts";
+import type { ReadOps, RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract/store.ts";
 import { started } from "../authority.ts";
 import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
@@ -21,19 +21,7 @@ export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
 function readHandlers(deps: ServerDeps) {
   const { store, clock } = deps;
   const { read } = store;
-
-  const existing = async (tenant: string, id: string): Promise<RunView> => {
-    const run = await read.run(tenant, id);
-    if (run === undefined) throw notFound("run", id);
-    return run;
-  };
-
-  const progressOf = async (tenant: string, id: string): Promise<RunProgress> => {
-    const [run] = await read.progress(tenant, [id]);
-    if (run === undefined) throw notFound("run", id);
-    return run;
-  };
-
+  const existing = (tenant: string, id: string) => existingRun(read, tenant, id);
   return {
     async "runs.list"({ query }, { tenant }) {
       return listed("runs", await read.runs(tenant, query as RunFilter));
@@ -41,11 +29,11 @@ function readHandlers(deps: ServerDeps) {
     "runs.get": ({ params }, { tenant }) => existing(tenant, params.id),
     async "runs.result"({ params: { id }, query }, who) {
       const until = clock.mono() + Math.min(query.waitMs ?? 0, maxWaitMs);
-      let run = await progressOf(who.tenant, id);
+      let run = await progressOf(read, who.tenant, id);
       if (run.ended || clock.mono() >= until) return run;
       who.waits();
       await waitFor(deps, who, run.journal, until, async () => {
-        run = await progressOf(who.tenant, id);
+        run = await progressOf(read, who.tenant, id);
         return run.ended || (run.status === "STUCK" && run.idle);
       });
       return run;
@@ -89,6 +77,18 @@ function readHandlers(deps: ServerDeps) {
       return { root: top, runs: [first, ...below].map(nodeOf), obligations, more };
     },
   } satisfies Partial<HandlersOf<typeof runs>>;
+}
+
+async function existingRun(read: ReadOps, tenant: string, id: string): Promise<RunView> {
+  const run = await read.run(tenant, id);
+  if (run === undefined) throw notFound("run", id);
+  return run;
+}
+
+async function progressOf(read: ReadOps, tenant: string, id: string): Promise<RunProgress> {
+  const [run] = await read.progress(tenant, [id]);
+  if (run === undefined) throw notFound("run", id);
+  return run;
 }
 
 function writeHandlers({ clock, random, operators, runner, served }: ServerDeps) {

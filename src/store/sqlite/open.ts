@@ -1,3 +1,4 @@
+import type { DatabaseSync } from "node:sqlite";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
@@ -57,14 +58,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
 
   if (!volatile) prepareFile(file, log);
   const connectAgain = () => connect({ file, exclusive: options.processes === "single", durable: !relaxed, open });
-  const behind = (): boolean => {
-    const db = open(file);
-    try {
-      return isBehind(db, options.migrations);
-    } finally {
-      db.close();
-    }
-  };
+  const behind = (): boolean => isFileBehind(open(file), options.migrations);
   const committer = await retryWhileBusy({ clock, busyMs, log, behind }, () => {
     const opened = new Committer({
       connect: connectAgain,
@@ -108,6 +102,14 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     neighbours,
   });
   return assembleStore(driver, random);
+}
+
+function isFileBehind(db: DatabaseSync, known: SqliteOptions["migrations"]): boolean {
+  try {
+    return isBehind(db, known);
+  } finally {
+    db.close();
+  }
 }
 
 /**

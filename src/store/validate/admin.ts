@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
-import { type QuotaKind, quotaKinds, unlimited } from "../../model/quota.ts";
-import type { AdminReadOps, AdminWriteOps } from "../contract/store.ts";
+import { type QuotaKind, type QuotaLimits, quotaKinds, unlimited } from "../../model/quota.ts";
+import type { AdminReadOps, AdminWriteOps, NewToken } from "../contract/store.ts";
 import { checkAuditInfo, ifGiven, nameChecker } from "./arguments.ts";
 import { checkFlag, checkObject, checkStored, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
@@ -41,26 +41,12 @@ export function validatedAdminWrites(intake: AdminWriteOps, limits: Limits): Adm
     },
     async setQuota(tenant, change, act) {
       ifGiven(tenant, (of) => names({ tenant: of }));
-      checkObject("quota", change);
-      for (const [kind, limit] of Object.entries(change)) {
-        if (!quotaKinds.includes(kind as QuotaKind)) {
-          const message = `there is no quota ${kind}; there are ${quotaKinds.join(", ")}`;
-          throw new TapeError("TAPE_BAD_INPUT", message, { field: kind });
-        }
-        if (limit !== null && limit !== undefined) checkWhole(kind, limit, unlimited);
-      }
+      checkQuotaChange(change);
       checkAuditInfo(act, limits);
       return intake.setQuota(tenant, change, act);
     },
     async putToken(token, act) {
-      checkObject("token", token);
-      const { id, tenant, name, role, hash } = token;
-      names({ id, tenant, name, role, hash });
-      if (name === bootstrapName) {
-        const message = `${bootstrapName} is the name of the token in the settings; choose another`;
-        throw new TapeError("TAPE_BAD_INPUT", message, { field: "name" });
-      }
-      ifGiven(token.expiresInMs, (ms) => checkWhole("expiresInMs", ms, 1));
+      checkToken(token, limits);
       checkAuditInfo(act, limits);
       return intake.putToken(token, act);
     },
@@ -119,4 +105,26 @@ export function validatedAdminReads(read: AdminReadOps, limits: Limits): Omit<Ad
       return read.processes(tenant);
     },
   };
+}
+
+function checkQuotaChange(change: Partial<QuotaLimits>): void {
+  checkObject("quota", change);
+  for (const [kind, limit] of Object.entries(change)) {
+    if (!quotaKinds.includes(kind as QuotaKind)) {
+      const message = `there is no quota ${kind}; there are ${quotaKinds.join(", ")}`;
+      throw new TapeError("TAPE_BAD_INPUT", message, { field: kind });
+    }
+    if (limit !== null && limit !== undefined) checkWhole(kind, limit, unlimited);
+  }
+}
+
+function checkToken(token: NewToken, limits: Limits): void {
+  checkObject("token", token);
+  const { id, tenant, name, role, hash } = token;
+  nameChecker(limits)({ id, tenant, name, role, hash });
+  if (name === bootstrapName) {
+    const message = `${bootstrapName} is the name of the token in the settings; choose another`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: "name" });
+  }
+  ifGiven(token.expiresInMs, (ms) => checkWhole("expiresInMs", ms, 1));
 }

@@ -6,6 +6,7 @@ import { ifGiven, nameChecker } from "./arguments.ts";
 import { checkClaimant, checkList, checkNonce, checkObject, checkStored, checkWhole } from "./entry.ts";
 import { checkSchedule } from "./schedule.ts";
 
+type Evidence = Parameters<IntakeOps["leaveEvidence"]>;
 const evidenceFields: ReadonlySet<string> = new Set(["happened", "value", "error"]);
 
 export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
@@ -37,17 +38,8 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     },
     async leaveEvidence(tenant, attempt, evidence) {
       names({ tenant });
-      checkObject("attempt", attempt);
-      checkWhole("run", attempt.run, 1);
-      checkWhole("pos", attempt.pos);
-      ifGiven(attempt.sub, (sub) => checkWhole("sub", sub));
-      checkNonce(attempt.token);
-      checkNonce(attempt.nonce);
-      checkObject("evidence", evidence);
-      const other = Object.keys(evidence).find((key) => !evidenceFields.has(key));
-      if (other !== undefined) {
-        throw new TapeError("TAPE_BAD_INPUT", `evidence has no field ${other}`, { field: "evidence" });
-      }
+      checkAttempt(attempt);
+      checkEvidence(evidence);
       return intake.leaveEvidence(tenant, attempt, evidence);
     },
     async fireTimer(tenant, timer) {
@@ -84,4 +76,21 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
       return intake.fireSchedule(tenant, id, version, nextAt, runs, spec);
     },
   };
+}
+
+function checkAttempt(attempt: Evidence[1]): void {
+  checkObject("attempt", attempt);
+  checkWhole("run", attempt.run, 1);
+  checkWhole("pos", attempt.pos);
+  ifGiven(attempt.sub, (sub) => checkWhole("sub", sub));
+  checkNonce(attempt.token);
+  checkNonce(attempt.nonce);
+}
+
+function checkEvidence(evidence: Evidence[2]): void {
+  checkObject("evidence", evidence);
+  const other = Object.keys(evidence).find((key) => !evidenceFields.has(key));
+  if (other !== undefined) {
+    throw new TapeError("TAPE_BAD_INPUT", `evidence has no field ${other}`, { field: "evidence" });
+  }
 }

@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { runStatuses } from "../../model/machines.ts";
-import type { ListOps } from "../contract/store.ts";
+import type { ListOps, RunFilter } from "../contract/store.ts";
 import { checkTarget, ifGiven } from "./arguments.ts";
 import { checkFlag, checkObject, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
@@ -10,25 +10,11 @@ import { filterChecks } from "./filters.ts";
 const maxBuckets = 240;
 
 export function validatedLists(read: ListOps, limits: Limits): ListOps {
-  const { names, page, oneOf, cursor } = filterChecks(limits);
+  const { names, page, cursor } = filterChecks(limits);
   return {
     async runs(tenant, filter = {}) {
       names({ tenant });
-      page(filter);
-      ifGiven(filter.workflow, (workflow) => names({ workflow }));
-      oneOf("status", filter.status, runStatuses);
-      ifGiven(filter.before, (before) => checkWhole("before", before));
-      ifGiven(filter.label, (label) => {
-        checkObject("label", label);
-        names({ label: label.key });
-        checkText("label", label.value, limits);
-      });
-      for (const time of ["startedSince", "startedUntil", "endedSince", "endedUntil"] as const) {
-        ifGiven(filter[time], (at) => checkWhole(time, at));
-      }
-      ifGiven(filter.below, (below) => checkWhole("below", below, 1));
-      ifGiven(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
-      ifGiven(filter.inDoubt, (doubt) => checkFlag("doubt", doubt));
+      checkRunFilter(filter, limits);
       return read.runs(tenant, filter);
     },
     async gates(tenant, filter = {}) {
@@ -60,12 +46,7 @@ export function validatedLists(read: ListOps, limits: Limits): ListOps {
     },
     async rate(tenant, since, sizeMs, buckets) {
       names({ tenant });
-      checkWhole("since", since);
-      checkWhole("sizeMs", sizeMs, 1);
-      checkWhole("buckets", buckets, 1);
-      if (buckets > maxBuckets) {
-        throw new TapeError("TAPE_TOO_LARGE", `at most ${maxBuckets} stretches are counted`, { field: "buckets" });
-      }
+      checkBuckets(since, sizeMs, buckets);
       return read.rate(tenant, since, sizeMs, buckets);
     },
     async values(tenant, prefix, limit, above) {
@@ -97,4 +78,32 @@ export function validatedLists(read: ListOps, limits: Limits): ListOps {
       return read.audit(tenant, part);
     },
   };
+}
+
+function checkBuckets(since: number, sizeMs: number, buckets: number): void {
+  checkWhole("since", since);
+  checkWhole("sizeMs", sizeMs, 1);
+  checkWhole("buckets", buckets, 1);
+  if (buckets > maxBuckets) {
+    throw new TapeError("TAPE_TOO_LARGE", `at most ${maxBuckets} intervals are counted`, { field: "buckets" });
+  }
+}
+
+function checkRunFilter(filter: RunFilter, limits: Limits): void {
+  const { names, page, oneOf } = filterChecks(limits);
+  page(filter);
+  ifGiven(filter.workflow, (workflow) => names({ workflow }));
+  oneOf("status", filter.status, runStatuses);
+  ifGiven(filter.before, (before) => checkWhole("before", before));
+  ifGiven(filter.label, (label) => {
+    checkObject("label", label);
+    names({ label: label.key });
+    checkText("label", label.value, limits);
+  });
+  for (const time of ["startedSince", "startedUntil", "endedSince", "endedUntil"] as const) {
+    ifGiven(filter[time], (at) => checkWhole(time, at));
+  }
+  ifGiven(filter.below, (below) => checkWhole("below", below, 1));
+  ifGiven(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
+  ifGiven(filter.inDoubt, (inDoubt) => checkFlag("inDoubt", inDoubt));
 }

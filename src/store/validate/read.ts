@@ -1,9 +1,9 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { effectMachine, obligationMachine } from "../../model/machines.ts";
-import type { ReadOps } from "../contract/store.ts";
+import type { EffectFilter, ReadOps } from "../contract/store.ts";
 import { validatedAdminReads } from "./admin.ts";
-import { checkTarget, ifGiven } from "./arguments.ts";
+import { checkTarget, ifGiven, nameChecker } from "./arguments.ts";
 import { checkList, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
 import { validatedLists } from "./list.ts";
@@ -19,7 +19,7 @@ const longestCursor = 512;
 
 /** See store.ts. */
 export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
-  const { names, page, words, oneOf, cursor } = filterChecks(limits);
+  const { names, page, words } = filterChecks(limits);
   return {
     ...read,
     ...validatedLists(read, limits),
@@ -30,12 +30,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     },
     async progress(tenant, ids) {
       names({ tenant });
-      checkList("ids", ids);
-      if (ids.length > limits.batchItems) {
-        const message = `at most ${limits.batchItems} runs are looked at together`;
-        throw new TapeError("TAPE_TOO_LARGE", message, { limit: "batchItems" });
-      }
-      for (const id of ids) names({ id });
+      checkIds(ids, limits);
       return read.progress(tenant, ids);
     },
     async journal(tenant, target, part = {}) {
@@ -47,20 +42,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     },
     async effects(tenant, filter = {}) {
       names({ tenant });
-      page(filter);
-      const { role } = filter;
-      oneOf("role", role === undefined ? undefined : [role], ["effect", "compensation"]);
-      oneOf("status", filter.status, effectStatuses[role ?? "any"]);
-      cursor(filter.after);
-      if (filter.after !== undefined && (filter.run ?? filter.item ?? filter.root) !== undefined) {
-        const message = "after continues a list of all effects; those of one run continue with from";
-        throw new TapeError("TAPE_BAD_INPUT", message, { field: "after" });
-      }
-      ifGiven(filter.item, (item) => checkWhole("item", item));
-      ifGiven(filter.root, (root) => checkWhole("root", root, 1));
-      ifGiven(filter.below, (below) => checkWhole("below", below, 1));
-      ifGiven(filter.from, (from) => checkWhole("from", from));
-      ifGiven(filter.minAgeMs, (age) => checkWhole("minAgeMs", age));
+      checkEffectFilter(filter, limits);
       return read.effects(tenant, filter);
     },
     async agenda(tenant, workflows) {
@@ -76,13 +58,11 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       return read.unserved(workflows, minLagMs, tenant);
     },
     async dueTimers(limit, tenant) {
-      checkWhole("limit", limit, 1);
-      ifGiven(tenant, (of) => names({ tenant: of }));
+      checkDue(limit, tenant, limits);
       return read.dueTimers(limit, tenant);
     },
     async dueSchedules(limit, tenant) {
-      checkWhole("limit", limit, 1);
-      ifGiven(tenant, (of) => names({ tenant: of }));
+      checkDue(limit, tenant, limits);
       return read.dueSchedules(limit, tenant);
     },
     async businessKeyOwner(tenant, scope, businessKey) {
@@ -104,4 +84,37 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       return read.feed(cursor, limit, tenant);
     },
   };
+}
+
+function checkDue(limit: number, tenant: string | undefined, limits: Limits): void {
+  checkWhole("limit", limit, 1);
+  ifGiven(tenant, (of) => nameChecker(limits)({ tenant: of }));
+}
+
+function checkIds(ids: readonly string[], limits: Limits): void {
+  checkList("ids", ids);
+  if (ids.length > limits.batchItems) {
+    const message = `at most ${limits.batchItems} runs are read together`;
+    throw new TapeError("TAPE_TOO_LARGE", message, { limit: "batchItems" });
+  }
+  const names = nameChecker(limits);
+  for (const id of ids) names({ id });
+}
+
+function checkEffectFilter(filter: EffectFilter, limits: Limits): void {
+  const { page, oneOf, cursor } = filterChecks(limits);
+  page(filter);
+  const { role } = filter;
+  oneOf("role", role === undefined ? undefined : [role], ["effect", "compensation"]);
+  oneOf("status", filter.status, effectStatuses[role ?? "any"]);
+  cursor(filter.after);
+  if (filter.after !== undefined && (filter.run ?? filter.item ?? filter.root) !== undefined) {
+    const message = "after continues a list of all effects; those of one run continue with from";
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: "after" });
+  }
+  ifGiven(filter.item, (item) => checkWhole("item", item));
+  ifGiven(filter.root, (root) => checkWhole("root", root, 1));
+  ifGiven(filter.below, (below) => checkWhole("below", below, 1));
+  ifGiven(filter.from, (from) => checkWhole("from", from));
+  ifGiven(filter.minAgeMs, (age) => checkWhole("minAgeMs", age));
 }
