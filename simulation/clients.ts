@@ -39,7 +39,7 @@ const transient: ReadonlySet<string> = new Set([
 ]);
 
 /** After this, the replica counts as dead or paused, and the client calls another. */
-const answerMs = 3_000;
+const responseTimeoutMs = 3_000;
 
 /** After the last fault: a call that fails for longer would fail forever. */
 const clientTimeoutMs = 1_200_000;
@@ -75,7 +75,7 @@ export class Clients {
       (value): ClientReport<T> => ({ value }),
       (error: unknown): ClientReport<T> => ({ error }),
     );
-    return Promise.race([requestedAt, this.#stage.time.sleep(answerMs).then(() => undefined)]);
+    return Promise.race([requestedAt, this.#stage.time.sleep(responseTimeoutMs).then(() => undefined)]);
   }
 
   /** Retries until the call succeeds or fails with an error that no retry changes. `fine` lists expected codes. */

@@ -7,7 +7,7 @@ import type { Stage } from "./stage.ts";
 
 /** Longer than any request travels: an effect that is not in the ledger by then never will be. */
 const surelyMs = 30_000;
-/** An operator who checks the ledger and resolves effects in effect. It never guesses. */
+/** An operator who checks the ledger and resolves effects in doubt. It never guesses. */
 export class SimulatedResolver {
   readonly #stage: Stage;
   readonly #ledger: WorldLedger;

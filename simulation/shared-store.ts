@@ -159,8 +159,8 @@ export class SharedStore {
     this.fences.set(fence.journal, fence);
   }
 
-  async #recordRenewals(requests: readonly RenewRequest[], answer: Promise<RenewResult[]>): Promise<RenewResult[]> {
-    const verdicts = await answer;
+  async #recordRenewals(requests: readonly RenewRequest[], result: Promise<RenewResult[]>): Promise<RenewResult[]> {
+    const verdicts = await result;
     const at = this.#time.wall();
     for (const [k, { fence }] of requests.entries()) {
       this.#rememberFence(fence);
@@ -185,10 +185,10 @@ export class SharedStore {
     return async (...args: unknown[]) => {
       if (name === "fenced.append") this.#rememberFence(args[0] as Fence);
       if (name === "fenced.appendAll") for (const [fence] of args[0] as [Fence][]) this.#rememberFence(fence);
-      const answer = await call(args);
-      const idle = mayWrite.has(name) && (answer === false || (Array.isArray(answer) && answer.length === 0));
+      const result = await call(args);
+      const idle = mayWrite.has(name) && (result === false || (Array.isArray(result) && result.length === 0));
       if (!idle) this.changes++;
-      return answer;
+      return result;
     };
   }
 }

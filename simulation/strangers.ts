@@ -82,8 +82,8 @@ export class Strangers {
         const claimant = { owner: canary, label: canary, reactor: "agent", ttlMs: 20_000 };
         const audit = { by: canary, auditReason: canary };
         const request = { target: { journal }, claimant, nonce, expect: "any", ...audit } as const;
-        const answer = await claim.acquire(strangerTenant, request);
-        return answer.ok ? describe(answer) : answer.error.code;
+        const result = await claim.acquire(strangerTenant, request);
+        return result.ok ? describe(result) : result.error.code;
       }
       case "signal":
         return describe(await intake.signal(strangerTenant, id, { name: "left", value: { key: canary } }));
@@ -116,4 +116,4 @@ export class Strangers {
   }
 }
 
-const describe = (answer: unknown): string => `a result: ${Object.keys((answer ?? {}) as object).join(", ")}`;
+const describe = (result: unknown): string => `a result: ${Object.keys((result ?? {}) as object).join(", ")}`;

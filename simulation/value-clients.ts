@@ -99,7 +99,7 @@ export class ValueClients {
     const recorded = async <T>(
       input: ValueInput,
       work: () => Promise<T>,
-      outputOf: (answer: T) => ValueOutput,
+      outputOf: (result: T) => ValueOutput,
     ): Promise<T> => {
       const { time } = this.#stage;
       const never = Number.POSITIVE_INFINITY;
@@ -109,9 +109,9 @@ export class ValueClients {
         this.history[at] = { ...one, ret: ++this.#order, answeredAt: time.wall(), output };
       };
       try {
-        const answer = await work();
-        answeredAt(outputOf(answer));
-        return answer;
+        const result = await work();
+        answeredAt(outputOf(result));
+        return result;
       } catch (error) {
         if (isTapeError(error, "TAPE_VERSION_CONFLICT")) answeredAt("conflict");
         throw error;

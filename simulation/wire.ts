@@ -13,7 +13,7 @@ export interface WireOptions {
 }
 
 /** Longest wait of a client for a response, as over sockets. */
-const answerMs = 35_000;
+const responseTimeoutMs = 35_000;
 
 /** The connection to the server: requests and responses take time, and each can fail. */
 export function wireTo(options: WireOptions): Transport {
@@ -21,40 +21,40 @@ export function wireTo(options: WireOptions): Transport {
   /** Delivers a request later, whatever its sender was answered. */
   const later = (request: WireRequest, ms: number): void =>
     void time.after(ms, () => void exchange(request).catch(() => {}));
-  const carried = async (request: WireRequest): Promise<WireResponse> => {
+  const deliver = async (request: WireRequest): Promise<WireResponse> => {
     await time.sleep(travelMs());
-    const answer = await exchange(request);
+    const response = await exchange(request);
     await time.sleep(travelMs());
-    return answer;
+    return response;
   };
   return async (request) => {
     const fault = faultOf(request);
     const { edge, forMs = 0 } = fault ?? {};
     switch (fault?.kind) {
       case "fail":
-        if (edge === "after") await carried(request);
+        if (edge === "after") await deliver(request);
         else await time.sleep(travelMs());
         throw new Error("socket hang up");
       case "hang": {
-        if (edge === "before") await time.sleep(Math.min(forMs, answerMs));
-        const answer = await carried(request);
-        if (edge === "after") await time.sleep(Math.min(forMs, answerMs));
-        if (forMs > answerMs) throw new Error(`no response within ${answerMs} ms`);
-        return answer;
+        if (edge === "before") await time.sleep(Math.min(forMs, responseTimeoutMs));
+        const response = await deliver(request);
+        if (edge === "after") await time.sleep(Math.min(forMs, responseTimeoutMs));
+        if (forMs > responseTimeoutMs) throw new Error(`no response within ${responseTimeoutMs} ms`);
+        return response;
       }
       case "double":
         later(request, forMs);
-        return carried(request);
+        return deliver(request);
       case "late":
         later(request, forMs);
         throw new Error("socket hang up");
       case "gateway":
-        if (edge === "after") await carried(request);
+        if (edge === "after") await deliver(request);
         return { status: 502, headers: { "content-type": "text/html" }, body: Buffer.from("<h1>Bad Gateway</h1>") };
       case "busy":
         return overloaded();
       default:
-        return carried(request);
+        return deliver(request);
     }
   };
 }

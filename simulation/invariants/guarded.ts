@@ -8,7 +8,7 @@ const withdraws: ReadonlySet<string> = new Set(["run.decided", "run.ended"]);
 type GateResolved = Extract<FeedRecord, { kind: "gate.resolved" }>;
 
 /** Each guarded gate with its opening record, its resolution and the note that answered it. */
-function answers(evidence: Evidence) {
+function guardedGates(evidence: Evidence) {
   return mainJournals(evidence).flatMap(({ id, journal, records }) => {
     const inbox = inboxOf(evidence, journal);
     return records.flatMap((opened) => {
@@ -30,7 +30,7 @@ function answers(evidence: Evidence) {
 export const onlyApproversAnswer: Invariant = (evidence) => {
   const places = new Map(evidence.feed.map((record, k) => [record, k]));
   const place = (record: FeedRecord): number => places.get(record) ?? Number.POSITIVE_INFINITY;
-  const gates = each(answers(evidence), ({ id, journal, opened, resolved, closed, note }) => {
+  const gates = each(guardedGates(evidence), ({ id, journal, opened, resolved, closed, note }) => {
     const found: string[] = [];
     if (resolved?.data.to === "RECEIVED") {
       if (note?.kind !== "signal.sent" || note.data.by !== approver)
@@ -68,7 +68,7 @@ export const unfitSignalsAreRefused: Invariant = (evidence) =>
       return note?.kind === "signal.sent" && typeof note.data.value === "number";
     };
     const refused = records.flatMap((one) => (one.kind === "signal.refused" ? [one.data.note] : []));
-    const own = answers(evidence).filter((one) => one.id === id);
+    const own = guardedGates(evidence).filter((one) => one.id === id);
     return combine([
       each(refused, (seq, k) => {
         const faults = fits(seq) ? [`${id}: note ${seq} matches, but was refused`] : [];

@@ -19,11 +19,11 @@ export const restoredTokensAreNew: Invariant = (evidence) => {
   const found = restore(evidence);
   if (evidence.lost === undefined) return notApplicable;
   if (found === undefined) return { judged: 1, faults: ["the store went back, and its journal has no restore"] };
-  const given = new Set(evidence.lost.feed.map(({ journal, token }) => `${journal} ${token}`));
+  const lostTokens = new Set(evidence.lost.feed.map(({ journal, token }) => `${journal} ${token}`));
   return each(evidence.feed.slice(found.at), ({ kind, journal, token }) => {
     if (kind !== "term.started") return exempt;
     if (token < found.floor) return [`journal ${journal}: token ${token} is from before the restore`];
-    return given.has(`${journal} ${token}`) ? [`journal ${journal}: token ${token} was issued twice`] : [];
+    return lostTokens.has(`${journal} ${token}`) ? [`journal ${journal}: token ${token} was issued twice`] : [];
   });
 };
 

@@ -102,7 +102,7 @@ export const batches: Cases = ({ it }, fresh) => {
     const fired = await Promise.all(
       [store, other].map((one) => Promise.all(timers.map((timer) => one.intake.fireTimer(tenant, timer)))),
     );
-    const times = timers.map((_, k) => fired.filter((answers) => answers[k]).length);
+    const times = timers.map((_, k) => fired.filter((results) => results[k]).length);
     assert.deepEqual(times, [...runs.map(() => 1), 1, 0, 1, 0]);
     assert.equal(await statusOf(store, runs[7]!.id), "RUNNABLE");
     assert.equal(await statusOf(store, held.id), "RUNNING");

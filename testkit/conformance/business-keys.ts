@@ -113,7 +113,7 @@ export const businessKeys: Cases = ({ it }, fresh) => {
     const { store, another } = fresh();
     const clients = [store, await another()];
     const askers = await Promise.all(Array.from({ length: 12 }, (_, k) => begin(clients[k % 2]!)));
-    const answers = await Promise.all(
+    const results = await Promise.all(
       askers.map((asker) =>
         asker.write(intent(0, { businessKey: "hot" })).then(
           () => asker.id,
@@ -122,7 +122,7 @@ export const businessKeys: Cases = ({ it }, fresh) => {
       ),
     );
     const owner = await ownerOf(store, "wire", "hot");
-    assert.deepEqual(countOutcomes(answers), { [String(owner)]: 1, TAPE_BUSINESS_KEY_TAKEN: 11 });
+    assert.deepEqual(countOutcomes(results), { [String(owner)]: 1, TAPE_BUSINESS_KEY_TAKEN: 11 });
     const rows = await store.read.effects(tenant);
     assert.equal(rows.length, 1);
   });

@@ -56,14 +56,14 @@ class Client {
     const expect = op === "acquire" ? ({ expect: "free_or_expired" } as const) : preempting;
     const request = { target: this.#target, claimant: this.#who, nonce: nonce(), ...expect };
     await this.#noted({ op, owner: this.#who.owner }, async () => {
-      const answer = await this.#store.claim.acquire(tenant, request);
-      if (!answer.ok) {
-        assert.equal(answer.error.code, "TAPE_LEASE_HELD");
+      const result = await this.#store.claim.acquire(tenant, request);
+      if (!result.ok) {
+        assert.equal(result.error.code, "TAPE_LEASE_HELD");
         return "refused";
       }
-      this.#term = answer.term;
-      this.#head = answer.term.head;
-      return { token: answer.term.fence.token, head: answer.term.head };
+      this.#term = result.term;
+      this.#head = result.term.head;
+      return { token: result.term.fence.token, head: result.term.head };
     });
   }
 
@@ -216,8 +216,8 @@ export const concurrency: Cases = ({ it }, fresh) => {
           runs.map(async ({ journal }) => {
             if (random.float() < 0.4) return;
             const request = { target: { journal }, claimant: who, nonce: nonce(), ...preempting };
-            const answer = await own.claim.acquire(tenant, request);
-            if (answer.ok) held.set(journal, { fence: answer.term.fence, head: answer.term.head });
+            const result = await own.claim.acquire(tenant, request);
+            if (result.ok) held.set(journal, { fence: result.term.fence, head: result.term.head });
             else races++;
           }),
         );

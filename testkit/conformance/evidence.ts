@@ -46,8 +46,8 @@ export const evidence: Cases = ({ it }, fresh) => {
     const run = await begin(store);
     await run.write(intent(0), dispatched(0));
     await run.release(0);
-    const answer = await store.intake.leaveEvidence(tenant, run.attempt(0), { happened: false });
-    assert.deepEqual(answer, { journal: run.journal, n: 1 });
+    const result = await store.intake.leaveEvidence(tenant, run.attempt(0), { happened: false });
+    assert.deepEqual(result, { journal: run.journal, n: 1 });
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
   });
 

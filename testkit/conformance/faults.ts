@@ -33,9 +33,9 @@ class Driver {
       const next = this.#nextOf(records);
       if (next === undefined) return "ended";
       if (next.kind === "term.ended" && !(await this.#renew())) return "fenced";
-      const answer = await this.#append(next);
-      if (answer === "fenced") return "fenced";
-      if (answer === "unknown") this.#term = undefined;
+      const result = await this.#append(next);
+      if (result === "fenced") return "fenced";
+      if (result === "unknown") this.#term = undefined;
       else if (next.kind === "term.ended") await this.#find();
       else if (next.kind === "run.ended") return "ended";
     }
@@ -70,10 +70,10 @@ class Driver {
       claimant: this.#who,
       ...(more ?? { nonce: nonce(), ...preempting }),
     };
-    const answer = await untilAnswered(() => this.#store.claim.acquire(tenant, request));
-    if (answer.ok) this.#hold(answer.term);
-    else if (answer.error.code === "TAPE_RUN_ENDED") return false;
-    else assert.equal(answer.error.code, "TAPE_LEASE_HELD");
+    const result = await untilAnswered(() => this.#store.claim.acquire(tenant, request));
+    if (result.ok) this.#hold(result.term);
+    else if (result.error.code === "TAPE_RUN_ENDED") return false;
+    else assert.equal(result.error.code, "TAPE_LEASE_HELD");
     return true;
   }
 
@@ -226,9 +226,9 @@ export const faults: Cases = ({ it }, fresh) => {
       await soundRun(store, run, what);
       const before = await snapshotOfRun(store, run.id);
       faulty.release();
-      const answer = await late;
-      assert.ok(answer === "fenced" || answer === "ended");
-      if (group === "fenced") assert.equal(answer, "fenced", what);
+      const result = await late;
+      assert.ok(result === "fenced" || result === "ended");
+      if (group === "fenced") assert.equal(result, "fenced", what);
       assert.equal(await snapshotOfRun(store, run.id), before, what);
     }
   });

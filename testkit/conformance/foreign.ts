@@ -35,13 +35,13 @@ function plain(outcome: unknown, me: string, of: NamedThings): string {
     for (const known of names) left = left.replaceAll(known, "NAME");
     return left;
   };
-  const shown = (field: string, value: unknown): unknown => {
+  const masked = (field: string, value: unknown): unknown => {
     if (value instanceof TapeError) return { code: value.code, message: value.message, details: value.details };
     if ((passing.has(field) && value !== null && value !== undefined) || (field === "name" && Number(value) > 0))
       return "…";
     return typeof value === "string" ? text(value) : bigintText(field, value);
   };
-  return JSON.stringify(outcome, shown) ?? "undefined";
+  return JSON.stringify(outcome, masked) ?? "undefined";
 }
 
 /** One thing of each kind, of the victim's tenant. */
@@ -138,7 +138,7 @@ export const foreign: Cases = ({ it }, fresh) => {
     const [foreignly, absently] = outcomes as [string, string];
     const at = [...foreignly].findIndex((letter, k) => letter !== absently[k]);
     const about = (text: string): string => text.slice(Math.max(0, at - 200), at + 100);
-    const message = `${what} answers ${about(foreignly)}, and where there is none ${about(absently)}`;
+    const message = `${what} returns ${about(foreignly)}, but ${about(absently)} for what does not exist`;
     assert.ok(foreignly === absently, message);
   }
 
@@ -169,7 +169,7 @@ export const foreign: Cases = ({ it }, fresh) => {
       assert.equal(await statesOf(store, tenant), before, `once ${name} changed what is another's`);
     }
     const again = await store.once(repeat).putValue(tenant, "once", secret, "unconditional");
-    assert.equal(again.version, 1, "the first one's answer");
+    assert.equal(again.version, 1, "the first one's result");
   });
 };
 

@@ -89,9 +89,9 @@ export function request(target: AcquireRequest["target"], more: Partial<AcquireR
 }
 
 export async function acquired(store: Store, req: AcquireRequest, of = tenant): Promise<Term> {
-  const answer = await store.claim.acquire(of, req);
-  if (!answer.ok) throw answer.error;
-  return answer.term;
+  const result = await store.claim.acquire(of, req);
+  if (!result.ok) throw result.error;
+  return result.term;
 }
 
 /** Asserts that the work is refused with this code, and reports any other result. */

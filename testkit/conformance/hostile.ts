@@ -110,17 +110,17 @@ export const hostile: Cases = ({ it }, fresh) => {
   it("every storable value is returned unchanged", async () => {
     const { store } = fresh();
     for (const [what, value] of Object.entries(storable)) {
-      const wanted = spec({ input: value });
-      const [created] = await store.intake.createRuns(tenant, [wanted]);
+      const runSpec = spec({ input: value });
+      const [created] = await store.intake.createRuns(tenant, [runSpec]);
       assert.ok(created?.ok, what);
-      await store.intake.signal(tenant, wanted.id, { name: "s", value });
+      await store.intake.signal(tenant, runSpec.id, { name: "s", value });
       await store.intake.putValue(tenant, what, value, "must_create");
-      const run = await hold(store, wanted.id);
+      const run = await hold(store, runSpec.id);
       await run.write(step(0, value), record("step.done", { pos: 1, name: "failed", error: value }));
       await run.write(record("value.written", { key: what, version: 2, value }));
       await run.write(record("run.decided", { cause: "failed", outcome: value }));
-      const records = await store.read.journal(tenant, { run: wanted.id });
-      const [note] = await store.read.journal(tenant, { run: wanted.id }, { inbox: true });
+      const records = await store.read.journal(tenant, { run: runSpec.id });
+      const [note] = await store.read.journal(tenant, { run: runSpec.id }, { inbox: true });
       const back = [
         dataOf(records[0], "run.created").input,
         dataOf(records[2], "step.done").value,
@@ -128,10 +128,10 @@ export const hostile: Cases = ({ it }, fresh) => {
         dataOf(note, "signal.sent").value,
         (await store.read.value(tenant, what))?.value,
         (await store.read.valueHistory(tenant, what, 0))[0]?.value,
-        (await viewOf(store, wanted.id)).outcome,
+        (await viewOf(store, runSpec.id)).outcome,
       ];
       for (const [k, copy] of back.entries()) assert.deepStrictEqual(copy, value, `${what}, copy ${k}`);
-      const [again] = await store.intake.createRuns(tenant, [wanted]);
+      const [again] = await store.intake.createRuns(tenant, [runSpec]);
       assert.deepEqual(again, { ok: true, journal: created.journal, fresh: false }, `${what}: the same input`);
     }
     assert.equal(({} as { polluted?: unknown }).polluted, undefined);

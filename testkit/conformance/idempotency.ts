@@ -190,8 +190,8 @@ export const idempotency: Cases = ({ it }, fresh) => {
     const clients = [store, await another()];
     assert.equal((await store.intake.signal(tenant, run.id, { name: "s", value: 1, key: "k" })).n, 1);
     const cancel = (k: number, key: string) => clients[k % 2]!.intake.cancel(tenant, run.id, { reason: "r", key });
-    const answers = await Promise.all(Array.from({ length: 8 }, (_, k) => cancel(k, "k")));
-    assert.deepEqual(countOutcomes(answers.map(({ n }) => n)), { 2: 8 });
+    const results = await Promise.all(Array.from({ length: 8 }, (_, k) => cancel(k, "k")));
+    assert.deepEqual(countOutcomes(results.map(({ n }) => n)), { 2: 8 });
     assert.equal((await cancel(0, "another")).n, 3);
     assert.equal((await store.intake.signal(tenant, run.id, { name: "s", value: 1, key: "another" })).duplicate, false);
     const [, note] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
@@ -261,17 +261,17 @@ export const lostResponses: Cases = ({ it }, fresh) => {
       { after: 4, records: confirmed(3) },
       { after: 7, records: [record("gate.opened", { pos: 4, name: "g" })] },
     ];
-    const answers: AppendResult[] = [];
-    for (const entry of entries) answers.push(await store.fenced.append(run.fence, entry));
+    const results: AppendResult[] = [];
+    for (const entry of entries) results.push(await store.fenced.append(run.fence, entry));
     await unchanged(store, async () => {
       for (const [k, entry] of entries.entries()) {
-        assert.deepEqual(await store.fenced.append(run.fence, entry), answers[k]);
-        assert.deepEqual(await other.fenced.append(run.fence, entry), answers[k]);
+        assert.deepEqual(await store.fenced.append(run.fence, entry), results[k]);
+        assert.deepEqual(await other.fenced.append(run.fence, entry), results[k]);
       }
       const verdicts = await store.fenced.appendAll(entries.map((entry) => [run.fence, entry] as const));
       assert.deepEqual(
         verdicts,
-        answers.map((answer) => ({ ok: true, ...answer })),
+        results.map((result) => ({ ok: true, ...result })),
       );
       const others = [
         { after: 1, records: [step(0, "another value")] },
@@ -322,14 +322,14 @@ export const lostResponses: Cases = ({ it }, fresh) => {
     const endings = [[parked], [step(0), parked], [ended("COMPLETED", { outcome: { n: 1n } })]];
     for (const records of endings) {
       const run = await heldRun(store, {}, claimant(undefined, lasting));
-      const answer = await store.fenced.append(run.fence, { after: 1, records });
-      assert.deepEqual(answer, { head: 1 + records.length, notes: 0 });
+      const result = await store.fenced.append(run.fence, { after: 1, records });
+      assert.deepEqual(result, { head: 1 + records.length, notes: 0 });
       const last = records.at(-1) === parked;
       if (last) await store.intake.signal(tenant, run.id, { name: "s", value: 1 });
       if (last) await acquired(store, request({ run: run.id }, { claimant: claimant(undefined, lasting) }));
       await unchanged(store, async () => {
-        assert.deepEqual(await store.fenced.append(run.fence, { after: 1, records }), answer);
-        assert.deepEqual(await other.fenced.append(run.fence, { after: 1, records }), answer);
+        assert.deepEqual(await store.fenced.append(run.fence, { after: 1, records }), result);
+        assert.deepEqual(await other.fenced.append(run.fence, { after: 1, records }), result);
         await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 1, records: [step(9)] }));
         const drained = record("term.ended", { reason: "drained", notesTaken: 0 });
         await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 1, records: [drained] }));
@@ -337,20 +337,20 @@ export const lostResponses: Cases = ({ it }, fresh) => {
     }
     const named = await acquired(store, request({ name: unique("lease") }));
     const entry = { after: named.head, records: [record("term.ended", { reason: "released", notesTaken: 0 })] };
-    const given = await store.fenced.append(named.fence, entry);
-    assert.deepEqual(await other.fenced.append(named.fence, entry), given);
+    const first = await store.fenced.append(named.fence, entry);
+    assert.deepEqual(await other.fenced.append(named.fence, entry), first);
   });
 
   it("the same append from two clients is written once, and both succeed", async () => {
     const { store, another } = fresh();
     const clients = [store, await another()];
     const runs = await Promise.all(Array.from({ length: 10 }, () => heldRun(store, {}, claimant(undefined, lasting))));
-    const answers = await Promise.all(
+    const results = await Promise.all(
       runs.flatMap(({ fence }) =>
         clients.map((by) => by.fenced.append(fence, { after: 1, records: [step(0), intent(1)] })),
       ),
     );
-    assert.deepEqual(countOutcomes(answers.map(({ head }) => head)), { 3: 20 });
+    assert.deepEqual(countOutcomes(results.map(({ head }) => head)), { 3: 20 });
     const before = await everything(store);
     for (const run of runs) assert.equal((await store.read.journal(tenant, { run: run.id })).length, 3);
     assert.equal(await everything(store), before);

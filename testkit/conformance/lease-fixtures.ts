@@ -45,10 +45,10 @@ export async function release(
 }
 
 /** Asserts that the claim was refused with this code; returns the view of the current holder. */
-export function refusedClaim(code: ErrorCode, answer: AcquireResult): LeaseView | undefined {
-  assert.ok(!answer.ok, `expected ${code}, but a term was granted`);
-  assert.equal(answer.error.code, code, answer.error.message);
-  return answer.holder;
+export function refusedClaim(code: ErrorCode, result: AcquireResult): LeaseView | undefined {
+  assert.ok(!result.ok, `expected ${code}, but a term was granted`);
+  assert.equal(result.error.code, code, result.error.message);
+  return result.holder;
 }
 
 export async function renewOne(store: Store, term: Term, progress = 0, progressNote?: string): Promise<RenewResult> {

@@ -80,10 +80,10 @@ export const leases: Cases = ({ it }, fresh) => {
     assert.equal(holder?.token, term.fence.token);
     await renewed(store, term);
     const twice = claimForName();
-    const answers = await Promise.all(
+    const results = await Promise.all(
       [nonce(), nonce()].map((attempt) => store.claim.acquire(tenant, { ...twice, nonce: attempt })),
     );
-    assert.equal(answers.filter((answer) => answer.ok).length, 1);
+    assert.equal(results.filter((result) => result.ok).length, 1);
   });
 
   it("a restart with the same label acquires once the old term expires", async () => {
@@ -107,12 +107,12 @@ export const leases: Cases = ({ it }, fresh) => {
     const label = unique("host");
     const req = claimForName({ claimant: claimant(undefined, { label, ...lasting }) });
     const twins = [req, anotherClaim(req, { claimant: claimant(undefined, { label, ...lasting }) })] as const;
-    const answers = await Promise.all([store.claim.acquire(tenant, twins[0]), twin.claim.acquire(tenant, twins[1])]);
-    const winner = answers.findIndex((answer) => answer.ok);
-    const loser = answers[1 - winner]!;
+    const results = await Promise.all([store.claim.acquire(tenant, twins[0]), twin.claim.acquire(tenant, twins[1])]);
+    const winner = results.findIndex((result) => result.ok);
+    const loser = results[1 - winner]!;
     assert.ok(winner >= 0);
     assert.equal(refusedClaim("TAPE_LEASE_HELD", loser)?.owner, twins[winner]!.claimant.owner);
-    const won = answers[winner]!;
+    const won = results[winner]!;
     assert.ok(won.ok);
     const impostor = { ...won.term, fence: forged(won.term, { nonce: twins[1 - winner]!.nonce }) };
     await notRenewed("TAPE_FENCED", twin, impostor);
@@ -174,10 +174,10 @@ export const leases: Cases = ({ it }, fresh) => {
     const { owner, token } = await leaseOf(store, { name: old!.name });
     const expect = { owner, token };
     const asks = [0, 1].map(() => request({ name: old!.name }, { expect, claimant: claimant(undefined, lasting) }));
-    const answers = await Promise.all(asks.map((ask, k) => (k === 0 ? store : rival).claim.acquire(tenant, ask)));
-    const winner = answers.findIndex((answer) => answer.ok);
-    assert.equal(answers.filter((answer) => answer.ok).length, 1);
-    assert.equal(refusedClaim("TAPE_LEASE_HELD", answers[1 - winner]!)?.owner, asks[winner]!.claimant.owner);
+    const results = await Promise.all(asks.map((ask, k) => (k === 0 ? store : rival).claim.acquire(tenant, ask)));
+    const winner = results.findIndex((result) => result.ok);
+    assert.equal(results.filter((result) => result.ok).length, 1);
+    assert.equal(refusedClaim("TAPE_LEASE_HELD", results[1 - winner]!)?.owner, asks[winner]!.claimant.owner);
     assert.deepEqual(await termSummary(store, { name: old!.name }), [
       [1n, "start", "expired"],
       [2n, "timeout", undefined],
@@ -207,12 +207,12 @@ export const leases: Cases = ({ it }, fresh) => {
       for (const target of [held.target, free.target, { name: stale[k]!.name }]) {
         const now = await leaseOf(store, target);
         const ask = request(target, { expect: expectOf(now), claimant: claimant(undefined, lasting) });
-        const answer = await store.claim.acquire(tenant, ask);
+        const result = await store.claim.acquire(tenant, ask);
         const what = `${name} where the lease is ${now.state}`;
-        assert.equal(answer.ok, holdsIn.includes(now.state), what);
-        if (answer.ok) assert.equal(answer.term.fence.token, now.token + 1n, what);
+        assert.equal(result.ok, holdsIn.includes(now.state), what);
+        if (result.ok) assert.equal(result.term.fence.token, now.token + 1n, what);
         else {
-          refusedClaim("TAPE_LEASE_HELD", answer);
+          refusedClaim("TAPE_LEASE_HELD", result);
           assert.deepEqual(withoutTimes(await leaseOf(store, target)), withoutTimes(now), what);
         }
       }
@@ -235,15 +235,15 @@ export const leases: Cases = ({ it }, fresh) => {
     const req = claimForName();
     const term = await acquired(store, req);
     await elapse(20);
-    const answer = await store.claim.acquire(tenant, anotherClaim(req));
-    const holder = refusedClaim("TAPE_LEASE_HELD", answer)!;
+    const result = await store.claim.acquire(tenant, anotherClaim(req));
+    const holder = refusedClaim("TAPE_LEASE_HELD", result)!;
     const { owner, label, token, state } = holder;
     assert.deepEqual(
       { owner, label, token, state },
       { owner: req.claimant.owner, label: req.claimant.label, token: term.fence.token, state: "HELD" },
     );
     assert.ok(holder.remainingMs > 0 && holder.remainingMs <= lasting.ttlMs - 19, String(holder.remainingMs));
-    assert.ok(!answer.ok && Number(answer.error.details.remainingMs) <= lasting.ttlMs - 19);
+    assert.ok(!result.ok && Number(result.error.details.remainingMs) <= lasting.ttlMs - 19);
   });
 
   it("a lease expires by its holder's TTL, whatever the claimant's is", async () => {
@@ -269,8 +269,8 @@ export const leases: Cases = ({ it }, fresh) => {
     const asks = Array.from({ length: 8 }, () => anotherClaim(req));
     for (const ask of asks) refusedClaim("TAPE_LEASE_HELD", await store.claim.acquire(tenant, ask));
     await release(store, term);
-    const answers = await Promise.all(asks.map((ask, k) => stores[k % 2]!.claim.acquire(tenant, ask)));
-    const winners = answers.filter((answer) => answer.ok);
+    const results = await Promise.all(asks.map((ask, k) => stores[k % 2]!.claim.acquire(tenant, ask)));
+    const winners = results.filter((result) => result.ok);
     assert.equal(winners.length, 1);
     assert.deepEqual([winners[0]!.term.fence.token, winners[0]!.term.reason], [term.fence.token + 2n, "release"]);
   });

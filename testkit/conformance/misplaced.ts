@@ -129,12 +129,12 @@ export const misplaced: Cases = ({ it }, fresh) => {
 
   it("a named lease's journal accepts only records about its terms", async () => {
     const { store } = fresh();
-    const answer = await store.claim.acquire(
+    const result = await store.claim.acquire(
       tenant,
       request({ name: unique("lease") }, { claimant: claimant(undefined, lasting) }),
     );
-    assert.ok(answer.ok);
-    const named = new Holder(store, answer.term, "none");
+    assert.ok(result.ok);
+    const named = new Holder(store, result.term, "none");
     await refuses(
       named,
       every.filter((kind) => !forNames.includes(kind)),

@@ -18,19 +18,19 @@ async function inbox(store: Store, run: string): Promise<unknown[]> {
 export const notes: Cases = ({ it }, fresh) => {
   it("signals are queued in order, also before their gate exists", async () => {
     const { store } = fresh();
-    const wanted = spec();
-    await store.intake.createRuns(tenant, [wanted]);
+    const runSpec = spec();
+    await store.intake.createRuns(tenant, [runSpec]);
     const values = [1, { b: 2n }, new Date(3), undefined, null];
     for (const [k, value] of values.entries()) {
-      assert.deepEqual(await store.intake.signal(tenant, wanted.id, signal(value)), { n: k + 1, duplicate: false });
+      assert.deepEqual(await store.intake.signal(tenant, runSpec.id, signal(value)), { n: k + 1, duplicate: false });
     }
-    assert.deepEqual(await inbox(store, wanted.id), values);
-    const page = await store.read.journal(tenant, { run: wanted.id }, { inbox: true, from: 2, limit: 2 });
+    assert.deepEqual(await inbox(store, runSpec.id), values);
+    const page = await store.read.journal(tenant, { run: runSpec.id }, { inbox: true, from: 2, limit: 2 });
     assert.deepEqual(
       page.map(({ seq }) => seq),
       [2, 3],
     );
-    const run = await hold(store, wanted.id);
+    const run = await hold(store, runSpec.id);
     assert.equal(run.term.notes, 5);
     assert.equal((await run.view()).notes, 5);
   });
@@ -58,11 +58,11 @@ export const notes: Cases = ({ it }, fresh) => {
     assert.equal((await store.intake.signal(tenant, run.id, signal(3, "K"))).duplicate, false);
     assert.equal((await store.intake.signal(tenant, other.id, signal(4, "k"))).duplicate, false, "keys are the run's");
     const clients = [store, await another()];
-    const answers = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 10 }, (_, k) => clients[k % 2]!.intake.signal(tenant, run.id, signal(k, "raced"))),
     );
-    assert.deepEqual(countOutcomes(answers.map(({ duplicate }) => duplicate)), { false: 1, true: 9 });
-    assert.deepEqual(countOutcomes(answers.map(({ n }) => n)), { 3: 10 });
+    assert.deepEqual(countOutcomes(results.map(({ duplicate }) => duplicate)), { false: 1, true: 9 });
+    assert.deepEqual(countOutcomes(results.map(({ n }) => n)), { 3: 10 });
     await run.write(ended("COMPLETED", { outcome: 1, notesTaken: 3 }));
     assert.deepEqual(await store.intake.signal(tenant, run.id, signal(1, "k")), { n: 1, duplicate: true });
     await refused("TAPE_RUN_ENDED", store.intake.signal(tenant, run.id, signal(1, "new")));
@@ -86,15 +86,15 @@ export const notes: Cases = ({ it }, fresh) => {
     const { store, another } = fresh();
     const run = await begin(store);
     const clients = [store, await another(), await another()];
-    const answers = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 60 }, (_, k) => clients[k % 3]!.intake.signal(tenant, run.id, signal(k))),
     );
     assert.deepEqual(
-      answers.map(({ n }) => n).sort((a, b) => a - b),
-      answers.map((_, k) => k + 1),
+      results.map(({ n }) => n).sort((a, b) => a - b),
+      results.map((_, k) => k + 1),
     );
     const values = await inbox(store, run.id);
-    for (const [k, { n }] of answers.entries()) assert.equal(values[n - 1], k);
+    for (const [k, { n }] of results.entries()) assert.equal(values[n - 1], k);
   });
 
   it("a note does not disturb the holder, and every response reports it", async () => {

@@ -351,16 +351,16 @@ export const phases: Cases = ({ it }, fresh) => {
 
   it("a stuck run can be parked, acquired and unstuck", async () => {
     const { store } = fresh();
-    const wanted = spec();
-    await store.intake.createRuns(tenant, [wanted]);
-    const first = await hold(store, wanted.id);
+    const runSpec = spec();
+    await store.intake.createRuns(tenant, [runSpec]);
+    const first = await hold(store, runSpec.id);
     await first.write(stuck);
     await first.release();
     assert.equal((await first.view()).status, "STUCK");
     const operator = await hold(
       store,
-      wanted.id,
-      { run: wanted.id },
+      runSpec.id,
+      { run: runSpec.id },
       { reason: "manual", by: "ann", auditReason: "fixed" },
     );
     await operator.write(unstuck("LIVE"));

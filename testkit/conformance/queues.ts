@@ -73,7 +73,7 @@ export const queues: Cases = ({ it }, fresh) => {
     const first = ask({ most: 2, busy: [{ callee: "wire", items: 1 }] }, { limit: 5 });
     const expected = ["quick", "quick", "slow", "slow", "wire"];
     assert.deepEqual(calleesOf(await store.claim.find(first)), expected);
-    assert.deepEqual(calleesOf(await store.claim.find(first)), expected, "its answer may have been lost");
+    assert.deepEqual(calleesOf(await store.claim.find(first)), expected, "its response may have been lost");
     const busy = [
       { callee: "slow", items: 2 },
       { callee: "wire", items: 2 },

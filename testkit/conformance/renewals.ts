@@ -265,7 +265,7 @@ export const renewals: Cases = ({ it }, fresh) => {
     await store.claim.pause(tenant, name, false, "ann", "done");
     const term = await acquired(store, anotherClaim(req));
     const before = await everything(store);
-    await store.claim.pause(tenant, name, false, "ann", "the answer was lost");
+    await store.claim.pause(tenant, name, false, "ann", "the response was lost");
     assert.equal(await everything(store), before);
     await renewed(store, term);
     assert.equal((await lastTerm(store, req.target)).endReason, undefined);

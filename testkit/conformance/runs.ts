@@ -7,48 +7,48 @@ import { begin, countOutcomes, dataOf, ended, lasting, statusOf, unchanged, view
 export const runs: Cases = ({ it }, fresh) => {
   it("creating the same run twice returns the same run", async () => {
     const { store } = fresh();
-    const wanted = spec({ input: { a: 1, b: [new Date(0), 2n] }, labels: { team: "ops" } });
-    const [first] = await store.intake.createRuns(tenant, [wanted]);
+    const runSpec = spec({ input: { a: 1, b: [new Date(0), 2n] }, labels: { team: "ops" } });
+    const [first] = await store.intake.createRuns(tenant, [runSpec]);
     assert.ok(first?.ok && first.fresh);
     // Inputs are equal whatever the order of their keys.
-    const same = { ...wanted, input: { b: [new Date(0), 2n], a: 1 } };
+    const same = { ...runSpec, input: { b: [new Date(0), 2n], a: 1 } };
     const [second] = await unchanged(store, () => store.intake.createRuns(tenant, [same]));
     assert.deepEqual(second, { ok: true, journal: first.journal, fresh: false });
     const held = { ...claimant(), nonce: nonce() };
     const [third] = await unchanged(store, () => store.intake.createRuns(tenant, [same], held));
     assert.deepEqual(third, { ok: true, journal: first.journal, fresh: false }, "an existing run is not handed out");
-    const [record, ...rest] = await store.read.journal(tenant, { run: wanted.id });
+    const [record, ...rest] = await store.read.journal(tenant, { run: runSpec.id });
     assert.equal(rest.length, 0);
-    assert.deepEqual(dataOf(record, "run.created").input, wanted.input);
+    assert.deepEqual(dataOf(record, "run.created").input, runSpec.input);
     assert.equal(record?.token, 0n);
   });
 
   it("creating an id with another input or workflow is a conflict", async () => {
     const { store } = fresh();
-    const wanted = spec();
-    await store.intake.createRuns(tenant, [wanted]);
+    const runSpec = spec();
+    await store.intake.createRuns(tenant, [runSpec]);
     const others = [
-      { ...wanted, input: { n: 2 } },
-      { ...wanted, input: { n: 1n } },
-      { ...wanted, workflow: "other" },
+      { ...runSpec, input: { n: 2 } },
+      { ...runSpec, input: { n: 1n } },
+      { ...runSpec, workflow: "other" },
     ];
     const verdicts = await unchanged(store, () => store.intake.createRuns(tenant, others));
     for (const verdict of verdicts) assert.ok(!verdict.ok && verdict.error.code === "TAPE_RUN_CONFLICT");
-    const [elsewhere] = await store.intake.createRuns("globex", [{ ...wanted, input: { n: 2 } }]);
+    const [elsewhere] = await store.intake.createRuns("globex", [{ ...runSpec, input: { n: 2 } }]);
     assert.ok(elsewhere?.ok && elsewhere.fresh, "another tenant may use the same id");
   });
 
   it("a run is read as it was created", async () => {
     const { store } = fresh();
     const labels = { team: "ops", "a b": "%_'\"\\", "ключ 😀": "" };
-    const wanted = spec({ workflow: "pay", version: "7", labels, budget: { usd: 5_000_000 } });
-    await store.intake.createRuns(tenant, [wanted]);
-    const view = await viewOf(store, wanted.id);
+    const runSpec = spec({ workflow: "pay", version: "7", labels, budget: { usd: 5_000_000 } });
+    await store.intake.createRuns(tenant, [runSpec]);
+    const view = await viewOf(store, runSpec.id);
     const { id, workflow, version, status, cause, stuckFrom, outcome, parent, root, endedAt, notes } = view;
     assert.deepEqual(
       { id, workflow, version, status, cause, stuckFrom, outcome, parent, endedAt, notes },
       {
-        id: wanted.id,
+        id: runSpec.id,
         workflow: "pay",
         version: "7",
         status: "RUNNABLE",
@@ -63,16 +63,16 @@ export const runs: Cases = ({ it }, fresh) => {
     assert.equal(root, view.journal);
     assert.deepEqual(view.labels, labels);
     assert.ok(Math.abs(view.createdAt - (await store.read.now())) < 60_000);
-    const budgets = await store.read.budgets(tenant, wanted.id);
+    const budgets = await store.read.budgets(tenant, runSpec.id);
     assert.deepEqual(budgets, [{ run: view.journal, unit: "usd", cap: 5_000_000, reserved: 0, spent: 0 }]);
     assert.equal(await store.read.run(tenant, "nobody"), undefined);
   });
 
   it("a run is RUNNABLE when created or queued, RUNNING when held, WAITING when parked", async () => {
     const { store } = fresh();
-    const wanted = spec();
-    await store.intake.createRuns(tenant, [wanted]);
-    assert.equal(await statusOf(store, wanted.id), "RUNNABLE");
+    const runSpec = spec();
+    await store.intake.createRuns(tenant, [runSpec]);
+    assert.equal(await statusOf(store, runSpec.id), "RUNNABLE");
     const run = await begin(store);
     assert.equal(await statusOf(store, run.id), "RUNNING");
     assert.equal(run.term.head, 1);
@@ -111,11 +111,11 @@ export const runs: Cases = ({ it }, fresh) => {
     const { store, another } = fresh();
     const clients = [store, await another(), store, await another()];
     const specs = Array.from({ length: 20 }, () => spec());
-    const answers = await Promise.all(
+    const results = await Promise.all(
       clients.map((client) => client.intake.createRuns(tenant, specs, { ...claimant(), nonce: nonce() })),
     );
     for (const [k, { id }] of specs.entries()) {
-      const verdicts = answers.map((answer) => answer[k]!).map((verdict) => (verdict.ok ? verdict : undefined));
+      const verdicts = results.map((result) => result[k]!).map((verdict) => (verdict.ok ? verdict : undefined));
       assert.deepEqual(countOutcomes(verdicts.map((verdict) => verdict?.fresh)), { true: 1, false: 3 }, id);
       assert.equal(new Set(verdicts.map((verdict) => verdict?.journal)).size, 1);
       assert.deepEqual(countOutcomes(verdicts.map((verdict) => verdict?.term !== undefined)), { true: 1, false: 3 });
@@ -137,8 +137,8 @@ export const runs: Cases = ({ it }, fresh) => {
       await run.refused("TAPE_FENCED", step(0));
       for (const expect of ["free", "free_or_expired", "any"] as const) {
         const acquire = request({ run: run.id }, { expect, by: "ann", auditReason: "to see" });
-        const answer = await store.claim.acquire(tenant, acquire);
-        assert.ok(!answer.ok && answer.error.code === "TAPE_RUN_ENDED");
+        const result = await store.claim.acquire(tenant, acquire);
+        assert.ok(!result.ok && result.error.code === "TAPE_RUN_ENDED");
       }
       await refused("TAPE_RUN_ENDED", store.intake.signal(tenant, run.id, { name: "s", value: 1 }));
       await refused("TAPE_RUN_ENDED", store.intake.cancel(tenant, run.id, { reason: "late" }));

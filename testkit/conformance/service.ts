@@ -142,7 +142,7 @@ export const audit: Cases = ({ it }, fresh) => {
     assert.deepEqual(
       entries.map(({ cursor }) => cursor),
       ["6", "5", "4", "3", "2", "1"],
-      "a tenant's own numbers: the places of others would tell how much they do",
+      "a tenant's own numbers: shared ones would reveal how much others do",
     );
     assert.deepEqual(entries[5]!.detail, { odd: "a\0b", n: 1n });
     assert.equal(Object.hasOwn(entries[4]!, "detail"), false);

@@ -124,9 +124,9 @@ export const takeover: Cases = ({ it }, fresh) => {
     const req = claimForName();
     await acquired(store, req);
     const asks = Array.from({ length: 6 }, () => anotherClaim(req, preempting));
-    const answers = await Promise.all(asks.map((ask, k) => stores[k % 2]!.claim.acquire(tenant, ask)));
-    const terms = answers.flatMap((answer) => (answer.ok ? [answer.term] : []));
-    for (const answer of answers) if (!answer.ok) refusedClaim("TAPE_LEASE_HELD", answer); // another takeover was faster
+    const results = await Promise.all(asks.map((ask, k) => stores[k % 2]!.claim.acquire(tenant, ask)));
+    const terms = results.flatMap((result) => (result.ok ? [result.term] : []));
+    for (const result of results) if (!result.ok) refusedClaim("TAPE_LEASE_HELD", result); // another takeover was faster
     assert.ok(terms.length > 0);
     const { token } = await leaseOf(store, req.target);
     assert.equal(new Set(terms.map(({ fence }) => fence.token)).size, terms.length);

@@ -110,9 +110,9 @@ export const trees: Cases = ({ it }, fresh) => {
 
   it("a pruned run leaves a tombstone, and its id stays reserved", async () => {
     const { store, elapse } = fresh();
-    const wanted = spec();
-    await store.intake.createRuns(tenant, [wanted]);
-    const run = await hold(store, wanted.id);
+    const runSpec = spec();
+    await store.intake.createRuns(tenant, [runSpec]);
+    const run = await hold(store, runSpec.id);
     await run.write(...confirmed(0, { dispatch: "inline" }), ended("COMPLETED", { outcome: 1 }));
     const bystander = await begin(store, { budget: { usd: 1 } });
     await bystander.write(...confirmed(0), record("gate.opened", { pos: 1, name: "g", timeoutMs: 60_000 }));
@@ -126,18 +126,18 @@ export const trees: Cases = ({ it }, fresh) => {
     assert.equal(await store.intake.prune("globex", cut, 10), 0);
     assert.equal(await store.intake.prune(tenant, cut, 10), 1);
     assert.equal(await store.intake.prune(tenant, cut, 10), 0);
-    assert.equal(await store.read.run(tenant, wanted.id), undefined);
-    assert.deepEqual(await store.read.journal(tenant, { run: wanted.id }), []);
+    assert.equal(await store.read.run(tenant, runSpec.id), undefined);
+    assert.deepEqual(await store.read.journal(tenant, { run: runSpec.id }), []);
     assert.deepEqual(await store.read.journal(tenant, { journal: run.journal }), []);
-    assert.deepEqual(await store.read.effects(tenant, { run: wanted.id }), []);
+    assert.deepEqual(await store.read.effects(tenant, { run: runSpec.id }), []);
     assert.equal(await store.read.lease(tenant, { journal: run.journal }), undefined);
     await unchanged(store, async () => {
-      for (const again of [wanted, { ...wanted, input: "another" }]) {
+      for (const again of [runSpec, { ...runSpec, input: "another" }]) {
         const [verdict] = await store.intake.createRuns(tenant, [again]);
         assert.ok(verdict !== undefined && !verdict.ok);
         assert.equal(verdict.error.code, "TAPE_RUN_GONE");
       }
-      await refused("TAPE_RUN_NOT_FOUND", store.claim.acquire(tenant, request({ run: wanted.id })));
+      await refused("TAPE_RUN_NOT_FOUND", store.claim.acquire(tenant, request({ run: runSpec.id })));
     });
     const after = JSON.stringify([await bystander.view(), await other.view()].map(({ journal, id }) => [journal, id]));
     assert.equal(after, before);
@@ -191,9 +191,9 @@ export const trees: Cases = ({ it }, fresh) => {
     const all = await collect(store, undefined, (records) => records.some(({ kind }) => kind === "run.ended"), elapse);
     await elapse(20);
     assert.equal(await store.intake.prune(tenant, await store.read.now(), 10), 1);
-    const wanted = spec();
-    await store.intake.createRuns(tenant, [wanted]);
-    const isNew = (one: FeedRecord) => one.kind === "run.created" && one.data.id === wanted.id;
+    const runSpec = spec();
+    await store.intake.createRuns(tenant, [runSpec]);
+    const isNew = (one: FeedRecord) => one.kind === "run.created" && one.data.id === runSpec.id;
     const rest = await collect(store, all.cursor, (records) => records.some(isNew), elapse);
     assert.deepEqual(
       rest.records.map(({ kind }) => kind),

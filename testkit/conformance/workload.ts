@@ -232,12 +232,12 @@ export class Workload {
       },
       "hold a name": async () => {
         if (this.#chance(70)) return false;
-        const answer = await store.claim.acquire(
+        const result = await store.claim.acquire(
           tenant,
           request({ name: "sweeper" }, { expect: "any", by: "a", auditReason: "w" }),
         );
-        if (!answer.ok) throw answer.error;
-        await new Holder(store, answer.term, "none").release();
+        if (!result.ok) throw result.error;
+        await new Holder(store, result.term, "none").release();
         return true;
       },
     };

@@ -19,13 +19,13 @@ export interface CrashReport {
 }
 
 /**
- * Runs a workflow once and counts its store calls and effects. Then runs it again for each of them, with the process
- * crashed just before and just after it, and in further rounds paused there and resumed too late. A second process
- * takes over.
+ * Runs a workflow once and counts its store calls and effects. Then runs it again for each of them: with the process
+ * crashed just before and just after it, and with the process paused there and resumed too late. A second process takes
+ * over.
  *
  * Checks after each round: no non-idempotent effect happened twice and none was lost. The outcome is the one without a
- * crash; or the run failed because an effect did not happen, and everything was compensated; or it is STUCK on an
- * effect in doubt. The tables are the fold of the records. Throws with the list of boundaries at which a check failed.
+ * crash; or the run failed because an effect did not happen, and everything was compensated; or it is STUCK on an effect
+ * in doubt. The tables are the fold of the records. Throws with the list of boundaries at which a check failed.
  *
  * @example
  * await crashAtEveryBoundary({ workflow: treasury, input: { invoice: "7" }, runner, ledger: bank });
