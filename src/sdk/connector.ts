@@ -2,28 +2,28 @@ import { assertResolvable } from "./effect.ts";
 import type { CompensateDefinition, EffectContext, EffectDefinition } from "./effect-types.ts";
 import type { Observation } from "./outcomes.ts";
 
-/** What a connector is told about the act: one connector serves many effects. */
+/** The context of a connector's call. It names the effect, because one connector serves many. */
 export interface ConnectorContext extends EffectContext {
   /** The name of the effect. */
   readonly effect: string;
 }
 
 /**
- * The way to one part of the outside world. It is registered with `createRunner`, and effects without a body name it. It
- * is called by reactors, under the effect's own lease; what it throws says how sure it is: `Definite`, `NotSent`, or
- * anything else for doubt.
+ * One way to reach one upstream. Register it with `createRunner`; effects without a body name it. Reactors call it under
+ * the effect's own lease. What it throws reports the outcome: `DefiniteFailure`, `NotSent`, or anything else for an
+ * unknown outcome.
  */
 export interface Connector {
   readonly name: string;
-  /** Carries the act out. */
+  /** Makes the call. */
   dispatch(args: unknown, fx: ConnectorContext): unknown;
-  /** Looks whether it happened. */
+  /** Asks the upstream whether it happened. */
   readonly observe?: ((args: unknown, fx: ConnectorContext) => Observation | Promise<Observation>) | undefined;
-  /** Undoes what has been confirmed. */
+  /** Compensates a confirmed effect. */
   readonly compensate?: CompensateDefinition<ConnectorContext> | undefined;
 }
 
-/** The effect as it can be carried out here; undefined: its connector is not here. */
+/** The effect bound to its connector; undefined if this process does not have the connector. */
 export function bindConnector(
   definition: EffectDefinition,
   connectors: ReadonlyMap<string, Connector>,
@@ -43,7 +43,7 @@ export function bindConnector(
   return connected;
 }
 
-/** A read leaves nothing to undo, whatever else its connector can do. */
+/** A read has nothing to compensate, even if its connector can compensate. */
 function compensateBy(connector: Connector, definition: EffectDefinition): CompensateDefinition | undefined {
   const { compensate } = connector;
   const { name: effect, semantics } = definition;

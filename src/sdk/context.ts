@@ -4,24 +4,24 @@ import type { EffectCall, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition } from "./gate.ts";
 import type { Schema } from "./schema.ts";
 
-/** What a gate answered. */
+/** The answer to a gate. */
 export type GateAnswer<T> = { readonly status: "received"; readonly value: T } | { readonly status: "timeout" };
 
-/** What an act came to, for authors who would rather look than catch. */
+/** The outcome of an effect as a value, for code that prefers a check to a catch. */
 export type EffectResult<R> =
   | { readonly status: "confirmed"; readonly value: R }
   | { readonly status: "failed"; readonly reason: string; readonly error: unknown };
 
-/** What a gate shows, what its approval is bound to, and how long it waits. */
+/** What a gate shows, which call its approval is bound to, and how long it waits. */
 export interface GateOptions {
-  /** Shown to whoever decides. */
+  /** Shown to the approver. */
   readonly payload?: unknown;
-  /** The approval holds for this act with these arguments and for nothing else. */
+  /** The approval is valid for this effect with these arguments only. */
   readonly binds?: EffectCall<unknown>;
   readonly timeout?: Duration;
 }
 
-/** What a decision may say about itself. */
+/** What a decision may record about itself. */
 export interface DecisionDetails {
   readonly model?: string;
   readonly request?: unknown;
@@ -37,7 +37,7 @@ export interface DecisionContext {
   readonly abortSignal: AbortSignal;
 }
 
-/** Branches of a race: promises of what has begun, or functions, each of which begins in a lane of its own. */
+/** Branches of a race: promises of started operations, or functions, each of which starts in a lane of its own. */
 export type Branches<T extends readonly unknown[]> = {
   readonly [K in keyof T]: Promise<T[K]> | ((tape: TapeContext) => Promise<T[K]>);
 };
@@ -62,32 +62,31 @@ export interface ValuesContext {
 
 /** The budget of a run's tree. */
 export interface BudgetContext {
-  /** Reserves before a costed call, charges what it cost, gives back the rest; refused with TAPE_BUDGET_EXCEEDED. */
+  /** Reserves an amount, makes the call, charges its cost and returns the rest. Throws TAPE_BUDGET_EXCEEDED. */
   spend<T>(
     amounts: Readonly<Record<string, number>>,
     call: () => Promise<{ cost: Readonly<Record<string, number>>; value: T }>,
   ): Promise<T>;
 }
 
-/** What a workflow does durably goes through this. Everything is recorded once and handed back on replay. */
+/** The durable operations of a workflow. Each is recorded once, and replay returns the recorded result. */
 export interface TapeContext {
   readonly runId: string;
-  /** Idempotent local work, at least once. */
+  /** Local work that may be repeated: runs at least once. */
   step<T>(name: string, body: (context: { readonly abortSignal: AbortSignal }) => T | Promise<T>): Promise<T>;
-  /** A model call or any other judgement: recorded with its reasons, never asked again. */
+  /** A model call or any other judgement, recorded with its rationale and never repeated once recorded. */
   decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T>;
-  /** Resolves when confirmed, throws EffectFailed when failed; while nobody knows, the run parks. */
-  effect<R>(act: EffectCall<R>): Promise<R>;
-  attempt<R>(act: EffectCall<R>): Promise<EffectResult<R>>;
+  /** Resolves when confirmed, throws EffectFailed when failed. While the outcome is unknown, the run is parked. */
+  effect<R>(call: EffectCall<R>): Promise<R>;
+  attempt<R>(call: EffectCall<R>): Promise<EffectResult<R>>;
   gate<T>(gate: GateDefinition<T>, options?: GateOptions): Promise<GateAnswer<T>>;
   sleep(duration: Duration): Promise<void>;
-  /** Until a moment of the calendar, as a Date or in milliseconds since 1970; one that has passed ends it at once. */
+  /** Sleeps until a Date or a time in milliseconds since 1970; a past time ends the sleep at once. */
   sleepUntil(moment: Date | number): Promise<void>;
   spawn<I, O>(workflow: Workflow<I, O>, input: I, options?: SpawnOptions): Promise<Child<O>>;
   /**
-   * A branch with positions of its own: what it asks for is found again whatever other branches do meanwhile. For
-   * branches that run side by side and wait for something of their own between operations. Names are unique among
-   * branches that run at once.
+   * A branch with positions of its own, so that replay finds its operations whatever other branches do. For concurrent
+   * branches that await something else between operations. Names must be unique among concurrent branches.
    *
    * @example
    * await Promise.all(shops.map((shop) => tape.lane(shop.id, async () => { const page = await load(shop); return tape.decide("pick", () => ask(page)); })));
@@ -97,15 +96,15 @@ export interface TapeContext {
   race<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]>;
   /** Promise.any whose winner is recorded. */
   any<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]>;
-  /** Any non-determinism: called once, recorded. */
+  /** Records the result of any non-deterministic function. */
   sample<T>(name: string, body: () => T | Promise<T>): Promise<T>;
-  /** Milliseconds since 1970, taken once: the same on replay. */
+  /** Milliseconds since 1970, recorded: the same on replay. */
   now(): number;
   uuid(): string;
   random(): number;
   readonly values: ValuesContext;
   readonly budget: BudgetContext;
-  /** Work has moved on (a heartbeat says only that the process lives). */
+  /** Reports progress (a heartbeat only shows that the process lives). */
   progress(note?: string): void;
   log(message: string, fields?: Readonly<Record<string, unknown>>): void;
   /** Aborts when the run is cancelled or its lease is lost. */
@@ -116,7 +115,7 @@ export interface TapeContext {
   patched(name: string): boolean;
 }
 
-/** A plain async function that a run executes, and re-executes against its journal. */
+/** An async function that a run executes, and executes again against its journal. */
 export interface Workflow<I, O> {
   readonly name: string;
   readonly run: (tape: TapeContext, input: I) => Promise<O> | O;

@@ -2,17 +2,17 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { TapeError } from "../model/errors.ts";
 import type { TapeContext } from "./context.ts";
 
-/** Where the code that is executing stands. */
+/** The run, lane and body in which code executes. */
 export interface ExecutionSite {
   readonly context: TapeContext;
-  /** The lane in which it stands; absent: the run's own. */
+  /** The current lane; absent: the run's main lane. */
   readonly lane?: object;
-  /** The body that is running, and whose it is: what it asks for could not be found again by a replay. */
+  /** The running body and its operation. Operations requested inside it are refused, because replay runs no bodies. */
   readonly body?: { readonly of: object; readonly kind: string; readonly name: string };
 }
 
 const storage = new AsyncLocalStorage<ExecutionSite>();
-/** Where the code stands that executes right now, up to its return; what it leaves behind does not stand there. */
+/** The context of the code that executes right now, until it returns; its continuations do not see it. */
 let direct: ExecutionSite | undefined;
 
 export function withContext<T>(context: TapeContext, work: () => T): T {
@@ -30,7 +30,7 @@ export function runAt<T>(standing: ExecutionSite, work: () => T): T {
   }
 }
 
-/** The same for work that is over when it returns, without an async context of its own. */
+/** The same for synchronous work, without an async context. */
 export function runSyncAt<T>(standing: ExecutionSite, work: () => T): T {
   const outer = direct;
   direct = standing;
@@ -41,16 +41,16 @@ export function runSyncAt<T>(standing: ExecutionSite, work: () => T): T {
   }
 }
 
-/** undefined: outside every run. */
+/** undefined outside a run. */
 export function currentSite(): ExecutionSite | undefined {
   return direct ?? storage.getStore();
 }
 
-/** The context of the run that is executing, for effects that are called without one. */
+/** The context of the current run, for effects that are called directly. */
 export function currentContext(): TapeContext {
   const context = currentSite()?.context;
   if (context === undefined) {
-    throw new TapeError("TAPE_NO_RUN", "an effect was called outside a run: nothing would record it");
+    throw new TapeError("TAPE_NO_RUN", "an effect was called outside a run, where nothing records it");
   }
   return context;
 }

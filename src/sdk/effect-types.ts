@@ -2,41 +2,41 @@ import type { Duration } from "../base/duration.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Observation } from "./outcomes.ts";
 
-/** What a body, an observer and an inverse are told about the act. */
+/** The context of an effect's body, `observe` and `compensate`. */
 export interface EffectContext {
   readonly runId: string;
-  /** Names the decision to act, not its arguments: stable over every attempt and re-drive. Hand it to the other side. */
+  /** Identifies the decision to call, not its arguments: stable across attempts and redrives. Pass it to the upstream. */
   readonly key: string;
-  /** The fencing token of whoever acts. Hand it to the other side too, if it can compare. */
+  /** The fencing token of the caller's lease. Pass it to the upstream if it can compare tokens. */
   readonly token: bigint;
-  /** The fence of the lease under which it acts, for guards in the database of the store: `guardPostgres(client, fx)`. */
+  /** The fence of the lease under which the attempt is made, for guards in the store's database: `guardPostgres(client, fx)`. */
   readonly fence: Fence;
   readonly attempt: number;
-  /** Aborts when the time-out is over or the lease is lost. */
+  /** Aborts when the timeout has passed or the lease is lost. */
   readonly abortSignal: AbortSignal;
   readonly businessKey: string | undefined;
 }
 
-/** How often and after which pauses an attempt is repeated. */
+/** How many attempts are made, and with which back-off. */
 export interface RetryPolicy {
-  /** How often in all; 1: never again. */
+  /** Attempts in total; 1: no retry. */
   readonly attempts?: number;
   readonly base?: Duration;
   readonly factor?: number;
   readonly cap?: Duration;
 }
 
-/** Whether an effect may be sent again: safely under one key, never, or because it only reads. */
+/** Whether an effect may be retried: safely under one key, never, or because it only reads. */
 export type Semantics = "idempotent" | "non_idempotent" | "read";
 export type Body<A, R> = (args: A, fx: EffectContext) => R | Promise<R>;
 export type Compensate<A, R> = (args: A, result: R, fx: EffectContext) => unknown;
 export type Observe<A, R> = (args: A, fx: EffectContext) => Observation<R> | Promise<Observation<R>>;
 
-/** What every effect may say, whoever carries it out. */
+/** Options of every effect, with a body or with a connector. */
 interface SharedEffectOptions<A, R> {
-  /** `non_idempotent` (default): never sent again blindly. `idempotent`: the other side dedupes by key. `read`: no effect. */
+  /** `non_idempotent` (default): never retried blindly. `idempotent`: the upstream deduplicates by key. `read`: changes nothing. */
   readonly semantics?: Semantics;
-  /** One act for one key, over all runs of the tenant. */
+  /** At most one effect per key, across all runs of the tenant. */
   readonly businessKey?: (args: A) => string;
   readonly observe?: Observe<A, R>;
   readonly compensate?:
@@ -49,39 +49,39 @@ interface SharedEffectOptions<A, R> {
   /** On a non_idempotent effect only after NotSent. */
   readonly retry?: RetryPolicy;
   readonly timeout?: Duration;
-  /** How long after its send deadline an act that is not found may still turn up. Default 60 s. */
+  /** How long after its send deadline an absent effect may still appear at the upstream. Default 60 s. */
   readonly settleDelay?: Duration;
-  /** Errors that say for sure that it did not happen, besides {@link Definite}. */
+  /** Errors, besides {@link DefiniteFailure}, that prove that the effect did not happen. */
   readonly isDefinite?: (error: unknown) => boolean;
-  /** A non_idempotent effect that nobody can observe or undo: say why that is acceptable. */
+  /** Why it is acceptable that a non_idempotent effect can be neither observed nor compensated. */
   readonly allowUnsafe?: string;
 }
 
 /** Options of an effect with a body. */
 export interface EffectOptions<A, R> extends SharedEffectOptions<A, R> {
-  /** `inline` (default): the driver calls. `outbox`: a reactor does, under a lease of its own; the run parks meanwhile. */
+  /** `inline` (default): the run's driver calls. `outbox`: a reactor calls under the effect's own lease; the run is parked. */
   readonly dispatch?: "inline" | "outbox";
 }
 
-/** For an effect without a body. Its own `observe` and `compensate` go before those of the connector. */
+/** Options of an effect without a body. Its own `observe` and `compensate` take precedence over the connector's. */
 export interface ConnectorEffectOptions<A, R> extends SharedEffectOptions<A, R> {
-  /** Who carries it out, by name: the runner of any process may have it. */
+  /** The name of the connector that makes the call; the runner of any process may have it. */
   readonly connector: string;
-  /** A connector is always called by the outbox. */
+  /** The outbox always calls connectors. */
   readonly dispatch?: "outbox";
 }
 
-/** An act that has been decided but not done: an effect and its arguments. A gate can be bound to it. */
+/** An effect with its arguments, not called yet. A gate can be bound to it. */
 export interface EffectCall<R> {
   readonly effect: EffectDefinition;
   readonly args: unknown;
-  /** Fingerprint of effect and arguments: what an approval is bound to. */
+  /** Fingerprint of effect and arguments, to which an approval is bound. */
   readonly hash: string;
-  /** Never set: carries the type of the result. */
+  /** Never set; carries the type of the result. */
   readonly returns?: R;
 }
 
-/** What the engine needs of an effect, with the types of arguments and result gone. */
+/** An effect as the engine sees it, without the types of arguments and result. */
 export interface EffectDefinition {
   readonly name: string;
   readonly body: Body<unknown, unknown> | undefined;
@@ -96,7 +96,7 @@ export interface EffectDefinition {
   readonly timeoutMs: number;
   readonly settleDelayMs: number;
   readonly isDefinite: (error: unknown) => boolean;
-  /** Why it is acceptable that nobody can observe or undo it. */
+  /** Why it is acceptable that it can be neither observed nor compensated. */
   readonly allowUnsafe?: string | undefined;
 }
 

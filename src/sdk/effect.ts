@@ -23,7 +23,7 @@ export type {
   Semantics,
 } from "./effect-types.ts";
 
-/** A defined effect. Call it inside a run, or make an act of it with `with`. */
+/** A defined effect. Call it inside a run, or bind its arguments with `with`. */
 export interface Effect<A, R> {
   (args: A): Promise<R>;
   readonly definition: EffectDefinition;
@@ -31,7 +31,7 @@ export interface Effect<A, R> {
 }
 
 /**
- * Defines an act on the world.
+ * Defines an effect: a call to an upstream.
  *
  * @example
  * export const wire = effect("bank.wire", (a: { invoice: string; amount: number }, fx) => bank.wire(a, { idempotencyKey: fx.key }), {
@@ -49,19 +49,19 @@ export function effect<A, R>(
   const body = typeof bodyOrOptions === "function" ? bodyOrOptions : undefined;
   const options = typeof bodyOrOptions === "function" ? more : bodyOrOptions;
   const definition = defineEffect(name, body as Body<unknown, unknown> | undefined, options as Options);
-  // Copied, as the journal will hold them: what is approved is what is sent, whatever becomes of the caller's object.
-  const act = (given: A): EffectCall<R> => {
+  // Copied as the journal will store them, so that the approved arguments are sent even if the caller's object changes.
+  const bind = (given: A): EffectCall<R> => {
     const args = cloneArgs(name, given);
     return { effect: definition, args, hash: fingerprint([name, args]) };
   };
   const call = (args: A): Promise<R> => {
     try {
-      return currentContext().effect(act(args));
+      return currentContext().effect(bind(args));
     } catch (error) {
       return Promise.reject(error);
     }
   };
-  return Object.assign(call, { definition, with: act });
+  return Object.assign(call, { definition, with: bind });
 }
 
 function cloneArgs(name: string, args: unknown): unknown {
@@ -73,7 +73,7 @@ function cloneArgs(name: string, args: unknown): unknown {
   }
 }
 
-/** What may be sent again is: with the usual back-off an outage of some minutes at the other side is waited for. */
+/** Default attempts. With the default back-off, ten attempts outlast an outage of some minutes at the upstream. */
 const defaultAttempts = { non_idempotent: 3, idempotent: 10, read: 5 } as const;
 const defaultTimeoutMs = 30_000;
 const defaultSettleMs = 60_000;
@@ -101,23 +101,24 @@ const allSemantics = ["non_idempotent", "idempotent", "read"] as const;
 
 function defineEffect(name: string, body: Body<unknown, unknown> | undefined, options: Options): EffectDefinition {
   assertName("an effect", name);
-  const whose = `effect ${name}`;
-  assertKnownKeys(whose, options, optionKeys);
+  const subject = `effect ${name}`;
+  assertKnownKeys(subject, options, optionKeys);
   const { connector, businessKey, observe, isDefinite, allowUnsafe } = options;
   const { semantics = "non_idempotent", dispatch = body === undefined ? "outbox" : "inline" } = options;
-  assertOneOf(whose, "semantics", semantics, allSemantics);
-  assertOneOf(whose, "dispatch", dispatch, ["inline", "outbox"]);
-  functionOr(whose, "businessKey", businessKey);
-  functionOr(whose, "observe", observe);
-  functionOr(whose, "isDefinite", isDefinite);
-  textOr(whose, "allowUnsafe", allowUnsafe);
+  assertOneOf(subject, "semantics", semantics, allSemantics);
+  assertOneOf(subject, "dispatch", dispatch, ["inline", "outbox"]);
+  functionOr(subject, "businessKey", businessKey);
+  functionOr(subject, "observe", observe);
+  functionOr(subject, "isDefinite", isDefinite);
+  textOr(subject, "allowUnsafe", allowUnsafe);
   if (body !== undefined && connector !== undefined) {
-    throw bad(`${name} has a body, which is its own connector: leave one of the two out`, name);
+    throw bad(`${name} has a body and a connector: leave one of them out`, name);
   }
   if (body === undefined) {
     if (connector === undefined) throw bad(`${name} needs a body or a connector`, name);
     assertName(`the connector of effect ${name}`, connector);
-    if (dispatch !== "outbox") throw bad(`${name} is carried out by a connector, which only the outbox calls`, name);
+    if (dispatch !== "outbox")
+      throw bad(`${name} uses a connector, which only the outbox calls: leave dispatch out`, name);
   }
   const definition: EffectDefinition = {
     name,
@@ -127,41 +128,41 @@ function defineEffect(name: string, body: Body<unknown, unknown> | undefined, op
     dispatch,
     businessKey,
     observe,
-    compensate: compensateOf(whose, options.compensate),
-    ...retryOf(whose, options.retry, defaultAttempts[semantics]),
-    timeoutMs: durationOf(whose, "timeout", options.timeout, defaultTimeoutMs),
-    settleDelayMs: durationOf(whose, "settleDelay", options.settleDelay, defaultSettleMs),
+    compensate: compensateOf(subject, options.compensate),
+    ...retryOf(subject, options.retry, defaultAttempts[semantics]),
+    timeoutMs: durationOf(subject, "timeout", options.timeout, defaultTimeoutMs),
+    settleDelayMs: durationOf(subject, "settleDelay", options.settleDelay, defaultSettleMs),
     isDefinite: isDefinite ?? (() => false),
     allowUnsafe,
   };
-  // What a connector can do is known where it is registered: createRunner asks then.
+  // What the connector can do is known where it is registered, so createRunner checks it.
   if (connector === undefined) assertResolvable(definition);
   return definition;
 }
 
-/** Somebody must be able to find out about an act that may not be sent twice, or to undo it. */
+/** An effect that may not be sent twice must be observable or compensable. */
 export function assertResolvable(definition: EffectDefinition): void {
-  const { name, semantics, businessKey, observe, compensate: inverse, allowUnsafe } = definition;
+  const { name, semantics, businessKey, observe, compensate, allowUnsafe } = definition;
   if (semantics !== "non_idempotent" || allowUnsafe) return;
-  if ((businessKey !== undefined && observe !== undefined) || inverse !== undefined) return;
+  if ((businessKey !== undefined && observe !== undefined) || compensate !== undefined) return;
   throw new TapeError(
     "TAPE_UNSAFE_EFFECT",
-    `${name} cannot be sent twice, and nobody could tell or undo it after a lost answer`,
+    `${name} cannot be sent twice, and after a lost response it could be neither observed nor compensated`,
     { effect: name },
   );
 }
 
 export function compensateOf(
-  whose: string,
+  subject: string,
   compensate: EffectOptions<unknown, unknown>["compensate"],
 ): CompensateDefinition | undefined {
   if (compensate === undefined) return undefined;
   if (typeof compensate === "function") return { run: compensate, semantics: "non_idempotent", observe: undefined };
-  assertKnownKeys(`compensate of ${whose}`, compensate, compensateKeys);
+  assertKnownKeys(`compensate of ${subject}`, compensate, compensateKeys);
   const { run, semantics = "non_idempotent", observe } = compensate;
-  assertOneOf(`compensate of ${whose}`, "semantics", semantics, allSemantics);
-  if (typeof run !== "function") throw new TapeError("TAPE_BAD_INPUT", `compensate of ${whose} needs a function`);
-  functionOr(`compensate of ${whose}`, "observe", observe);
+  assertOneOf(`compensate of ${subject}`, "semantics", semantics, allSemantics);
+  if (typeof run !== "function") throw new TapeError("TAPE_BAD_INPUT", `compensate of ${subject} needs a function`);
+  functionOr(`compensate of ${subject}`, "observe", observe);
   return { run, semantics, observe };
 }
 

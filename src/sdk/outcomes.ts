@@ -2,12 +2,12 @@ import { registerErrorClass } from "../base/codec.ts";
 import { durationMs } from "../base/duration.ts";
 
 /**
- * What a body may throw to say how sure it is. Anything else leaves doubt: the act may have happened.
+ * What a body may throw to report how certain it is. After any other error the effect may have happened.
  */
 
-/** Nothing was sent: the request never left, so trying again is safe whatever the semantics. */
+/** Nothing was sent: the request never left, so a retry is safe with any semantics. */
 export class NotSent extends Error {
-  /** The other side asked to be left alone for so long; the next try is not made before. */
+  /** How long the upstream asks the caller to wait before the next attempt. */
   declare readonly retryAfterMs?: number;
 
   constructor(
@@ -20,13 +20,13 @@ export class NotSent extends Error {
   }
 }
 
-/** How long the upstream asked to be left alone. What is no time counts for nothing: a pause of NaN would never rest. */
+/** The pause that the upstream requests. An invalid number is ignored: a pause of NaN would make the retries spin. */
 export function requestedDelayMs(error: unknown): number {
   const afterMs = error instanceof NotSent ? error.retryAfterMs : undefined;
   return typeof afterMs === "number" ? (durationMs(afterMs) ?? 0) : 0;
 }
 
-/** Sent, but the answer got lost: nobody knows. What every unexplained error of a body is taken for. */
+/** Sent, but the response was lost: the outcome is unknown. Every unclassified error of a body counts as this. */
 export class AckLost extends Error {
   constructor(message = "the answer was lost", options?: ErrorOptions) {
     super(message, options);
@@ -34,12 +34,12 @@ export class AckLost extends Error {
   }
 }
 
-/** The other side said no, for good: it did not happen and will not. */
+/** The upstream refused for good: the effect did not happen and will not. */
 export class DefiniteFailure extends Error {
   /**
-   * Absent: the act did not happen. `attempt`: only this attempt surely did nothing; an earlier one that got no answer is
-   * still in doubt. `key`: the other side has looked at what was asked for, so where it dedupes, no earlier attempt of the
-   * same key happened either, or it would have answered as it did then.
+   * Absent: the effect did not happen. `attempt`: only this attempt did nothing; an earlier one without a response is
+   * still uncertain. `key`: the upstream has examined the content of the request. If it deduplicates, no earlier attempt
+   * with the same key happened either, because it would have returned the earlier result.
    */
   declare readonly scope?: "attempt" | "key";
 
@@ -50,26 +50,26 @@ export class DefiniteFailure extends Error {
   }
 }
 
-// What a body threw looks the same from the journal: a test for the class must not depend on who asks when.
+// An error that a body threw keeps its class through the journal, so that `instanceof` works live and on replay.
 for (const kind of [NotSent, AckLost, DefiniteFailure]) registerErrorClass(kind.name, () => kind.prototype);
 
-/** Whether a refusal settles the act although an earlier attempt is in doubt. */
+/** Whether a refusal settles the effect although an earlier attempt is uncertain. */
 export function settlesEarlierAttempts(refusal: unknown, semantics: "idempotent" | "non_idempotent" | "read"): boolean {
   if (!(refusal instanceof DefiniteFailure) || refusal.scope === undefined || semantics === "read") return true;
   return refusal.scope === "key" && semantics === "idempotent";
 }
 
-/** What a look at the world found. */
+/** What an observation of the upstream found. */
 export type Observation<R = unknown> =
   | { readonly observed: "confirmed"; readonly value: R }
-  /** `final`: the other side will refuse this key from now on, so it can never happen. */
+  /** `final`: the upstream will refuse this key from now on, so the effect can never happen. */
   | { readonly observed: "absent"; readonly final: boolean }
-  /** It happened more than once; `refs` name the surplus acts, which must be undone. */
+  /** It happened more than once; `refs` name the surplus effects, which must be compensated. */
   | { readonly observed: "duplicate"; readonly value: R; readonly refs: readonly unknown[] }
   | { readonly observed: "inconclusive"; readonly reason: string };
 
 /**
- * Answers of an `observe` function.
+ * Results of an `observe` function.
  *
  * @example
  * observe: async (args, fx) => { const found = await bank.find(fx.businessKey); return found ? outcome.confirmed(found) : outcome.absent(); }

@@ -1,7 +1,7 @@
 import { TapeError } from "../model/errors.ts";
 import { shown } from "./validate.ts";
 
-/** The part of Standard Schema (standardschema.dev) that is used here: any validator that follows it fits. */
+/** The part of Standard Schema (standardschema.dev) that Tape uses; any validator that implements it works. */
 export interface Schema<T = unknown> {
   readonly "~standard": {
     readonly version: 1;
@@ -16,34 +16,34 @@ export type SchemaResult<T> =
   | { readonly value: T; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
 
-/** Refuses what is no schema where it is defined: it would throw at the first value instead. */
-export function schemaOf(whose: string, field: string, schema: unknown): void {
+/** Refuses a value that is not a schema at the definition, because it would otherwise throw at the first value. */
+export function schemaOf(subject: string, field: string, schema: unknown): void {
   if (schema === undefined) return;
   const standard = (schema as { "~standard"?: { validate?: unknown } } | null)?.["~standard"];
   if (typeof standard?.validate === "function") return;
-  const message = `${whose}: ${field} is no schema of Standard Schema (zod, valibot, arktype): ${shown(schema)}`;
+  const message = `${subject}: ${field} is no schema of Standard Schema (zod, valibot, arktype): ${shown(schema)}`;
   throw new TapeError("TAPE_BAD_INPUT", message, { field });
 }
 
-/** The checked value, or what is wrong with it in words. */
+/** The validated value, or a description of what is wrong with it. */
 export async function validate<T>(
   schema: Schema<T> | undefined,
   value: unknown,
 ): Promise<{ value: T } | { fault: string }> {
   if (schema === undefined) return { value: value as T };
-  return said(await schema["~standard"].validate(value));
+  return resultOf(await schema["~standard"].validate(value));
 }
 
-/** The same at once: where a value arrives between two records, nobody can wait for a validator that asks elsewhere. */
+/** The same, synchronously: a value that arrives between two records cannot wait for an asynchronous validator. */
 export function checkNow<T>(schema: Schema<T> | undefined, value: unknown): { value: T } | { fault: string } {
   if (schema === undefined) return { value: value as T };
   const result = schema["~standard"].validate(value);
-  if (!(result instanceof Promise)) return said(result);
+  if (!(result instanceof Promise)) return resultOf(result);
   result.catch(() => {});
-  return { fault: "the schema answers later; a gate needs one that answers at once" };
+  return { fault: "the schema is asynchronous; a gate needs a synchronous one" };
 }
 
-function said<T>(result: SchemaResult<T>): { value: T } | { fault: string } {
+function resultOf<T>(result: SchemaResult<T>): { value: T } | { fault: string } {
   if (result.issues === undefined) return { value: result.value };
   return { fault: result.issues.map((issue) => `${pathOf(issue.path)}${issue.message}`).join("; ") };
 }

@@ -10,11 +10,11 @@ export type { Workflow } from "./context.ts";
 
 /** Options of a workflow: input schema, version, retries. */
 export interface WorkflowOptions<I> {
-  /** Checked when a run is started. */
+  /** Validates the input when a run is started. */
   readonly input?: Schema<I>;
-  /** Recorded with each run, for people. */
+  /** Recorded with each run; informational. */
   readonly version?: string;
-  /** A run that throws is driven again so often; default: not at all. */
+  /** How often a run that throws is retried; default: never. */
   readonly retry?: RetryPolicy;
 }
 
@@ -31,16 +31,16 @@ export function workflow<I, O>(
   if (typeof run !== "function") {
     throw new TapeError("TAPE_BAD_INPUT", `workflow ${name} needs a function, not ${shown(run)}`);
   }
-  const whose = `workflow ${name}`;
-  assertKnownKeys(whose, options, ["input", "version", "retry"]);
+  const subject = `workflow ${name}`;
+  assertKnownKeys(subject, options, ["input", "version", "retry"]);
   const { input: schema, version, retry } = options;
-  schemaOf(whose, "input", schema);
-  if (version !== undefined) assertName(`the version of ${whose}`, version);
-  retryOf(whose, retry, 1);
+  schemaOf(subject, "input", schema);
+  if (version !== undefined) assertName(`the version of ${subject}`, version);
+  retryOf(subject, retry, 1);
   return { name, run, schema, version, retry: retry ?? {} };
 }
 
-/** What is handed to `start` and `spawn`: a definition, not its name and not the bare function. */
+/** `start` and `spawn` take a definition, not its name and not the bare function. */
 export function assertWorkflow(workflow: unknown): asserts workflow is Workflow<never, unknown> {
   const { name, run } = (workflow ?? {}) as Partial<Workflow<never, unknown>>;
   if (typeof workflow === "object" && typeof name === "string" && typeof run === "function") return;
@@ -48,26 +48,26 @@ export function assertWorkflow(workflow: unknown): asserts workflow is Workflow<
   throw new TapeError("TAPE_BAD_INPUT", message, { field: "workflow" });
 }
 
-/** A workflow whose types are gone, as a registry holds it. */
+/** A workflow without its types, as a registry stores it. */
 export type AnyWorkflow = Omit<Workflow<never, unknown>, "schema"> & { readonly schema: Schema | undefined };
 
 /** What a process can execute. */
 export interface Runner {
   readonly workflows: ReadonlyMap<string, AnyWorkflow>;
-  /** Only those that can be carried out here: an effect whose connector is elsewhere waits for a process that has it. */
+  /** Only those that this process can call: an effect waits for a process that has its connector. */
   readonly effects: ReadonlyMap<string, EffectDefinition>;
   /**
-   * An effect that was used and is not among them: from now on the reactors of this process know it, until it ends. false:
-   * it was known, or its connector is not here.
+   * Registers an effect that a run used although it was not registered, for the rest of this process's life. false: it
+   * was registered already, or this process does not have its connector.
    */
   readonly register?: (definition: EffectDefinition) => boolean;
-  /** Gates whose schemas are asked where a signal is sent by name alone: by the command line or over HTTP. */
+  /** Gates whose schemas are checked when a signal is sent by name: by the command line or over HTTP. */
   readonly gates?: ReadonlyMap<string, GateDefinition<unknown>>;
 }
 
 /**
- * Collects what a process can execute. Register every effect: reactors find its observer and inverse here, also long
- * after the run that used it.
+ * Collects what a process can execute. Register every effect: reactors find its `observe` and `compensate` here, even
+ * long after the run that used it has ended.
  *
  * @example
  * export const buildRunner = () => createRunner({ workflows: [treasury], effects: [wire], connectors: [bank] });
@@ -106,20 +106,20 @@ function byName<T extends { readonly name: string }>(what: string, items: readon
   const map = new Map<string, T>();
   for (const item of items) {
     if (map.has(item.name))
-      throw new TapeError("TAPE_BAD_INPUT", `two of the ${what}s are called ${item.name}`, { name: item.name });
+      throw new TapeError("TAPE_BAD_INPUT", `two ${what}s have the name ${item.name}`, { name: item.name });
     map.set(item.name, item);
   }
   return map;
 }
 
-/** Refuses what a workflow cannot begin with, where its schema is known. A workflow of elsewhere is asked there. */
+/** Refuses an input that does not match the workflow's schema, if this process has the workflow. */
 export async function assertInput(runner: Runner, workflow: string, input: unknown): Promise<void> {
   const checked = await validate(runner.workflows.get(workflow)?.schema, input);
   if ("value" in checked) return;
   throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow}: ${checked.fault}`, { field: "input", workflow });
 }
 
-/** Refuses a value that its gate would, where the gate is known. */
+/** Refuses a value that does not match the gate's schema, if this process has the gate. */
 export async function assertGateValue(runner: Runner, gate: string, value: unknown): Promise<void> {
   const checked = await validate(runner.gates?.get(gate)?.schema, value);
   if ("value" in checked) return;

@@ -35,7 +35,7 @@ export const five = 5;
     ["./agent.ts#notARunner", "TAPE_BAD_MODULE", /did not return a runner/],
     ["./agent.ts#nothing", "TAPE_BAD_MODULE", /did not return a runner/],
     ["./agent.ts#thrower", "TAPE_BAD_MODULE", /it threw an error: no such bank/],
-    ["./agent.ts#twice", "TAPE_BAD_INPUT", /two of the workflows are called a/],
+    ["./agent.ts#twice", "TAPE_BAD_INPUT", /two workflows have the name a/],
     ["./broken.ts#buildRunner", "TAPE_BAD_MODULE", /cannot be loaded: .*gone\.ts/],
     ["./agent.ts", "TAPE_BAD_MODULE", /must be FILE#EXPORT/],
     ["./agent.ts#", "TAPE_BAD_MODULE", /must be FILE#EXPORT/],

@@ -77,7 +77,7 @@ describe("what throws says its code and the next step", () => {
     ["an endless retry", /retry\.attempts/, () => workflow("w", async () => {}, { retry: { attempts: Number.NaN } })],
     ["an effect nobody can look up", /TAPE_UNSAFE_EFFECT/, () => effect("x", () => 1)],
     ["an effect outside of a run", /TAPE_NO_RUN/, () => effect("x", () => 1, { semantics: "read" })(1)],
-    ["two of one name", /two of the workflows are called flow/, () => createRunner({ workflows: [flow, flow] })],
+    ["two of one name", /two workflows have the name flow/, () => createRunner({ workflows: [flow, flow] })],
     [
       "an unknown run",
       /TAPE_RUN_NOT_FOUND: run nobody not found/,

@@ -109,7 +109,7 @@ describe("definitions are refused where they are made", () => {
     ["no attempt", /retry.attempts .* at least 1, not 0/, () => plainWorkflow("w", run, { retry: { attempts: 0 } })],
     [
       "a retry of nothing",
-      /retry is an object such as \{ attempts: 3 \}, not null/,
+      /retry must be an object such as \{ attempts: 3 \}, not null/,
       () => plainWorkflow("w", run, { retry: null }),
     ],
     ["a number as a retry", /not 5/, () => plainWorkflow("w", run, { retry: 5 })],

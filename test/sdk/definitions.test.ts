@@ -30,7 +30,7 @@ describe("an effect that is defined wrongly is refused at once", () => {
   it.each<[string, RegExp, () => unknown]>([
     ["no name", /needs a name/, () => untyped("", body, { semantics: "read" })],
     ["neither body nor connector", /needs a body or a connector/, () => untyped("x", {})],
-    ["both", /its own connector/, () => untyped("x", body, { semantics: "read", connector: "bank" })],
+    ["both", /has a body and a connector/, () => untyped("x", body, { semantics: "read", connector: "bank" })],
     ["a connector without a name", /needs a name/, () => untyped("x", { connector: "" })],
     ["inline by a connector", /only the outbox/, () => untyped("x", { connector: "bank", dispatch: "inline" })],
     ["a mistyped option", /no option semantic; did you mean semantics/, () => untyped("x", body, { semantic: "read" })],
@@ -45,8 +45,8 @@ describe("an effect that is defined wrongly is refused at once", () => {
     ["a base in words", /retry.base is not a duration/, () => retrying({ base: "1 sec" })],
     ["a negative cap", /retry.cap is not a duration/, () => retrying({ cap: -1 })],
     ["a mistyped retry", /no option attempt; did you mean attempts/, () => retrying({ attempt: 3 })],
-    ["a number for a retry", /retry is an object such as/, () => retrying(5)],
-    ["null for a retry", /retry is an object such as/, () => retrying(null)],
+    ["a number for a retry", /retry must be an object such as/, () => retrying(5)],
+    ["null for a retry", /retry must be an object such as/, () => retrying(null)],
     [
       "a text for a business key",
       /businessKey is not a function/,
@@ -142,7 +142,7 @@ describe("a runner", () => {
 
   it("two of one name are refused, and so are parts that it does not know", () => {
     const bank = functionConnector("bank", { dispatch });
-    refused("TAPE_BAD_INPUT", /two of the connectors are called bank/, () =>
+    refused("TAPE_BAD_INPUT", /two connectors have the name bank/, () =>
       createRunner({ workflows: [], connectors: [bank, bank] }),
     );
     const mistyped = { workflows: [], effect: [] };

@@ -33,6 +33,7 @@ src/config
 src/exports
 src/guard
 src/lease
+src/sdk
 template
 test/browser
 test/cli
