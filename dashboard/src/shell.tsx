@@ -142,7 +142,7 @@ async function findRun(term: string): Promise<string | undefined> {
   const colon = term.indexOf(":");
   const query = { scope: term.slice(0, colon), businessKey: term.slice(colon + 1) };
   const owner = colon < 1 ? undefined : await call("businessKeys.get", { query }).catch(() => undefined);
-  if (owner?.claim !== undefined) return owner.claim.runId;
+  if (owner?.businessKey !== undefined) return owner.businessKey.runId;
   const { runs } = await call("runs.list", { query: { prefix: term, limit: 2 } });
   if (runs.some(({ id }) => id === term)) return term;
   return runs.length > 1 ? undefined : (runs[0]?.id ?? term);

@@ -23,7 +23,7 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
       };
       return caller.call("store.acquire", { body });
     },
-    async find({ tenant, claimant, nextReactor, staleOf, staleLimit, limit, nonce, workflows, kind, share, ahead }) {
+    async find({ tenant, claimant, nextReactor, staleOf, staleLimit, limit, nonce, workflows, kind, share, preload }) {
       if (!isOwn(deps, tenant)) return [];
       const request = { claimant: defined(claimant), nextReactor, staleOf: [...staleOf], limit, nonce };
       const body = {
@@ -31,7 +31,7 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
         ...defined({
           staleLimit,
           kind,
-          ahead,
+          preload,
           workflows: workflows && [...workflows],
           share: share && { ...share, busy: [...share.busy] },
         }),
@@ -45,7 +45,7 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
       const parts = await inParts(request, (part) =>
         caller.call("store.renew", { body: { renewals: part } }, { retryForMs: renewMs }),
       );
-      const verdicts = parts.flatMap((part) => part.verdicts)[Symbol.iterator]();
+      const verdicts = parts.flatMap((part) => part.results)[Symbol.iterator]();
       return renewals.map(({ fence }) =>
         isOwn(deps, fence.tenant) ? verdicts.next().value! : { ok: false, error: staleError(fence) },
       );

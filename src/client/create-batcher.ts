@@ -14,7 +14,7 @@ import { assertOwn, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
 import { type RequestBatcher, requestBatcher } from "./request-batcher.ts";
 
-type Verdicts = ResponseOf<"store.create">["calls"][number]["verdicts"];
+type Verdicts = ResponseOf<"store.create">["calls"][number]["results"];
 type First = Claimant & { readonly nonce: bigint };
 
 /** Creates runs: those of many callers in one request with the role worker, one by one with the role starter. */
@@ -35,7 +35,7 @@ export class CreateBatcher {
         const { calls } = decoded("store.create", json) as ResponseOf<"store.create">;
         if (calls.length !== texts.length)
           throw badResponse("store.create", `${calls.length} of ${texts.length} answers`);
-        return calls.map(({ verdicts }) => verdicts);
+        return calls.map(({ results }) => results);
       },
     });
   }

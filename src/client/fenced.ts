@@ -11,7 +11,7 @@ import { isOwn, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
 import { requestBatcher } from "./request-batcher.ts";
 
-type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"][number];
+type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["results"][number];
 
 /**
  * Appends of many journals in one request. Each append is checked and encoded here, so that its writer gets the error;
@@ -76,9 +76,9 @@ const dataText = (body: string, data: unknown): string =>
 
 /** Reads the most common response without the schema; the checks are the same. */
 function verdictsOf(json: unknown, count: number): readonly Verdict[] {
-  const verdicts = (json as { verdicts?: unknown } | null)?.verdicts;
-  const plain = Array.isArray(verdicts) && verdicts.every(isPlain);
-  const read = plain ? (verdicts as Verdict[]) : (decoded("store.append", json) as { verdicts: Verdict[] }).verdicts;
+  const results = (json as { results?: unknown } | null)?.results;
+  const plain = Array.isArray(results) && results.every(isPlain);
+  const read = plain ? (results as Verdict[]) : (decoded("store.append", json) as { results: Verdict[] }).results;
   if (read.length !== count) throw badResponse("store.append", `${read.length} verdicts for ${count} appends`);
   return read;
 }

@@ -60,7 +60,9 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       return own(tenant) ? (await caller.call("store.dueSchedules", { body: { limit } })).schedules : [];
     },
     async businessKeyOwner(tenant, scope, businessKey) {
-      return own(tenant) ? (await caller.call("businessKeys.get", { query: { scope, businessKey } })).claim : undefined;
+      return own(tenant)
+        ? (await caller.call("businessKeys.get", { query: { scope, businessKey } })).businessKey
+        : undefined;
     },
     async value(tenant, key) {
       return own(tenant) ? (await caller.call("values.get", { params: { key } })).value : undefined;

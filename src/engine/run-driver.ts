@@ -227,7 +227,7 @@ export class RunDriver {
         tenant,
         workflows: this.#workflows,
         // Who waits for a timer does nothing: half of the room stays for those who do something.
-        ahead: { withinMs: preloadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#early) },
+        preload: { withinMs: preloadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#early) },
       });
       const lagMs = terms.reduce((most, term) => Math.max(most, term.lagMs ?? 0), 0);
       return { drives: terms.map((term) => this.#take(term, sent)), lagMs };

@@ -75,7 +75,7 @@ export interface UnservedWorkflow {
   readonly workflow: string;
   readonly runs: number;
   /** One that a process has, and that may have been meant. */
-  readonly meant: string | undefined;
+  readonly suggestion: string | undefined;
 }
 
 /** Workflows of runs that nobody has taken for ten seconds, and that no process has reported. */
@@ -86,13 +86,13 @@ export async function unservedWorkflows(store: Pick<Store, "read">, tenant: stri
   if (served === undefined) return [];
   return waiting
     .filter(({ workflow }) => !served.has(workflow))
-    .map(({ workflow, runs }) => ({ workflow, runs, meant: suggest(workflow, [...served]) }));
+    .map(({ workflow, runs }) => ({ workflow, runs, suggestion: suggest(workflow, [...served]) }));
 }
 
 export interface UnservedEffect {
   readonly effect: string;
   readonly items: number;
-  readonly meant: string | undefined;
+  readonly suggestion: string | undefined;
 }
 
 /** Effects that wait for a reactor, and whose definition no process has reported: nobody can send or observe them. */
@@ -104,5 +104,5 @@ export async function unservedEffects(store: Pick<Store, "read">, tenant: string
   if (served === undefined) return [];
   const counts = new Map<string, number>();
   for (const { name } of waiting) if (!served.has(name!)) counts.set(name!, (counts.get(name!) ?? 0) + 1);
-  return [...counts].map(([effect, items]) => ({ effect, items, meant: suggest(effect, [...served]) }));
+  return [...counts].map(([effect, items]) => ({ effect, items, suggestion: suggest(effect, [...served]) }));
 }

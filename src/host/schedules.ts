@@ -47,7 +47,7 @@ export interface ScheduleView extends Required<Pick<ScheduleOptions, "cron" | "t
   /** The run that was started last. */
   readonly lastRun: string | null;
   /** The last firing that could not start its run, and why. */
-  readonly trouble: { readonly at: number; readonly code: string; readonly message: string } | undefined;
+  readonly lastError: { readonly at: number; readonly code: string; readonly message: string } | undefined;
 }
 
 const optionKeys = ["cron", "timeZone", "overlap", "catchUp", "catchUpWindow", "labels", "budget"];
@@ -85,10 +85,10 @@ export class Schedules {
       throw new TapeError("TAPE_TOO_LARGE", message, { limit: "nameLength" });
     }
     const said = await startOf(workflow, input);
-    const plan = { uid: this.#random.uuid(0), last: null, due: null, ...said, ...settings(options, defaults) };
-    const due = model.cronOf(plan).next(await this.#store.read.now()) ?? null;
+    const plan = { uid: this.#random.uuid(0), lastRun: null, dueAt: null, ...said, ...settings(options, defaults) };
+    const dueAt = model.cronOf(plan).next(await this.#store.read.now()) ?? null;
     try {
-      return viewOf(await this.#put(id, { ...plan, due }, false, null));
+      return viewOf(await this.#put(id, { ...plan, dueAt }, false, null));
     } catch (error) {
       if (!isTapeError(error, "TAPE_VERSION_CONFLICT")) throw error;
     }
@@ -108,7 +108,7 @@ export class Schedules {
       const { version: _version, ...before } = plan;
       const next = { ...(start === undefined ? plan : before), ...said, ...settings(options, plan) };
       const sameTimes = next.cron === plan.cron && next.timeZone === plan.timeZone;
-      return { plan: { ...next, due: sameTimes ? plan.due : (model.cronOf(next).next(now) ?? null) }, paused };
+      return { plan: { ...next, dueAt: sameTimes ? plan.dueAt : (model.cronOf(next).next(now) ?? null) }, paused };
     });
   }
 
@@ -120,7 +120,7 @@ export class Schedules {
   /** Fires again, from now on: what fell due while it was paused, or was not fired yet when it was, is not made up for. */
   resume(id: string): Promise<ScheduleView> {
     return this.#change(id, (plan, now, paused) => ({
-      plan: paused ? { ...plan, due: model.cronOf(plan).next(now) ?? null } : plan,
+      plan: paused ? { ...plan, dueAt: model.cronOf(plan).next(now) ?? null } : plan,
       paused: false,
     }));
   }
@@ -150,7 +150,7 @@ export class Schedules {
   }
 
   #put(id: string, plan: model.SchedulePlan, paused: boolean, seen: ScheduleRow | null): Promise<ScheduleRow> {
-    const row = { id, spec: model.encodeSchedule(plan), nextAt: plan.due, paused };
+    const row = { id, spec: model.encodeSchedule(plan), nextAt: plan.dueAt, paused };
     return this.#store.intake.putSchedule(this.#tenant, row, seen);
   }
 
@@ -222,7 +222,8 @@ const scaled = (amounts: Readonly<Record<string, number>>, scale: (amount: numbe
   Object.fromEntries(Object.entries(amounts).map(([unit, amount]) => [unit, scale(amount)]));
 
 function sameDefinition(a: model.SchedulePlan, b: model.SchedulePlan): boolean {
-  const said = ({ uid: _uid, due: _due, last: _last, trouble: _trouble, ...rest }: model.SchedulePlan) => rest;
+  const said = ({ uid: _uid, dueAt: _dueAt, lastRun: _lastRun, lastError: _lastError, ...rest }: model.SchedulePlan) =>
+    rest;
   return fingerprint(said(a)) === fingerprint(said(b));
 }
 
@@ -230,14 +231,14 @@ function viewOf(row: ScheduleRow): ScheduleView {
   const {
     uid: _uid,
     version: _version,
-    due,
-    last,
+    dueAt,
+    lastRun,
     windowMs,
     labels = {},
     budget = {},
     ...rest
   } = model.decodeSchedule(row.id, row.spec);
-  const { trouble, ...said } = rest;
+  const { lastError, ...said } = rest;
   return {
     ...said,
     id: row.id,
@@ -245,8 +246,8 @@ function viewOf(row: ScheduleRow): ScheduleView {
     labels,
     budget: scaled(budget, (amount) => amount / millionth),
     paused: row.paused,
-    nextAt: due,
-    lastRun: last,
-    trouble,
+    nextAt: dueAt,
+    lastRun,
+    lastError,
   };
 }

@@ -48,27 +48,27 @@ const table = {
   TAPE_RUN_ENDED: {
     fault: "caller",
     retry: "no",
-    next: "The run has its final outcome. Read it, or fork the run under a new id; what it has undone is done again by a fork before it.",
+    next: "The run has its final outcome. Read it, or fork the run under a new id; fork before a compensated effect to execute it again.",
   },
   TAPE_RUN_UNSETTLED: {
     fault: "owner",
     retry: "later",
-    next: "An effect, gate, timer, child or obligation is still open: settle or withdraw it before ending the run.",
+    next: "Settle or withdraw the open effect, gate, timer, child or obligation first.",
   },
   TAPE_NO_OBSERVER: {
     fault: "caller",
     retry: "no",
-    next: "Find out on the other side, then resolve it as confirmed, failed or retry; or give the effect an observe.",
+    next: "Check the upstream yourself, then resolve as confirmed, failed or retry; or add `observe` to the effect.",
   },
   TAPE_NO_COMPENSATE: {
     fault: "caller",
     retry: "no",
-    next: "Undo it by hand, or start a run that does; give the effect a compensate so that the next ones can be undone.",
+    next: "Compensate it manually, or start a run that does; add `compensate` to the effect for later runs.",
   },
   TAPE_RECORD_MISPLACED: {
     fault: "tape",
     retry: "no",
-    next: "This kind of record does not belong into this kind of journal; report it.",
+    next: "This kind of record does not belong in this kind of journal; report it.",
   },
   TAPE_RECORD_NEWER: {
     fault: "operator",
@@ -78,22 +78,22 @@ const table = {
   TAPE_ILLEGAL_TRANSITION: {
     fault: "owner",
     retry: "reread",
-    next: "Read the current state: somebody settled it first, or the step does not exist from here.",
+    next: "Re-read the state: it was already settled, or this transition does not exist.",
   },
   TAPE_BUSINESS_KEY_TAKEN: {
     fault: "caller",
     retry: "no",
-    next: "Another act already owns this business key; look at the run named in the error.",
+    next: "Another effect already owns this business key; inspect the run named in the error.",
   },
   TAPE_BUDGET_EXCEEDED: {
     fault: "caller",
     retry: "no",
-    next: "Catch it and do less, or start the run with a larger budget.",
+    next: "Catch it and spend less, or start the run with a larger budget.",
   },
   TAPE_VERSION_CONFLICT: {
     fault: "caller",
     retry: "reread",
-    next: "The value changed meanwhile: read it again and decide anew.",
+    next: "The value has changed: read it again, then retry.",
   },
   TAPE_VALUE_COMPACTED: {
     fault: "caller",
@@ -103,7 +103,7 @@ const table = {
   TAPE_QUOTA: {
     fault: "caller",
     retry: "later",
-    next: "Wait until some of it ends, end or delete what is not needed, or ask who runs the store for more: `durable-tape quota`.",
+    next: "Wait until some runs end, delete what is not needed, or ask the store's operator to raise it: `durable-tape quota`.",
   },
   TAPE_BAD_SCHEDULE: {
     fault: "caller",
@@ -118,7 +118,7 @@ const table = {
   TAPE_SCHEDULE_EXISTS: {
     fault: "caller",
     retry: "no",
-    next: "A schedule of this id says something else: update it, or choose another id.",
+    next: "A schedule with this id has another definition: update it, or choose another id.",
   },
   TAPE_BAD_CONFIG: {
     fault: "operator",
@@ -128,22 +128,22 @@ const table = {
   TAPE_BAD_MODULE: {
     fault: "operator",
     retry: "no",
-    next: "Name a file and what it exports, as in ./app/agent.ts#buildRunner.",
+    next: "Name a file and its export, as in ./app/agent.ts#buildRunner.",
   },
   TAPE_NO_RUN: {
     fault: "caller",
     retry: "no",
-    next: "Call effects inside a workflow; elsewhere nothing would record them.",
+    next: "Call effects inside a workflow; outside of one they are not recorded.",
   },
   TAPE_NESTED: {
     fault: "caller",
     retry: "no",
-    next: "Ask for it in the workflow itself, beside the operation that the message names, not inside its body.",
+    next: "Call it in the workflow itself, next to the operation that the message names, not inside its body.",
   },
   TAPE_HUNG: {
     fault: "caller",
     retry: "no",
-    next: "Cancel the run if what it waits for never ends, and give the call inside a time-out.",
+    next: "Cancel the run if the awaited call never ends, and add a timeout to that call.",
   },
   TAPE_EFFECT_UNREGISTERED: {
     fault: "caller",
@@ -163,27 +163,27 @@ const table = {
   TAPE_EFFECT_FAILED: {
     fault: "caller",
     retry: "no",
-    next: "It surely did not happen. Catch it, or let the run fail and compensate.",
+    next: "The effect did not happen. Catch it, or let the run fail and compensate.",
   },
   TAPE_CANCELLED: {
     fault: "operator",
     retry: "no",
-    next: "The run was cancelled: clean up and let the error pass.",
+    next: "Clean up and let the error propagate.",
   },
   TAPE_DIVERGED: {
     fault: "caller",
     retry: "no",
-    next: "The code asks for something else than the journal holds: guard the change with tape.patched, then redrive.",
+    next: "The code does not match the journal: guard the change with tape.patched, then redrive.",
   },
   TAPE_JOURNAL_DAMAGED: {
     fault: "store",
     retry: "no",
-    next: "A record is missing: somebody or something changed the tables. Restore it from a backup, or fork the run.",
+    next: "A record is missing: the tables were changed from outside. Restore it from a backup, or fork the run.",
   },
   TAPE_RUN_STUCK: {
     fault: "operator",
     retry: "later",
-    next: "A person must decide: read why it is stuck, resolve it, redrive.",
+    next: "Operator action needed: `durable-tape inspect` shows why; then resolve or redrive.",
   },
   TAPE_RUN_FAILED: {
     fault: "caller",
@@ -193,32 +193,32 @@ const table = {
   TAPE_BAD_GATE_VALUE: {
     fault: "caller",
     retry: "no",
-    next: "Send a signal whose value fits the gate's schema.",
+    next: "Send a signal whose value matches the gate's schema.",
   },
   TAPE_BAD_FORK_POINT: {
     fault: "caller",
     retry: "no",
-    next: "Fork at the position that the message names, settle first what is open before it, or name in keepCompensated what was undone and is kept all the same.",
+    next: "Fork at the position that the message names, settle what is open before it, or name compensated effects to keep in keepCompensated.",
   },
   TAPE_FORK_REPEATS: {
     fault: "caller",
     retry: "no",
-    next: "Name each act that may happen a second time, or fork at a later position.",
+    next: "Name each effect that may happen a second time in `repeat`, or fork at a later position.",
   },
   TAPE_FENCED: {
     fault: "owner",
     retry: "no",
-    next: "Another owner holds a newer token. Stop this work, write nothing more, acquire again if it is still wanted.",
+    next: "Another owner has a newer token. Stop, write nothing more; acquire again if the work is still needed.",
   },
   TAPE_NOT_HEAD: {
     fault: "owner",
     retry: "reread",
-    next: "The journal ends elsewhere than this writer believes: read it again before going on.",
+    next: "The journal's head has moved: read it again before writing.",
   },
   TAPE_NOTES_PENDING: {
     fault: "owner",
     retry: "reread",
-    next: "Take the waiting notes from the inbox first, then park or end.",
+    next: "Take the pending notes from the inbox first, then park or end.",
   },
   TAPE_LEASE_HELD: {
     fault: "caller",
@@ -228,17 +228,17 @@ const table = {
   TAPE_LEASE_LOST: {
     fault: "owner",
     retry: "no",
-    next: "Stop acting: the term is over or its deadline has passed. Acquire again if the work is still wanted.",
+    next: "Stop: the term has ended or its deadline has passed. Acquire again if the work is still needed.",
   },
   TAPE_LEASE_PAUSED: {
     fault: "operator",
     retry: "later",
-    next: "An operator paused this lease; resume it to let somebody hold it.",
+    next: "Paused by an operator; resume it first.",
   },
   TAPE_LEASE_STALLED: {
     fault: "owner",
     retry: "no",
-    next: "The holder renewed without progress for longer than its maxStall: find out what it hangs on.",
+    next: "The holder renewed without progress for longer than maxStall; find out what it is blocked on.",
   },
   TAPE_LEASE_NOT_FOUND: {
     fault: "caller",
@@ -248,27 +248,27 @@ const table = {
   TAPE_OVERLOADED: {
     fault: "store",
     retry: "later",
-    next: "The write queue is full: slow down and repeat.",
+    next: "The write queue is full: slow down, then retry.",
   },
   TAPE_STORE_BUSY: {
     fault: "store",
     retry: "later",
-    next: "The store did not get its turn in time: repeat; if it lasts, look for a long transaction.",
+    next: "Retry; if it persists, look for a long-running transaction.",
   },
   TAPE_STORE_UNREACHABLE: {
     fault: "store",
     retry: "later",
-    next: "Check that the database runs and can be reached. It is certain that nothing was written.",
+    next: "Check that the database runs and is reachable. Nothing was written.",
   },
   TAPE_OUTCOME_UNKNOWN: {
     fault: "store",
     retry: "reread",
-    next: "The store's answer was lost and could not be found out. Acquire a new term, then read, before writing again.",
+    next: "The commit's outcome is unknown. Acquire a new term and read before writing again.",
   },
   TAPE_STORE_CLOSED: {
     fault: "caller",
     retry: "no",
-    next: "The store handle was closed: open a new one.",
+    next: "The store was closed: open a new one.",
   },
   TAPE_STORE_NOT_DURABLE: {
     fault: "operator",
@@ -278,27 +278,27 @@ const table = {
   TAPE_NODE_OUTDATED: {
     fault: "operator",
     retry: "no",
-    next: "Run on Node 24.14.1 or newer (25.8.2 of that line): in older ones a small request can keep a process busy for minutes.",
+    next: "Run on Node 24.14.1 or newer (25.8.2 of that line): in older versions a small request can block a process for minutes.",
   },
   TAPE_STORE_PLAIN: {
     fault: "operator",
     retry: "no",
-    next: "Add sslmode=verify-full to the store's URL, and sslrootcert=FILE for an authority of your own; sslmode=disable says that you know.",
+    next: "Add sslmode=verify-full to the store's URL, and sslrootcert=FILE for your own authority; sslmode=disable accepts an unencrypted connection.",
   },
   TAPE_STORE_UNPROTECTED: {
     fault: "operator",
     retry: "no",
-    next: "Make the index or table again as schema.sql has it, with no process at work: without it a stale write would pass.",
+    next: "Stop every process and recreate the index or table as in schema.sql: without it a stale write would succeed.",
   },
   TAPE_STORE_COPIED: {
     fault: "operator",
     retry: "no",
-    next: "Open the original, or remove it; a copy that is to live by itself: durable-tape store restored --reason TEXT.",
+    next: "Open the original, or remove it; to use the copy on its own: durable-tape store restored --reason TEXT.",
   },
   TAPE_STORE_FORBIDDEN: {
     fault: "operator",
     retry: "no",
-    next: "Run durable-tape migrate as the schema's owner, and grant its role what durable-tape migrate --grants ROLE prints.",
+    next: "Run durable-tape migrate as the schema's owner, and grant this role what durable-tape migrate --grants ROLE prints.",
   },
   TAPE_SCHEMA_NEWER: {
     fault: "operator",
@@ -318,17 +318,17 @@ const table = {
   TAPE_FORBIDDEN: {
     fault: "caller",
     retry: "no",
-    next: "Use a token whose role may do this; the message names the role that is needed.",
+    next: "Use a token with the role that the message names.",
   },
   TAPE_NOT_APPROVER: {
     fault: "caller",
     retry: "no",
-    next: "Have it sent by somebody whom the gate's approvers name; gates.list shows who may.",
+    next: "Have one of the gate's approvers send it; gates.list shows them.",
   },
   TAPE_NO_ROUTE: {
     fault: "caller",
     retry: "no",
-    next: "Look into /openapi.json for the calls there are.",
+    next: "See /openapi.json for the available calls.",
   },
   TAPE_NOT_FOUND: {
     fault: "caller",
@@ -338,32 +338,32 @@ const table = {
   TAPE_KEY_REUSED: {
     fault: "caller",
     retry: "no",
-    next: "Use a fresh Idempotency-Key for a call that says something else.",
+    next: "Use a new Idempotency-Key for a different request.",
   },
   TAPE_RATE_LIMITED: {
     fault: "caller",
     retry: "later",
-    next: "Wait as long as Retry-After says, and send less at a time.",
+    next: "Wait as long as Retry-After says, and send smaller batches.",
   },
   TAPE_DRAINING: {
     fault: "store",
     retry: "later",
-    next: "Send it again: another replica takes it. Nothing was done.",
+    next: "Retry: another replica takes the call. Nothing was done.",
   },
   TAPE_BAD_RESPONSE: {
     fault: "tape",
     retry: "no",
-    next: "Check that the address is a Tape server's and that both sides run versions that fit.",
+    next: "Check that the address is a Tape server's and that both sides run compatible versions.",
   },
   TAPE_SERVER_EXPOSED: {
     fault: "operator",
     retry: "no",
-    next: "Bind 127.0.0.1, or turn on credentials and TLS before others are let in; plain: accepted says that a proxy speaks TLS.",
+    next: "Bind 127.0.0.1, or require credentials and TLS before exposing the server; plain: accepted declares that a proxy terminates TLS.",
   },
   TAPE_INVARIANT: {
     fault: "tape",
     retry: "no",
-    next: "A rule that must never break was broken. Nothing more was written; report it with the details.",
+    next: "An internal invariant was violated. Nothing more was written; report it with the details.",
   },
 } as const satisfies Record<string, ErrorEntry>;
 

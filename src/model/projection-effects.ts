@@ -70,7 +70,7 @@ export function armed(data: RecordData<"obligation.armed">, place: RecordContext
   const { run = place.journal, pos, sub } = data;
   const item = place.allocate();
   return [
-    { ...inverse(data, run, item, place.journal), pos, sub, status: "ARMED", surplus: false },
+    { ...compensationRow(data, run, item, place.journal), pos, sub, status: "ARMED", surplus: false },
     ...openItem(item, run, pos, sub, place, null),
   ];
 }
@@ -80,7 +80,13 @@ export function surplus(data: RecordData<"obligation.surplus">, place: RecordCon
   const item = place.allocate();
   const stuck = name === undefined; // nobody knows how to undo it: a person must
   return [
-    { ...inverse(data, run, item, place.journal), pos, sub, status: stuck ? "STUCK" : "PENDING", surplus: true },
+    {
+      ...compensationRow(data, run, item, place.journal),
+      pos,
+      sub,
+      status: stuck ? "STUCK" : "PENDING",
+      surplus: true,
+    },
     ...openItem(item, run, pos, sub, place, stuck ? null : "compensation"),
   ];
 }
@@ -138,7 +144,7 @@ function openItem(
   ];
 }
 
-function inverse(
+function compensationRow(
   data: { name?: string | undefined; semantics: "idempotent" | "non_idempotent" | "read"; key: string; args?: unknown },
   run: number,
   item: number,

@@ -62,9 +62,9 @@ const termFigures = z.strictObject({
   progress: count,
   progressNote: text.optional(),
 });
-/** Which effect: of which run, at which position; sub 0 is the act, 1 its inverse, 2… inverses of surplus acts. */
+/** Which effect: of which run, at which position; sub 0 is the effect, 1 its compensation, 2… compensations of surplus effects. */
 const effectRef = { run: journal.optional(), pos: count, sub: count.optional() };
-const inverse = {
+const compensation = {
   name,
   semantics,
   key: name,
@@ -245,7 +245,7 @@ const schemas = {
     error: value.optional(),
   }),
   "item.opened": z.strictObject({ run: journal, pos: count, sub: count, failures: count.optional() }),
-  "obligation.armed": z.strictObject({ ...effectRef, sub: obligationSub, ...inverse }),
+  "obligation.armed": z.strictObject({ ...effectRef, sub: obligationSub, ...compensation }),
   /** Due by request or because a duplicate was observed; the run's own failure makes all due by run.compensating. */
   "obligation.due": z.strictObject({ pos: count, sub: obligationSub, reason: text }),
   "obligation.surplus": z.strictObject({

@@ -58,7 +58,7 @@ export interface LeaseRow {
   readonly nextReactor: string | null;
   readonly dueAt: number;
   /** Why the last term ended, for the next one's reason. */
-  readonly lastEnd: TermEnd | null;
+  readonly lastEndReason: TermEnd | null;
 }
 
 /** An effect or a compensation as the store holds it. */

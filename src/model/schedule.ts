@@ -34,11 +34,11 @@ const shape = z.strictObject({
   /** A firing older than this is never made up for. */
   windowMs: z.int().min(0).max(maxWindowMs),
   /** The next firing that nobody has seen to; the row's next_at says only when to look. null: there is none. */
-  due: time.nullable(),
+  dueAt: time.nullable(),
   /** The run that was started last. */
-  last: z.string().nullable(),
+  lastRun: z.string().nullable(),
   /** The last firing that could not start its run, and why. */
-  trouble: z.strictObject({ at: time, code: z.string(), message: z.string() }).optional(),
+  lastError: z.strictObject({ at: time, code: z.string(), message: z.string() }).optional(),
 });
 
 /** A schedule as its row holds it: what people decided, and how far it has come. */
@@ -115,19 +115,19 @@ export interface FiringChoice {
   /** The firing whose turn it is; undefined: none is due. */
   readonly at: number | undefined;
   /** Where `at` is undefined, the next one; null: there will be none. */
-  readonly due: number | null;
+  readonly dueAt: number | null;
   /** Firings were passed over, because they are too old or because only the newest is wanted. */
   readonly missed: boolean;
 }
 
 export function pickFiring(plan: SchedulePlan, cron: Cron, now: number): FiringChoice {
-  const { due, catchUp, windowMs } = plan;
-  if (due === null || due > now) return { at: undefined, due, missed: false };
+  const { dueAt, catchUp, windowMs } = plan;
+  if (dueAt === null || dueAt > now) return { at: undefined, dueAt, missed: false };
   const oldest = now - (catchUp === "none" ? onTimeWindowMs : windowMs);
-  const first = due >= oldest ? due : (cron.next(oldest - 1) ?? null);
-  if (first === null || first > now) return { at: undefined, due: first, missed: true };
+  const first = dueAt >= oldest ? dueAt : (cron.next(oldest - 1) ?? null);
+  if (first === null || first > now) return { at: undefined, dueAt: first, missed: true };
   const at = catchUp === "all" ? first : (cron.last(first, now) ?? first);
-  return { at, due: at, missed: at !== due };
+  return { at, dueAt: at, missed: at !== dueAt };
 }
 
 /** What a firing starts. */

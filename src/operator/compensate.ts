@@ -51,6 +51,6 @@ export function noCompensateError(
   { run, pos }: Pick<CompensateRequest, "run" | "pos">,
   name: string | null,
 ): TapeError {
-  const message = `${name} of run ${run} has no compensate: nobody knows how to undo it`;
+  const message = `${name} of run ${run} has no compensate`;
   return new TapeError("TAPE_NO_COMPENSATE", message, { run, pos });
 }

@@ -132,7 +132,7 @@ function assertInDoubt(effect: EffectRow, { run, resolution }: ResolveRequest): 
     throw new TapeError("TAPE_ILLEGAL_TRANSITION", message, { run, pos, sub, status });
   }
   if (role === "compensation" && resolution.as === "retry" && name === null) {
-    const message = `nobody knows how to undo the surplus act at ${pos}.${sub} of run ${run}: resolve it as confirmed when it is undone`;
+    const message = `the surplus effect at ${pos}.${sub} of run ${run} has no compensate: compensate it manually, then resolve it as confirmed`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
   if (role === "compensation" && resolution.as === "compensate") {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Route } from "./route.ts";
-import { doubts } from "./routes/effects.ts";
+import { effects } from "./routes/effects.ts";
 import { leases } from "./routes/leases.ts";
 import { overview } from "./routes/overview.ts";
 import { quotas } from "./routes/quotas.ts";
@@ -12,7 +12,7 @@ import { values } from "./routes/values.ts";
 /** Every call there is. A server without a handler for one, or with one for another, does not compile. */
 export const contract = {
   ...runs,
-  ...doubts,
+  ...effects,
   ...leases,
   ...values,
   ...overview,

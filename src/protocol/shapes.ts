@@ -124,7 +124,7 @@ const refusal = z.codec(
 export const refused = z.strictObject({ ok: z.literal(false), error: refusal });
 
 /** Its own answer or its own refusal. */
-export const verdict = <S extends z.core.$ZodLooseShape>(shape: S) =>
+export const itemResult = <S extends z.core.$ZodLooseShape>(shape: S) =>
   z.discriminatedUnion("ok", [z.strictObject({ ok: z.literal(true), ...shape }), refused]);
 
 export const target = z.union([z.strictObject({ run: name }), z.strictObject({ name }), z.strictObject({ journal })]);
@@ -202,7 +202,7 @@ export const signal = z.strictObject({
   by: name.exactOptional(),
 });
 
-export const wake = z.union([
+export const wakeHint = z.union([
   z.strictObject({
     ...{ of: z.literal("reactor"), reactor: name },
     ...{ tenant: name.exactOptional(), workflow: name.exactOptional() },

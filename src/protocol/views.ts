@@ -191,7 +191,7 @@ export const dueTimer = z.strictObject({ ...timerRow.shape, lateMs: z.number() }
 
 export const budgetRow = z.strictObject({ run: journal, unit: name, cap: whole, reserved: whole, spent: whole });
 
-export const claimRow = z.strictObject({
+export const businessKeyRow = z.strictObject({
   tenant: name,
   scope: name,
   businessKey: name,

@@ -102,23 +102,24 @@ async function nextStep(
   const cron = cronOf(plan);
   const picked = pickFiring(plan, cron, now);
   const { at } = picked;
-  const lagMs = plan.due === null ? 0 : Math.max(0, now - plan.due);
+  const lagMs = plan.dueAt === null ? 0 : Math.max(0, now - plan.dueAt);
   if (picked.missed) {
-    log("warn", "schedules.missed", { ...nameOf(row), from: plan.due, to: picked.due, catchUp: plan.catchUp });
+    log("warn", "schedules.missed", { ...nameOf(row), from: plan.dueAt, to: picked.dueAt, catchUp: plan.catchUp });
   }
-  if (at === undefined) return { plan: { ...plan, due: picked.due }, nextAt: picked.due, lagMs, now };
+  if (at === undefined) return { plan: { ...plan, dueAt: picked.dueAt }, nextAt: picked.dueAt, lagMs, now };
   const after = cron.next(at) ?? null;
-  const last = plan.overlap === "allow" || plan.last === null ? undefined : await store.read.run(row.tenant, plan.last);
+  const last =
+    plan.overlap === "allow" || plan.lastRun === null ? undefined : await store.read.run(row.tenant, plan.lastRun);
   if (last !== undefined && last.endedAt === null) {
     if (plan.overlap === "wait") {
       const inMs = Math.min(waitMs.most, Math.max(waitMs.least, Math.round((now - last.createdAt) / 10)));
-      return { plan: { ...plan, due: at }, nextAt: now + inMs, lagMs: 0, now };
+      return { plan: { ...plan, dueAt: at }, nextAt: now + inMs, lagMs: 0, now };
     }
-    log("info", "schedules.skipped", { ...nameOf(row), at, last: plan.last, status: last.status });
-    return { plan: { ...plan, due: after }, nextAt: after, lagMs, now };
+    log("info", "schedules.skipped", { ...nameOf(row), at, last: plan.lastRun, status: last.status });
+    return { plan: { ...plan, dueAt: after }, nextAt: after, lagMs, now };
   }
   const run = firedRun(row.id, plan, at);
-  return { plan: { ...plan, due: after, last: run.id }, nextAt: after, firing: { at, run }, lagMs, now };
+  return { plan: { ...plan, dueAt: after, lastRun: run.id }, nextAt: after, firing: { at, run }, lagMs, now };
 }
 
 /** The row as it is after the step; undefined: it was not there to be taken. */
@@ -148,8 +149,8 @@ async function advance(
     if (!isTapeError(error) || !refusals.has(error.code)) throw error;
     const { code, message } = error;
     log("error", "schedules.refused", { ...nameOf(row), run: run.id, code, error: message });
-    const { last } = decodeSchedule(row.id, row.spec);
-    return write({ ...plan, last, trouble: { at, code, message } }, []);
+    const { lastRun } = decodeSchedule(row.id, row.spec);
+    return write({ ...plan, lastRun, lastError: { at, code, message } }, []);
   }
 }
 
@@ -164,7 +165,7 @@ async function postpone(
   const before = decodeSchedule(row.id, row.spec);
   const nextAt = now + quotaWaitMs;
   log("warn", "schedules.postponed", { ...nameOf(row), run: firing!.run.id, until: nextAt, code, error: message });
-  const spec = { from: row.spec, to: encodeSchedule({ ...before, due: at, trouble: { at, code, message } }) };
+  const spec = { from: row.spec, to: encodeSchedule({ ...before, dueAt: at, lastError: { at, code, message } }) };
   const { tenant, id, version } = row;
   const written = await store.intake.fireSchedule(tenant, id, version, nextAt, [], spec);
   return written ? { ...row, version: version + 1, spec: spec.to, nextAt } : undefined;

@@ -32,7 +32,7 @@ export function itemReactor(
   };
   const begin = async (limit: number, freed: OnItemDone, perCallee?: number): Promise<ReactorRound> => {
     const sent = readClocks(deps.clock);
-    const share = perCallee === undefined ? undefined : { most: perCallee, busy: inHand(busy) };
+    const share = perCallee === undefined ? undefined : { max: perCallee, busy: inHand(busy) };
     const terms = await claimItems(deps, options, limit, share);
     for (const { callee } of terms) if (callee !== undefined) count(callee, 1);
     let done = 0;

@@ -161,7 +161,7 @@ class ReactorRunner {
   readonly #options: LoopOptions & ReactorTuning;
   readonly #around: LoopHooks;
   readonly #rounds = new Set<Promise<void>>();
-  #tally = { polls: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0, unserved: 0 };
+  #stats = { polls: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0, unserved: 0 };
   #busy = 0;
   /** It could have taken more, had there been room. */
   #full = false;
@@ -178,7 +178,7 @@ class ReactorRunner {
   }
 
   get stats(): ReactorStats {
-    return { ...this.#tally, busy: this.#busy };
+    return { ...this.#stats, busy: this.#busy };
   }
 
   wake(): void {
@@ -203,7 +203,7 @@ class ReactorRunner {
         progress = await this.#look();
       } catch (error) {
         faulty = true;
-        this.#tally.faults++;
+        this.#stats.faults++;
         log("warn", "reactor.failed", { reactor: this.name, ...errorFields(error) });
       }
       if (progress) reconsider(); // what was done may have set the next thing
@@ -221,7 +221,7 @@ class ReactorRunner {
     const room = Math.min(batch, this.#reactor.capacity?.() ?? concurrency - this.#busy);
     this.#full = room <= 0;
     if (this.#full) return false;
-    this.#tally.polls++;
+    this.#stats.polls++;
     if (this.#reactor.poll === undefined) {
       const counts = await this.#reactor.runOnce(room);
       this.#count(counts);
@@ -244,12 +244,12 @@ class ReactorRunner {
   }
 
   #count({ found, done, failed, lagMs, unserved = 0 }: ReactorCounts): void {
-    const tally = this.#tally;
-    tally.found += found;
-    tally.done += done;
-    tally.failed += failed;
-    tally.unserved += unserved;
-    if (found > 0) tally.lagMs = lagMs; // of the last round that found something
+    const stats = this.#stats;
+    stats.found += found;
+    stats.done += done;
+    stats.failed += failed;
+    stats.unserved += unserved;
+    if (found > 0) stats.lagMs = lagMs; // of the last round that found something
   }
 
   async #rest(restMs: number): Promise<void> {

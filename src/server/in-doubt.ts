@@ -3,7 +3,7 @@ import type { EffectRow } from "../model/rows.ts";
 import type { ResponseOf } from "../protocol/contract.ts";
 import type { ReadOps } from "../store/contract/store.ts";
 
-type InDoubtDetails = ResponseOf<"inDoubt.list">["doubts"][number];
+type InDoubtDetails = ResponseOf<"inDoubt.list">["inDoubt"][number];
 
 /** An effect in doubt with what was seen and said of it, and when somebody looks next. undefined: it is gone. */
 export async function inDoubtDetails(
@@ -23,16 +23,16 @@ export async function inDoubtDetails(
   ]);
   const run = owner?.name == null ? undefined : await read.run(tenant, owner.name);
   if (run === undefined) return undefined;
-  const looks = records.flatMap((record) => (record.kind === "effect.observed" ? [observationOf(record)] : []));
-  const asked = records.flatMap((record) => (record.kind === "operator.action" ? [requestOf(record)] : []));
+  const observations = records.flatMap((record) => (record.kind === "effect.observed" ? [observationOf(record)] : []));
+  const requests = records.flatMap((record) => (record.kind === "operator.action" ? [requestOf(record)] : []));
   return {
     effect,
-    ...{ runId: run.id, workflow: run.workflow, runStatus: run.status, looks: looks.length },
-    lastLook: looks.at(-1) ?? null,
+    ...{ runId: run.id, workflow: run.workflow, runStatus: run.status, observations: observations.length },
+    lastObservation: observations.at(-1) ?? null,
     evidence: evidenceIn([...heard, ...notes], effect),
-    asked: asked.at(-1) ?? null,
+    lastRequest: requests.at(-1) ?? null,
     nextInMs: lease?.nextReactor == null || lease.owner !== null ? null : nextIn(records, await read.now()),
-    looker: lease?.label ?? null,
+    observer: lease?.label ?? null,
   };
 }
 

@@ -38,7 +38,7 @@ export function leaseRowOf(row: Raw): LeaseRow {
     open: Boolean(row.open),
     nextReactor: orNull<string>(row.next_reactor),
     dueAt: Number(row.due_at),
-    lastEnd: orNull<TermEnd>(row.last_end),
+    lastEndReason: orNull<TermEnd>(row.last_end_reason),
   };
 }
 
@@ -128,7 +128,7 @@ export function startReasonOf(lease: LeaseRow, now: number): TermReason {
     if (lease.expiresAt > now) return "manual"; // also where the takeover had to announce itself first
     return lease.kind === "name" ? "timeout" : "recovery";
   }
-  if (lease.lastEnd === null) return "start";
+  if (lease.lastEndReason === null) return "start";
   return lease.kind === "name" ? "release" : "wake";
 }
 
@@ -153,7 +153,7 @@ export function previousTermOf(
 
 function endOf(lease: LeaseRow, now: number, head: number, reason: TermReason): TermEnd {
   if (lease.stalled) return "stalled";
-  if (lease.doomed && lease.lastEnd === "superseded") return "superseded"; // the store was restored
+  if (lease.doomed && lease.lastEndReason === "superseded") return "superseded"; // the store was restored
   if (lease.expiresAt > now) return reason === "cancellation" ? "cancelled" : "manual";
   // Granted with the run, never renewed, and nothing was written: the answer never reached anybody.
   const unused = lease.kind === "run" && lease.reason === "start" && lease.renewals === 0 && head === 1;

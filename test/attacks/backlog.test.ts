@@ -23,7 +23,7 @@ async function flood(store: Store, count: number): Promise<void> {
 async function looks(store: Store, of: string): Promise<void> {
   const workflows = ["w"];
   await store.read.agenda(of, workflows);
-  await store.claim.find(findRequest({ tenant: of, workflows, ahead: { withinMs: 1_000, limit: 10 } }));
+  await store.claim.find(findRequest({ tenant: of, workflows, preload: { withinMs: 1_000, limit: 10 } }));
   await store.claim.find(findRequest({ tenant: of, nextReactor: "outbox", staleOf: ["outbox"], kind: "item" }));
   await store.read.dueTimers(100, of);
   await store.read.dueSchedules(100, of);

@@ -51,9 +51,9 @@ describe.each(backends)("a flood of renewals on %s", (backend) => {
     });
     expect(effect.stall, effect.said).toBeLessThan(15);
     expect(effect.growth, effect.said).toBeLessThan(4);
-    for (const answer of own) expect(answer).toMatchObject({ verdicts: [{ ok: true }] });
+    for (const answer of own) expect(answer).toMatchObject({ results: [{ ok: true }] });
     for (const { status, json } of effect.result) {
-      if (status === 200) expect((json as { verdicts: { ok: boolean }[] }).verdicts.some(({ ok }) => ok)).toBe(false);
+      if (status === 200) expect((json as { results: { ok: boolean }[] }).results.some(({ ok }) => ok)).toBe(false);
       else expect(json).toMatchObject({ status: 503, code: "TAPE_OVERLOADED" });
     }
   });

@@ -76,16 +76,16 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
     const ending = { kind: "run.ended", data: { status: "COMPLETED", outcome: "stolen by globex", notesTaken: 0 } };
     for (const record of [step(9), ending]) {
       const { json } = await write("globex", scene.head, record);
-      expect(json).toMatchObject({ verdicts: [{ ok: false, error: { code: "TAPE_FENCED" } }] });
-      expect(JSON.stringify(json)).toContain("(none, held by nobody)");
+      expect(json).toMatchObject({ results: [{ ok: false, error: { code: "TAPE_FENCED" } }] });
+      expect(JSON.stringify(json)).toContain("current token is none, held by no owner");
     }
     expect(await everything(store, "acme")).toBe(before);
     // The victim is unharmed: its own fence, its own repeated find, its own renewal.
     expect((await find("acme", String(nonces.run))).json).toMatchObject({ terms: [{ tenant: "acme" }] });
-    expect((await write("acme", scene.head)).json).toMatchObject({ verdicts: [{ ok: true }] });
+    expect((await write("acme", scene.head)).json).toMatchObject({ results: [{ ok: true }] });
     const renewal = { body: { renewals: [{ fence: scene.fence, progress: 1 }] }, token: tokenOf("acme", "worker") };
     const { json } = await ask(server.exchange, "POST", "/v1/store/renew", renewal);
-    expect(json).toMatchObject({ verdicts: [{ ok: true }] });
+    expect(json).toMatchObject({ results: [{ ok: true }] });
   });
 
   it("the store itself grants a tenant nothing of another's, by find, acquire or create", async () => {

@@ -23,12 +23,12 @@ const fill = [
     select n, 'run', '${tenant}', n, 1, 1, 0, 0, 0, 0, 'recovery', 'nobody' from ${series}`,
 ];
 
-const lists = ["effect.list", "gate.list", "gate.open", "timer.list", "run.wanted", "run.started", "run.by_prefix"];
+const lists = ["effect.list", "gate.list", "gate.open", "timer.list", "run.runnable", "run.started", "run.by_prefix"];
 const others =
-  "run.held run.phased run.in_doubt run.finished lease.list budget.open value.list schedule.list audit.page token.list process.list";
+  "run.running run.by_phase run.in_doubt run.finished lease.list budget.open value.list schedule.list audit.page token.list process.list";
 const params: Readonly<Record<string, string>> = {
   ...{ limit: "20", before: "9007199254740991", edge: "9007199254740991", since: "0", through: "9007199254740991" },
-  ...{ least: "'a'", beyond: "'z'", above: "''", phase: "'STUCK'", prefix: "''", doubt: "false", held: "false" },
+  ...{ lower: "'a'", upper: "'z'", above: "''", phase: "'STUCK'", prefix: "''", inDoubt: "false", held: "false" },
 };
 
 describe("PostgreSQL: lists beside another tenant's rows", () => {

@@ -17,7 +17,7 @@ const minute = 60_000;
 const day = 24 * 60 * minute;
 const plan = (more: Partial<SchedulePlan>): SchedulePlan => ({
   ...{ uid: "u", workflow: "w", input: 1, cron: "* * * * *", timeZone: "UTC", overlap: "allow", catchUp: "all" },
-  ...{ windowMs: day, due: 0, last: null },
+  ...{ windowMs: day, dueAt: 0, lastRun: null },
   ...more,
 });
 
@@ -67,8 +67,8 @@ describe.each(Object.entries(stores))("%s: hundreds of schedules with much to ma
     const now = await store.read.now();
     const due = Math.floor(now / minute) * minute - 20 * minute;
     const put = (tenant: string, id: string, more: Partial<SchedulePlan> = {}) => {
-      const spec = encodeSchedule(plan({ due, ...more }));
-      return store.intake.putSchedule(tenant, { id, spec, nextAt: more.due ?? due, paused: false });
+      const spec = encodeSchedule(plan({ dueAt: due, ...more }));
+      return store.intake.putSchedule(tenant, { id, spec, nextAt: more.dueAt ?? due, paused: false });
     };
     for (let k = 0; k < count; k += 100) {
       await Promise.all(Array.from({ length: 100 }, (_, j) => put("acme", `a${k + j}`)));

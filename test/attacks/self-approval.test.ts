@@ -64,7 +64,7 @@ describe("an approval", () => {
       const records = [{ kind: "gate.resolved", data: { pos: 1, to: "RECEIVED", ...data } }];
       const body = { batch: [{ fence: scene.fence, entry: { after: scene.head, records } }] };
       const { json } = await ask(current.server.exchange, "POST", "/v1/store/append", { token, body });
-      return (json as { verdicts: [{ ok: boolean; error?: { code: string } }] }).verdicts[0];
+      return (json as { results: [{ ok: boolean; error?: { code: string } }] }).results[0];
     };
     expect(await append({ value: true })).toMatchObject({ ok: false, error: { code: "TAPE_FORBIDDEN" } });
     await store.intake.signal("globex", scene.run, { name: "cfo", value: false });

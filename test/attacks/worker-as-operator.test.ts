@@ -39,7 +39,7 @@ async function append(role: Role, { fence, head }: Term, ...records: unknown[]):
   const { json } = await ask(current.server.exchange, "POST", "/v1/store/append", {
     ...{ body, token: tokenOf("acme", role) },
   });
-  return (json as { verdicts: [Verdict] }).verdicts[0];
+  return (json as { results: [Verdict] }).results[0];
 }
 
 const forbidden = { ok: false, error: { code: "TAPE_FORBIDDEN", details: { needs: "operator" } } };
@@ -209,7 +209,7 @@ describe("a worker is no operator", () => {
     const { json } = await ask(server.exchange, "POST", "/v1/store/append", {
       ...{ body: { batch }, token: tokenOf("acme", "worker") },
     });
-    const { verdicts } = json as { verdicts: Verdict[] };
+    const { results: verdicts } = json as { results: Verdict[] };
     expect(verdicts).toHaveLength(batch.length);
     for (const verdict of verdicts) expect(verdict).toMatchObject(forbidden);
     expect(looks).toBeLessThan(60);

@@ -269,7 +269,7 @@ export class Scene {
     await intake.putValue(tenant, "rates/eur", { usd: 1.18 }, "unconditional");
     await intake.putValue(tenant, "limits/wire", { daily: 500_000 }, "must_create");
     const when = { cron: "0 6 * * *", timeZone: "UTC", overlap: "skip", catchUp: "latest", windowMs: hour } as const;
-    const spec = encodeSchedule({ uid: "u", workflow: "treasury", input: {}, ...when, due: null, last: null });
+    const spec = encodeSchedule({ uid: "u", workflow: "treasury", input: {}, ...when, dueAt: null, lastRun: null });
     await intake.putSchedule(tenant, {
       id: "treasury-daily",
       spec,

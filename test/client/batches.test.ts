@@ -90,11 +90,11 @@ it("one parcel that the server cannot take is refused alone", async () => {
 });
 
 it.each([
-  ["too few", '{"verdicts":[]}'],
-  ["of another shape", '{"verdicts":[{"ok":true,"head":"2","notes":0}]}'],
-  ["with a field too many", '{"verdicts":[{"ok":true,"head":2,"notes":0,"more":1}]}'],
-  ["negative", '{"verdicts":[{"ok":true,"head":-2,"notes":0}]}'],
-])("verdicts that are %s are not believed", async (_, text) => {
+  ["too few", '{"results":[]}'],
+  ["of another shape", '{"results":[{"ok":true,"head":"2","notes":0}]}'],
+  ["with a field too many", '{"results":[{"ok":true,"head":2,"notes":0,"more":1}]}'],
+  ["negative", '{"results":[{"ok":true,"head":-2,"notes":0}]}'],
+])("results that are %s are not believed", async (_, text) => {
   const { store } = await scene((exchange) => async (request) => {
     const answer = await exchange(request);
     return request.url === "/v1/store/append" ? { ...answer, body: Buffer.from(text) } : answer;

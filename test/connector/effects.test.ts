@@ -49,8 +49,8 @@ describe("an effect with a connector", () => {
       "dispatch send 1 r:0 bigint n1",
       "observe send 1",
       "dispatch send 2 r:1 bigint n2",
-      "compensate send 2 2 r:1:inverse",
-      "compensate send 1 1 r:0:inverse",
+      "compensate send 2 2 r:1:compensation",
+      "compensate send 1 1 r:0:compensation",
     ]);
     expect(await app.effects.list({ run: "r" })).toMatchObject([
       { connector: "bank", dispatch: "outbox", reason: "observed" },

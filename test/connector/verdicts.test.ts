@@ -170,12 +170,12 @@ describe("observe and compensate over HTTP", () => {
     });
     const { run, observe, semantics } = bank.compensate!;
     expect(semantics).toBe("idempotent");
-    expect(await run({}, { id: 4 }, context({ key: "run-1:0:inverse" }))).toBe("undone");
+    expect(await run({}, { id: 4 }, context({ key: "run-1:0:compensation" }))).toBe("undone");
     expect((await cameOf(run({}, { id: 4 }, context()))).came).toBe("failure");
     expect(await observe!({ args: {}, result: { id: 4 } }, context())).toEqual({
       observed: "confirmed",
       value: "seen",
     });
-    expect(server.visits[0]!.text()).toMatch(/^DELETE \/wires\/4 [\s\S]*idempotency-key: run-1:0:inverse/);
+    expect(server.visits[0]!.text()).toMatch(/^DELETE \/wires\/4 [\s\S]*idempotency-key: run-1:0:compensation/);
   });
 });

@@ -27,7 +27,7 @@ it.each([
 });
 
 it("so does what the table of errors advises for doubt", () => {
-  const advice = Object.values(errorTable).flatMap(({ next }) => [...next.matchAll(/resolve it as ([^;.]+)/g)]);
+  const advice = Object.values(errorTable).flatMap(({ next }) => [...next.matchAll(/resolve as ([^;.]+)/g)]);
   expect(advice.length).toBeGreaterThan(0);
   for (const [, words] of advice) {
     for (const word of words!.split(/, | or /)) expect(wordsOf("resolve effect")).toContain(word);

@@ -71,7 +71,7 @@ describe("traces for OpenTelemetry", () => {
       expect(drive.links[0]?.context.spanId).toBe(place.spanId);
     }
     expect(drives[0]!.links[1]?.context.spanId).toBe(starter.spanContext().spanId);
-    expect(drives.map(({ attributes }) => [attributes["tape.token"], attributes["tape.end"]])).toEqual([
+    expect(drives.map(({ attributes }) => [attributes["tape.token"], attributes["tape.drive.end"]])).toEqual([
       ["1", "parked"],
       ["3", "ended"],
     ]);

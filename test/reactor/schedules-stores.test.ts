@@ -57,11 +57,11 @@ describe.each(Object.keys(backends))("schedules on %s", (backend) => {
       overlap: "allow",
       catchUp: "all",
       windowMs: 100 * hourMs,
-      due,
-      last: null,
+      dueAt: due,
+      lastRun: null,
       ...change,
     };
-    await store.intake.putSchedule(tenant, { id, spec: encodeSchedule(plan), nextAt: plan.due, paused: false });
+    await store.intake.putSchedule(tenant, { id, spec: encodeSchedule(plan), nextAt: plan.dueAt, paused: false });
     const stage = stageOn(store, systemClock);
     const started = async () =>
       (await store.read.runs(tenant)).map((run) => run.id).filter((run) => run.startsWith(`${id}@`));
@@ -92,7 +92,7 @@ describe.each(Object.keys(backends))("schedules on %s", (backend) => {
     const { stage, store, id, now, due, started, row } = await scene();
     const { spec } = await row();
     const nextAt = now + hourMs;
-    const later = encodeSchedule({ ...decodeSchedule(id, spec), due: nextAt });
+    const later = encodeSchedule({ ...decodeSchedule(id, spec), dueAt: nextAt });
     await store.intake.putSchedule(tenant, { id, spec: later, nextAt, paused: false });
     await timers(stage.replica()).runOnce(100);
     expect(await started()).toEqual([]);

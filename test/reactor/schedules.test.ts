@@ -210,8 +210,8 @@ describe("what cannot be done", () => {
     await stage.schedules.create("s", report, { of: "x" }, hourly);
     await stage.clock.elapse(hourMs);
     await stage.look();
-    const trouble = { at: Date.parse("2026-11-15T01:00Z"), code: "TAPE_RUN_CONFLICT" };
-    expect(await stage.schedules.list()).toMatchObject([{ trouble, lastRun: null }]);
+    const lastError = { at: Date.parse("2026-11-15T01:00Z"), code: "TAPE_RUN_CONFLICT" };
+    expect(await stage.schedules.list()).toMatchObject([{ lastError, lastRun: null }]);
     await stage.clock.elapse(hourMs);
     await stage.look();
     expect(await started(stage)).toEqual([id, "s@2026-11-15T02:00:00.000Z"]);
@@ -229,7 +229,7 @@ describe("what cannot be done", () => {
     expect(deps.logged).toEqual(["schedules.postponed"]);
     const at = Date.parse("2026-11-15T01:00Z");
     expect(await stage.schedules.list()).toMatchObject([
-      { nextAt: at, lastRun: null, trouble: { at, code: "TAPE_QUOTA" } },
+      { nextAt: at, lastRun: null, lastError: { at, code: "TAPE_QUOTA" } },
     ]);
     // Not again at once: an agenda that always says "now" would have it tried a hundred times a second.
     expect(await timers(deps).runOnce(10)).toMatchObject({ found: 0 });
@@ -251,7 +251,7 @@ describe("what cannot be done", () => {
     await stage.look();
     expect(await started(stage)).toEqual([]);
     const [view] = await stage.schedules.list();
-    expect([view?.trouble, view?.nextAt]).toEqual([undefined, Date.parse("2026-11-15T02:00Z")]);
+    expect([view?.lastError, view?.nextAt]).toEqual([undefined, Date.parse("2026-11-15T02:00Z")]);
   });
 });
 

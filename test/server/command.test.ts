@@ -20,7 +20,7 @@ describe("durable-tape serve", () => {
   it("does not start where everybody could reach it, and says what to do", async () => {
     const { code, said } = await served("--listen", "0.0.0.0:0");
     expect(code).toBe(1);
-    expect(said).toMatch(/^TAPE_SERVER_EXPOSED: .*0\.0\.0\.0\n.*turn on credentials/);
+    expect(said).toMatch(/^TAPE_SERVER_EXPOSED: .*0\.0\.0\.0\n.*require credentials/);
   });
 
   it.each([

@@ -115,16 +115,18 @@ describe("what the overview shows over time", () => {
   });
 });
 
-describe("doubts", () => {
+describe("inDoubt", () => {
   it("one list says what was seen and said of each, and when somebody looks next", async () => {
     const { store, clock, scene, get, post } = await opened();
-    const none = await get<{ doubts: { runId: string; nextInMs: number | null; asked: unknown }[] }>("/v1/in-doubt");
-    expect(none.doubts).toMatchObject([{ runId: "canary-doubt", runStatus: "WAITING", looks: 0, nextInMs: 0 }]);
+    const none = await get<{ inDoubt: { runId: string; nextInMs: number | null; lastRequest: unknown }[] }>(
+      "/v1/in-doubt",
+    );
+    expect(none.inDoubt).toMatchObject([{ runId: "canary-doubt", runStatus: "WAITING", observations: 0, nextInMs: 0 }]);
     const claimant = { owner: "r/1", label: "reconciler 1", reactor: "reconciler", ttlMs: minute };
     const [term] = await store.claim.find({
       ...{ claimant, nextReactor: "reconciler", staleOf: [], limit: 1, nonce: 77n, tenant: "acme" },
     });
-    expect(await get("/v1/in-doubt")).toMatchObject({ doubts: [{ looker: "reconciler 1", nextInMs: null }] });
+    expect(await get("/v1/in-doubt")).toMatchObject({ inDoubt: [{ observer: "reconciler 1", nextInMs: null }] });
     const run = (await store.read.run("acme", scene.doubt))!.journal;
     const detail = { observed: "inconclusive", reason: "busy" };
     await store.fenced.append(term!.fence, {
@@ -136,17 +138,22 @@ describe("doubts", () => {
     });
     await clock.elapse(1_000);
     expect(await get("/v1/in-doubt")).toMatchObject({
-      doubts: [{ looks: 1, nextInMs: 8_000, looker: null, lastLook: { observation: "inconclusive", detail } }],
+      inDoubt: [
+        { observations: 1, nextInMs: 8_000, observer: null, lastObservation: { observation: "inconclusive", detail } },
+      ],
       more: false,
     });
     const body = { resolution: { as: "observe" }, reason: "the bank is back" };
     expect((await post(`/v1/runs/${scene.doubt}/effects/0/0/resolve`, body)).status).toBe(200);
     expect(await get("/v1/in-doubt?role=effect")).toMatchObject({
-      doubts: [
-        { nextInMs: 0, asked: { who: "operator of acme", reason: "the bank is back", detail: { as: "observe" } } },
+      inDoubt: [
+        {
+          nextInMs: 0,
+          lastRequest: { who: "operator of acme", reason: "the bank is back", detail: { as: "observe" } },
+        },
       ],
     });
-    expect(await get("/v1/in-doubt?role=compensation")).toEqual({ doubts: [], more: false });
+    expect(await get("/v1/in-doubt?role=compensation")).toEqual({ inDoubt: [], more: false });
     expect(await get("/v1/in-doubt?limit=1")).toMatchObject({ more: false });
   });
 
@@ -156,7 +163,7 @@ describe("doubts", () => {
     const attempt = { run: effect!.run, pos: 0, token: effect!.attemptToken!, nonce: 103n }; // the scene's
     await store.intake.leaveEvidence("acme", attempt, { happened: true, value: "W-1" });
     expect(await get("/v1/in-doubt")).toMatchObject({
-      doubts: [{ evidence: [{ attempt: 1, happened: true, value: "W-1" }] }],
+      inDoubt: [{ evidence: [{ attempt: 1, happened: true, value: "W-1" }] }],
     });
   });
 

@@ -30,9 +30,9 @@ it("counts what there is, up to a bound that it names", async () => {
     ids.map((id) => ({ id, workflow: "many", input: null })),
   );
   const { json } = await call("GET", "/v1/overview");
-  const { runs, doubts, gates, leases } = json as {
+  const { runs, inDoubt, gates, leases } = json as {
     runs: { status: string; count: number; more: boolean }[];
-    doubts: object;
+    inDoubt: object;
     gates: object;
     leases: object;
   };
@@ -40,7 +40,7 @@ it("counts what there is, up to a bound that it names", async () => {
   expect(of("RUNNABLE")).toEqual({ status: "RUNNABLE", count: 100, more: true });
   expect(of("STUCK")).toEqual({ status: "STUCK", count: 1, more: false });
   expect(of("RUNNING")).toEqual({ status: "RUNNING", count: 1, more: false });
-  expect({ doubts, gates }).toEqual({ doubts: { count: 1, more: false }, gates: { count: 1, more: false } });
+  expect({ inDoubt, gates }).toEqual({ inDoubt: { count: 1, more: false }, gates: { count: 1, more: false } });
   expect(leases).toEqual({ held: 2, expired: 0, stalling: 0, more: false });
 });
 
@@ -132,8 +132,8 @@ it("names runs that may hang, and workflows and effects that wait and that no pr
   await clock.elapse(20_000);
   expect(await look()).toMatchObject({
     hung: [],
-    unserved: [{ workflow: "invioce", runs: 1, meant: "invoice" }],
-    unservedEffects: [{ effect: "wire", items: 1, meant: "wires" }],
+    unserved: [{ workflow: "invioce", runs: 1, suggestion: "invoice" }],
+    unservedEffects: [{ effect: "wire", items: 1, suggestion: "wires" }],
   });
   await store.intake.reportProcess(tenant, {
     ...report,

@@ -96,14 +96,14 @@ describe("what is named by number", () => {
     const { body } = requestOf("store.append", scene);
     const before = await everything(store, "acme");
     const { json } = await ask(server.exchange, "POST", "/v1/store/append", { body, token });
-    expect(json).toMatchObject({ verdicts: [{ ok: false, error: { code: "TAPE_FENCED" } }] });
+    expect(json).toMatchObject({ results: [{ ok: false, error: { code: "TAPE_FENCED" } }] });
     const renewed = await ask(server.exchange, "POST", "/v1/store/renew", {
       ...{ body: { renewals: [{ fence: scene.fence, progress: 7 }] }, token },
     });
-    expect(renewed.json).toMatchObject({ verdicts: [{ ok: false, error: { code: "TAPE_FENCED" } }] });
+    expect(renewed.json).toMatchObject({ results: [{ ok: false, error: { code: "TAPE_FENCED" } }] });
     expect(await everything(store, "acme")).toBe(before);
     const own = await ask(server.exchange, "POST", "/v1/store/append", { body, token: tokenOf("acme", "worker") });
-    expect(own.json).toMatchObject({ verdicts: [{ ok: true }] });
+    expect(own.json).toMatchObject({ results: [{ ok: true }] });
   });
 
   it("in a batch only the stranger's item is refused, and each verdict stands in its place", async () => {
@@ -114,13 +114,13 @@ describe("what is named by number", () => {
         body: { calls: [{ specs: [{ id: "own", workflow: "w", input: 1 }], first: { ...claimant, nonce: "7" } }] },
       },
     });
-    const { term } = (made.json as { calls: [{ verdicts: [{ term: { fence: unknown; head: number } }] }] }).calls[0]
-      .verdicts[0];
+    const { term } = (made.json as { calls: [{ results: [{ term: { fence: unknown; head: number } }] }] }).calls[0]
+      .results[0];
     const records = [{ kind: "step.done", data: { pos: 0, name: "s", value: 1 } }];
     const ours = { fence: term.fence, entry: { after: term.head, records } };
     const theirs = { fence: scene.fence, entry: { after: scene.head, records } };
     const { json } = await ask(server.exchange, "POST", "/v1/store/append", { token, body: { batch: [theirs, ours] } });
-    expect(json).toMatchObject({ verdicts: [{ ok: false, error: { code: "TAPE_FENCED" } }, { ok: true }] });
+    expect(json).toMatchObject({ results: [{ ok: false, error: { code: "TAPE_FENCED" } }, { ok: true }] });
   });
 
   it("a record cannot reach into another tenant's journal", async () => {
@@ -131,8 +131,8 @@ describe("what is named by number", () => {
         body: { calls: [{ specs: [{ id: "own", workflow: "w", input: 1 }], first: { ...claimant, nonce: "7" } }] },
       },
     });
-    const { term } = (made.json as { calls: [{ verdicts: [{ term: { fence: unknown; head: number } }] }] }).calls[0]
-      .verdicts[0];
+    const { term } = (made.json as { calls: [{ results: [{ term: { fence: unknown; head: number } }] }] }).calls[0]
+      .results[0];
     const before = await everything(store, "acme", "globex");
     const parent = (journal: number) => ({ journal, pos: 0, id: "own" });
     const write = async (journal: number) =>

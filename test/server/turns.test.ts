@@ -178,10 +178,10 @@ describe("a server with several tenants", () => {
       { specs: [spec("last")] },
     ];
     const { json } = await ask(server.exchange, "POST", "/v1/store/create", { token: as("acme"), body: { calls } });
-    const verdicts = (json as { calls: { verdicts: { ok: boolean; fresh?: boolean }[] }[] }).calls;
-    expect(verdicts.map((call) => call.verdicts.length)).toEqual([70, 0, 1]);
-    expect(verdicts[2]!.verdicts[0]).toMatchObject({ ok: true, fresh: true });
-    for (const [k, verdict] of verdicts[0]!.verdicts.entries()) {
+    const verdicts = (json as { calls: { results: { ok: boolean; fresh?: boolean }[] }[] }).calls;
+    expect(verdicts.map((call) => call.results.length)).toEqual([70, 0, 1]);
+    expect(verdicts[2]!.results[0]).toMatchObject({ ok: true, fresh: true });
+    for (const [k, verdict] of verdicts[0]!.results.entries()) {
       expect(verdict, `${k}`).toMatchObject(k % 2 === 0 ? { ok: true, fresh: true } : { ok: false });
     }
   });

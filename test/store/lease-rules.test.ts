@@ -32,13 +32,13 @@ const held: LeaseRow = {
   open: true,
   nextReactor: null,
   dueAt: 0,
-  lastEnd: null,
+  lastEndReason: null,
 };
 
 /** What no store shows at rest: a takeover between its announcement and its bump, and a restored store. */
 describe("a doomed lease", () => {
   const announced = { ...held, doomed: true };
-  const restored = { ...held, doomed: true, expiresAt: now, lastEnd: "superseded" } as const;
+  const restored = { ...held, doomed: true, expiresAt: now, lastEndReason: "superseded" } as const;
   const claimant = { owner: "p", label: "p", reactor: "agent", ttlMs: 500 };
 
   it("was live when the takeover announced itself: the term ends, and the next begins, by hand", () => {

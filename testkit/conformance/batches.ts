@@ -6,7 +6,7 @@ import { type Cases, claimant, nonce, record, spec, step, tenant, unique } from 
 import { begin, type Holder, lasting, statusOf } from "./holder.ts";
 
 const sleep = (inMs: number, pos = 0): NewRecord => record("timer.set", { pos, purpose: "sleep", delayMs: inMs });
-const ahead = { withinMs: 60_000, limit: 100 };
+const preload = { withinMs: 60_000, limit: 100 };
 /** Due within the preload window, and far enough away that no machine reaches it. */
 const within = 30_000;
 const beyond = 3_600_000;
@@ -18,10 +18,10 @@ async function sleeping(store: Store, inMs: number, workflow = "pay"): Promise<H
   return run;
 }
 
-function findAhead(store: Store, more: Partial<Pick<FindRequest, "ahead" | "workflows">> = {}): Promise<Term[]> {
+function findAhead(store: Store, more: Partial<Pick<FindRequest, "preload" | "workflows">> = {}): Promise<Term[]> {
   const finder = claimant(undefined, { ...lasting, reactor: "recovery" });
   const plain = { claimant: finder, nextReactor: "recovery", staleOf: [], limit: 100, nonce: nonce(), tenant };
-  return store.claim.find({ ...plain, ahead, ...more });
+  return store.claim.find({ ...plain, preload, ...more });
 }
 
 const journalsOf = (terms: readonly { readonly journal: number }[]): number[] => terms.map(({ journal }) => journal);
@@ -31,8 +31,8 @@ export const batches: Cases = ({ it }, fresh) => {
   it("a parked run is preloaded once before its timer fires, and the timer stays set", async () => {
     const { store } = fresh();
     const [near, far] = [await sleeping(store, within), await sleeping(store, beyond)];
-    assert.deepEqual(await findAhead(store, { ahead: { ...ahead, withinMs: 0 } }), []);
-    assert.deepEqual(await findAhead(store, { ahead: { ...ahead, limit: 0 } }), []);
+    assert.deepEqual(await findAhead(store, { preload: { ...preload, withinMs: 0 } }), []);
+    assert.deepEqual(await findAhead(store, { preload: { ...preload, limit: 0 } }), []);
     const { claim } = store;
     const finder = claimant(undefined, { ...lasting, reactor: "recovery" });
     const plain = { claimant: finder, nextReactor: "recovery", staleOf: [], limit: 9, nonce: nonce(), tenant };
@@ -82,7 +82,7 @@ export const batches: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     await Promise.all(Array.from({ length: 5 }, () => sleeping(store, within)));
     const whose = { nonce: nonce(), claimant: claimant(undefined, { ...lasting, reactor: "recovery" }) };
-    const ask = { ...whose, nextReactor: "recovery", staleOf: [], limit: 10, tenant, ahead };
+    const ask = { ...whose, nextReactor: "recovery", staleOf: [], limit: 10, tenant, preload };
     const tokens = (terms: readonly Term[]): string[] => terms.map(({ journal, fence }) => `${journal} ${fence.token}`);
     const first = tokens(await store.claim.find(ask));
     assert.equal(first.length, 5);

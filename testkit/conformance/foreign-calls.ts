@@ -147,7 +147,7 @@ export const table: Table = {
             (nextReactor) => () =>
               claim.find({
                 ...{ claimant: claimant(of.owner, lasting), nextReactor, staleOf: ["agent", "outbox"], limit: 9 },
-                ...{ nonce: number, tenant: me, ahead: { withinMs: 3_600_000, limit: 9 } },
+                ...{ nonce: number, tenant: me, preload: { withinMs: 3_600_000, limit: 9 } },
               }),
           ),
         ),

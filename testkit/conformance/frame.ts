@@ -68,7 +68,7 @@ export function spec(more: Partial<RunSpec> = {}): RunSpec {
 /** A valid schedule, marked with a text to recognise it by. */
 export function scheduleSpec(mark = "x", more: Partial<SchedulePlan> = {}): string {
   const when = { cron: "0 3 * * *", timeZone: "UTC", overlap: "skip", catchUp: "latest", windowMs: 1_000 } as const;
-  return encodeSchedule({ uid: "u", workflow: "w", input: mark, ...when, due: null, last: null, ...more });
+  return encodeSchedule({ uid: "u", workflow: "w", input: mark, ...when, dueAt: null, lastRun: null, ...more });
 }
 
 /** A new run whose creator holds its first term. */

@@ -70,7 +70,7 @@ export const queues: Cases = ({ it }, fresh) => {
     const ask = (share: Share, more: Partial<FindRequest> = {}) =>
       findRequest({ nextReactor: "outbox", staleOf: [], kind: "item", share, ...more });
     const calleesOf = (terms: readonly Term[]): string[] => terms.map(({ callee }) => String(callee)).sort();
-    const first = ask({ most: 2, busy: [{ callee: "wire", items: 1 }] }, { limit: 5 });
+    const first = ask({ max: 2, busy: [{ callee: "wire", items: 1 }] }, { limit: 5 });
     const expected = ["quick", "quick", "slow", "slow", "wire"];
     assert.deepEqual(calleesOf(await store.claim.find(first)), expected);
     assert.deepEqual(calleesOf(await store.claim.find(first)), expected, "its response may have been lost");
@@ -78,17 +78,17 @@ export const queues: Cases = ({ it }, fresh) => {
       { callee: "slow", items: 2 },
       { callee: "wire", items: 2 },
     ];
-    assert.deepEqual(await store.claim.find(ask({ most: 2, busy })), []);
+    assert.deepEqual(await store.claim.find(ask({ max: 2, busy })), []);
     // What was left is free immediately for claimants with capacity.
     const rival = await another();
-    const others = await rival.claim.find(ask({ most: 3, busy: [] }, { claimant: claimant(undefined, brief) }));
+    const others = await rival.claim.find(ask({ max: 3, busy: [] }, { claimant: claimant(undefined, brief) }));
     assert.deepEqual(calleesOf(others), ["slow", "slow", "slow", "wire", "wire"]);
     // The same holds for abandoned items.
     await elapse(pastBrief);
     const stale = { nextReactor: "reconciler", staleOf: ["agent"] };
-    const abandoned = await store.claim.find(ask({ most: 1, busy: [] }, stale));
+    const abandoned = await store.claim.find(ask({ max: 1, busy: [] }, stale));
     assert.deepEqual(calleesOf(abandoned), ["slow", "wire"]);
-    await refused("TAPE_BAD_INPUT", store.claim.find(ask({ most: 0, busy: [] })));
-    await refused("TAPE_BAD_INPUT", store.claim.find(findRequest({ share: { most: 1, busy: [] } })));
+    await refused("TAPE_BAD_INPUT", store.claim.find(ask({ max: 0, busy: [] })));
+    await refused("TAPE_BAD_INPUT", store.claim.find(findRequest({ share: { max: 1, busy: [] } })));
   });
 };

@@ -15,8 +15,8 @@ const bad: Readonly<Record<string, [spec: string, says: RegExp]>> = {
   "a time zone": [scheduleSpec("x", { timeZone: "Mars/Base" }), /Mars/],
   "a window without end": [scheduleSpec("x", { windowMs: 1e15 }), /windowMs/],
   "a window before its firing": [scheduleSpec("x", { windowMs: -1 }), /windowMs/],
-  "a time that is none": [scheduleSpec("x", { due: 1.5 }), /due/],
-  "a time before 1970": [scheduleSpec("x", { due: -1 }), /due/],
+  "a time that is none": [scheduleSpec("x", { dueAt: 1.5 }), /due/],
+  "a time before 1970": [scheduleSpec("x", { dueAt: -1 }), /due/],
   "an overlap": [scheduleSpec("x", { overlap: "never" as "skip" }), /overlap/],
   "more to make up for than is allowed": [
     scheduleSpec("x", { cron: "* * * * * *", catchUp: "all", windowMs: 24 * 3_600_000 }),

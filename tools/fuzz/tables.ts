@@ -34,7 +34,7 @@ const passing: ReadonlySet<string> = new Set([
  */
 const ofRefusals: Readonly<Record<string, RegExp>> = {
   audit: /"action":"(call\.refused|signin\.failed|token\.bootstrap_used)"/,
-  repeats: /"types":\{"":"error"\}/,
+  idempotency_keys: /"types":\{"":"error"\}/,
   quotas: /^(?!.*"(runs|bytes|schedules|streams)":"?-?\d)/,
 };
 const longestRow = 4_000;

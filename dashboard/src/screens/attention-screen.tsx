@@ -17,7 +17,7 @@ export function AttentionScreen() {
       about="Effects whose outcome is unknown, and runs that cannot continue without an operator. Check the upstream, then resolve."
     >
       <QueryView of={useQuery(inDoubt())}>
-        {({ doubts: entries, more }) => {
+        {({ inDoubt: entries, more }) => {
           // A run that is stuck on an effect in doubt resumes with that effect: one card is enough.
           const runs = (stuck.data?.runs ?? []).filter(({ id }) => entries.every(({ runId }) => runId !== id));
           return (

@@ -39,7 +39,7 @@ export function OverviewScreen() {
   );
 }
 
-function Summary({ runs, failedLately, doubts, obligations, gates, leases }: Wire<"overview">) {
+function Summary({ runs, failedRecently, inDoubt, obligations, gates, leases }: Wire<"overview">) {
   const of = (status: string): Count => runs.find((entry) => entry.status === status) ?? { count: 0, more: false };
   const running = {
     count: runningStatuses.reduce((total, status) => total + of(status).count, 0),
@@ -53,14 +53,14 @@ function Summary({ runs, failedLately, doubts, obligations, gates, leases }: Wir
       <Tile to="/runs" search={{ status: runningStatuses.join(",") }} name="running" value={running} tone="run" />
       <Tile to="/runs" search={{ status: "WAITING" }} name="waiting" value={of("WAITING")} tone="wait" />
       <Tile to="/gates" name="open gates" value={gates} tone={toneIf("wait", gates)} />
-      <Tile to="/attention" name="in doubt" value={doubts} tone={toneIf("unknown", doubts)} />
+      <Tile to="/attention" name="in doubt" value={inDoubt} tone={toneIf("unknown", inDoubt)} />
       <Tile to="/attention" name="stuck" value={stuck} tone={toneIf("bad", stuck)} />
       <Tile
         to="/runs"
         search={{ status: "FAILED" }}
         name={"failed in 24\u00a0h"}
-        value={failedLately}
-        tone={toneIf("bad", failedLately)}
+        value={failedRecently}
+        tone={toneIf("bad", failedRecently)}
       />
       <Tile to="/obligations" name="obligations due" value={obligations} tone={toneIf("unknown", obligations)} />
       <Tile

@@ -116,7 +116,7 @@ function RunView({ run }: { readonly run: Run }) {
 /** Effects in doubt and open gates of this run, and why it is stuck. */
 function AttentionCards({ run }: { readonly run: Run }) {
   const { id, status } = run;
-  const inDoubt = useQuery(queries.runInDoubt(id)).data?.doubts;
+  const inDoubt = useQuery(queries.runInDoubt(id)).data?.inDoubt;
   const gates = useQuery(queries.runGates(id)).data?.gates ?? [];
   if ((inDoubt ?? []).length === 0 && gates.length === 0 && status !== "STUCK") return null;
   return (

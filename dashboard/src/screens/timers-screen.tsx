@@ -83,11 +83,11 @@ export function TimersScreen() {
             {
               name: "Last run",
               cell: ({ spec }) => {
-                const { last = null, trouble } = planOf(spec);
+                const { lastRun = null, lastError } = planOf(spec);
                 return (
                   <>
-                    {last === null ? <span className="muted">none</span> : <RunLink id={last} />}
-                    {trouble !== undefined && <span className="bad-text small block">{trouble.message}</span>}
+                    {lastRun === null ? <span className="muted">none</span> : <RunLink id={lastRun} />}
+                    {lastError !== undefined && <span className="bad-text small block">{lastError.message}</span>}
                   </>
                 );
               },

@@ -44,17 +44,17 @@ export function systemItems({
   unserved,
   unservedEffects,
 }: Pick<ReturnType<typeof useAttention>, "now" | "hung" | "unserved" | "unservedEffects">): readonly AttentionItem[] {
-  const suggestion = (name: string | undefined): string => (name === undefined ? "" : `; did you mean ${name}?`);
+  const didYouMean = (name: string | undefined): string => (name === undefined ? "" : `; did you mean ${name}?`);
   return [
-    ...unserved.map(({ workflow, runs, meant }) => ({
+    ...unserved.map(({ workflow, runs, suggestion }) => ({
       ...{ key: `workflow ${workflow}`, at: now, to: "/runs", subject: workflow },
       badge: <Badge status="STALLED" label="unserved" />,
-      text: `${plural(runs, "run")} waiting: no process serves this workflow${suggestion(meant)}`,
+      text: `${plural(runs, "run")} waiting: no process serves this workflow${didYouMean(suggestion)}`,
     })),
-    ...unservedEffects.map(({ effect, items, meant }) => ({
+    ...unservedEffects.map(({ effect, items, suggestion }) => ({
       ...{ key: `effect ${effect}`, at: now, to: "/effects", subject: effect },
       badge: <Badge status="STALLED" label="unserved" />,
-      text: `${plural(items, "call")} waiting: no process serves this effect${suggestion(meant)}`,
+      text: `${plural(items, "call")} waiting: no process serves this effect${didYouMean(suggestion)}`,
     })),
     ...hung.map(({ run, forMs, owner }) => ({
       ...{ key: `hung ${run}`, at: now - forMs, to: `/runs/${encodeURIComponent(run)}`, subject: run },

@@ -52,7 +52,7 @@ export function InDoubtCard({ entry }: { readonly entry: InDoubt }) {
 
 const nameOf = ({ name, role }: Effect): string => name ?? (role === "compensation" ? "compensation" : "effect");
 
-const observations: Readonly<Record<string, string>> = {
+const observationNames: Readonly<Record<string, string>> = {
   confirmed: "it happened",
   absent: "it did not happen",
   duplicate: "it happened more than once",
@@ -61,24 +61,28 @@ const observations: Readonly<Record<string, string>> = {
 };
 
 /** Observations so far, the next one, late evidence, and the last request of an operator. */
-function observationFacts({ looks, lastLook, evidence, asked, nextInMs, looker, effect }: InDoubt, now: number) {
+function observationFacts(
+  { observations, lastObservation, evidence, lastRequest, nextInMs, observer, effect }: InDoubt,
+  now: number,
+) {
   const latest = evidence.at(-1);
   const facts: Fact[] = [
     [
       "Observations",
-      lastLook === null
+      lastObservation === null
         ? "none yet"
-        : `${looks}, last ${ago(lastLook.at, now)}: ${observations[lastLook.observation] ?? lastLook.observation}${
-            brief(lastLook.detail) === "" ? "" : `, ${brief(lastLook.detail, 120)}`
+        : `${observations}, last ${ago(lastObservation.at, now)}: ${observationNames[lastObservation.observation] ?? lastObservation.observation}${
+            brief(lastObservation.detail) === "" ? "" : `, ${brief(lastObservation.detail, 120)}`
           }`,
     ],
-    ["Next observation", nextObservation(nextInMs, looker, effect.status)],
+    ["Next observation", nextObservation(nextInMs, observer, effect.status)],
   ];
   if (latest !== undefined) {
     const outcome = latest.happened ? "happened" : "did not happen";
     facts.push(["Evidence", `attempt ${latest.attempt} reported late that it ${outcome}`]);
   }
-  if (asked !== null) facts.push(["Requested by", `${asked.who}, ${ago(asked.at, now)}: ${asked.reason}`]);
+  if (lastRequest !== null)
+    facts.push(["Requested by", `${lastRequest.who}, ${ago(lastRequest.at, now)}: ${lastRequest.reason}`]);
   return facts;
 }
 

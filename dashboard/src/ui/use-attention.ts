@@ -5,7 +5,7 @@ import { effectsInDoubt, overview, stuckRuns } from "../queries.ts";
 export function useAttention() {
   const summary = useQuery(overview()).data;
   // Every screen shows the count, so the lists are read only while the summary, which the server caches, is not zero.
-  const hasEffects = summary !== undefined && summary.doubts.count + summary.obligations.count > 0;
+  const hasEffects = summary !== undefined && summary.inDoubt.count + summary.obligations.count > 0;
   const hasStuckRuns = summary?.runs.some(({ status, count }) => status === "STUCK" && count > 0) === true;
   const inDoubt = useQuery({ ...effectsInDoubt(), enabled: hasEffects });
   const stuck = useQuery({ ...stuckRuns(), enabled: hasStuckRuns });

@@ -22,11 +22,11 @@ const staleForMs = 60_000;
 
 const meantText = (meant: string | undefined): string => (meant === undefined ? "" : `; did you mean ${meant}?`);
 
-export const unservedText = ({ workflow, runs, meant }: StoreOverview["unserved"][number]): string =>
-  `${runs} ${runs === 1 ? "run waits" : "runs wait"} for workflow ${workflow}, which no process has${meantText(meant)}`;
+export const unservedText = ({ workflow, runs, suggestion }: StoreOverview["unserved"][number]): string =>
+  `${runs} ${runs === 1 ? "run waits" : "runs wait"} for workflow ${workflow}, which no process has${meantText(suggestion)}`;
 
-const unservedEffectText = ({ effect, items, meant }: StoreOverview["unservedEffects"][number]): string =>
-  `${items} ${items === 1 ? "call waits" : "calls wait"} for effect ${effect}, which no process defines${meantText(meant)}`;
+const unservedEffectText = ({ effect, items, suggestion }: StoreOverview["unservedEffects"][number]): string =>
+  `${items} ${items === 1 ? "call waits" : "calls wait"} for effect ${effect}, which no process defines${meantText(suggestion)}`;
 
 /** Runs every check; none changes anything. */
 export async function diagnose(

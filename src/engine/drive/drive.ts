@@ -400,7 +400,7 @@ export class Drive implements DriveHandle {
   #halt(end: DriveEnd): boolean {
     if (this.#end !== undefined) return false;
     this.#end = end;
-    this.spans?.end({ "tape.end": end });
+    this.spans?.end({ "tape.drive.end": end });
     this.#resting?.stop();
     this.#cancelCut?.();
     this.replay?.stop();

@@ -254,10 +254,10 @@ export function confirmationRecords(
   result: ConfirmedResult,
 ): NewRecord[] {
   const settled: NewRecord = { kind: "effect.settled", data: confirmationOf(pos, result) };
-  const { compensate: inverse, name } = effect;
-  if (inverse === undefined) return [settled];
-  const { semantics } = inverse;
-  const key = `${idempotencyKeyOf(drive, pos)}:inverse`;
+  const { compensate, name } = effect;
+  if (compensate === undefined) return [settled];
+  const { semantics } = compensate;
+  const key = `${idempotencyKeyOf(drive, pos)}:compensation`;
   const value = "error" in result ? undefined : result.value;
   const data = { pos, sub: 1, name, semantics, key, args: { args, result: value } };
   return [settled, { kind: "obligation.armed", data }];

@@ -176,21 +176,23 @@ export class Item {
   armedObligation(result: unknown): NewRecord[] {
     const { definition } = this;
     if (this.isCompensation || definition?.compensate === undefined) return [];
-    const { name, compensate: inverse } = definition;
-    return [{ kind: "obligation.armed", data: { ...this.#inverseOf(result), name, semantics: inverse.semantics } }];
+    const { name, compensate } = definition;
+    return [
+      { kind: "obligation.armed", data: { ...this.#compensationOf(result), name, semantics: compensate.semantics } },
+    ];
   }
 
   /** The same, due at once and whatever becomes of the run. Where nobody knows how to undo it, a person must. */
   dueObligation(result: unknown): NewRecord[] {
     const { definition } = this;
     const undo = definition?.compensate;
-    const data = { ...this.#inverseOf(result), semantics: undo?.semantics ?? "non_idempotent" } as const;
+    const data = { ...this.#compensationOf(result), semantics: undo?.semantics ?? "non_idempotent" } as const;
     return [{ kind: "obligation.surplus", data: undo === undefined ? data : { ...data, name: definition!.name } }];
   }
 
-  #inverseOf(result: unknown) {
+  #compensationOf(result: unknown) {
     const { run, pos } = this.ref;
-    return { run, pos, sub: 1, key: `${this.effect.key}:inverse`, args: { args: this.args, result } };
+    return { run, pos, sub: 1, key: `${this.effect.key}:compensation`, args: { args: this.args, result } };
   }
 
   async write(records: readonly NewRecord[]): Promise<void> {

@@ -1,24 +1,24 @@
 import { z } from "zod";
 import { group } from "../route.ts";
 import { flagText, listText, more, name, text, value, whole, wholeText } from "../shapes.ts";
-import { claimRow, effectRow, gateRow, runStatus, timerRow } from "../views.ts";
+import { businessKeyRow, effectRow, gateRow, runStatus, timerRow } from "../views.ts";
 
 /** What a person needs to decide about an effect in doubt. */
-const doubt = z.strictObject({
+const effectInDoubt = z.strictObject({
   effect: effectRow,
   runId: name,
   workflow: z.string(),
   runStatus,
-  looks: whole,
-  lastLook: z.strictObject({ at: z.number(), observation: z.string(), detail: value }).nullable(),
+  observations: whole,
+  lastObservation: z.strictObject({ at: z.number(), observation: z.string(), detail: value }).nullable(),
   evidence: z.array(z.strictObject({ at: z.number(), attempt: whole, happened: z.boolean(), value, error: value })),
-  asked: z.strictObject({ at: z.number(), who: z.string(), reason: z.string(), detail: value }).nullable(),
+  lastRequest: z.strictObject({ at: z.number(), who: z.string(), reason: z.string(), detail: value }).nullable(),
   nextInMs: z.number().nullable(),
-  looker: z.string().nullable(),
+  observer: z.string().nullable(),
 });
 
 /** What runs have open: effects and obligations, gates, timers, business keys. */
-export const doubts = group({
+export const effects = group({
   "effects.list": {
     method: "GET",
     path: "/v1/effects",
@@ -51,7 +51,7 @@ export const doubts = group({
       run: name.exactOptional(),
       limit: wholeText.exactOptional(),
     }),
-    answer: z.strictObject({ doubts: z.array(doubt), more: z.boolean() }),
+    answer: z.strictObject({ inDoubt: z.array(effectInDoubt), more: z.boolean() }),
   },
   "effects.resolve": {
     method: "POST",
@@ -113,6 +113,6 @@ export const doubts = group({
     repeat: "read",
     summary: "Which act owns a business key",
     query: z.strictObject({ scope: name, businessKey: name }),
-    answer: z.strictObject({ claim: claimRow.optional() }),
+    answer: z.strictObject({ businessKey: businessKeyRow.optional() }),
   },
 });

@@ -32,14 +32,14 @@ export const overview = group({
     answer: z.strictObject({
       now: z.number(),
       runs: z.array(z.strictObject({ status: runStatus, ...counted.shape })),
-      failedLately: counted,
-      doubts: counted,
+      failedRecently: counted,
+      inDoubt: counted,
       obligations: counted,
       gates: counted,
       leases: z.strictObject({ held: whole, expired: whole, stalling: whole, more: z.boolean() }),
       hung: z.array(z.strictObject({ run: name, forMs: z.number(), owner: z.string().nullable() })),
-      unserved: z.array(z.strictObject({ workflow: name, runs: whole, meant: name.exactOptional() })),
-      unservedEffects: z.array(z.strictObject({ effect: name, items: whole, meant: name.exactOptional() })),
+      unserved: z.array(z.strictObject({ workflow: name, runs: whole, suggestion: name.exactOptional() })),
+      unservedEffects: z.array(z.strictObject({ effect: name, items: whole, suggestion: name.exactOptional() })),
     }),
   },
   "overview.history": {

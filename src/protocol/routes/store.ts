@@ -7,6 +7,7 @@ import {
   document,
   entry,
   fence,
+  itemResult,
   journal,
   maxItems,
   maxSpecs,
@@ -21,8 +22,7 @@ import {
   text,
   time,
   value,
-  verdict,
-  wake,
+  wakeHint,
   whole,
 } from "../shapes.ts";
 import {
@@ -61,7 +61,7 @@ export const store = group({
         .max(maxItems)
         .min(1),
     }),
-    answer: z.strictObject({ calls: z.array(z.strictObject({ verdicts: z.array(verdict(created)) })) }),
+    answer: z.strictObject({ calls: z.array(z.strictObject({ results: z.array(itemResult(created)) })) }),
   },
   "store.append": {
     method: "POST",
@@ -72,7 +72,7 @@ export const store = group({
     summary: "Appends to many journals in one call: each write with its own fence and its own verdict, sharing commits",
     size: "batch",
     body: z.strictObject({ batch: z.array(z.strictObject({ fence, entry })).max(maxItems).min(1) }),
-    answer: z.strictObject({ verdicts: z.array(verdict({ head: whole, notes: whole })) }),
+    answer: z.strictObject({ results: z.array(itemResult({ head: whole, notes: whole })) }),
   },
   "store.find": {
     method: "POST",
@@ -92,11 +92,11 @@ export const store = group({
       kind: z.literal("item").exactOptional(),
       share: z
         .strictObject({
-          most: rows,
+          max: rows,
           busy: z.array(z.strictObject({ callee: text, items: whole })).max(maxItems),
         })
         .exactOptional(),
-      ahead: z.strictObject({ withinMs: whole, limit: rowsOrNone }).exactOptional(),
+      preload: z.strictObject({ withinMs: whole, limit: rowsOrNone }).exactOptional(),
     }),
     answer: z.strictObject({ terms: z.array(term) }),
   },
@@ -134,7 +134,7 @@ export const store = group({
     body: z.strictObject({
       renewals: z.array(z.strictObject({ fence, progress: whole, progressNote: text.exactOptional() })).max(maxItems),
     }),
-    answer: z.strictObject({ verdicts: z.array(verdict({ notes: whole, ttlMs: z.number() })) }),
+    answer: z.strictObject({ results: z.array(itemResult({ notes: whole, ttlMs: z.number() })) }),
   },
   "store.evidence": {
     method: "POST",
@@ -283,7 +283,7 @@ export const store = group({
     role: "reader",
     repeat: "read",
     summary: "Hints that something may be worth a look, one a line; lossy",
-    answer: wake,
+    answer: wakeHint,
     stream: true,
   },
 });

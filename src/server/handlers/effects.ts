@@ -1,4 +1,4 @@
-import type { doubts } from "../../protocol/routes/effects.ts";
+import type { effects } from "../../protocol/routes/effects.ts";
 import { effectCursor, gateCursor } from "../../store/list-cursors.ts";
 import { auditInfoOf, type HandlersOf, listed, nextOf, type ServerDeps } from "../handler-types.ts";
 import { inDoubtDetails } from "../in-doubt.ts";
@@ -6,7 +6,7 @@ import { inDoubtDetails } from "../in-doubt.ts";
 const defaultInDoubt = 50;
 const maxInDoubt = 200;
 
-export function effectHandlers({ store, operators }: ServerDeps): HandlersOf<typeof doubts> {
+export function effectHandlers({ store, operators }: ServerDeps): HandlersOf<typeof effects> {
   const { read } = store;
   return {
     async "effects.list"({ query }, { tenant }) {
@@ -30,7 +30,7 @@ export function effectHandlers({ store, operators }: ServerDeps): HandlersOf<typ
         bytes += JSON.stringify(one, (_key, value) => (typeof value === "bigint" ? String(value) : value)).length;
       }
       const whole = doubts.length === oldest.length || bytes < store.limits.pageBytes;
-      return { doubts, more: !whole || found.length > most || found.more === true };
+      return { inDoubt: doubts, more: !whole || found.length > most || found.more === true };
     },
     async "effects.resolve"({ params: { id, pos, sub }, body }, who) {
       const { resolution, reason } = body;
@@ -48,7 +48,7 @@ export function effectHandlers({ store, operators }: ServerDeps): HandlersOf<typ
       return { timers: await read.timers(tenant, query) };
     },
     async "businessKeys.get"({ query: { scope, businessKey } }, { tenant }) {
-      return { claim: await read.businessKeyOwner(tenant, scope, businessKey) };
+      return { businessKey: await read.businessKeyOwner(tenant, scope, businessKey) };
     },
   };
 }

@@ -118,8 +118,8 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
   return {
     now,
     runs: countedStatuses.map((status, k) => ({ status, ...counted(lists[k]!) })),
-    failedLately: counted(failed),
-    doubts: counted(doubts),
+    failedRecently: counted(failed),
+    inDoubt: counted(doubts),
     obligations: counted(obligations),
     gates: counted(gates),
     leases: {
@@ -178,8 +178,8 @@ function mayHang({ kind, state, progressAgoMs, ttlMs }: LeaseView): boolean {
   return kind === "run" && state === "HELD" && progressAgoMs > Math.max(hungMs, stallTimes * ttlMs);
 }
 
-function withoutNothing<T extends { readonly meant: string | undefined }>({ meant, ...rest }: T) {
-  return meant === undefined ? rest : { ...rest, meant };
+function withoutNothing<T extends { readonly suggestion: string | undefined }>({ suggestion, ...rest }: T) {
+  return suggestion === undefined ? rest : { ...rest, suggestion };
 }
 
 function isStalling({ state, progressAgoMs, ttlMs, maxStallMs }: LeaseView): boolean {

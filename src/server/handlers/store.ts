@@ -51,7 +51,7 @@ function intakeHandlers({ store: { intake }, service, turns }: ServerDeps, autho
       for (const [k, verdict] of verdicts.entries()) calls[each[k]!.call]!.push(verdict);
       const created = verdicts.flatMap((verdict) => (verdict.ok ? [verdict] : []));
       service.granted(created.flatMap(({ term }) => (term === undefined ? [] : [term])));
-      return { calls: calls.map((ofCall) => ({ verdicts: ofCall })) };
+      return { calls: calls.map((ofCall) => ({ results: ofCall })) };
     },
     async "store.evidence"({ body }, who) {
       return who.intake.leaveEvidence(who.tenant, body.attempt, body.evidence);
@@ -104,7 +104,7 @@ function claimHandlers({ store: { claim }, service }: ServerDeps) {
       const renewals = body.renewals.map(({ fence, ...rest }) => ({ ...rest, fence: fenceOf(tenant, fence) }));
       const verdicts = await claim.renew(renewals);
       service.renewed(verdicts);
-      return { verdicts };
+      return { results: verdicts };
     },
   } satisfies Partial<HandlersOf<typeof routes>>;
 }
@@ -118,7 +118,7 @@ function fencedHandlers({ store: { fenced }, turns }: ServerDeps, authority: Aut
       const written = await turns.each(who.tenant, good, (slice) => fenced.appendAll(slice));
       let next = 0;
       return {
-        verdicts: judged.map((item) => (isTapeError(item) ? { ok: false as const, error: item } : written[next++]!)),
+        results: judged.map((item) => (isTapeError(item) ? { ok: false as const, error: item } : written[next++]!)),
       };
     },
   } satisfies Partial<HandlersOf<typeof routes>>;

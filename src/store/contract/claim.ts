@@ -36,13 +36,13 @@ export interface FindRequest {
    * Also claim up to `limit` parked runs whose timer fires within `withinMs`, so that they are already replayed when it
    * does.
    */
-  readonly ahead?: { readonly withinMs: number; readonly limit: number };
+  readonly preload?: { readonly withinMs: number; readonly limit: number };
 }
 
 /** Capacity by callee, see {@link Term.callee}: one that hangs occupies no more than this. */
 export interface Share {
   /** Items of one callee at a time. */
-  readonly most: number;
+  readonly max: number;
   /** How many the claimant works on already. */
   readonly busy: readonly { readonly callee: string; readonly items: number }[];
 }

@@ -76,13 +76,13 @@ table tape.effects(
   effects_pkey PRIMARY KEY (run, pos, sub)
 );
 
-CREATE INDEX effects_doubt ON tape.effects USING btree (tenant, run) WHERE (status = ANY (ARRAY['UNKNOWN'::text, 'STUCK'::text]));
+CREATE INDEX effects_in_doubt ON tape.effects USING btree (tenant, run) WHERE (status = ANY (ARRAY['UNKNOWN'::text, 'STUCK'::text]));
 
 CREATE INDEX effects_item ON tape.effects USING btree (item) WHERE (item IS NOT NULL);
 
-CREATE INDEX effects_open ON tape.effects USING btree (tenant, status, changed_at) WHERE (status = ANY (ARRAY['PENDING'::text, 'DISPATCHED'::text, 'UNKNOWN'::text, 'STUCK'::text, 'COMMITTED'::text]));
+CREATE INDEX effects_obligations ON tape.effects USING btree (root) WHERE (role = 'compensation'::text);
 
-CREATE INDEX effects_owed ON tape.effects USING btree (root) WHERE (role = 'compensation'::text);
+CREATE INDEX effects_open ON tape.effects USING btree (tenant, status, changed_at) WHERE (status = ANY (ARRAY['PENDING'::text, 'DISPATCHED'::text, 'UNKNOWN'::text, 'STUCK'::text, 'COMMITTED'::text]));
 
 CREATE INDEX effects_tenant ON tape.effects USING btree (tenant, run, pos, sub);
 
@@ -104,6 +104,17 @@ table tape.gates(
 CREATE INDEX gates_open ON tape.gates USING btree (tenant, opened_at) WHERE (status = 'OPEN'::text);
 
 CREATE INDEX gates_tenant ON tape.gates USING btree (tenant, opened_at);
+
+table tape.idempotency_keys(
+  tenant text not null,
+  key text not null,
+  hash text not null,
+  response text not null,
+  at bigint not null,
+  idempotency_keys_pkey PRIMARY KEY (tenant, key)
+);
+
+CREATE INDEX idempotency_keys_at ON tape.idempotency_keys USING btree (at);
 
 table tape.leases(
   journal bigint not null,
@@ -133,7 +144,7 @@ table tape.leases(
   open boolean not null default true,
   next_reactor text,
   due_at bigint not null default 0,
-  last_end text,
+  last_end_reason text,
   workflow text not null default ''::text,
   leases_pkey PRIMARY KEY (journal)
 ) with (fillfactor=60);
@@ -144,7 +155,7 @@ CREATE INDEX leases_items ON tape.leases USING btree (run) WHERE (kind = 'item':
 
 CREATE INDEX leases_queue ON tape.leases USING btree (next_reactor, tenant, workflow, due_at) WHERE (next_reactor IS NOT NULL);
 
-CREATE INDEX leases_wanted ON tape.leases USING btree (tenant, journal) WHERE (next_reactor = 'recovery'::text);
+CREATE INDEX leases_recovery ON tape.leases USING btree (tenant, journal) WHERE (next_reactor = 'recovery'::text);
 
 CREATE UNIQUE INDEX leases_fence ON tape.leases USING btree (journal, token);
 
@@ -225,17 +236,6 @@ table tape.records(
 CREATE INDEX records_feed ON tape.records USING btree (stamp);
 
 CREATE UNIQUE INDEX records_head ON tape.records USING btree (journal, seq);
-
-table tape.repeats(
-  tenant text not null,
-  key text not null,
-  hash text not null,
-  answer text not null,
-  at bigint not null,
-  repeats_pkey PRIMARY KEY (tenant, key)
-);
-
-CREATE INDEX repeats_at ON tape.repeats USING btree (at);
 
 table tape.runs(
   journal bigint not null,
@@ -322,7 +322,7 @@ table tape.tombstones(
   tombstones_pkey PRIMARY KEY (tenant, id)
 );
 
-CREATE INDEX tombstones_place ON tape.tombstones USING btree (journal) WHERE (journal IS NOT NULL);
+CREATE INDEX tombstones_journal ON tape.tombstones USING btree (journal) WHERE (journal IS NOT NULL);
 
 table tape.val_log(
   tenant text not null,

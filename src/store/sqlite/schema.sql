@@ -36,14 +36,14 @@ CREATE TABLE effects(
   primary key(run, pos, sub)
 ) strict, without rowid;
 
-CREATE INDEX effects_doubt on effects(tenant, run) where status in ('UNKNOWN', 'STUCK');
+CREATE INDEX effects_in_doubt on effects(tenant, run) where status in ('UNKNOWN', 'STUCK');
 
 CREATE INDEX effects_item on effects(item) where item is not null;
 
+CREATE INDEX effects_obligations on effects(root) where role = 'compensation';
+
 CREATE INDEX effects_open on effects(tenant, status, changed_at)
   where status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED');
-
-CREATE INDEX effects_owed on effects(root) where role = 'compensation';
 
 CREATE INDEX effects_tenant on effects(tenant);
 
@@ -59,6 +59,13 @@ CREATE INDEX gates_open on gates(tenant, opened_at) where status = 'OPEN';
 
 CREATE INDEX gates_tenant on gates(tenant, opened_at);
 
+CREATE TABLE idempotency_keys(
+  tenant text not null, key text not null, hash text not null, response text not null, at integer not null,
+  primary key(tenant, key)
+) strict, without rowid;
+
+CREATE INDEX idempotency_keys_at on idempotency_keys(at);
+
 CREATE TABLE leases(
   journal integer primary key,
   kind text not null, tenant text not null, run integer not null,
@@ -69,7 +76,7 @@ CREATE TABLE leases(
   doomed integer not null default 0, paused integer not null default 0, stalled integer not null default 0,
   notes integer not null default 0,
   open integer not null default 1,
-  next_reactor text, due_at integer not null default 0, last_end text,
+  next_reactor text, due_at integer not null default 0, last_end_reason text,
   workflow text not null default ''
 ) strict;
 
@@ -79,7 +86,7 @@ CREATE INDEX leases_held on leases(tenant, workflow) where owner is not null and
 
 CREATE INDEX leases_items on leases(run) where kind = 'item';
 
-CREATE INDEX leases_wanted on leases(tenant) where next_reactor = 'recovery';
+CREATE INDEX leases_recovery on leases(tenant) where next_reactor = 'recovery';
 
 CREATE TABLE meta(
   one integer primary key check (one = 1),
@@ -125,13 +132,6 @@ CREATE TABLE records(
 ) strict;
 
 CREATE UNIQUE INDEX records_head on records(journal, seq);
-
-CREATE TABLE repeats(
-  tenant text not null, key text not null, hash text not null, answer text not null, at integer not null,
-  primary key(tenant, key)
-) strict, without rowid;
-
-CREATE INDEX repeats_at on repeats(at);
 
 CREATE TABLE runs(
   journal integer primary key,
@@ -184,7 +184,7 @@ CREATE TABLE tombstones(
   journal integer, created_at integer, ended_at integer, primary key(tenant, id)
 ) strict, without rowid;
 
-CREATE INDEX tombstones_place on tombstones(journal) where journal is not null;
+CREATE INDEX tombstones_journal on tombstones(journal) where journal is not null;
 
 CREATE TABLE val_log(
   tenant text not null, key text not null, version integer not null, value text, at integer not null,

@@ -68,8 +68,8 @@ export function checkExpectation(request: AcquireRequest, limits: Limits): void 
 /** The one refusal of a stale owner, whatever it tried. `row`: the lease; undefined: there is none, or another tenant's. */
 export function staleError(fence: Fence, row?: Readonly<Record<string, unknown>>): TapeError {
   const current = row?.token as string | undefined;
-  const owner = row?.label ?? row?.owner ?? "nobody";
-  const message = `token ${fence.token} is not the current one (${current ?? "none"}, held by ${owner})`;
+  const owner = row?.label ?? row?.owner ?? "no owner";
+  const message = `stale token ${fence.token}: current token is ${current ?? "none"}, held by ${owner}`;
   return new TapeError("TAPE_FENCED", message, { journal: fence.journal, token: String(fence.token), current });
 }
 

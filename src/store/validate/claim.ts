@@ -62,11 +62,11 @@ function checkFind(request: FindRequest, limits: Limits): void {
   checkList("staleOf", request.staleOf);
   for (const reactor of request.staleOf) names({ staleOf: reactor });
   checkWhole("limit", request.limit, 1);
-  ifGiven(request.staleLimit, (most) => checkWhole("staleLimit", most));
-  ifGiven(request.ahead, (ahead) => {
-    checkObject("ahead", ahead);
-    checkWhole("withinMs", ahead.withinMs);
-    checkWhole("limit", ahead.limit);
+  ifGiven(request.staleLimit, (max) => checkWhole("staleLimit", max));
+  ifGiven(request.preload, (preload) => {
+    checkObject("preload", preload);
+    checkWhole("withinMs", preload.withinMs);
+    checkWhole("limit", preload.limit);
   });
   ifGiven(request.tenant, (tenant) => names({ tenant }));
   ifGiven(request.workflows, (workflows) => {
@@ -82,7 +82,7 @@ function checkFind(request: FindRequest, limits: Limits): void {
 
 function checkShare(share: Share, { kind }: FindRequest, limits: Limits): void {
   checkObject("share", share);
-  checkWhole("most", share.most, 1);
+  checkWhole("max", share.max, 1);
   checkList("busy", share.busy);
   for (const held of share.busy) {
     checkObject("busy", held);

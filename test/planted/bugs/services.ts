@@ -68,8 +68,8 @@ export const serviceBugs: readonly Bug[] = [
     patches: [
       {
         file: "reactor/fire-schedules.ts",
-        find: "return { plan: { ...plan, due: after, last: run.id }, nextAt: after,",
-        replace: "return { plan: { ...plan, due: after }, nextAt: after,",
+        find: "return { plan: { ...plan, dueAt: after, lastRun: run.id }, nextAt: after,",
+        replace: "return { plan: { ...plan, dueAt: after }, nextAt: after,",
       },
     ],
     detectedBy: ["overlapPolicyHolds"],

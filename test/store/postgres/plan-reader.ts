@@ -14,7 +14,7 @@ interface Node {
 
 /** The others have one row, or a handful. */
 const tables =
-  "runs records leases effects timers gates business_keys budgets names note_keys vals val_log tombstones witness repeats processes";
+  "runs records leases effects timers gates business_keys budgets names note_keys vals val_log tombstones witness idempotency_keys processes";
 
 /** What the server makes of the store's statements, as the store runs them. */
 export interface PlanReader {

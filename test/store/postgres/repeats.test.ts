@@ -7,7 +7,7 @@ beforeAll(async () => {
   scene = await sceneOn(inject("postgres18"));
 });
 beforeEach(async () => {
-  await scene.admin.query("delete from tape.repeats; delete from tape.vals; delete from tape.val_log");
+  await scene.admin.query("delete from tape.idempotency_keys; delete from tape.vals; delete from tape.val_log");
 });
 afterAll(() => scene.close());
 
@@ -22,7 +22,7 @@ it("a second caller waits for the first: its commit gives the answer, to another
   await hand.run("idempotency.claim", claim);
   const waiting = [put("k", "ours"), codeOf(put("k", "ours", "another"))] as const;
   await until(async () => (await scene.waiting()).length === 2, "they do not wait");
-  await hand.run("idempotency.answer", { ...claim, answer: JSON.stringify(stored) });
+  await hand.run("idempotency.store", { ...claim, response: JSON.stringify(stored) });
   await hand.sql("commit");
   expect(await waiting[0]).toEqual({ key: "v", version: 7, value: "theirs", deleted: false, at: 5 });
   expect(await waiting[1]).toBe("TAPE_KEY_REUSED");
@@ -41,13 +41,13 @@ it("and where the first was refused or vanished, the second does it", async () =
 });
 
 it("answers older than a day go, a thousand at a time, and no younger ones", async () => {
-  await scene.admin.query(`insert into tape.repeats(tenant, key, hash, answer, at)
+  await scene.admin.query(`insert into tape.idempotency_keys(tenant, key, hash, response, at)
     select 'acme', 'old-' || n, 'h', '1', tape.now_ms() - 90000000 + n from generate_series(1, 1500) n
     union all select 'acme', 'young', 'h', '1', tape.now_ms() - 80000000`);
   const left = async (): Promise<string[]> => {
     const store = await scene.open();
     await store.once({ tenant, key: "k", hash: "h" }).prune(tenant, 1, 1);
-    const { rows } = await scene.admin.query<{ key: string }>("select key from tape.repeats order by key");
+    const { rows } = await scene.admin.query<{ key: string }>("select key from tape.idempotency_keys order by key");
     return rows.map(({ key }) => key);
   };
   expect((await left()).length).toBe(501);
@@ -56,8 +56,8 @@ it("answers older than a day go, a thousand at a time, and no younger ones", asy
 
 it("what was kept of a write does not hold the value: deleting it erases it, and the repeat is answered alike", async () => {
   const first = await put("k", "a secret");
-  const { rows } = await scene.admin.query<{ answer: string }>("select answer from tape.repeats");
-  expect(rows.map(({ answer }) => answer.includes("secret"))).toEqual([false]);
+  const { rows } = await scene.admin.query<{ response: string }>("select response from tape.idempotency_keys");
+  expect(rows.map(({ response }) => response.includes("secret"))).toEqual([false]);
   expect(await put("k", "a secret")).toEqual(first);
   await scene.store.intake.putValue(tenant, "v", "another", "unconditional");
   expect(await put("k", "a secret")).toEqual(first);

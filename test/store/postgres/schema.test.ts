@@ -92,7 +92,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
     const { params } = plans.statement(name);
     return plans.pages(
       name,
-      params.map((param) => given[param] ?? (param === "doubt" || param === "held" ? "false" : "null")),
+      params.map((param) => given[param] ?? (param === "inDoubt" || param === "held" ? "false" : "null")),
     );
   };
 
@@ -120,12 +120,12 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
     const acme = { tenant: "'acme'", limit: "20" };
     // They all began in one millisecond and ended in the next: nothing but the number tells them apart.
     const range = { since: "0", through: "1", edge: "1", before: "1010000" };
-    expect(await pages("run.by_prefix", { ...acme, least: "'finished-1'", beyond: "'finished-2'" })).toBeLessThan(200);
+    expect(await pages("run.by_prefix", { ...acme, lower: "'finished-1'", upper: "'finished-2'" })).toBeLessThan(200);
     expect(await pages("run.started", { ...acme, ...range })).toBeLessThan(200);
     expect(await pages("run.finished", { ...acme, since: "3", through: "9", edge: "9", before: "1" })).toBeLessThan(20);
-    expect(await pages("run.phased", { ...acme, phase: "'STUCK'", before: "9999999" })).toBeLessThan(20);
-    expect(await pages("run.held", { ...acme, before: "9999999" })).toBeLessThan(200);
-    expect(await pages("tombstone.place", { ...acme, journal: "1010000" })).toBeLessThan(20);
+    expect(await pages("run.by_phase", { ...acme, phase: "'STUCK'", before: "9999999" })).toBeLessThan(20);
+    expect(await pages("run.running", { ...acme, before: "9999999" })).toBeLessThan(200);
+    expect(await pages("tombstone.list_key", { ...acme, journal: "1010000" })).toBeLessThan(20);
     expect(await pages("lease.list", acme)).toBeLessThan(400);
     expect(await pages("run.in_doubt", { ...acme, before: "9999999" })).toBeLessThan(20);
     expect(await pages("run.descendants", { ...acme, root: "1000001" })).toBeLessThan(20);

@@ -14,7 +14,7 @@ afterEach(() => place.close());
 const keys = (): unknown[] =>
   place
     .raw()
-    .prepare("select key from repeats order by key")
+    .prepare("select key from idempotency_keys order by key")
     .all()
     .map(({ key }) => key);
 
@@ -46,7 +46,9 @@ it("a thousand and one at a time: a transaction stays short, however many there 
   const clock = new ManualClock();
   await (await place.open({ clock })).close();
   const raw = place.raw();
-  const insert = raw.prepare("insert into repeats(tenant, key, hash, answer, at) values ('acme', ?, 'h', '1', ?)");
+  const insert = raw.prepare(
+    "insert into idempotency_keys(tenant, key, hash, response, at) values ('acme', ?, 'h', '1', ?)",
+  );
   const start = Math.floor(clock.wall()) - 3 * day;
   for (let k = 0; k < 1_500; k++) insert.run(`old-${k}`, start + k);
   const left = async (): Promise<number> => {
@@ -73,7 +75,7 @@ it("the keys of signals and cancellations go with their run", async () => {
 it("what was kept of a write does not hold the value", async () => {
   const store = await place.open();
   await store.once({ tenant, key: "k", hash: "h" }).putValue(tenant, "v", "a secret", "unconditional");
-  const [kept] = place.raw().prepare("select answer from repeats").all();
-  expect(kept?.answer).toMatch(/version/);
-  expect(kept?.answer).not.toMatch(/secret/);
+  const [kept] = place.raw().prepare("select response from idempotency_keys").all();
+  expect(kept?.response).toMatch(/version/);
+  expect(kept?.response).not.toMatch(/secret/);
 });

@@ -60,7 +60,7 @@ create table tape.leases(
   doomed boolean not null default false, paused boolean not null default false, stalled boolean not null default false,
   notes bigint not null default 0,      -- notes ever sent: parking and ending require notes = taken
   open boolean not null default true,   -- false once the run is terminal: notes are refused
-  next_reactor text, due_at bigint not null default 0, last_end text,
+  next_reactor text, due_at bigint not null default 0, last_end_reason text,
   workflow text not null default ''     -- of a run
 ) with (fillfactor = 60);
 -- Makes the token a key column, so that FOR KEY SHARE conflicts with a takeover and with nothing else. Without this very
@@ -70,7 +70,7 @@ create unique index leases_fence on tape.leases(journal, token);
 -- not serve. No index has a column that a heartbeat changes.
 create index leases_queue on tape.leases(next_reactor, tenant, workflow, due_at) where next_reactor is not null;
 create index leases_holders on tape.leases(tenant, workflow) where owner is not null and kind <> 'name';
-create index leases_wanted on tape.leases(tenant, journal) where next_reactor = 'recovery';
+create index leases_recovery on tape.leases(tenant, journal) where next_reactor = 'recovery';
 create index leases_items on tape.leases(run) where kind = 'item';
 
 create table tape.names(
@@ -103,8 +103,8 @@ create table tape.effects(
 );
 create index effects_open on tape.effects(tenant, status, changed_at)
   where status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED');
-create index effects_doubt on tape.effects(tenant, run) where status in ('UNKNOWN', 'STUCK');
-create index effects_owed on tape.effects(root) where role = 'compensation';
+create index effects_in_doubt on tape.effects(tenant, run) where status in ('UNKNOWN', 'STUCK');
+create index effects_obligations on tape.effects(root) where role = 'compensation';
 create index effects_item on tape.effects(item) where item is not null;
 -- Lists of one tenant, never by way of another's rows.
 create index effects_tenant on tape.effects(tenant, run, pos, sub);
@@ -159,7 +159,7 @@ create table tape.tombstones(
   tenant text not null, id text not null, token bigint not null, at bigint not null,
   journal bigint, created_at bigint, ended_at bigint, primary key(tenant, id)
 );
-create index tombstones_place on tape.tombstones(journal) where journal is not null;
+create index tombstones_journal on tape.tombstones(journal) where journal is not null;
 
 create table tape.witness(
   id bigint primary key, at bigint not null,
@@ -167,11 +167,11 @@ create table tape.witness(
 );
 
 -- Results of calls that may be repeated: the same key gets the same result. Kept for a day.
-create table tape.repeats(
-  tenant text not null, key text not null, hash text not null, answer text not null, at bigint not null,
+create table tape.idempotency_keys(
+  tenant text not null, key text not null, hash text not null, response text not null, at bigint not null,
   primary key(tenant, key)
 );
-create index repeats_at on tape.repeats(at);
+create index idempotency_keys_at on tape.idempotency_keys(at);
 
 -- Credentials of a server's callers. The secret is not stored, only its hash.
 create table tape.tokens(

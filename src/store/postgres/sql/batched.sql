@@ -128,7 +128,7 @@ r as (update tape.runs r set phase = f.status, cause = lower(f.status), outcome 
   from f where r.journal = any (array[f.journal]) and r.phase || '' = 'LIVE' and r.parent is null
   returning f.journal, f.token, f.after, f.body, f.stamp, f.notes),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
-    expires_at = (select tape.now_ms()), doomed = false, last_end = 'released', next_reactor = null, due_at = (select tape.now_ms()), open = false
+    expires_at = (select tape.now_ms()), doomed = false, last_end_reason = 'released', next_reactor = null, due_at = (select tape.now_ms()), open = false
   from r where l.journal = any (array[r.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select r.journal, r.after + 1, r.token,
@@ -180,12 +180,12 @@ from unnest(:journals::bigint[]) as i(journal);
 -- lease.read, of many.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now, r.id as name
 from unnest(:journals::bigint[]) as i(journal)
 cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
   l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
-  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow
+  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow
   from tape.leases l where l.journal = i.journal limit 1) l
 left join lateral (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run' limit 1) r on true;
 
@@ -206,7 +206,7 @@ with f as materialized (
   where (l.kind = 'name' or l.notes = i.notes_taken)
     and tape.on_timeline()),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
-    expires_at = (select tape.now_ms()), doomed = false, last_end = f.end_reason, next_reactor = f.next_reactor,
+    expires_at = (select tape.now_ms()), doomed = false, last_end_reason = f.end_reason, next_reactor = f.next_reactor,
     due_at = (select tape.now_ms()) + f.delay_ms
   from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
@@ -299,6 +299,6 @@ update tape.leases l set token = greatest(l.token, (select token_floor from tape
   label = :label, reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(),
   reason = f.reason, renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0,
   progress_at = tape.now_ms(), progress_note = null, max_stall_ms = :max_stall_ms, doomed = false, stalled = false,
-  next_reactor = null, last_end = case when l.owner is null then l.last_end else 'expired' end
+  next_reactor = null, last_end_reason = case when l.owner is null then l.last_end_reason else 'expired' end
 from f where l.journal = any (array[f.journal])
 returning l.journal, cast(l.token as text) as token, l.notes;

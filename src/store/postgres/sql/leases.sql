@@ -120,7 +120,7 @@ select q.tenant, q.workflow from q where :tenant::text is null or q.tenant = :te
 -- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce((select n.name from tape.names n where n.journal = l.journal limit 1),
     (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run')) as name
@@ -135,7 +135,7 @@ from (
       cross join lateral (select i.journal from tape.leases i where i.run = r.journal and i.kind = 'item' offset 0) i) x
   cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
     l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
-    l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end,
+    l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason,
     l.workflow from tape.leases l where l.journal = x.journal offset 0) l
 where l.owner is not null or not :held
 order by l.journal desc limit :limit;
@@ -173,7 +173,7 @@ select q.tenant, q.workflow from q where :tenant::text is null or q.tenant = :te
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce(n.name, r.id) as name
 from tape.leases l left join tape.names n on n.journal = l.journal left join tape.runs r on r.journal = l.journal and l.kind = 'run'
@@ -184,7 +184,7 @@ where l.journal = :journal;
 -- writes: leases
 -- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
 update tape.leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = tape.now_ms(),
-  doomed = false, open = :open, last_end = :end_reason, next_reactor = :next_reactor, due_at = tape.now_ms() + :delay_ms
+  doomed = false, open = :open, last_end_reason = :end_reason, next_reactor = :next_reactor, due_at = tape.now_ms() + :delay_ms
 where journal = :journal and (kind = 'name' or notes = :notes_taken);
 
 -- name: lease.renew
@@ -248,7 +248,7 @@ update tape.leases set token = greatest(token, (select token_floor from tape.met
   reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(), reason = :reason,
   renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0, progress_at = tape.now_ms(), progress_note = null,
   max_stall_ms = :max_stall_ms, doomed = false, stalled = false, next_reactor = null,
-  last_end = case when owner is null then last_end else 'expired' end
+  last_end_reason = case when owner is null then last_end_reason else 'expired' end
 where journal = :journal and token = :token and owner is not distinct from :previous_owner and not paused
   and tape.on_timeline()
 returning cast(token as text) as token, notes;
@@ -275,7 +275,7 @@ update tape.leases set next_reactor = :next_reactor, due_at = tape.now_ms() + :d
 -- name: leases.doom
 -- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on
 -- writes: leases
-update tape.leases set doomed = true, expires_at = tape.now_ms(), last_end = 'superseded'
+update tape.leases set doomed = true, expires_at = tape.now_ms(), last_end_reason = 'superseded'
 where owner is not null and (kind <> 'name' or journal in (select n.journal from tape.names n));
 
 -- name: leases.shown
@@ -283,13 +283,13 @@ where owner is not null and (kind <> 'name' or journal in (select n.journal from
 -- lease.read, of the runs of one page: one look for all.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   (select r.id from tape.runs r where r.journal = l.journal) as name
 from json_array_elements_text(:journals::json) i(journal)
 cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
   l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
-  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow
+  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow
   from tape.leases l where l.journal = i.journal::bigint limit 1) l;
 
 -- name: name.create

@@ -83,10 +83,10 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
 cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal limit 1) l
 where r.tenant = :tenant and r.id = :id;
 
--- name: run.held
+-- name: run.running
 -- read
 -- Runs that somebody drives, newest first: among the leases that the tenant's workers hold. The + as in
--- run.wanted.
+-- run.runnable.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause,
@@ -130,7 +130,7 @@ where journal = :journal and phase = any(string_to_array(:from, ','))
   and (phase <> 'ENDING' or :decided::text is null or cause = any(string_to_array(:decided, ',')))
   and (:to not in ('COMPLETED', 'FAILED', 'CANCELLED', 'COMPENSATED') or parent is not distinct from :parent);
 
--- name: run.phased
+-- name: run.by_phase
 -- read
 -- Runs in one phase, newest first. The second condition is the index's own.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
@@ -140,7 +140,7 @@ where r.tenant = :tenant and r.phase = :phase and r.phase not in ('LIVE', 'COMPL
   and (:workflow::text is null or r.workflow = :workflow) and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
 order by r.journal desc limit :limit;
 
--- name: run.place
+-- name: run.list_key
 -- read
 -- Where a run stands in a list: what a page goes on behind.
 select id, created_at, ended_at from tape.runs where journal = :journal and tenant = :tenant;
@@ -207,7 +207,7 @@ where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.created_at desc, r.journal desc limit :limit;
 
--- name: run.wanted
+-- name: run.runnable
 -- read
 -- Runs that could go on, newest first: in the order of an index of nothing but what asks for recovery. The tenant as in
 -- effect.list.
@@ -226,7 +226,7 @@ order by l.tenant desc, l.journal desc limit :limit;
 -- read
 select cast(token as text) as token from tape.tombstones where tenant = :tenant and id = :id;
 
--- name: tombstone.place
+-- name: tombstone.list_key
 -- read
--- run.place, of a run that has been deleted.
+-- run.list_key, of a run that has been deleted.
 select id, created_at, ended_at from tape.tombstones where journal = :journal and tenant = :tenant;

@@ -162,12 +162,12 @@ export type Found = Pick<Term, "lagMs" | "preloaded" | "takenFrom">;
 
 /** As what a find takes this lease; undefined: it is none of its business, or not free. */
 export function claimableAs(lease: LeaseRow, now: number, request: FindRequest): Found | undefined {
-  const { claimant, nextReactor, staleOf, ahead } = request;
+  const { claimant, nextReactor, staleOf, preload } = request;
   if (!isOf(lease, request.tenant)) return undefined;
   const free = lease.owner === null;
   const due = free && lease.nextReactor === nextReactor && lease.dueAt <= now;
   const stale = !free && staleOf.includes(lease.reactor ?? "");
-  const early = free && lease.nextReactor === null && ahead !== undefined;
+  const early = free && lease.nextReactor === null && preload !== undefined;
   if (!(due || stale || early) || mayTake(lease, now, { claimant, expect: "free_or_expired" })) return undefined;
   if (early) return { preloaded: early, lagMs: 0 };
   return {

@@ -21,7 +21,7 @@ export function* createPlan(
   if (data.fork !== undefined) {
     // A record that names another tenant's journal is not written, as one is not that names none.
     const { journal: source } = data.fork;
-    if ((yield* queryRow("run.place", { tenant, journal: source })) === undefined) {
+    if ((yield* queryRow("run.list_key", { tenant, journal: source })) === undefined) {
       const known = yield* existingRun(tenant, data, first);
       if (known !== undefined) return known;
       const message = `the fork names journal ${source}, and no run has it`;

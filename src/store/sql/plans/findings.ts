@@ -53,7 +53,7 @@ export class Findings {
   }
 
   #isFull(callee: string): boolean {
-    return this.#share !== undefined && (this.#items.get(callee) ?? 0) >= this.#share.most;
+    return this.#share !== undefined && (this.#items.get(callee) ?? 0) >= this.#share.max;
   }
 
   #full(): string[] {

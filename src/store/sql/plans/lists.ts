@@ -88,10 +88,10 @@ function* byStatus(
   for (const status of statuses) {
     const page =
       status === "RUNNING"
-        ? yield* queryPage("run.held", few)
+        ? yield* queryPage("run.running", few)
         : status === "RUNNABLE"
-          ? yield* queryPage("run.wanted", few)
-          : yield* queryPage("run.phased", { ...few, phase: status });
+          ? yield* queryPage("run.runnable", few)
+          : yield* queryPage("run.by_phase", { ...few, phase: status });
     found.push(...page);
     if (page.more !== true) continue;
     more = true;
@@ -106,9 +106,10 @@ function* byStatus(
 /** What a page goes on behind: a run, or one that has been deleted since. */
 function* placeOf(tenant: string, journal: number): Plan<Row> {
   const row =
-    (yield* queryRow("run.place", { tenant, journal })) ?? (yield* queryRow("tombstone.place", { tenant, journal }));
+    (yield* queryRow("run.list_key", { tenant, journal })) ??
+    (yield* queryRow("tombstone.list_key", { tenant, journal }));
   if (row !== undefined) return row;
-  const message = "there is no run with the number in `before`: begin the list again";
+  const message = "no run has the number in `before`: restart the list";
   throw new TapeError("TAPE_NOT_FOUND", message, { field: "before" });
 }
 

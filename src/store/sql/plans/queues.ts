@@ -35,7 +35,7 @@ function* queuesOf(sql: string, params: Row, { tenant, workflows }: QueueRequest
  * of its own: one bad item never blocks others.
  */
 export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string>> {
-  const { nextReactor, limit, nonce, ahead, kind: asked } = request;
+  const { nextReactor, limit, nonce, preload, kind: asked } = request;
   const { owner } = request.claimant;
   const kind = request.workflows === undefined ? (asked ?? null) : "run";
   const where: QueueRequest = { tenant: request.tenant, workflows: asked === "item" ? [] : request.workflows };
@@ -58,12 +58,12 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
       fromEach(held, of, (queue, most) => queryRows("lease.stale", { ...queue, staleOf, kind, full, limit: most })),
     );
   }
-  const most = Math.min(limit - found.size, ahead?.limit ?? 0);
-  if (ahead !== undefined && most > 0) {
+  const most = Math.min(limit - found.size, preload?.limit ?? 0);
+  if (preload !== undefined && most > 0) {
     const served = request.workflows === undefined ? null : JSON.stringify(request.workflows);
     const tenants = yield* tenantsOf(request.tenant, "timer.tenants");
     const look = (tenant: string): Plan<readonly Row[]> =>
-      queryRows("lease.preload", { aheadMs: ahead.withinMs, tenant, served, limit: most });
+      queryRows("lease.preload", { aheadMs: preload.withinMs, tenant, served, limit: most });
     yield* found.add(yield* inTurn(tenants, most, look));
   }
   return found.callees;

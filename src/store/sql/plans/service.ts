@@ -28,7 +28,7 @@ export function* idempotentPlan<T>(
     if (known.hash !== hash) {
       throw new TapeError("TAPE_KEY_REUSED", `the key ${key} was used for a call that said something else`, { key });
     }
-    const before = decode(known.answer as string) as T | TapeError;
+    const before = decode(known.response as string) as T | TapeError;
     return before instanceof TapeError || restored === undefined ? before : yield* restored(before);
   }
   const answer = yield* orConflict(work);
@@ -37,10 +37,10 @@ export function* idempotentPlan<T>(
     yield* query("idempotency.drop", { tenant, key });
     return answer;
   }
-  yield* query("idempotency.answer", {
+  yield* query("idempotency.store", {
     tenant,
     key,
-    answer: encode(failed || kept === undefined ? answer : kept(answer)),
+    response: encode(failed || kept === undefined ? answer : kept(answer)),
   });
   return answer;
 }

@@ -46,14 +46,14 @@ create table leases(
   doomed integer not null default 0, paused integer not null default 0, stalled integer not null default 0,
   notes integer not null default 0,      -- notes ever sent: parking and ending require notes = taken
   open integer not null default 1,       -- 0 once the run is terminal: notes are refused
-  next_reactor text, due_at integer not null default 0, last_end text,
+  next_reactor text, due_at integer not null default 0, last_end_reason text,
   workflow text not null default ''      -- of a run
 ) strict;
 -- Queues by tenant and workflow: a poll never walks over rows of another tenant, nor over runs of workflows that it does
 -- not serve. No index has a column that a heartbeat changes.
 create index leases_due on leases(next_reactor, tenant, workflow, due_at) where next_reactor is not null;
 create index leases_held on leases(tenant, workflow) where owner is not null and kind <> 'name';
-create index leases_wanted on leases(tenant) where next_reactor = 'recovery';
+create index leases_recovery on leases(tenant) where next_reactor = 'recovery';
 create index leases_items on leases(run) where kind = 'item';
 
 create table names(
@@ -85,8 +85,8 @@ create table effects(
 ) strict, without rowid;
 create index effects_open on effects(tenant, status, changed_at)
   where status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED');
-create index effects_doubt on effects(tenant, run) where status in ('UNKNOWN', 'STUCK');
-create index effects_owed on effects(root) where role = 'compensation';
+create index effects_in_doubt on effects(tenant, run) where status in ('UNKNOWN', 'STUCK');
+create index effects_obligations on effects(root) where role = 'compensation';
 create index effects_item on effects(item) where item is not null;
 create index effects_tenant on effects(tenant); -- lists of one tenant, never by way of another's rows
 
@@ -142,16 +142,16 @@ create table tombstones(
   tenant text not null, id text not null, token integer not null, at integer not null,
   journal integer, created_at integer, ended_at integer, primary key(tenant, id)
 ) strict, without rowid;
-create index tombstones_place on tombstones(journal) where journal is not null;
+create index tombstones_journal on tombstones(journal) where journal is not null;
 
 create table witness(id integer primary key, at integer not null) strict;
 
 -- Results of calls that may be repeated: the same key gets the same result. Kept for a day.
-create table repeats(
-  tenant text not null, key text not null, hash text not null, answer text not null, at integer not null,
+create table idempotency_keys(
+  tenant text not null, key text not null, hash text not null, response text not null, at integer not null,
   primary key(tenant, key)
 ) strict, without rowid;
-create index repeats_at on repeats(at);
+create index idempotency_keys_at on idempotency_keys(at);
 
 -- Credentials of a server's callers. The secret is not stored, only its hash.
 create table tokens(

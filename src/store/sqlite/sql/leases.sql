@@ -96,7 +96,7 @@ select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal 
 -- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce((select n.name from names n where n.journal = l.journal), (select r.id from runs r where r.journal = l.journal and l.kind = 'run')) as name
 from (
@@ -142,7 +142,7 @@ select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal 
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce(n.name, r.id) as name
 from leases l left join names n on n.journal = l.journal left join runs r on r.journal = l.journal and l.kind = 'run'
@@ -153,7 +153,7 @@ where l.journal = :journal;
 -- writes: leases
 -- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
 update leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = :now,
-  doomed = 0, open = :open, last_end = :end_reason, next_reactor = :next_reactor, due_at = :now + :delay_ms
+  doomed = 0, open = :open, last_end_reason = :end_reason, next_reactor = :next_reactor, due_at = :now + :delay_ms
 where journal = :journal and (kind = 'name' or notes = :notes_taken);
 
 -- name: lease.renew
@@ -217,7 +217,7 @@ update leases set token = max(token, (select token_floor from meta)) + 1, nonce 
   reactor = :reactor, ttl_ms = :ttl_ms, expires_at = :now + :ttl_ms, acquired_at = :now, reason = :reason,
   renewals = 0, renewed_at = :now, longest_gap_ms = 0, progress = 0, progress_at = :now, progress_note = null,
   max_stall_ms = :max_stall_ms, doomed = 0, stalled = 0, next_reactor = null,
-  last_end = case when owner is null then last_end else 'expired' end
+  last_end_reason = case when owner is null then last_end_reason else 'expired' end
 where journal = :journal and token = :token and owner is :previous_owner and paused = 0
 returning cast(token as text) as token, notes;
 
@@ -246,7 +246,7 @@ update leases set next_reactor = :next_reactor, due_at = :now + :delay_ms where 
 -- name: leases.doom
 -- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on
 -- writes: leases
-update leases set doomed = 1, expires_at = :now, last_end = 'superseded'
+update leases set doomed = 1, expires_at = :now, last_end_reason = 'superseded'
 where journal in (select journal from leases where owner is not null and kind <> 'name' union all select n.journal from names n)
   and owner is not null;
 
@@ -263,7 +263,7 @@ where journal in (select journal from leases where next_reactor is not null
 -- lease.read, of the runs of one page: one look for all.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   (select r.id from runs r where r.journal = l.journal) as name
 from json_each(:journals) i cross join leases l on l.journal = i.value;

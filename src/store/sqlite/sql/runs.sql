@@ -38,7 +38,7 @@ on conflict do nothing;
 -- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
-from (select distinct e.run from effects e indexed by effects_doubt
+from (select distinct e.run from effects e indexed by effects_in_doubt
   where e.tenant = :tenant and e.status in ('UNKNOWN', 'STUCK') and e.run < :before) d
   cross join runs r on r.journal = d.run cross join leases l on l.journal = r.journal
 where r.tenant = :tenant
@@ -79,7 +79,7 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
   l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor from runs r join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.id = :id;
 
--- name: run.held
+-- name: run.running
 -- read
 -- Runs that somebody drives, newest first: among the leases that the tenant's workers hold.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
@@ -125,7 +125,7 @@ where journal = :journal and instr(:from, phase) > 0
   and (phase <> 'ENDING' or :decided is null or instr(',' || :decided || ',', ',' || cause || ',') > 0)
   and (instr('COMPLETED,FAILED,CANCELLED,COMPENSATED', :to) = 0 or parent is :parent);
 
--- name: run.phased
+-- name: run.by_phase
 -- read
 -- Runs in one phase, newest first. The second condition is the index's own.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
@@ -136,7 +136,7 @@ where r.tenant = :tenant and r.phase = :phase and r.phase not in ('LIVE', 'COMPL
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
 order by r.journal desc limit :limit;
 
--- name: run.place
+-- name: run.list_key
 -- read
 -- Where a run stands in a list: what a page goes on behind.
 select id, created_at, ended_at from runs where journal = :journal and tenant = :tenant;
@@ -201,12 +201,12 @@ where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
 order by r.created_at desc, r.journal desc limit :limit;
 
--- name: run.wanted
+-- name: run.runnable
 -- read
 -- Runs that could go on, newest first: in the order of an index of nothing but what asks for recovery.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
-from leases l indexed by leases_wanted cross join runs r on r.journal = l.journal
+from leases l indexed by leases_recovery cross join runs r on r.journal = l.journal
 where l.next_reactor = 'recovery' and l.owner is null and l.kind = 'run' and l.tenant = :tenant and l.journal < :before
   and r.phase = 'LIVE'
   and (:workflow is null or r.workflow = :workflow)
@@ -217,7 +217,7 @@ order by l.journal desc limit :limit;
 -- read
 select cast(token as text) as token from tombstones where tenant = :tenant and id = :id;
 
--- name: tombstone.place
+-- name: tombstone.list_key
 -- read
--- run.place, of a run that has been deleted.
+-- run.list_key, of a run that has been deleted.
 select id, created_at, ended_at from tombstones where journal = :journal and tenant = :tenant;

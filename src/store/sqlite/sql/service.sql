@@ -95,31 +95,31 @@ delete from processes where at < :at - :older_ms;
 insert into processes(tenant, owner, label, at, body) values (:tenant, :owner, :label, :at, :body)
 on conflict(tenant, owner) do update set label = excluded.label, at = excluded.at, body = excluded.body;
 
--- name: idempotency.answer
+-- name: idempotency.store
 -- unfenced: by the transaction that claimed the key
--- writes: repeats
-update repeats set answer = :answer where tenant = :tenant and key = :key;
+-- writes: idempotency_keys
+update idempotency_keys set response = :response where tenant = :tenant and key = :key;
 
 -- name: idempotency.claim
 -- unfenced: the key is the fence: whoever inserts its row performs the call; others wait here until that is decided
--- writes: repeats
-insert into repeats(tenant, key, hash, answer, at) values (:tenant, :key, :hash, '', :at) on conflict do nothing;
+-- writes: idempotency_keys
+insert into idempotency_keys(tenant, key, hash, response, at) values (:tenant, :key, :hash, '', :at) on conflict do nothing;
 
 -- name: idempotency.drop
 -- unfenced: by the transaction that claimed the key, whose call was refused: the key is as it was
--- writes: repeats
-delete from repeats where tenant = :tenant and key = :key;
+-- writes: idempotency_keys
+delete from idempotency_keys where tenant = :tenant and key = :key;
 
 -- name: idempotency.find
 -- read
-select hash, answer from repeats where tenant = :tenant and key = :key;
+select hash, response from idempotency_keys where tenant = :tenant and key = :key;
 
 -- name: idempotency.purge
 -- unfenced: nobody repeats a call that is this old
--- writes: repeats
+-- writes: idempotency_keys
 -- At most a handful more than the limit: the oldest, and those of the same moment as the last of them.
-delete from repeats where at < :at - :older_ms
-  and at <= coalesce((select r.at from repeats r order by r.at limit 1 offset :limit), 9223372036854775807);
+delete from idempotency_keys where at < :at - :older_ms
+  and at <= coalesce((select r.at from idempotency_keys r order by r.at limit 1 offset :limit), 9223372036854775807);
 
 -- name: store.record
 -- unfenced: the store's own journal, number 1
