@@ -3,13 +3,14 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { Tape } from "../../src/host/tape.ts";
+import type { Runner } from "../../src/sdk/workflow.ts";
 import { checkProjection } from "../../testkit/projection.ts";
 import { allEffects, allRuns, statesOf, summary, whyUnsettled } from "./evidence.ts";
 import { type Evidence, judge, type Rule, type Stretch } from "./judge.ts";
 import { liveRuns, remind } from "./load.ts";
 import { type Loader, LoaderProcess, loaderHere } from "./loader.ts";
 import type { Place } from "./places.ts";
-import { buildProgram } from "./program.ts";
+import { buildProgram, type Flow } from "./program.ts";
 import { bittenKinds, rage } from "./rage.ts";
 import { Replica } from "./replicas.ts";
 import { ServerReplica } from "./servers.ts";
@@ -69,67 +70,109 @@ const mostLive = 60;
 const settleMs = 60_000;
 const settleBoundMs = 600_000;
 
-/** The worker, all five reactors and a singleton in several processes on one store, under faults; judged by the world. */
-export async function playRound(options: RoundOptions): Promise<RoundReport> {
-  const { place, ttlMs, folder, seed, ms, env = () => ({}), progress = () => {} } = options;
-  const begun = systemClock.mono();
-  const world = new World(join(folder, "ledger.jsonl"), seed);
-  const address = await world.listen();
-  const { flows, runner } = buildProgram({ world: address, worker: "client" });
-  const closing: (() => unknown)[] = [() => world.close()];
-  let observer: Tape | undefined;
-  const observe = async (): Promise<Tape> => {
-    observer ??= await persistently(() => Tape.open({ store: place.urlFor(0), runner, work: false }));
-    return observer;
-  };
-  try {
+interface Processes {
+  readonly servers: readonly ServerReplica[];
+  readonly replicas: readonly Replica[];
+  readonly loader: Loader;
+}
+
+/** What a round has started, in the order in which it is closed again, last first. */
+class Scene {
+  readonly options: RoundOptions;
+  readonly started = systemClock.mono();
+  readonly world: World;
+  readonly #closing: (() => unknown)[] = [];
+  #observer: Tape | undefined;
+  #runner: Runner | undefined;
+
+  constructor(options: RoundOptions) {
+    this.options = options;
+    this.world = new World(join(options.folder, "ledger.jsonl"), options.seed);
+    this.#closing.push(() => this.world.close());
+  }
+
+  get observer(): Tape | undefined {
+    return this.#observer;
+  }
+
+  get seconds(): number {
+    return Math.round((systemClock.mono() - this.started) / 1_000);
+  }
+
+  /** A client of the store that works on nothing. */
+  async observe(): Promise<Tape> {
+    const store = this.options.place.urlFor(0);
+    this.#observer ??= await persistently(() => Tape.open({ store, runner: this.#runner!, work: false }));
+    return this.#observer;
+  }
+
+  async start(): Promise<Processes> {
+    const { options } = this;
+    const { place, ttlMs, folder, env = () => ({}) } = options;
+    const world = await this.world.listen();
+    const { flows, runner } = buildProgram({ world, worker: "client" });
+    this.#runner = runner;
     const count = options.servers ?? 0;
     const servers = Array.from({ length: count }, (_, k) => new ServerReplica(k + 1, place.urlFor(k + 1), folder));
-    closing.push(() => servers.map((server) => server.kill()));
+    this.#closing.push(() => servers.map((server) => server.kill()));
     await Promise.all(servers.map((server) => server.start()));
     const addresses = servers.map((server) => server.url);
     const replicas = Array.from({ length: options.replicas }, (_, k) => {
-      const orders = { url: place.urlFor(count > 0 ? 0 : k + 1), servers: addresses, world: address, ttlMs };
+      const orders = { url: place.urlFor(count > 0 ? 0 : k + 1), servers: addresses, world, ttlMs };
       return new Replica(k + 1, { orders, folder, env: env(k + 1) });
     });
-    closing.push(() => replicas.map((replica) => replica.kill()));
-    const most = options.mostLive ?? mostLive;
-    let loader: Loader;
-    if (options.env !== undefined) {
-      loader = new LoaderProcess({ url: place.urlFor(0), world: address, seed, most }, env(0));
-    } else {
-      const remote = count > 0 ? await Tape.connect(addresses, { runner, work: false }) : undefined;
-      if (remote !== undefined) closing.push(() => remote.close());
-      loader = loaderHere(remote ?? (await observe()), flows, seed, most);
-    }
-    closing.push(() => loader.kill());
-    if (options.secluded !== true) await observe();
+    this.#closing.push(() => replicas.map((replica) => replica.kill()));
+    const loader = await this.#loader(world, addresses, flows);
+    this.#closing.push(() => loader.kill());
+    if (options.secluded !== true) await this.observe();
     await Promise.all(replicas.map((replica) => replica.start()));
     if (!replicas.some((replica) => replica.up)) throw new Error("no worker has come up");
+    return { servers, replicas, loader };
+  }
 
+  async #loader(world: string, servers: readonly string[], flows: Readonly<Record<string, Flow>>): Promise<Loader> {
+    const { place, seed, env } = this.options;
+    const most = this.options.mostLive ?? mostLive;
+    if (env !== undefined) return new LoaderProcess({ url: place.urlFor(0), world, seed, most }, env(0));
+    if (servers.length === 0) return loaderHere(await this.observe(), flows, seed, most);
+    const remote = await Tape.connect(servers, { runner: this.#runner!, work: false });
+    this.#closing.push(() => remote.close());
+    return loaderHere(remote, flows, seed, most);
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closing.toReversed()) await close();
+    await this.#observer?.close();
+  }
+}
+
+/** The worker, all five reactors and a singleton in several processes on one store, under faults; judged by the world. */
+export async function playRound(options: RoundOptions): Promise<RoundReport> {
+  const { ttlMs, folder, seed, ms, progress = () => {} } = options;
+  const scene = new Scene(options);
+  const { world } = scene;
+  try {
+    const processes = await scene.start();
+    const { servers, replicas, loader } = processes;
     const strikes: Strike[] = [];
     const mending = new Set<Promise<void>>();
     const deployment: Deployment = {
-      replicas,
-      world,
-      ttlMs,
-      folder,
-      strikes,
-      loader,
+      ...{ replicas, world, ttlMs, folder, strikes, loader },
       random: seededRandom(`${seed} faults`),
       mend(work) {
         const all = work.finally(() => mending.delete(all));
         mending.add(all);
-        all.catch(() => {}); // whoever waits for it hears of it
+        all.catch(() => {}); // `mended` rejects with it
       },
-      leasesOf: async (worker) => (observer === undefined ? {} : leasesOf(observer, worker)),
+      leasesOf: async (worker) => (scene.observer === undefined ? {} : leasesOf(scene.observer, worker)),
     };
     const faults = options.faults(deployment, servers);
     await loader.start();
     const ticking = ticker(() => {
       const hits = [...Map.groupBy(strikes, ({ kind }) => kind)].map(([kind, all]) => `${all.length} ${kind}`);
-      const seconds = Math.round((systemClock.mono() - begun) / 1_000);
-      progress(`${options.name}, ${seconds} s: ${world.deeds.length} deeds; ${hits.join(", ") || "no fault yet"}`);
+      progress(
+        `${options.name}, ${scene.seconds} s: ${world.deeds.length} deeds; ${hits.join(", ") || "no fault yet"}`,
+      );
     });
     try {
       const mended = async (): Promise<void> => {
@@ -138,56 +181,64 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
       await rage({ faults, strikes, random: deployment.random, ms, mended });
       for (const replica of replicas) replica.wake();
       await loader.finish();
-      const calmed = systemClock.mono();
-      const client = await observe();
-      const { started } = loader.book;
-      const reminded = options.loss === true ? await remind(client, started) : 0;
-      await settle(client, world);
-      const settledMs = Math.round(systemClock.mono() - calmed);
-      const evidence: Evidence = {
-        started,
-        runs: await allRuns(client),
-        effects: await allEffects(client),
-        deeds: world.deeds,
-        leads: world.leads,
-        owners: world.owners,
-        unsteady: options.unsteady ?? [],
-        loss: options.loss ?? false,
-      };
-      writeFileSync(join(folder, "started.json"), JSON.stringify(started));
-      for (const replica of replicas) replica.kill(); // a quiet store: its feed catches up, nothing changes under the fold
-      await Promise.all(replicas.map((replica) => replica.gone()));
-      const verdict = judge(evidence);
-      const folded = (await checkProjection(client.store, [client.tenant])).filter((one) => !isOrder(one));
-      const rules = [
-        ...verdict.rules,
-        { rule: "the tables are the fold of the records", looked: evidence.runs.length, broken: folded },
-      ];
-      const bitten = bittenKinds(strikes);
-      return {
-        name: options.name,
-        seconds: Math.round((systemClock.mono() - begun) / 1_000),
-        violations: [
-          ...[...replicas, ...servers].flatMap(({ collapses }) => collapses),
-          ...faults.filter(({ kind }) => !bitten.has(kind)).map(({ kind }) => `worthless: ${kind} never bit`),
-          ...(await whyUnsettled(client, evidence)),
-          ...rules.flatMap(({ broken }) => broken),
-        ],
-        strikes,
-        faults: faults.map(({ kind, counts }) => ({ kind, counts })),
-        notRun: options.notRun ?? [],
-        states: statesOf(evidence, world),
-        rules,
-        lost: [...verdict.lost, ...(reminded > 0 ? [`${reminded} acknowledged signals, which were sent again`] : [])],
-        lines: summary(evidence, world, settledMs),
-      };
+      return await concluded(scene, processes, strikes, faults);
     } finally {
       ticking();
     }
   } finally {
-    for (const close of closing.toReversed()) await close();
-    await observer?.close();
+    await scene.close();
   }
+}
+
+/** The faults are over: everything settles, and the evidence is judged. */
+async function concluded(
+  scene: Scene,
+  { servers, replicas, loader }: Processes,
+  strikes: readonly Strike[],
+  faults: readonly Fault[],
+): Promise<RoundReport> {
+  const { options, world } = scene;
+  const calmed = systemClock.mono();
+  const client = await scene.observe();
+  const { started } = loader.book;
+  const reminded = options.loss === true ? await remind(client, started) : 0;
+  await settle(client, world);
+  const settledMs = Math.round(systemClock.mono() - calmed);
+  const evidence: Evidence = {
+    started,
+    runs: await allRuns(client),
+    effects: await allEffects(client),
+    ...{ deeds: world.deeds, leads: world.leads, owners: world.owners },
+    unsteady: options.unsteady ?? [],
+    loss: options.loss ?? false,
+  };
+  writeFileSync(join(options.folder, "started.json"), JSON.stringify(started));
+  for (const replica of replicas) replica.kill(); // a quiet store: its feed catches up, nothing changes under the fold
+  await Promise.all(replicas.map((replica) => replica.gone()));
+  const verdict = judge(evidence);
+  const folded = (await checkProjection(client.store, [client.tenant])).filter((one) => !isOrder(one));
+  const rules = [
+    ...verdict.rules,
+    { rule: "the tables are the fold of the records", looked: evidence.runs.length, broken: folded },
+  ];
+  const bitten = bittenKinds(strikes);
+  return {
+    name: options.name,
+    seconds: scene.seconds,
+    violations: [
+      ...[...replicas, ...servers].flatMap(({ collapses }) => collapses),
+      ...faults.filter(({ kind }) => !bitten.has(kind)).map(({ kind }) => `worthless: ${kind} never bit`),
+      ...(await whyUnsettled(client, evidence)),
+      ...rules.flatMap(({ broken }) => broken),
+    ],
+    strikes,
+    faults: faults.map(({ kind, counts }) => ({ kind, counts })),
+    notRun: options.notRun ?? [],
+    states: statesOf(evidence, world),
+    rules,
+    lost: [...verdict.lost, ...(reminded > 0 ? [`${reminded} acknowledged signals, which were sent again`] : [])],
+    lines: summary(evidence, world, settledMs),
+  };
 }
 
 /**

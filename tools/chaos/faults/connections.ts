@@ -18,43 +18,8 @@ export interface Line {
 }
 
 export function connectionFaults(deployment: Deployment, lines: readonly Line[], admin: () => string): Fault[] {
-  const { random, ttlMs, strikes } = deployment;
-  const cut = (kind: string, what: string, arm: (proxy: PostgresProxy) => Promise<void>): Fault["play"] => {
-    const armed = new Set<PostgresProxy>();
-    return async () => {
-      const line = anyOf(
-        lines.filter(({ proxy }) => !armed.has(proxy)),
-        random,
-      );
-      if (line === undefined) return;
-      armed.add(line.proxy);
-      const patience = new AbortController();
-      const bitten = arm(line.proxy).then(
-        () => {
-          armed.delete(line.proxy);
-          patience.abort();
-          strikes.push({ kind, bitten: true, hit: [what], outcome: ["the connection was gone"] });
-        },
-        () => {}, // closed before anybody asked
-      );
-      await Promise.race([bitten, systemClock.sleep(patienceMs, patience.signal)]);
-    };
-  };
-  /** If possible the line of somebody who holds leases. */
-  const lineOfHolder = async () => {
-    const up = new Set(deployment.replicas.filter((replica) => replica.up).map(({ label }) => label));
-    let found: { line: Line; worker: string | undefined; leases: Readonly<Record<string, number>> } | undefined;
-    for (let tries = 0; tries < 10; tries++) {
-      const line = anyOf(lines, random);
-      if (line === undefined) return undefined;
-      const worker = line.worker();
-      if (worker === undefined) return { line, worker, leases: {} };
-      if (!up.has(worker)) continue;
-      found = { line, worker, leases: await deployment.leasesOf(worker) };
-      if (Object.keys(found.leases).length > 0) break;
-    }
-    return found;
-  };
+  const { strikes } = deployment;
+  const cut = cutsOf(deployment, lines);
   return [
     {
       kind: cutKind,
@@ -75,41 +40,92 @@ export function connectionFaults(deployment: Deployment, lines: readonly Line[],
       kind: holeKind,
       counts: "nothing passed for longer than the TTL on the line of a holder of leases",
       weight: 1,
-      async play() {
-        const { line, worker, leases } = (await lineOfHolder()) ?? {};
-        if (line === undefined) return;
-        const held = worker === undefined || Object.keys(leases ?? {}).length > 0;
-        const late = random.float() < 0.5;
-        line.proxy.hang(true);
-        const mend = async (): Promise<void> => {
-          await systemClock.sleep(ttlMs * (1.2 + 0.6 * random.float()));
-          if (!late) line.proxy.cut();
-          line.proxy.hang(false);
-          strikes.push({
-            kind: holeKind,
-            bitten: held,
-            hit: worker === undefined ? ["a server's line"] : held ? holding(leases ?? {}) : ["holding nothing"],
-            outcome: [late ? "everything arrived late" : "the connections broke in the end"],
-          });
-        };
-        deployment.mend(mend());
-      },
+      play: () => openHole(deployment, lines),
     },
     {
       kind: terminateKind,
       counts: "the server ended at least one connection of ours",
       weight: 1,
       async play() {
-        const cut = await terminate(admin());
+        const ended = await terminate(admin());
         strikes.push({
           kind: terminateKind,
-          bitten: cut.length > 0,
-          hit: cut.map((state) => `a connection that was ${state}`),
+          bitten: ended.length > 0,
+          hit: ended.map((state) => `a connection that was ${state}`),
           outcome: ["the connection was gone"],
         });
       },
     },
   ];
+}
+
+/** Faults that arm a proxy and wait until a request meets it. */
+function cutsOf({ random, strikes }: Deployment, lines: readonly Line[]) {
+  return (kind: string, what: string, arm: (proxy: PostgresProxy) => Promise<void>): Fault["play"] => {
+    const armed = new Set<PostgresProxy>();
+    return async () => {
+      const line = anyOf(
+        lines.filter(({ proxy }) => !armed.has(proxy)),
+        random,
+      );
+      if (line === undefined) return;
+      armed.add(line.proxy);
+      const patience = new AbortController();
+      const bitten = arm(line.proxy).then(
+        () => {
+          armed.delete(line.proxy);
+          patience.abort();
+          strikes.push({ kind, bitten: true, hit: [what], outcome: ["the connection was gone"] });
+        },
+        () => {}, // closed before a request came
+      );
+      await Promise.race([bitten, systemClock.sleep(patienceMs, patience.signal)]);
+    };
+  };
+}
+
+interface HolderLine {
+  readonly line: Line;
+  readonly worker: string | undefined;
+  readonly leases: Readonly<Record<string, number>>;
+}
+
+/** If possible the line of a holder of leases. */
+async function lineOfHolder(deployment: Deployment, lines: readonly Line[]): Promise<HolderLine | undefined> {
+  const up = new Set(deployment.replicas.filter((replica) => replica.up).map(({ label }) => label));
+  let found: HolderLine | undefined;
+  for (let tries = 0; tries < 10; tries++) {
+    const line = anyOf(lines, deployment.random);
+    if (line === undefined) return undefined;
+    const worker = line.worker();
+    if (worker === undefined) return { line, worker, leases: {} };
+    if (!up.has(worker)) continue;
+    found = { line, worker, leases: await deployment.leasesOf(worker) };
+    if (Object.keys(found.leases).length > 0) break;
+  }
+  return found;
+}
+
+async function openHole(deployment: Deployment, lines: readonly Line[]): Promise<void> {
+  const { random, ttlMs, strikes } = deployment;
+  const found = await lineOfHolder(deployment, lines);
+  if (found === undefined) return;
+  const { line, worker, leases } = found;
+  const held = worker === undefined || Object.keys(leases).length > 0;
+  const late = random.float() < 0.5;
+  line.proxy.hang(true);
+  const mend = async (): Promise<void> => {
+    await systemClock.sleep(ttlMs * (1.2 + 0.6 * random.float()));
+    if (!late) line.proxy.cut();
+    line.proxy.hang(false);
+    strikes.push({
+      kind: holeKind,
+      bitten: held,
+      hit: worker === undefined ? ["a server's line"] : held ? holding(leases) : ["holding nothing"],
+      outcome: [late ? "everything arrived late" : "the connections broke in the end"],
+    });
+  };
+  deployment.mend(mend());
 }
 
 async function terminate(url: string): Promise<string[]> {
