@@ -69,9 +69,9 @@ export function drawChart(chart: Chart, results: Results): string {
     const value = results.systems[name] && chart.figure(results.systems[name], name, results);
     return value === undefined ? [] : [{ name, value }];
   });
-  const most = Math.max(1, ...shown.map(({ value }) => value));
+  const max = Math.max(1, ...shown.map(({ value }) => value));
   const share = (value: number): number =>
-    chart.scale === "log" ? Math.log10(1 + value) / Math.log10(1 + most) : value / most;
+    chart.scale === "log" ? Math.log10(1 + value) / Math.log10(1 + max) : value / max;
   const height = top + shown.length * (bar + gap) + 8;
   const bars = shown.map(({ name, value }, k) => {
     const y = top + k * (bar + gap);

@@ -4,7 +4,7 @@ import { Tape } from "../src/host/tape.ts";
 import { createRunner, workflow } from "../src/sdk/workflow.ts";
 import { payload } from "./ten.ts";
 
-/** The past of a store: finished runs, each a copy of one that the engine really executed in that very store. */
+/** Fills a store with finished runs, each a copy of one that the engine executed in that store. */
 export const past = workflow("past", async (tape, _input: number) =>
   tape.step("only", () => ({ ok: true, value: payload })),
 );
@@ -12,7 +12,7 @@ const template = "past-template";
 const tables = ["runs", "leases", "records"] as const;
 const chunk = 20_000;
 
-/** Fills a store that nobody has open with so many finished runs. */
+/** Fills a store, which no process may have open, with `count` finished runs. */
 export async function fill(url: string, runs: number): Promise<void> {
   const app = await Tape.open({ store: url, runner: createRunner({ workflows: [past] }) });
   await (await app.start(past, 1, { id: template })).result();
@@ -22,8 +22,8 @@ export async function fill(url: string, runs: number): Promise<void> {
 }
 
 /**
- * What a copy differs in: its number, its id, and where it stands in the feed. Everything else, and every column that a
- * later migration may add, is as the engine left it.
+ * What differs in a copy: its number, its id, and its place in the feed. Everything else, including columns that a later
+ * migration may add, is as the engine wrote it.
  */
 function copied(table: (typeof tables)[number], columns: readonly string[], stamp: string): string {
   const changed: Readonly<Record<string, string>> = {

@@ -16,11 +16,11 @@ import { stepsFor, ten } from "./ten.ts";
 import { median, say } from "./work.ts";
 
 /**
- * What a long past costs: ten-step runs, claims and takeovers on a store with none, a tenth and all of so many finished
- * runs. The three stores are filled first and measured in turn, round after round.
+ * What a long history costs: ten-step runs, claims and takeovers on a store with no finished runs, a tenth of `--runs`,
+ * and all of them. The three stores are filled first and measured in turn, round after round.
  *
  *   stepsRatio      steps a second ÷ those on the empty store
- *   claimRatio      time of a claim of fifty runs that ask for it ÷ on the empty store
+ *   claimRatio      time of a claim of fifty due runs ÷ the same on the empty store
  *   takeoverRatio   the same of fifty runs whose holder is dead
  */
 export async function benchGrowth({ flags, seconds }: BenchOptions): Promise<object> {
@@ -33,8 +33,8 @@ export async function benchGrowth({ flags, seconds }: BenchOptions): Promise<obj
       json: { type: "boolean" },
     },
   });
-  const most = Number(values.runs ?? 1_000_000);
-  const levels = [0, Math.round(most / 10), most];
+  const maxRuns = Number(values.runs ?? 1_000_000);
+  const levels = [0, Math.round(maxRuns / 10), maxRuns];
   const figures: Record<string, unknown> = { levels };
   if (values.only !== "postgres") figures.sqlite = await onSqlite(levels, seconds);
   if (values.only !== "sqlite") figures.postgres = await onPostgres(levels, seconds);
@@ -84,7 +84,7 @@ async function measure(
   if (faults.length > 0) throw new Error(`the filled rows are not what their records say: ${faults[0]}`);
   const opened: Level[] = [];
   for (const level of levels) {
-    const begun = performance.now();
+    const started = performance.now();
     await fill(urlOf(level), level);
     const store = await openStore(urlOf(level));
     opened.push({
@@ -92,7 +92,7 @@ async function measure(
       store,
       app: await Tape.open({ store, runner: createRunner({ workflows: [ten] }), concurrency: 5_000 }),
     });
-    say(`${name}: ${level} finished runs, filled in ${Math.round((performance.now() - begun) / 1000)} s`);
+    say(`${name}: ${level} finished runs, filled in ${Math.round((performance.now() - started) / 1000)} s`);
   }
   const samples = new Map(levels.map((level) => [level, [] as Sample[]]));
   try {
@@ -113,11 +113,11 @@ async function measure(
   return report(levels, samples);
 }
 
-/** Each is the first of a round as often as the others: coming first costs something. */
+/** Each store comes first equally often, because the first one in a round is slower. */
 const turned = (opened: readonly Level[], by: number): Level[] =>
   opened.map((_, k) => opened[(k + by) % opened.length]!);
 
-/** One round: their holders begin to die, steps and claims are measured meanwhile, then the takeovers. */
+/** One round: leases start to expire, steps and claims are measured meanwhile, then the takeovers. */
 async function sampleAll(opened: readonly Level[], ms: number): Promise<{ level: number; figures: Sample }[]> {
   const dead = { owner: "dead", label: "dead", reactor: "grown", ttlMs };
   const dying = await Promise.all(
@@ -139,7 +139,7 @@ async function sampleAll(opened: readonly Level[], ms: number): Promise<{ level:
   return full;
 }
 
-/** A tenant of their own: the workers of this process leave them alone. */
+/** A separate tenant, which the workers of this process do not serve. */
 const tenant = "claimed";
 let created = 0;
 
@@ -152,7 +152,7 @@ async function createFor(store: Store, first: Parameters<Store["intake"]["create
 /** Milliseconds for one claim of the batch; ends the terms again, so that the next round finds none of these. */
 async function claim(store: Store, staleOf: readonly string[]): Promise<number> {
   const claimant = { owner: "bench", label: "bench", reactor: "bench", ttlMs: 600_000 };
-  const begun = performance.now();
+  const started = performance.now();
   const found = await store.claim.find({
     claimant,
     nextReactor: "recovery",
@@ -161,7 +161,7 @@ async function claim(store: Store, staleOf: readonly string[]): Promise<number> 
     nonce: systemRandom.bits63(),
     tenant,
   });
-  const ms = performance.now() - begun;
+  const ms = performance.now() - started;
   if (found.length !== batch) throw new Error(`${found.length} of ${batch} were claimed`);
   const ended = { kind: "run.ended", data: { status: "COMPLETED", outcome: null, notesTaken: 0 } } as const;
   await store.fenced.appendAll(found.map(({ fence, head }) => [fence, { after: head, records: [ended] }] as const));

@@ -2,12 +2,12 @@ import { systemClock } from "../src/base/clock.ts";
 import { Tape } from "../src/host/tape.ts";
 import { createRunner } from "../src/sdk/workflow.ts";
 
-/** A replica in a process of its own: runs one singleton, says when it leads, steps down when it is told to. */
-export type Said = { readonly say: "ready" } | { readonly say: "leads" | "steps down"; readonly at: number };
+/** A replica in its own process: runs one singleton, reports when it leads, steps down on request. */
+export type Message = { readonly say: "ready" } | { readonly say: "leads" | "steps down"; readonly at: number };
 
 const [store = "", name = "", ttl = ""] = process.argv.slice(2);
 const app = await Tape.open({ store, runner: createRunner({ workflows: [] }), work: false });
-const say = (said: Said): void => void process.send?.(said);
+const say = (message: Message): void => void process.send?.(message);
 
 const stand = () =>
   app.singleton(

@@ -7,7 +7,7 @@ import { identify } from "../src/lease/identity.ts";
 import { LeaseKeeper } from "../src/lease/keeper.ts";
 import type { Store } from "../src/store/contract/store.ts";
 import { startPostgres } from "../test/postgres/server.ts";
-import type { Said } from "./handover-replica.ts";
+import type { Message } from "./handover-replica.ts";
 import type { BenchOptions } from "./run.ts";
 import { median, percentile, say } from "./work.ts";
 
@@ -21,11 +21,11 @@ const round1 = (value: number): number => Math.round(value * 10) / 10;
 const pause = (ms: number): Promise<void> => systemClock.sleep(ms);
 
 /**
- * How long nobody leads, on a real PostgreSQL with each replica in a process of its own.
+ * How long there is no leader, on a real PostgreSQL with each replica in its own process.
  *
- *   graceful        from the word to step down until the standby's body runs
+ *   graceful        from the request to step down until the standby's body runs
  *   crash           kill -9: from the end of the dead holder's TTL until the standby's body runs; the worst of all rounds
- *   poll            graceful, with a standby that looks every five seconds and hears of nothing in between
+ *   poll            graceful, with a standby that polls every five seconds and receives no wake hints
  */
 export async function benchHandover(_options: BenchOptions): Promise<object> {
   const server = await startPostgres({ major: 18, settings: {} });
@@ -51,31 +51,31 @@ export async function benchHandover(_options: BenchOptions): Promise<object> {
 
 class Replica {
   readonly #process: ChildProcess;
-  readonly #said: Said[] = [];
-  #heard = (): void => {};
+  readonly #messages: Message[] = [];
+  #received = (): void => {};
 
   constructor(url: string) {
     const file = fileURLToPath(new URL("handover-replica.ts", import.meta.url));
     this.#process = fork(file, [url, name, String(ttlMs)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-    this.#process.on("message", (said: Said) => {
-      this.#said.push(said);
-      this.#heard();
+    this.#process.on("message", (message: Message) => {
+      this.#messages.push(message);
+      this.#received();
     });
   }
 
-  /** The time at which it said so, on the clock that all processes share. */
-  async hear(what: Said["say"]): Promise<number> {
+  /** The time of the message, on the clock that all processes share. */
+  async receive(what: Message["say"]): Promise<number> {
     for (;;) {
-      const k = this.#said.findIndex((said) => said.say === what);
-      const [found] = k < 0 ? [] : this.#said.splice(k, 1);
+      const k = this.#messages.findIndex((message) => message.say === what);
+      const [found] = k < 0 ? [] : this.#messages.splice(k, 1);
       if (found !== undefined) return "at" in found ? found.at : 0;
       await new Promise<void>((resolve) => {
-        this.#heard = resolve;
+        this.#received = resolve;
       });
     }
   }
 
-  tell(word: "step down" | "stand by"): void {
+  send(word: "step down" | "stand by"): void {
     this.#process.send(word);
   }
 
@@ -84,12 +84,12 @@ class Replica {
   }
 }
 
-/** The one who leads first, and the one who stands by. */
+/** The first leader, and its standby. */
 async function pair(url: string): Promise<[Replica, Replica]> {
   const holder = new Replica(url);
-  await holder.hear("leads");
+  await holder.receive("leads");
   const standby = new Replica(url);
-  await standby.hear("ready");
+  await standby.receive("ready");
   return [holder, standby];
 }
 
@@ -98,11 +98,11 @@ async function gracefully(url: string): Promise<number[]> {
   const times: number[] = [];
   for (let round = 0; round < gracefulRounds + 5; round++) {
     await pause(60); // until the other one stands by
-    holder.tell("step down");
-    const asked = await holder.hear("steps down");
-    const led = await standby.hear("leads");
-    if (round >= 5) times.push(led - asked); // the first ones warm up
-    holder.tell("stand by"); // not before: it could be faster than the one that has to hear of it
+    holder.send("step down");
+    const requestedAt = await holder.receive("steps down");
+    const led = await standby.receive("leads");
+    if (round >= 5) times.push(led - requestedAt); // the first ones warm up
+    holder.send("stand by"); // not earlier: it could win against the standby, which must receive a hint first
     [holder, standby] = [standby, holder];
   }
   say(`graceful: ${times.length} hand-overs, the longest took ${round1(Math.max(...times))} ms`);
@@ -113,25 +113,25 @@ async function gracefully(url: string): Promise<number[]> {
 async function crashing(url: string, store: Store): Promise<number[]> {
   const times: number[] = [];
   let holder = new Replica(url);
-  await holder.hear("leads"); // what is left of the last holder's time has to run out first
+  await holder.receive("leads"); // the last holder's lease has to expire first
   for (let round = 0; round < crashRounds; round++) {
     const standby = new Replica(url);
-    await standby.hear("ready");
+    await standby.receive("ready");
     await pause(100 + systemRandom.int(ttlMs / 2)); // anywhere between two heartbeats
     holder.kill();
     await pause(20); // whatever it had sent has arrived
-    const asked = systemClock.mono();
+    const requestedAt = systemClock.mono();
     const lease = await store.read.lease("default", { name });
-    const expires = (asked + systemClock.mono()) / 2 + (lease?.remainingMs ?? 0);
-    times.push((await standby.hear("leads")) - expires);
-    say(`crash: led ${round1(times.at(-1)!)} ms after the TTL had run out`);
+    const expires = (requestedAt + systemClock.mono()) / 2 + (lease?.remainingMs ?? 0);
+    times.push((await standby.receive("leads")) - expires);
+    say(`crash: led ${round1(times.at(-1)!)} ms after the TTL had expired`);
     holder = standby;
   }
   holder.kill();
   return times;
 }
 
-/** What others do: look every five seconds. As many pairs at once as make a fair sample. */
+/** The usual way: poll every five seconds. Runs enough pairs at once for a fair sample. */
 async function polling(url: string): Promise<number[]> {
   const stores = await Promise.all([openStore(url), openStore(url)]);
   const [first, second] = stores.map((store) => new LeaseKeeper({ store, identity: identify({}, systemRandom) }));
@@ -140,17 +140,17 @@ async function polling(url: string): Promise<number[]> {
       const lease = await first!.acquire(`polled-${k}`);
       const stepDown = async (): Promise<number> => {
         await pause(polled.everyMs + 500);
-        const asked = systemClock.mono();
+        const requestedAt = systemClock.mono();
         await lease!.release();
-        return asked;
+        return requestedAt;
       };
       const standby = async (): Promise<number> => {
         await pause((k * polled.everyMs) / polled.standbys); // each in a phase of its own
         while ((await second!.acquireOrSteal(`polled-${k}`)) === undefined) await pause(polled.everyMs);
         return systemClock.mono();
       };
-      const [asked, led] = await Promise.all([stepDown(), standby()]);
-      return led - asked;
+      const [requestedAt, led] = await Promise.all([stepDown(), standby()]);
+      return led - requestedAt;
     }),
   );
   for (const keeper of [first!, second!]) keeper.close();

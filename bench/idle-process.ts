@@ -11,7 +11,7 @@ export interface IdleFigures {
   readonly statements: Readonly<Record<string, number>>;
 }
 
-/** Every statement that reaches the wire, whoever sends it: counted at the driver, below everything of ours. */
+/** Counts every statement that reaches the wire at the driver, below all code of Tape. */
 let counting = false;
 const statements: Record<string, number> = {};
 const { query } = pg.Client.prototype;
@@ -36,9 +36,9 @@ await (await app.start(pay, 1)).result(); // every reactor has had something to 
 await new Promise((resolve) => setTimeout(resolve, Number(settleMs)));
 counting = true;
 const cpu = process.cpuUsage();
-const begun = performance.now();
+const started = performance.now();
 await new Promise((resolve) => setTimeout(resolve, Number(measureMs)));
-const ms = performance.now() - begun;
+const ms = performance.now() - started;
 const { user, system } = process.cpuUsage(cpu);
 counting = false;
 const sent = Object.values(statements).reduce((sum, count) => sum + count, 0);

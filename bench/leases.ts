@@ -12,7 +12,7 @@ const claimant = { owner: "bench", label: "bench", reactor: "agent", ttlMs: 60_0
 /** Acquire and release of one lease, one after the other; a thousand leases renewed in one call. */
 export async function leaseFigures(store: Store): Promise<Record<string, number>> {
   const rounds = 200;
-  const begun = performance.now();
+  const started = performance.now();
   for (let k = 0; k < rounds; k++) {
     const answer = await store.claim.acquire("bench", {
       target: { name: "solo" },
@@ -23,7 +23,7 @@ export async function leaseFigures(store: Store): Promise<Record<string, number>
     if (!answer.ok) throw answer.error;
     await release(store, answer.term);
   }
-  const cycleMs = (performance.now() - begun) / rounds;
+  const cycleMs = (performance.now() - started) / rounds;
   const terms = await runPool(store, 1_000);
   const times: number[] = [];
   for (let k = 0; k < 21; k++) {
@@ -51,10 +51,10 @@ export async function handover(url: string): Promise<Record<string, number>> {
   for (let k = 0; k < 60; k++) {
     const next = keepers[(k + 1) % 2]!.acquire("handover", { pollMs: 60_000 });
     await new Promise((resolve) => setTimeout(resolve, 30)); // until it stands by
-    const begun = performance.now();
+    const started = performance.now();
     await holder!.release();
     holder = await next;
-    times.push(performance.now() - begun);
+    times.push(performance.now() - started);
   }
   for (const keeper of keepers) keeper.close();
   await Promise.all(stores.map((store) => store.close()));

@@ -7,8 +7,8 @@ import { openPostgres } from "../src/store/postgres/open.ts";
 import { loadMigrations } from "../src/store/sql/migrations.ts";
 import { past } from "./growth-fill.ts";
 
-/** A process of this version or of the next one: opens the store, starts runs at a steady rate, drives whatever is due. */
-export type Told =
+/** A process of this version or the next one: opens the store, starts runs at a steady rate, drives what is due. */
+export type Report =
   | { readonly say: "open"; readonly ms: number }
   | { readonly say: "started"; readonly ms: number; readonly at: number }
   | { readonly say: "failed"; readonly error: string }
@@ -16,13 +16,13 @@ export type Told =
   | { readonly say: "ended"; readonly good: number };
 
 const [url = "", later = "", perSecond = "1"] = process.argv.slice(2);
-const say = (told: Told): void => void process.send?.(told);
+const say = (report: Report): void => void process.send?.(report);
 let stopping = false;
 process.on("message", () => {
   stopping = true;
 });
 
-const begun = performance.now();
+const started = performance.now();
 const known = [
   ...migrations,
   ...(later === "" ? [] : loadMigrations(new Map([["9001_later.sql", readFileSync(later, "utf8")]]))),
@@ -32,7 +32,7 @@ const store = await openPostgres({
   migrations: known,
   log: (level, event, fields) => say({ say: "log", level, event, fields: JSON.stringify(fields ?? {}) }),
 });
-say({ say: "open", ms: performance.now() - begun });
+say({ say: "open", ms: performance.now() - started });
 const app = await Tape.open({
   store,
   runner: createRunner({ workflows: [past] }),
@@ -47,7 +47,7 @@ for (let next = performance.now(), k = 0; !stopping; k++) {
   next += everyMs;
   await pause(Math.max(0, next - performance.now()));
   const at = performance.now();
-  // Not awaited before the next one: a slow start must not thin out the load that would show it.
+  // Not awaited before the next one: a slow start must not reduce the load that would reveal it.
   const started = app.start(past, k, { id: `${process.pid}-${k}` });
   results.push(
     started

@@ -9,13 +9,13 @@ import { parseArgs } from "node:util";
 import pg from "pg";
 import { startPostgres } from "../test/postgres/server.ts";
 import { fill } from "./growth-fill.ts";
-import type { Told } from "./migrate-process.ts";
+import type { Report } from "./migrate-process.ts";
 import type { BenchOptions } from "./run.ts";
 import { percentile, say } from "./work.ts";
 
 /**
- * What a migration of a large store costs those who are at work on it: three processes of this version start runs, then
- * three of the next one, which adds a column and an index, open the store at once.
+ * What a migration of a large store costs the processes that use it: three processes of this version start runs, then
+ * three of the next version, which adds a column and an index, open the store at once.
  *
  *   quietP99Ms, migrationP99Ms   how long a start took before and during the migration
  *   ratio                        of the two
@@ -32,9 +32,9 @@ export async function benchMigrate({ flags }: BenchOptions): Promise<object> {
   const folder = mkdtempSync(join(tmpdir(), "tape-migrate-"));
   const server = await startPostgres({ major: 18, settings: { max_wal_size: "4GB" }, parent: tmpdir() }); // memory has no room
   try {
-    const begun = performance.now();
+    const started = performance.now();
     await fill(server.url, runs);
-    say(`${runs} finished runs, filled in ${Math.round((performance.now() - begun) / 1000)} s`);
+    say(`${runs} finished runs, filled in ${Math.round((performance.now() - started) / 1000)} s`);
     return { runs, ...(await measure(server.url, quietMs, folder)) };
   } finally {
     await server.stop();
@@ -57,10 +57,10 @@ async function measure(url: string, quietMs: number, folder: string): Promise<ob
   await pause(3_000); // plans are made, caches are filled
   const quiet = await during(old, () => pause(quietMs));
   say(`quiet: ${quiet.length} starts, p99 ${percentile(quiet, 0.99).toFixed(1)} ms`);
-  const begun = performance.now();
+  const started = performance.now();
   const next = Array.from({ length: processes }, () => new Worker(url, file, 1));
   const migration = await during(old, async () => void (await Promise.all(next.map((worker) => worker.opened()))));
-  const seconds = (performance.now() - begun) / 1000;
+  const seconds = (performance.now() - started) / 1000;
   say(
     `migration: ${seconds.toFixed(1)} s, ${migration.length} starts, p99 ${percentile(migration, 0.99).toFixed(1)} ms`,
   );
@@ -92,7 +92,7 @@ async function measure(url: string, quietMs: number, folder: string): Promise<ob
   };
 }
 
-/** How long the starts took that were answered while the work went on. */
+/** How long the starts took that completed meanwhile. */
 async function during(workers: readonly Worker[], work: () => Promise<void>): Promise<number[]> {
   for (const worker of workers) worker.took.length = 0;
   await work();
@@ -110,7 +110,7 @@ class Worker {
   constructor(url: string, migration: string, perSecond: number) {
     const file = fileURLToPath(new URL("migrate-process.ts", import.meta.url));
     this.#process = fork(file, [url, migration, String(perSecond)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-    this.#process.on("message", (told: Told) => this.#onNote(told));
+    this.#process.on("message", (report: Report) => this.#onNote(report));
     this.#process.once("exit", (code) => {
       if (code !== 0) this.failures.push(`the process ended with ${code}`);
       this.#opened.resolve();
@@ -118,13 +118,13 @@ class Worker {
     this.#ended = once(this.#process, "exit");
   }
 
-  #onNote(told: Told): void {
-    if (told.say === "open") this.#opened.resolve();
-    if (told.say === "started") this.took.push(told.ms);
-    if (told.say === "failed") this.failures.push(told.error);
-    if (told.say !== "log") return;
-    this.logged.push(`${told.level} ${told.event} ${told.fields}`);
-    if (told.event === "store.migration_progress") say(told.fields);
+  #onNote(report: Report): void {
+    if (report.say === "open") this.#opened.resolve();
+    if (report.say === "started") this.took.push(report.ms);
+    if (report.say === "failed") this.failures.push(report.error);
+    if (report.say !== "log") return;
+    this.logged.push(`${report.level} ${report.event} ${report.fields}`);
+    if (report.event === "store.migration_progress") say(report.fields);
   }
 
   opened(): Promise<void> {

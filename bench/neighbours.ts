@@ -6,13 +6,13 @@ import type { BenchOptions } from "./run.ts";
 import { percentile, say } from "./work.ts";
 
 /**
- * What one tenant can do to the others: twelve workers of three tenants on one store, and the same again on a second
- * store where nobody misbehaves. Both are measured at the same moments, so that what else happens on the machine, and
- * the processor time that the flood itself takes, are in both figures.
+ * What one tenant can do to the others: twelve workers of three tenants on one store, and the same on a second store
+ * without a flood. Both are measured at the same time, so that other load on the machine, and the CPU time that the flood
+ * itself takes, affect both figures.
  *
- *   backlog   100,000 runs of a workflow that no process serves lie there
- *   starts    runs of a served workflow are started as fast as it goes
- *   unserved  the same of one that no process serves: how the backlog came to be
+ *   backlog   100,000 runs of a workflow that no process serves are due
+ *   starts    runs of a served workflow are started as fast as possible
+ *   unserved  the same of a workflow that no process serves, which creates the backlog
  *   feed      eight readers read the feed from its beginning, again and again
  *
  * Twice: with each process on the store itself, and with all of them through one server.
@@ -74,20 +74,20 @@ async function onStore(backend: Backend, way: Way, { runs, ms }: Plan): Promise<
     await measure([flooded, beside], 3_000); // warm-up
     const before = await measure([flooded, beside], ms);
     const idleBefore = await idle([flooded, beside], ms);
-    tell(name, "quiet", before);
+    send(name, "quiet", before);
 
     const during = async (what: string, order: Order): Promise<Phase> => {
       const done = flood.ask(order, "done");
       const phase = await measure([flooded, beside], ms, before);
-      flood.tell({ do: "stop" });
+      flood.send({ do: "stop" });
       await done;
-      tell(name, what, phase);
+      send(name, what, phase);
       return phase;
     };
     const unserved = await during("unserved", { do: "start", runs, served: false });
     await flood.ask({ do: "start", runs, served: false }, "done"); // whatever was missing: the same ids
     const backlog = await measure([flooded, beside], ms, before);
-    tell(name, "backlog", backlog);
+    send(name, "backlog", backlog);
     const idleAfter = await idle([flooded, beside], ms);
     say(`${name}: idle ${JSON.stringify({ idleBefore, idleAfter })}`);
     const feed = await during("feed", { do: "read", readers: 8 });
@@ -134,7 +134,7 @@ function summary(latencies: readonly number[]): Latency {
   return { p50: at(0.5), p99: at(0.99), runs: latencies.length };
 }
 
-function tell(where: string, name: string, { flooded, beside, p50Ratio, p99Ratio }: Phase): void {
+function send(where: string, name: string, { flooded, beside, p50Ratio, p99Ratio }: Phase): void {
   const both = ({ p50, p99, runs }: Latency): string => `p50 ${p50} p99 ${p99} ms (${runs} runs)`;
   say(`${where} ${name}: ${both(flooded)}, beside ${both(beside)}, ratio ${p50Ratio} / ${p99Ratio}`);
 }

@@ -42,9 +42,9 @@ export function rawSqlite(file: string): RawWriter {
         for (const journal of journals.slice(k, k + 500)) insert(journal, 1);
         commit.run();
       }
-      const begun = performance.now();
+      const started = performance.now();
       let rows = 0;
-      while (performance.now() < begun + ms && journals.length >= w) {
+      while (performance.now() < started + ms && journals.length >= w) {
         const some = journals.splice(-w);
         for (let seq = 2; seq <= journalLength; seq++) {
           begin.run();
@@ -54,7 +54,7 @@ export function rawSqlite(file: string): RawWriter {
           await turn();
         }
       }
-      const measured = (rows * 1000) / (performance.now() - begun);
+      const measured = (rows * 1000) / (performance.now() - started);
       rate = Math.max(measured, 1_000);
       return measured;
     },
@@ -64,7 +64,7 @@ export function rawSqlite(file: string): RawWriter {
 
 /** As many connections as the store's own batcher uses, and batches split as it splits them. */
 const lanes = 4;
-const leastShare = 64;
+const minShare = 64;
 
 export async function rawPostgres(url: string, schema: string): Promise<RawWriter> {
   const options = "-c plan_cache_mode=force_generic_plan -c synchronous_commit=on";
@@ -92,13 +92,13 @@ export async function rawPostgres(url: string, schema: string): Promise<RawWrite
     async run(w, ms) {
       const journals = journalsFor(rate, ms, w);
       for (let k = 0; k < journals.length; k += 500) await insert(clients[0]!, journals.slice(k, k + 500), 1);
-      const begun = performance.now();
-      const used = Math.min(lanes, Math.ceil(w / leastShare));
+      const started = performance.now();
+      const used = Math.min(lanes, Math.ceil(w / minShare));
       const share = Math.ceil(w / used);
       let rows = 0;
       await Promise.all(
         clients.slice(0, used).map(async (client) => {
-          while (performance.now() < begun + ms && journals.length >= share) {
+          while (performance.now() < started + ms && journals.length >= share) {
             const some = journals.splice(-share);
             for (let seq = 2; seq <= journalLength; seq++) {
               await insert(client, some, seq);
@@ -107,7 +107,7 @@ export async function rawPostgres(url: string, schema: string): Promise<RawWrite
           }
         }),
       );
-      const measured = (rows * 1000) / (performance.now() - begun);
+      const measured = (rows * 1000) / (performance.now() - started);
       rate = Math.max(measured, 1_000);
       return measured;
     },

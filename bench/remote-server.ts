@@ -1,6 +1,6 @@
 import { serve } from "../src/host/serve.ts";
 
-/** A server in a process of its own; says its address to whoever started it. */
+/** A server in its own process; sends its address to its parent. */
 const [store = ""] = process.argv.slice(2);
 const serving = await serve({ store, port: 0, limits: { ratePerSecond: 1e6, rateBurst: 1e6 } });
 process.once("SIGTERM", () => void serving.stop());

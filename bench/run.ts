@@ -31,7 +31,7 @@ export interface BenchOptions {
   /** How long each mode is measured in all. */
   readonly seconds: number;
   readonly only: string | undefined;
-  /** Everything that was said on the command line, for benchmarks with options of their own. */
+  /** All command line arguments, for benchmarks with their own options. */
   readonly flags: readonly string[];
 }
 

@@ -91,20 +91,20 @@ async function measure(name: string, url: string, raw: RawWriter, options: Bench
 }
 
 async function oneStepRuns(app: Tape, ms: number): Promise<number> {
-  const begun = performance.now();
+  const started = performance.now();
   let runs = 0;
   await Promise.all(
     Array.from({ length: 128 }, async (_, k) => {
-      while (performance.now() < begun + ms) {
+      while (performance.now() < started + ms) {
         await (await app.start(one, k)).result();
         runs++;
       }
     }),
   );
-  return (runs * 1000) / (performance.now() - begun);
+  return (runs * 1000) / (performance.now() - started);
 }
 
-/** A thousand runs that sleep until the same moment: how late each goes on. */
+/** A thousand runs that sleep until the same moment: how late each resumes. */
 async function timersAtOnce(app: Tape): Promise<Record<string, number>> {
   const due = Date.now() + 4_000;
   const runs = await Promise.all(Array.from({ length: 1_000 }, () => app.start(nap, Math.max(1, due - Date.now()))));
@@ -113,14 +113,14 @@ async function timersAtOnce(app: Tape): Promise<Record<string, number>> {
   return { timersP50Ms: percentile(lags, 0.5), timersP99Ms: percentile(lags, 0.99) };
 }
 
-/** The first execution of a long journal against its replay by another process's eyes. */
+/** The first execution of a long journal against its replay by another process. */
 async function replay(url: string): Promise<Record<string, number>> {
   const steps = 10_000;
   const first = await Tape.open({ store: url, runner: runner() });
-  const begun = performance.now();
+  const started = performance.now();
   const run = await first.start(long, steps);
   while ((await run.status()) !== "WAITING") await new Promise((resolve) => setTimeout(resolve, 20));
-  const executionMs = performance.now() - begun;
+  const executionMs = performance.now() - started;
   await first.close();
   const second = await Tape.open({ store: url, runner: runner() });
   const woken = performance.now();

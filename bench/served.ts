@@ -2,13 +2,13 @@ import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
 
 /** A Tape server in a process of its own. */
-export interface Served {
+export interface ServedStore {
   readonly url: string;
   readonly pid: number;
   stop(): Promise<void>;
 }
 
-export async function startServer(store: string): Promise<Served> {
+export async function startServer(store: string): Promise<ServedStore> {
   const child: ChildProcess = fork(join(import.meta.dirname, "remote-server.ts"), [store]);
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const url = await new Promise<string>((resolve, reject) => {

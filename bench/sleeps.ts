@@ -10,10 +10,9 @@ import { startServer } from "./served.ts";
 import { percentile, say } from "./work.ts";
 
 /**
- * Durable sleeps of 5 to 20 ms, one after the other in one run: how much later than asked for each ends. Beside it three
- * probes ask all the time what the machine itself does: a bare timer, a bare write with fdatasync on the same disk, and a
- * bare timer between two writes of the same store on the same way. A sleep is late by our doing only where it is later
- * than the worst of them while it lasted.
+ * Durable sleeps of 5 to 20 ms, one after the other in one run: how late each ends. Meanwhile three probes measure the
+ * machine: a bare timer, a bare write with fdatasync on the same disk, and a bare timer between two writes of the same
+ * store on the same route. A sleep counts as late because of Tape only if it is later than the worst probe meanwhile.
  *
  *   worst      of all lags
  *   late       lags above 100 ms
@@ -62,18 +61,18 @@ interface Nap {
 }
 
 const each = 20;
-/** A few in one run: a run that rests is replayed when it goes on, and that should stay short. */
+/** A few per run: a parked run is replayed when it resumes, and that should stay short. */
 const naps = workflow("naps", async (tape, first: number) => {
   for (let k = first; k < first + each; k++) {
     const ms = 5 + (k % 16);
-    const from = begun.get(k) ?? performance.now();
-    begun.set(k, from);
+    const from = started.get(k) ?? performance.now();
+    started.set(k, from);
     await tape.sleep(ms);
     const to = performance.now();
     if (!taken.has(k)) taken.set(k, { from, to, lagMs: to - from - ms }); // else it is replayed
   }
 });
-const begun = new Map<number, number>();
+const started = new Map<number, number>();
 const taken = new Map<number, Nap>();
 
 async function embedded(name: string, store: string, folder: string, count: number): Promise<object> {
@@ -98,7 +97,7 @@ async function remote(name: string, store: string, folder: string, count: number
 
 async function measure(name: string, app: Tape, folder: string, count: number): Promise<object> {
   await (await app.start(naps, 0)).result(); // warm-up
-  begun.clear();
+  started.clear();
   taken.clear();
   const probes = [timerProbe(), diskProbe(folder), storeProbe(app)] as const;
   for (let done = 0; done < count; done += each) await (await app.start(naps, done)).result();

@@ -17,14 +17,14 @@ export const ten = workflow("ten", async (tape, _input: number) => {
   return last?.at;
 });
 
-/** Steps a second, with so many runs at a time, each started when the one before it has ended. */
+/** Steps per second with `runs` concurrent runs, each started when the previous one has ended. */
 export async function stepsFor(app: Tape, w: number, ms: number): Promise<number> {
-  const begun = performance.now();
+  const started = performance.now();
   const before = executed;
   await Promise.all(
     Array.from({ length: w }, async (_, k) => {
-      while (performance.now() < begun + ms) await (await app.start(ten, k)).result();
+      while (performance.now() < started + ms) await (await app.start(ten, k)).result();
     }),
   );
-  return ((executed - before) * 1000) / (performance.now() - begun);
+  return ((executed - before) * 1000) / (performance.now() - started);
 }

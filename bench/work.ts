@@ -47,8 +47,8 @@ export async function runPool(store: Store, count: number): Promise<Term[]> {
 
 /** `w` writers, each waiting for its commit before the next append. Appends a second. */
 export async function appendFor(store: Store, pool: Term[], w: number, ms: number): Promise<number> {
-  const begun = performance.now();
-  const until = begun + ms;
+  const started = performance.now();
+  const until = started + ms;
   let appends = 0;
   await Promise.all(
     Array.from({ length: w }, async () => {
@@ -62,5 +62,5 @@ export async function appendFor(store: Store, pool: Term[], w: number, ms: numbe
       }
     }),
   );
-  return (appends * 1000) / (performance.now() - begun);
+  return (appends * 1000) / (performance.now() - started);
 }

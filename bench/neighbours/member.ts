@@ -4,7 +4,7 @@ import { setPriority } from "node:os";
 import { join } from "node:path";
 import type { Order, Report, Role } from "./work.ts";
 
-type Said<S extends Report["say"]> = Extract<Report, { say: S }>;
+type Message<S extends Report["say"]> = Extract<Report, { say: S }>;
 
 /** Where a store is found; through a server with a token for each tenant. */
 export interface Address {
@@ -31,36 +31,36 @@ export class Member {
     return member;
   }
 
-  tell(order: Order): void {
+  send(order: Order): void {
     this.#child.send(order);
   }
 
-  ask<S extends Report["say"]>(order: Order, say: S): Promise<Said<S>> {
+  ask<S extends Report["say"]>(order: Order, say: S): Promise<Message<S>> {
     const answer = this.#onNote(say);
-    this.tell(order);
+    this.send(order);
     return answer;
   }
 
   async close(): Promise<void> {
     if (this.#child.exitCode !== null) return;
     const gone = once(this.#child, "exit");
-    this.tell({ do: "close" });
+    this.send({ do: "close" });
     await gone;
   }
 
-  #onNote<S extends Report["say"]>(say: S): Promise<Said<S>> {
+  #onNote<S extends Report["say"]>(say: S): Promise<Message<S>> {
     return new Promise((resolve, reject) => {
       const over = (settle: () => void): void => {
-        this.#child.off("message", hear);
+        this.#child.off("message", receive);
         this.#child.off("exit", gone);
         settle();
       };
-      const hear = (report: Report): void => {
-        if (report.say === say) over(() => resolve(report as Said<S>));
+      const receive = (report: Report): void => {
+        if (report.say === say) over(() => resolve(report as Message<S>));
         else if (report.say === "failed") over(() => reject(new Error(report.error)));
       };
       const gone = (code: number | null): void => over(() => reject(new Error(`a process ended with ${code}`)));
-      this.#child.on("message", hear);
+      this.#child.on("message", receive);
       this.#child.on("exit", gone);
     });
   }

@@ -12,7 +12,7 @@ const app = await (token === ""
   ? Tape.open({ ...options, store, tenant })
   : Tape.connect(store, { ...options, token }));
 
-/** Of a workflow that no process serves: they stay due for ever. */
+/** Runs of a workflow that no process serves: they stay due. */
 const unserved = workflow("unserved", async () => undefined);
 const batch = 500;
 
@@ -21,9 +21,9 @@ const orders: { readonly [K in Order["do"]]: (order: Extract<Order, { do: K }>) 
   async measure({ ms }) {
     const latencies: number[] = [];
     for (const until = performance.now() + ms; performance.now() < until; ) {
-      const begun = performance.now();
+      const started = performance.now();
       await (await app.start(short, latencies.length)).result();
-      latencies.push(performance.now() - begun);
+      latencies.push(performance.now() - started);
       await pause(5);
     }
     report({ say: "measured", latencies });

@@ -4,14 +4,14 @@ import { serve } from "../../src/host/serve.ts";
 import { mintToken } from "../../src/server/credentials.ts";
 import type { Address } from "./member.ts";
 
-/** A server in a process of its own; says its address, and a token for each tenant, to whoever started it. */
+/** A server in its own process; sends its address, and a token for each tenant, to its parent. */
 const [url = "", ...tenants] = process.argv.slice(2);
 const store = await openStore(url);
 const tokens: Record<string, string> = {};
 for (const tenant of tenants) {
   const { id, secret, hash } = mintToken(systemRandom);
-  const act = { by: "bench", reason: "bench" };
-  await store.intake.putToken({ id, tenant, hash, role: "worker", name: tenant }, act);
+  const audit = { by: "bench", reason: "bench" };
+  await store.intake.putToken({ id, tenant, hash, role: "worker", name: tenant }, audit);
   tokens[tenant] = `${id}.${secret}`;
 }
 await store.close();

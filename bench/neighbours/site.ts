@@ -51,9 +51,9 @@ export async function openSite(backend: Backend, way: Way): Promise<Site> {
     async idle(ms) {
       const used = (): number =>
         [...workers.map(({ pid }) => pid), ...place.pids()].reduce((sum, pid) => sum + cpuMs(pid), 0);
-      const [before, begun] = [used(), performance.now()];
+      const [before, started] = [used(), performance.now()];
       await pause(ms);
-      return ((used() - before) * 100) / (performance.now() - begun);
+      return ((used() - before) * 100) / (performance.now() - started);
     },
     async close() {
       await Promise.all(members.map((member) => member.close()));
@@ -90,9 +90,9 @@ async function server(): Promise<Place> {
 async function behindServer(near: Place): Promise<Place> {
   const child = fork(join(import.meta.dirname, "server.ts"), [near.url, noisy, ...quiet]);
   const gone = once(child, "exit");
-  const [told] = (await once(child, "message")) as [Required<Address>];
+  const [report] = (await once(child, "message")) as [Required<Address>];
   return {
-    ...told,
+    ...report,
     pids: () => [child.pid ?? 0, ...near.pids()],
     async close() {
       child.kill("SIGTERM");

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type Grounds, place } from "./places.ts";
+import { type Places, place } from "./places.ts";
 import type { SystemName } from "./system.ts";
 
 /** From an empty folder to the first finished run, packages from npm's cache. */
@@ -81,7 +81,7 @@ await boss.stop({ graceful: false });`,
 export async function measureInstall(
   name: SystemName,
   round: number,
-  grounds: Grounds,
+  places: Places,
   versions: Readonly<Record<string, string>>,
   tarball: string,
 ): Promise<Install | undefined> {
@@ -91,14 +91,14 @@ export async function measureInstall(
     ...first.packages.map((one) => `${one}@${versions[one]}`),
     ...(first.packages.length ? [] : [tarball]),
   ];
-  const spot = await place(name, `install${round}`, grounds);
+  const spot = await place(name, `install${round}`, places);
   const warm = (tries: number): Install => {
-    const folder = join(grounds.folder, `install-${name}-${round}-${tries}`);
+    const folder = join(places.folder, `install-${name}-${round}-${tries}`);
     mkdirSync(folder);
     writeFileSync(join(folder, "package.json"), `{"name":"first","private":true,"type":"module"}`);
     writeFileSync(join(folder, "first.mjs"), first.program);
     try {
-      const begun = performance.now();
+      const started = performance.now();
       const installed = npm(
         ["install", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", ...packages],
         folder,
@@ -117,7 +117,7 @@ export async function measureInstall(
         });
         if (!ran.stdout.includes("hello Ada")) throw new Error(`${name}: first run: ${ran.stdout}\n${ran.stderr}`);
       }
-      return { ms: performance.now() - begun, diskMb: size(join(folder, "node_modules")) / 1e6 };
+      return { ms: performance.now() - started, diskMb: size(join(folder, "node_modules")) / 1e6 };
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

@@ -8,12 +8,12 @@ import { startPostgres } from "../../test/postgres/server.ts";
 import { say } from "../work.ts";
 import { measureFloor } from "./floor.ts";
 import { measureInstall } from "./install.ts";
-import { absurdSchemaHash, type Grounds, notRunnable, place } from "./places.ts";
+import { absurdSchemaHash, notRunnable, type Places, place } from "./places.ts";
 import { measureRecovery, recoveryTtlSeconds } from "./recovery.ts";
 import { startRestate } from "./restate-server.ts";
 import { atMostOf, duplicatesOf, figuresOf, type Results, type Round, ratiosOf } from "./results.ts";
-import { WorkerProcess } from "./spawn.ts";
 import { type SystemName, systemNames } from "./system.ts";
+import { WorkerProcess } from "./worker-process.ts";
 
 const here = import.meta.dirname;
 export const usage =
@@ -69,12 +69,12 @@ export async function measurePeers(plan: Plan): Promise<Results> {
   const folder = mkdtempSync(join(tmpdir(), "tape-peers-"));
   const postgres = await startPostgres({ major: 18, settings: {} });
   const restate = plan.only.includes("restate") ? await startRestate(join(folder, "restate-data")) : undefined;
-  const grounds: Grounds = { folder, postgres, restate };
+  const places: Places = { folder, postgres, restate };
   const versions = versionsOf();
   if (restate?.isolated === false) say("no network namespace can be had here: Restate's server may call home");
   const notRun: Partial<Record<SystemName, string>> = {};
   const systems = plan.only.filter((name) => {
-    const why = notRunnable(name, grounds);
+    const why = notRunnable(name, places);
     if (why === undefined) return true;
     say(`NOT RUN ${name}: ${why}`);
     notRun[name] = why;
@@ -84,10 +84,10 @@ export async function measurePeers(plan: Plan): Promise<Results> {
   const faults: string[] = [];
   try {
     const measure: Record<Part, (name: SystemName, round: number) => Promise<Omit<Round, "system" | "round">>> = {
-      speed: (name, round) => measureSpeed(name, round, grounds, plan),
-      kill: async (name, round) => ({ recovery: await measureRecovery(name, round, grounds) }),
+      speed: (name, round) => measureSpeed(name, round, places, plan),
+      kill: async (name, round) => ({ recovery: await measureRecovery(name, round, places) }),
       install: async (name, round) => {
-        const install = await measureInstall(name, round, grounds, versions, tarball?.file ?? "");
+        const install = await measureInstall(name, round, places, versions, tarball?.file ?? "");
         return install === undefined ? {} : { install };
       },
     };
@@ -142,11 +142,11 @@ export async function measurePeers(plan: Plan): Promise<Results> {
 async function measureSpeed(
   name: SystemName,
   round: number,
-  grounds: Grounds,
+  places: Places,
   plan: Plan,
 ): Promise<Omit<Round, "system" | "round">> {
   const { stepsMs, warmMs, shortRuns, timers, timersInMs, timerMoments } = plan.sizes;
-  const spot = await place(name, `speed${round}`, grounds);
+  const spot = await place(name, `speed${round}`, places);
   const worker = await WorkerProcess.start(
     { system: name, url: spot.url, world: spot.world, ttlSeconds: 30, recovers: false },
     spot.prefix,

@@ -17,7 +17,7 @@ export interface Place {
   close(): Promise<void>;
 }
 
-export interface Grounds {
+export interface Places {
   readonly folder: string;
   readonly postgres: PostgresServer;
   readonly restate: RestateServer | undefined;
@@ -27,10 +27,10 @@ export interface Grounds {
 const absurdSchema = join(import.meta.dirname, "absurd.sql");
 
 /** Why a system cannot be measured on this machine, if it cannot. */
-export function notRunnable(name: SystemName, grounds: Pick<Grounds, "restate">): string | undefined {
+export function notRunnable(name: SystemName, places: Pick<Places, "restate">): string | undefined {
   if (name === "absurd" && !existsSync(absurdSchema))
     return "its schema is not on npm: save sql/absurd.sql of its release 0.4.0 as bench/peers/absurd.sql";
-  if (name === "restate" && grounds.restate === undefined) return "its server has no build for this platform";
+  if (name === "restate" && places.restate === undefined) return "its server has no build for this platform";
   return undefined;
 }
 
@@ -38,16 +38,16 @@ export const absurdSchemaHash = (): string | undefined =>
   existsSync(absurdSchema) ? createHash("sha256").update(readFileSync(absurdSchema)).digest("hex") : undefined;
 
 /** Fresh for each `part`; `shortLeases` where transactions must end sooner than the leases of the killing workload. */
-export async function place(name: SystemName, part: string, grounds: Grounds, shortLeases = false): Promise<Place> {
-  const folder = join(grounds.folder, `${name}-${part}`);
+export async function place(name: SystemName, part: string, places: Places, shortLeases = false): Promise<Place> {
+  const folder = join(places.folder, `${name}-${part}`);
   await mkdir(folder, { recursive: true });
   const rest = { world: join(folder, "world.txt"), prefix: [], close: async () => {} };
   if (name === "tape-sqlite") return { ...rest, url: `sqlite:${join(folder, "tape.db")}` };
   if (name === "restate") {
-    const { ingress, prefix } = grounds.restate!;
+    const { ingress, prefix } = places.restate!;
     return { ...rest, url: ingress, prefix };
   }
-  const database = await createDatabase(grounds.postgres.url, `${name}_${part}`.replaceAll("-", "_"));
+  const database = await createDatabase(places.postgres.url, `${name}_${part}`.replaceAll("-", "_"));
   if (name === "absurd") await execute(database, readFileSync(absurdSchema, "utf8"));
   const url = isOurs(name) && shortLeases ? `${database}?transaction_bound_ms=1000` : database;
   if (name !== "tape-remote") return { ...rest, url };

@@ -53,7 +53,7 @@ export interface Results {
   readonly duplicates: Readonly<Partial<Record<SystemName, number>>>;
 }
 
-/** Which of our systems each ratio speaks of, whom it stands beside, and which figure. */
+/** Which of our systems each ratio is about, the systems it is compared with, and the figure. */
 const ratioRules = {
   steps128Sqlite: { ours: "tape-sqlite", beside: "all", figure: "steps128", best: "most" },
   steps1Sqlite: { ours: "tape-sqlite", beside: "all", figure: "steps1", best: "most" },
@@ -93,7 +93,7 @@ export function figuresOf(rounds: readonly Round[]): Figures {
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
-/** Whoever has leases is counted from their expiry, whoever has none from the death. */
+/** Systems with leases are timed from their expiry, others from the death. */
 const figureIn = (figures: Figures, figure: string): number | undefined =>
   figure === "recovery" ? (figures.recoveryFromExpiryMs ?? figures.recoveryMs) : (figures as Values)[figure];
 

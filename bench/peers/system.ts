@@ -7,20 +7,20 @@ export interface WorkerSettings {
   readonly url: string;
   /** The file that stands for the world. */
   readonly world: string;
-  /** Leases of whoever has leases, in the workload that kills. */
+  /** The lease time in the workload that kills, for systems that have leases. */
   readonly ttlSeconds: number;
   /** Whether this process comes after one that was killed. */
   readonly recovers: boolean;
 }
 
-/** Each act in the plain way that the system's own documentation shows. */
+/** Each operation in the plain way that the system's own documentation shows. */
 export interface System {
   /** Pulls its work: for each run at work another one waits, so that it never idles between two. */
   readonly pulls: boolean;
-  /** So many runs are worked on at once from now on. */
+  /** Sets the number of concurrent runs. */
   concurrency(runs: number): Promise<void>;
   /** A run of ten steps, started and finished. A system that pulls says when its first line ran. */
-  ten(): Promise<{ readonly begun?: number }>;
+  ten(): Promise<{ readonly started?: number }>;
   /** A run of one step, started and finished. */
   one(): Promise<unknown>;
   /** A run that sleeps until `due` (wall clock); answers when the line after the sleep ran. */
@@ -49,7 +49,7 @@ export const onPostgres = (name: SystemName): boolean => name !== "tape-sqlite" 
 /** What each step records: about as much as a small answer of a service. */
 export const payload = "x".repeat(90);
 
-/** The steps of a payment, and how long the other side takes to answer. The second one must not happen twice. */
+/** The steps of a payment, and how long the upstream takes to respond. The second one must not happen twice. */
 export const payment = [
   { step: "quote", ms: 50 },
   { step: "wire", ms: 300 },

@@ -1,4 +1,4 @@
-// One system in a process of its own: does what it is told over IPC and answers with figures.
+// One system in its own process: executes requests over IPC and responds with figures.
 import { median, percentile } from "../work.ts";
 import type { Open, System, WorkerSettings } from "./system.ts";
 import { World } from "./world.ts";
@@ -30,17 +30,17 @@ async function steps(system: System, runs: number, ms: number, warmMs: number): 
   await Promise.all(Array.from({ length: writers }, warm));
   const latencies: number[] = [];
   const cpu = process.cpuUsage();
-  const begun = performance.now();
+  const started = performance.now();
   await Promise.all(
     Array.from({ length: writers }, async () => {
-      while (performance.now() < begun + ms) {
+      while (performance.now() < started + ms) {
         const started = performance.now();
-        const { begun: first = started } = await system.ten();
+        const { started: first = started } = await system.ten();
         latencies.push(performance.now() - first);
       }
     }),
   );
-  const tookMs = performance.now() - begun;
+  const tookMs = performance.now() - started;
   const { user, system: kernel } = process.cpuUsage(cpu);
   return {
     stepsPerSecond: (latencies.length * 10 * 1000) / tookMs,
@@ -53,19 +53,19 @@ async function steps(system: System, runs: number, ms: number, warmMs: number): 
 /** All at once: started and finished. */
 async function short(system: System, runs: number): Promise<Figures> {
   await system.concurrency(128);
-  const begun = performance.now();
+  const started = performance.now();
   let left = runs;
   await Promise.all(
     Array.from({ length: 256 }, async () => {
       while (left-- > 0) await system.one();
     }),
   );
-  return { runsPerSecond: (runs * 1000) / (performance.now() - begun) };
+  return { runsPerSecond: (runs * 1000) / (performance.now() - started) };
 }
 
 /**
- * At several moments, all lags together: whoever looks at intervals is quick or slow by when its look happens to come, and
- * the moments lie differently in the second, so that each finds it elsewhere.
+ * Timers at several moments, with all lags together: the lag of a system that polls depends on when its poll happens, so
+ * the moments differ in their place within the second.
  */
 async function timers(system: System, runs: number, inMs: number, moments: number): Promise<Figures> {
   await system.concurrency(1_000);
@@ -113,7 +113,7 @@ const settings = JSON.parse(process.argv[2] ?? "{}") as WorkerSettings;
 const file = settings.system.startsWith("tape-") ? "tape.ts" : `${settings.system}.mjs`;
 const { open } = (await import(`./systems/${file}`)) as { open: Open };
 const system = await open(settings, new World(settings.world));
-const say = (said: Answer): void => void process.send?.(said);
+const say = (message: Answer): void => void process.send?.(message);
 process.on("message", (message: Ask) => {
   answer(system, message)
     .then((figures) => say({ figures }))

@@ -2,8 +2,8 @@ import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * The world outside: a file with a line for each act that reached it, written before the answer is on its way. It takes
- * whatever it is sent, as often as it is sent, and it can be asked what it has seen.
+ * The fake world: a file with one line per call that reached it, written before the response is sent. It accepts every
+ * call, however often it is repeated, and reports what it has seen.
  */
 export class World {
   readonly #file: string;
@@ -12,7 +12,7 @@ export class World {
     this.#file = file;
   }
 
-  async act(run: string, step: string, ms: number): Promise<string> {
+  async call(run: string, step: string, ms: number): Promise<string> {
     appendFileSync(this.#file, `${run} ${step}\n`);
     if (ms > 0) await sleep(ms);
     return `${step} of ${run}`;
@@ -22,7 +22,7 @@ export class World {
     return this.#text().includes(`${run} ${step}\n`);
   }
 
-  /** How often each act was seen, by step and run. */
+  /** How often each call was seen, by step and run. */
   seen(): Map<string, Map<string, number>> {
     const steps = new Map<string, Map<string, number>>();
     for (const line of this.#text().split("\n")) {

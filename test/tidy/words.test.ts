@@ -14,6 +14,7 @@ CHANGELOG.md
 CONTRIBUTING.md
 README.md
 SECURITY.md
+bench
 bin
 dashboard/src/overview
 dashboard/src/run

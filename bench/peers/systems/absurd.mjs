@@ -23,9 +23,9 @@ export const open = async ({ url, ttlSeconds, recovers }, world) => {
       waiting.delete(params.key);
     });
   task("ten", async (_params, ctx) => {
-    const begun = performance.now();
+    const started = performance.now();
     for (let k = 0; k < 10; k++) await ctx.step(`step-${k}`, async () => ({ ok: true, value: payload, at: k }));
-    return { begun };
+    return { started };
   });
   task("one", (_params, ctx) => ctx.step("only", async () => ({ ok: true, value: payload })));
   task("nap", async ({ due }, ctx) => {
@@ -33,7 +33,7 @@ export const open = async ({ url, ttlSeconds, recovers }, world) => {
     return Date.now();
   });
   task("pay", async ({ run }, ctx) => {
-    for (const { step, ms } of payment) await ctx.step(step, () => world.act(run, step, ms));
+    for (const { step, ms } of payment) await ctx.step(step, () => world.call(run, step, ms));
   });
   let count = 0;
   const run = async (name, params) => {

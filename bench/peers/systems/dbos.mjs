@@ -27,7 +27,7 @@ export const open = async ({ url }, world) => {
   );
   const pay = DBOS.registerWorkflow(
     async (run) => {
-      for (const { step: name, ms } of payment) await step(name, () => world.act(run, name, ms));
+      for (const { step: name, ms } of payment) await step(name, () => world.call(run, name, ms));
     },
     { name: "pay" },
   );

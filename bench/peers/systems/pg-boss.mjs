@@ -27,7 +27,7 @@ export const open = async ({ url, recovers }, world) => {
     nap: { length: 1, step: async () => Date.now() },
     pay: {
       length: payment.length,
-      step: ({ run, at }) => world.act(run, payment[at].step, payment[at].ms),
+      step: ({ run, at }) => world.call(run, payment[at].step, payment[at].ms),
     },
   };
   const waiting = new Map();

@@ -24,7 +24,7 @@ export const open = async ({ url, recovers }, world) => {
         return Date.now();
       },
       pay: async (ctx, run) => {
-        for (const { step, ms } of payment) await ctx.run(step, () => world.act(run, step, ms));
+        for (const { step, ms } of payment) await ctx.run(step, () => world.call(run, step, ms));
       },
     },
   });

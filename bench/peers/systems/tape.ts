@@ -13,7 +13,7 @@ const nap = workflow("nap", async (tape, due: number) => {
 /** Tape: embedded with its reactors (a file, a database), or a worker behind a server. */
 export const open: Open = async ({ system, url, ttlSeconds }, world) => {
   // Not idempotent, so it says how to find out whether it happened: what docs/concepts.md asks for.
-  const wire = effect("wire", (a: { run: string; ms: number }) => world.act(a.run, "wire", a.ms), {
+  const wire = effect("wire", (a: { run: string; ms: number }) => world.call(a.run, "wire", a.ms), {
     businessKey: (a) => a.run,
     observe: async (a) => (world.has(a.run, "wire") ? outcome.confirmed(`wire of ${a.run}`) : outcome.absent()),
     timeout: "2s",
@@ -24,7 +24,7 @@ export const open: Open = async ({ system, url, ttlSeconds }, world) => {
       if (step === "wire") {
         // Killed between the permission to send and the sending: after its deadline it is certain that nothing was sent.
         while ((await tape.attempt(wire.with({ run, ms }))).status === "failed");
-      } else await tape.step(step, () => world.act(run, step, ms));
+      } else await tape.step(step, () => world.call(run, step, ms));
     }
   });
   const options = {

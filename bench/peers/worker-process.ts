@@ -8,7 +8,7 @@ import type { Answer, Ask } from "./worker.ts";
 export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly #answers: Answer[] = [];
-  #heard = (): void => {};
+  #received = (): void => {};
   #ended: string | undefined;
 
   /** `prefix` is a command that executes the rest, for a namespace of its own. */
@@ -26,11 +26,11 @@ export class WorkerProcess {
     });
     this.#child.on("message", (answer: Answer) => {
       this.#answers.push(answer);
-      this.#heard();
+      this.#received();
     });
     this.#child.once("exit", (code, signal) => {
       this.#ended = `the worker of ${settings.system} ended with ${signal ?? code}`;
-      this.#heard();
+      this.#received();
     });
   }
 
@@ -61,7 +61,7 @@ export class WorkerProcess {
       if (performance.now() > until) throw new Error(`no answer within ${patienceMs} ms`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 200);
-        this.#heard = () => {
+        this.#received = () => {
           clearTimeout(timer);
           resolve();
         };
