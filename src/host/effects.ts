@@ -8,17 +8,17 @@ import type { Store } from "../store/contract/store.ts";
 import { effectCursor } from "../store/list-cursors.ts";
 import { runIds } from "./run-ids.ts";
 
-/** An effect or an obligation, with what is needed to act on it: its run's id, and values as the code knows them. */
+/** An effect or an obligation with its run's id and its decoded values, as an operator action needs them. */
 export interface EffectView extends Omit<EffectRow, "run" | "args" | "outcome" | "policy"> {
-  /** The run's id; with `pos` and `sub` it is what `app.resolve` takes. */
+  /** The run's id. `app.resolve` takes it with `pos` and `sub`. */
   readonly run: string;
   /** The number of the run's journal. */
   readonly journal: number;
-  /** What it was called with; of an obligation `{ args, result }` of what it undoes. */
+  /** The arguments; of an obligation `{ args, result }` of the effect that it compensates. */
   readonly args: unknown;
-  /** What came of it: a value or an error; undefined: nothing yet. */
+  /** The result or the error; undefined: not settled yet. */
   readonly outcome: unknown;
-  /** `after` of the list that continues behind it. */
+  /** Pass it as `after` to continue the list behind this entry. */
   readonly cursor: string;
 }
 
@@ -26,11 +26,11 @@ export interface EffectView extends Omit<EffectRow, "run" | "args" | "outcome" |
 export interface EffectListFilter {
   readonly run?: string;
   readonly status?: string;
-  /** In this status for at least so long. */
+  /** Minimum time in this status. */
   readonly minAge?: Duration;
-  /** Behind the one with this cursor; not for a list of one run's. */
+  /** Continues behind the entry with this cursor; not allowed together with `run`. */
   readonly after?: string;
-  /** At most so many; a page may be shorter, because it has a bound in bytes: the list ends with an empty one. */
+  /** Maximum number of rows. A page is also bounded in bytes and may be shorter; the list ends with an empty page. */
   readonly limit?: number;
 }
 
@@ -40,16 +40,16 @@ export async function listEffects(
   role: "effect" | "compensation",
   filter: EffectListFilter,
 ): Promise<EffectView[]> {
-  const whose = role === "effect" ? "effects.list" : "obligations.list";
-  assertKnownKeys(whose, filter, ["run", "status", "minAge", "after", "limit"]);
+  const subject = role === "effect" ? "effects.list" : "obligations.list";
+  assertKnownKeys(subject, filter, ["run", "status", "minAge", "after", "limit"]);
   const { run, status, minAge, after, limit } = filter;
   const states: readonly string[] = role === "effect" ? effectMachine.states : obligationMachine.states;
-  if (status !== undefined) assertOneOf(whose, "status", status, states);
+  if (status !== undefined) assertOneOf(subject, "status", status, states);
   const rows = await store.read.effects(tenant, {
     role,
     ...defined({ run, after, limit }),
     ...(status === undefined ? {} : { status: [status] }),
-    ...(minAge === undefined ? {} : { minAgeMs: durationOrThrow(whose, "minAge", minAge) }),
+    ...(minAge === undefined ? {} : { minAgeMs: durationOrThrow(subject, "minAge", minAge) }),
   });
   const ids = await runIds(store, tenant, rows);
   return rows.map(({ run: journal, args, outcome, policy: _policy, ...row }) => ({

@@ -7,26 +7,26 @@ import { runIds } from "./run-ids.ts";
 
 /** A gate that waits for its signal. */
 export interface OpenGate {
-  /** The run's id: with the name it is where the signal goes. */
+  /** The run's id. With the gate's name it addresses the signal. */
   readonly run: string;
   readonly pos: number;
   readonly name: string;
-  /** What is shown to whoever decides. */
+  /** What the approver is shown. */
   readonly payload: unknown;
-  /** Hand it back with the signal: the approval then holds for this very act, and for nothing else. */
+  /** Send it with the signal: the approval then holds for this effect call only. */
   readonly binds: string | undefined;
-  /** Who may answer it; undefined: whoever may send signals. */
+  /** Who may answer the gate; undefined: every caller that may send signals. */
   readonly approvers: Approvers | undefined;
   readonly openedAt: number;
-  /** `after` of the list that continues behind it. */
+  /** Pass it as `after` to continue the list behind this gate. */
   readonly cursor: string;
 }
 
 export interface GateListFilter {
   readonly run?: string;
-  /** Behind the gate with this cursor. */
+  /** Continues behind the gate with this cursor. */
   readonly after?: string;
-  /** At most so many; a page may be shorter, because it has a bound in bytes: the list ends with an empty one. */
+  /** Maximum number of rows. A page is also bounded in bytes and may be shorter; the list ends with an empty page. */
   readonly limit?: number;
 }
 

@@ -15,19 +15,19 @@ import type { OperatorReason, Store } from "../store/contract/store.ts";
 export interface LeaseOptions {
   readonly ttl?: Duration;
   readonly heartbeat?: Duration;
-  /** Renewals without `lease.progress` for longer than this lose the lease. */
+  /** A holder that renews without `lease.progress` for longer than this loses the lease. */
   readonly maxStall?: Duration;
-  /** Ends the waiting of `acquire`, which then throws the signal's reason. */
+  /** Aborts a waiting `acquire`, which then throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** A lease as the store sees it, and the same in a sentence for people. */
+/** A lease as the store sees it, with the same facts in a sentence. */
 export interface LeaseExplanation extends LeaseView {
   readonly text: string;
 }
 
 /**
- * Named leases, for work that is not a run: who may try, and since when and why.
+ * Named leases, for work that is not a run: who holds the right to try, since when and why.
  *
  * @example
  * const lease = await app.leases.acquire("report", { ttl: "30s" });
@@ -48,21 +48,21 @@ export class Leases {
     this.#tenant = deps.tenant;
   }
 
-  /** Stands by until the lease is ours: sleeps exactly the remaining time, is woken by a release. */
+  /** Stands by until this process holds the lease. Sleeps exactly the remaining TTL; a release wakes it. */
   async acquire(name: string, options: LeaseOptions = {}): Promise<Lease> {
     options.signal?.throwIfAborted();
     const lease = await this.#keeper.acquire(name, keeperOptions(name, options));
     if (lease !== undefined) return lease;
     options.signal?.throwIfAborted();
-    throw new TapeError("TAPE_STORE_CLOSED", `the app was closed while it stood by for ${name}`, { name });
+    throw new TapeError("TAPE_STORE_CLOSED", `the app was closed while it waited for ${name}`, { name });
   }
 
-  /** One try for a lease that nobody holds. undefined: somebody does. */
+  /** One try for a lease without a holder. undefined: it has a holder. */
   tryAcquire(name: string, options: LeaseOptions = {}): Promise<Lease | undefined> {
     return this.#keeper.tryAcquire(name, keeperOptions(name, options));
   }
 
-  /** One try for a lease whose holder's time has run out. undefined: it has not, or nobody holds it. */
+  /** One try for an expired lease. undefined: it has not expired, or it has no holder. */
   stealExpired(name: string, options: LeaseOptions = {}): Promise<Lease | undefined> {
     return this.#keeper.stealExpired(name, keeperOptions(name, options));
   }
@@ -72,35 +72,35 @@ export class Leases {
     return this.#keeper.acquireOrSteal(name, keeperOptions(name, options));
   }
 
-  /** Pre-empts a live holder, who is fenced at that instant; the lease is then ours. The ledger keeps who and why. */
-  takeover(name: string, act: OperatorReason & LeaseOptions): Promise<Lease> {
-    return this.#keeper.takeover(name, this.#by(act), act.reason, keeperOptions(name, act));
+  /** Preempts a live holder, which is fenced at that instant, and holds the lease. The term history keeps the reason. */
+  takeover(name: string, action: OperatorReason & LeaseOptions): Promise<Lease> {
+    return this.#keeper.takeover(name, this.#by(action), action.reason, keeperOptions(name, action));
   }
 
-  /** Renews now instead of at the next heartbeat; the answer is what may be believed then. */
+  /** Renews now instead of at the next heartbeat; returns the belief after the renewal. */
   renew(lease: Lease): Promise<Belief> {
     return lease.renew();
   }
 
-  /** Gives it back; stop the work first. false: the store could not be told, and the lease runs out. */
+  /** Releases the lease; stop the work first. false: the store did not acknowledge it, and the lease expires. */
   release(lease: Lease): Promise<boolean> {
     return lease.release();
   }
 
-  /** Nobody may hold it until it is resumed; its holder is fenced at once. */
-  async pause(name: string, act: OperatorReason): Promise<void> {
-    await this.#store.claim.pause(this.#tenant, name, true, this.#by(act), act.reason);
+  /** Fences the holder at once; no process may hold the lease until it is resumed. */
+  async pause(name: string, action: OperatorReason): Promise<void> {
+    await this.#store.claim.pause(this.#tenant, name, true, this.#by(action), action.reason);
   }
 
-  async resume(name: string, act: OperatorReason): Promise<void> {
-    await this.#store.claim.pause(this.#tenant, name, false, this.#by(act), act.reason);
+  async resume(name: string, action: OperatorReason): Promise<void> {
+    await this.#store.claim.pause(this.#tenant, name, false, this.#by(action), action.reason);
   }
 
   list(filter: { readonly held?: boolean; readonly limit?: number } = {}): Promise<LeaseView[]> {
     return this.#store.read.leases(this.#tenant, filter);
   }
 
-  /** Who holds it, since when, why, and what may happen next. undefined: no lease has this name. */
+  /** The holder, since when, why, and what may happen next. undefined: no lease has this name. */
   async explain(lease: string | PreemptTarget): Promise<LeaseExplanation | undefined> {
     const target = targetOf(lease);
     const view = await this.#store.read.lease(this.#tenant, target);
@@ -108,21 +108,21 @@ export class Leases {
     return { ...view, text: describe("run" in target ? target.run : target.name, view) };
   }
 
-  /** The ledger: every term, oldest first, with why it began and ended. */
+  /** The term history: every term, oldest first, with the reasons of its start and end. */
   history(lease: string | PreemptTarget): Promise<TermView[]> {
     return this.#store.read.terms(this.#tenant, targetOf(lease));
   }
 
   /**
-   * Takes a run's or a named lease away from whoever holds it and sets it free: a standby or a recovery has it next.
+   * Takes a run's or a named lease from its holder and frees it: a standby or the recovery reactor holds it next.
    * The former holder is fenced at that instant.
    */
-  preempt(lease: string | PreemptTarget, act: OperatorReason & { readonly onlyStale?: boolean }): Promise<void> {
-    return this.#operator.preempt(targetOf(lease), { ...act, by: this.#by(act) });
+  preempt(lease: string | PreemptTarget, action: OperatorReason & { readonly onlyStale?: boolean }): Promise<void> {
+    return this.#operator.preempt(targetOf(lease), { ...action, by: this.#by(action) });
   }
 
-  #by(act: OperatorReason): string {
-    return act.by ?? this.#keeper.identity.label;
+  #by(action: OperatorReason): string {
+    return action.by ?? this.#keeper.identity.label;
   }
 }
 
@@ -130,9 +130,9 @@ const targetOf = (lease: string | PreemptTarget): PreemptTarget =>
   typeof lease === "string" ? { name: lease } : lease;
 
 function keeperOptions(name: string, options: LeaseOptions & Partial<OperatorReason>): StandbyOptions {
-  const whose = `lease ${name}`;
-  assertKnownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "signal", "reason", "by"]);
-  const millis = (field: string, duration: Duration): number => durationOrThrow(whose, field, duration);
+  const subject = `lease ${name}`;
+  assertKnownKeys(subject, options, ["ttl", "heartbeat", "maxStall", "signal", "reason", "by"]);
+  const millis = (field: string, duration: Duration): number => durationOrThrow(subject, field, duration);
   const { ttl, heartbeat, maxStall, signal } = options;
   return {
     timings: {
@@ -148,15 +148,15 @@ const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
 function describe(name: string, view: LeaseView): string {
   const { state, label, token, reason, progressNote } = view;
-  const paused = view.paused ? "; an operator paused it, so nobody may hold it" : "";
+  const paused = view.paused ? "; paused by an operator, so no process may hold it" : "";
   if (state === "FREE") return `${name} is free after token ${token}${paused}`;
-  const held = `${name}: held by ${label} under token ${token} for ${seconds(view.heldMs)}, begun by ${reason}`;
+  const held = `${name}: held by ${label} under token ${token} for ${seconds(view.heldMs)}, started by ${reason}`;
   const note = progressNote === null ? "" : ` (${progressNote})`;
   const moved = `; last progress ${seconds(view.progressAgoMs)} ago${note}`;
   const next = {
-    HELD: `; runs out in ${seconds(view.remainingMs)} unless it is renewed`,
-    EXPIRED: "; its time has run out: anybody may take it over, its writes count until somebody does",
-    DOOMED: "; it is being taken over: its writes are refused",
+    HELD: `; expires in ${seconds(view.remainingMs)} unless renewed`,
+    EXPIRED: "; expired: any process may take it over, and its writes count until one does",
+    DOOMED: "; a takeover is in progress: its writes are rejected",
   }[state];
   return `${held}${moved}${next}${paused}`;
 }

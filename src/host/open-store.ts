@@ -18,18 +18,18 @@ export interface OpenStoreOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
-  /** For SQLite: how its database is opened. A seam for tests. */
+  /** For SQLite: opens the database. Tests replace it. */
   readonly open?: NonNullable<SqliteOptions["open"]>;
-  /** For SQLite: this file is a copy, and lives by itself from now on; its epoch is raised next. */
+  /** For SQLite: this file is a copy and independent from now on; its epoch is raised next. */
   readonly restored?: boolean;
   /** For a store behind a server: how to reach it. Default of the token: TAPE_TOKEN. */
   readonly remote?: Pick<RemoteOptions, "token" | "tls" | "allowPlain" | "retryForMs">;
 }
 
 /**
- * Opens a store by its URL; the only place that knows which stores there are.
+ * Opens a store by its URL. No other place knows which stores exist.
  *
- * - `memory:` for tests: SQLite in memory, a store of its own for each handle, gone when that is closed
+ * - `memory:` for tests: SQLite in memory, one store per handle, lost when the handle is closed
  * - `sqlite:./tape.db` one file, several processes; `?processes=single` locks it for one, `?durability=relaxed`
  * - `http://127.0.0.1:7878`, `https://…` a store behind a server; several replicas with commas between them
  * - `postgres://user@host/db` many replicas; `alloydb://` likewise; `?schema=…&connections=…&pooler=transaction&…`
@@ -47,13 +47,13 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
     case "postgres":
     case "postgresql":
     case "alloydb": {
-      // With its driver it is the largest part of what can be loaded, and whoever keeps a file does not need it.
+      // Loaded on demand: with its driver it is the largest part of the package, and users of SQLite do not need it.
       const { openPostgres } = await import("../store/postgres/open.ts");
       return openPostgres({ ...options, url });
     }
     case "http":
     case "https": {
-      const { limits: _, open: _open, remote, ...seams } = options; // the limits are the server's
+      const { limits: _, open: _open, remote, ...seams } = options; // the server sets the limits
       return openRemote(url, { ...seams, token: remote?.token ?? environmentToken(url, process.env), ...remote });
     }
     default: {
@@ -99,21 +99,21 @@ export function parseSqliteUrl(url: string): Pick<SqliteOptions, "file" | "proce
   return { file, ...chosen };
 }
 
-/** Whether what this URL names is seen by the process that opens it alone. */
+/** Whether only the process that opens this URL can see the store. */
 export const isMemoryUrl = (url: string): boolean => /^(memory:|sqlite::memory:(\?|$))/.test(url);
 
 const isPostgresUrl = (url: string): boolean => /^(postgres|postgresql|alloydb):/.test(url);
 
-/** What opening the store with this version would change first, and who would wait for it. Changes nothing. */
+/** The migrations that opening the store with this version would run, and what they would block. Changes nothing. */
 export async function planMigration(url: string): Promise<PlannedStep[]> {
   if (url.startsWith("sqlite:")) return (await import("../store/sqlite/plan.ts")).planSqlite(parseSqliteUrl(url).file);
   if (isPostgresUrl(url)) {
     return (await import("../store/postgres/migrating/plan.ts")).planPostgres(url);
   }
-  throw new TapeError("TAPE_BAD_STORE_URL", "only a SQLite file or a PostgreSQL database is migrated from here");
+  throw new TapeError("TAPE_BAD_STORE_URL", "only a SQLite file or a PostgreSQL database can be migrated");
 }
 
-/** What a PostgreSQL role that only runs Tape needs, once the schema was migrated by its owner. */
+/** The grants that a PostgreSQL role needs to run Tape, once the schema's owner has migrated it. */
 export async function grantsOf(url: string, role: string): Promise<string[]> {
   if (!isPostgresUrl(url))
     throw new TapeError("TAPE_BAD_STORE_URL", "only a PostgreSQL database has roles to grant to");

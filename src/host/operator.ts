@@ -3,14 +3,14 @@ import { isRemote, type RemoteStore } from "../client/remote.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { localOperator, type Operator } from "../operator/operator.ts";
 
-/** Embedded, this process acts; connected, the server does: an operator's token suffices, and the server records who it was. */
+/** Embedded, this process does the action. Connected, the server does: it requires and records an operator's token. */
 export const createOperator = (deps: ReactorDeps): Operator =>
   isRemote(deps.store) ? remoteOperator(deps.store, deps.tenant) : localOperator(deps);
 
 function remoteOperator({ remote, intake }: RemoteStore, tenant: string): Operator {
   return {
     async cancel(run, reason) {
-      await intake.cancel(tenant, run, reason); // the server ends it where it never started
+      await intake.cancel(tenant, run, reason); // the server ends a run that never started
     },
     async resolve({ run: id, pos, sub = 0, resolution, by, reason }) {
       const body = { resolution, by, reason };

@@ -20,39 +20,39 @@ export interface TapeOptions {
   /** Runs driven at once by this process. */
   readonly concurrency?: number;
   readonly leaseTtl?: Duration;
-  /** How long a replay waits for the workflow to ask for what its journal holds next. Default 60 s. */
+  /** How long a replay waits for the workflow to request the operation that its journal has next. Default 60 s. */
   readonly replayPatience?: Duration;
-  /** A step or decision that takes longer is named in the log (`run.slow`), once for each name. Default 10 s. */
+  /** A step or decision that takes longer is logged (`run.slow`), once for each name. Default 10 s. */
   readonly slowAfter?: Duration;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** The least level of what is written to stderr, "silent", or a log of one's own. Default "warn", or what TAPE_LOG_LEVEL says. */
+  /** The minimum level written to stderr, "silent", or a log function. Default: TAPE_LOG_LEVEL, otherwise "warn". */
   readonly log?: LogOption;
   /** Spans of drives and operations, for example {@link openTelemetry}'s. */
   readonly tracing?: Tracer;
   /** false: this process starts and reads runs but drives nothing. Default true. */
   readonly work?: boolean;
-  /** false: what this process is at is not reported, and the dashboard does not list it. Default true. */
+  /** false: this process stores no process report, and the dashboard does not list it. Default true. */
   readonly report?: boolean;
 }
 
 /** How to reach a server, and what this process does there. */
 export interface ConnectOptions extends Omit<RemoteOptions, "log">, Omit<TapeOptions, "store" | "runner" | "tenant"> {
-  /** Drives these workflows and runs the reactors here; without one this process starts and reads runs only. */
+  /** Drives these workflows and runs the reactors here; without a runner this process only starts and reads runs. */
   readonly runner?: Runner;
 }
 
 /** Id, labels, budget and starter of a new run. */
 export interface StartOptions {
-  /** The caller's id: starting it again with the same input returns the same run. */
+  /** The run's id, chosen by the caller. Starting it again with the same input returns the same run. */
   readonly id?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly budget?: Readonly<Record<string, number>>;
-  /** Who starts it, for gates that its starter may not answer. Through a server the token counts instead. */
+  /** The starter, for gates that the starter may not answer. Through a server the token counts instead. */
   readonly by?: string;
 }
 
-/** Options of an app, checked before a store is opened: a mistyped one must not silently mean its default. */
+// Options are checked before a store is opened: a mistyped option must not silently mean its default.
 
 const workKeys = [
   ...["runner", "concurrency", "leaseTtl", "replayPatience", "slowAfter", "clock", "random"],
@@ -81,10 +81,10 @@ export function checkConnectOptions(url: unknown, options: ConnectOptions): void
   assertKnownKeys("Tape.connect", options, connectKeys, {
     ...hints,
     store: "the server's address is the first argument",
-    tenant: "the token says whose runs they are",
+    tenant: "the token determines the tenant",
   });
   const addresses = Array.isArray(url) ? url : [url];
-  if (addresses.length === 0 || addresses.some((one) => typeof one !== "string" || one === "")) {
+  if (addresses.length === 0 || addresses.some((address) => typeof address !== "string" || address === "")) {
     const message = `Tape.connect: the address is a URL such as "https://tape.example", not ${shown(url)}`;
     throw new TapeError("TAPE_BAD_INPUT", message, { field: "url" });
   }
@@ -92,48 +92,48 @@ export function checkConnectOptions(url: unknown, options: ConnectOptions): void
   checkWork("Tape.connect", options);
 }
 
-/** What drives runs needs a runner that was made by createRunner. */
-export function assertRunner(whose: string, runner: unknown): asserts runner is Runner {
+/** Driving runs requires a runner made by `createRunner`. */
+export function assertRunner(subject: string, runner: unknown): asserts runner is Runner {
   const { workflows, effects } = (runner ?? {}) as Partial<Runner>;
   if (workflows instanceof Map && effects instanceof Map) return;
-  const message = `${whose}: runner is what createRunner({ workflows: […] }) returns, not ${shown(runner)}`;
+  const message = `${subject}: runner is what createRunner({ workflows: […] }) returns, not ${shown(runner)}`;
   throw new TapeError("TAPE_BAD_INPUT", message, { field: "runner" });
 }
 
-export function checkConcurrency(whose: string, concurrency: number | undefined): void {
-  numberOf(whose, "concurrency", concurrency, 1, { min: 1, max: 100_000 });
+export function checkConcurrency(subject: string, concurrency: number | undefined): void {
+  numberOf(subject, "concurrency", concurrency, 1, { min: 1, max: 100_000 });
 }
 
-function checkWork(whose: string, options: Omit<TapeOptions, "store" | "runner">): void {
+function checkWork(subject: string, options: Omit<TapeOptions, "store" | "runner">): void {
   const { concurrency, leaseTtl, replayPatience, slowAfter, work, report } = options;
-  checkConcurrency(whose, concurrency);
-  if (leaseTtl !== undefined) durationOrThrow(whose, "leaseTtl", leaseTtl);
-  if (replayPatience !== undefined) durationOrThrow(whose, "replayPatience", replayPatience, 1);
-  if (slowAfter !== undefined) durationOrThrow(whose, "slowAfter", slowAfter, 1);
-  booleanOr(whose, "work", work);
-  booleanOr(whose, "report", report);
-  appLog(options.log, whose);
+  checkConcurrency(subject, concurrency);
+  if (leaseTtl !== undefined) durationOrThrow(subject, "leaseTtl", leaseTtl);
+  if (replayPatience !== undefined) durationOrThrow(subject, "replayPatience", replayPatience, 1);
+  if (slowAfter !== undefined) durationOrThrow(subject, "slowAfter", slowAfter, 1);
+  booleanOr(subject, "work", work);
+  booleanOr(subject, "report", report);
+  appLog(options.log, subject);
 }
 
-/** What an app logs to: what it was given, else stderr from the level that TAPE_LOG_LEVEL names, else from warn. */
-export function appLog(given: LogOption | undefined, whose = "the app"): Log {
+/** The log of an app: the given one, otherwise stderr from the level of TAPE_LOG_LEVEL, otherwise from warn. */
+export function appLog(given: LogOption | undefined, subject = "the app"): Log {
   const option = given ?? process.env.TAPE_LOG_LEVEL;
   const levels: readonly unknown[] = [undefined, "silent", ...logLevels];
   if (typeof option === "function" || levels.includes(option)) return logOf(option as LogOption | undefined);
   const field = given === undefined ? "TAPE_LOG_LEVEL" : "log";
-  const words = ["silent", ...logLevels].map((level) => `"${level}"`).join(", ");
-  throw new TapeError("TAPE_BAD_INPUT", `${whose}: ${field} is ${words} or a function, not ${shown(option)}`, {
+  const choices = ["silent", ...logLevels].map((level) => `"${level}"`).join(", ");
+  throw new TapeError("TAPE_BAD_INPUT", `${subject}: ${field} is ${choices} or a function, not ${shown(option)}`, {
     field,
   });
 }
 
-/** Once for each process, however many apps it opens. */
+/** Logged once per process, however many apps it opens. */
 let warnedOfNode = false;
 
 export function warnOfOldNode(log: Log, version = process.versions.node): void {
   if (isFitNode(version) || (warnedOfNode && version === process.versions.node)) return;
   warnedOfNode = true;
-  const error = new TapeError("TAPE_NODE_OUTDATED", `this is Node ${version}, and ${oldestNode} is needed`, {
+  const error = new TapeError("TAPE_NODE_OUTDATED", `Node ${version} is too old: ${oldestNode} is required`, {
     version,
   });
   log("warn", "node.outdated", { ...errorFields(error) });

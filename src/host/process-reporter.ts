@@ -7,11 +7,11 @@ import type { ReactorStats } from "../reactor/loop.ts";
 import type { Store } from "../store/contract/store.ts";
 import type { SingletonView } from "./singleton/singleton.ts";
 
-/** What a process has to tell: what its reactors have done, which singletons it runs or stands by for. */
+/** The content of a process report: the stats of its reactors, the singletons that it runs or stands by for. */
 export interface ProcessActivity {
   readonly stats: readonly Readonly<Record<string, ReactorStats>>[];
   readonly singletons: readonly SingletonView[];
-  /** What its runners can drive. */
+  /** Workflows that its runners can drive. */
   readonly workflows: readonly string[];
   /** Effects whose definitions it has. */
   readonly effects: readonly string[];
@@ -27,12 +27,12 @@ export interface ProcessReporterDeps {
   readonly log: Log;
 }
 
-/** Four of them fit into the minute after which a process is listed no more. */
+/** Four reports fit into the minute after which a silent process is no longer listed. */
 const reportEveryMs = 15_000;
-/** A program that is over within a second is nobody's replica, and need not pay for saying so. */
+/** A program that ends within a second is no replica, and should not pay for a report. */
 const firstReportMs = 1_000;
 const rateMs = 60_000;
-/** Nobody waits longer than this for a row that would be forgotten by itself. */
+/** Bound for removing the report at the end. The report would expire anyway. */
 const removeTimeoutMs = 2_000;
 
 type Sums = Readonly<Record<string, Omit<ReactorStats, "polls">>>;
@@ -42,90 +42,90 @@ interface Sample {
 }
 
 /**
- * Says what this process is at, for people who look: nothing depends on it, and whatever goes wrong with it is nobody's
- * error. Its timer keeps no process alive.
+ * Reports this process to the store for operators. Best effort: nothing depends on it, and failures are only logged at
+ * debug level. Its timer does not keep the process alive.
  *
- *   silent ──begin──▶ telling ──end, or a refusal that no repetition helps──▶ over
- *     └────────────────end────────────────────────────────────────────────────▲
+ *   silent ──begin──▶ reporting ──end, or an error that no retry can help──▶ ended
+ *     └─────────────────end────────────────────────────────────────────────────▲
  */
 export class ProcessReporter {
   readonly #deps: ProcessReporterDeps;
-  readonly #look: () => ProcessActivity;
+  readonly #activity: () => ProcessActivity;
   readonly #samples: Sample[] = [];
-  #state: "silent" | "telling" | "over" = "silent";
+  #state: "silent" | "reporting" | "ended" = "silent";
   #startedAt = 0;
-  /** There may be a row of ours. */
+  /** The store may have a report of this process. */
   #listed = false;
   #reporting: Promise<void> = Promise.resolve();
   #cancel = () => {};
 
-  constructor(deps: ProcessReporterDeps, look: () => ProcessActivity) {
+  constructor(deps: ProcessReporterDeps, activity: () => ProcessActivity) {
     this.#deps = deps;
-    this.#look = look;
+    this.#activity = activity;
   }
 
-  /** There is something to tell; it may be said again. */
+  /** Starts reporting; a second call does nothing. */
   begin(): void {
     if (this.#state !== "silent") return;
-    this.#transition("telling");
+    this.#transition("reporting");
     const { clock } = this.#deps;
     this.#startedAt = clock.wall();
     this.#samples.push({ at: clock.mono(), sums: {} });
     this.#reportIn(firstReportMs);
   }
 
-  /** The last word, within a bound. */
+  /** Stops reporting and removes the report, within a bound. */
   async end(): Promise<void> {
-    this.#transition("over");
+    this.#transition("ended");
     this.#cancel();
-    const over = new AbortController();
-    await Promise.race([this.#leave(), this.#deps.clock.sleep(removeTimeoutMs, over.signal)]);
-    over.abort();
+    const removed = new AbortController();
+    await Promise.race([this.#remove(), this.#deps.clock.sleep(removeTimeoutMs, removed.signal)]);
+    removed.abort();
   }
 
-  #transition(state: "telling" | "over"): void {
+  #transition(state: "reporting" | "ended"): void {
     this.#state = state;
   }
 
   #reportIn(ms: number): void {
     this.#cancel = this.#deps.clock.after(ms, () => {
       this.#reporting = this.#report().then(() => {
-        if (this.#state === "telling") this.#reportIn(reportEveryMs);
+        if (this.#state === "reporting") this.#reportIn(reportEveryMs);
       });
     });
   }
 
   async #report(): Promise<void> {
     const { store, tenant, identity, log } = this.#deps;
-    const { stats, singletons, driving, workflows, effects } = this.#look();
+    const { stats, singletons, driving, workflows, effects } = this.#activity();
     const reactors = this.#rated(summed(stats));
-    if (singletons.length + Object.keys(reactors).length === 0) return this.#leave();
+    if (singletons.length + Object.keys(reactors).length === 0) return this.#remove();
     const body = {
       startedAt: this.#startedAt,
       driving,
       reactors,
-      singletons: singletons.map(shown),
-      ...said({ workflows }),
-      ...said({ effects }),
+      singletons: singletons.map(reportOf),
+      ...ifShort({ workflows }),
+      ...ifShort({ effects }),
     };
     this.#listed = true;
     try {
       await store.intake.reportProcess(tenant, { owner: identity.owner, label: identity.label, body });
     } catch (error) {
-      if (isTapeError(error) && error.retry === "no") this.#transition("over");
+      if (isTapeError(error) && error.retry === "no") this.#transition("ended");
       log("debug", "process.report_failed", { ...errorFields(error) });
     }
   }
 
-  async #leave(): Promise<void> {
+  async #remove(): Promise<void> {
     const { store, tenant, identity } = this.#deps;
-    if (this.#state === "over") await this.#reporting;
+    if (this.#state === "ended") await this.#reporting;
     if (!this.#listed) return;
     this.#listed = false;
-    await store.intake.removeProcess(tenant, identity.owner).catch(() => {}); // forgotten in a minute all the same
+    await store.intake.removeProcess(tenant, identity.owner).catch(() => {}); // it expires within a minute anyway
   }
 
-  /** With how much of it was in the last minute, or since the beginning where that is less. */
+  /** Adds the counts of the last minute, or since the start where that is shorter. */
   #rated(sums: Sums): Readonly<Record<string, object>> {
     const at = this.#deps.clock.mono();
     while (this.#samples.length > 1 && this.#samples[1]!.at <= at - rateMs) this.#samples.shift();
@@ -144,31 +144,31 @@ export class ProcessReporter {
 
 const errorsOf = ({ failed, faults }: Sums[string]): number => failed + faults;
 
-/** A process may drive the workflows of several runners, each with reactors beside it. */
+/** A process may drive the workflows of several runners, each with its own reactors. */
 function summed(all: readonly Readonly<Record<string, ReactorStats>>[]): Sums {
   const sums: Record<string, Sums[string]> = {};
-  for (const [name, { polls, ...one }] of all.flatMap((tallies) => Object.entries(tallies))) {
-    const { unserved, ...more } = sums[name] ?? nothing;
+  for (const [name, { polls, ...stats }] of all.flatMap((byName) => Object.entries(byName))) {
+    const sum = sums[name] ?? zeroSums;
     sums[name] = {
-      found: more.found + one.found,
-      done: more.done + one.done,
-      failed: more.failed + one.failed,
-      faults: more.faults + one.faults,
-      busy: more.busy + one.busy,
-      unserved: unserved + one.unserved,
-      lagMs: Math.max(more.lagMs, one.lagMs),
+      found: sum.found + stats.found,
+      done: sum.done + stats.done,
+      failed: sum.failed + stats.failed,
+      faults: sum.faults + stats.faults,
+      busy: sum.busy + stats.busy,
+      unserved: sum.unserved + stats.unserved,
+      lagMs: Math.max(sum.lagMs, stats.lagMs),
     };
   }
   return sums;
 }
 
-const nothing: Sums[string] = { found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0 };
+const zeroSums: Sums[string] = { found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0 };
 
-/** Reports are short: a process with more, or longer, names says nothing of them. */
-const said = <T extends Readonly<Record<string, readonly string[]>>>(names: T): Partial<T> =>
+/** Reports are short: a list of names above 2,000 characters is left out. */
+const ifShort = <T extends Readonly<Record<string, readonly string[]>>>(names: T): Partial<T> =>
   Object.values(names).flat().join().length <= 2_000 ? names : {};
 
-const shown = ({ name, state, token }: SingletonView) => ({
+const reportOf = ({ name, state, token }: SingletonView) => ({
   name,
   state,
   ...(token === undefined ? {} : { token: String(token) }),

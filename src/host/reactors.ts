@@ -11,24 +11,24 @@ import { reconciler } from "../reactor/reconciler.ts";
 import { recovery } from "../reactor/recovery.ts";
 import { timers } from "../reactor/timers.ts";
 
-/** A reactor that is to run. */
+/** A reactor to start. */
 export interface ReactorSpec<App = unknown> {
   readonly name: string;
-  /** Absent: the program's own leases, and the loop's defaults. */
+  /** Absent: the program's own lease timings and the loop's defaults. */
   readonly settings?: ReactorSettings;
-  /** The user's function and the handle it gets; under the name of a built-in reactor it replaces that one. */
+  /** The user's function and the handle that it receives. Under a built-in name it replaces that reactor. */
   readonly custom?: { readonly handler: ReactorHandler<App>; readonly app: App };
 }
 
 export interface ReactorsOptions<App> {
   readonly specs: readonly ReactorSpec<App>[];
-  /** The keeper is for reactors without settings; the others renew as their settings say, under the same identity. */
+  /** The keeper serves reactors without settings; the others renew by their settings, under the same identity. */
   readonly deps: ReactorDeps;
-  /** For the driver of runs, which the recovery reactor brings with it. */
+  /** For the run driver, which belongs to the recovery reactor. */
   readonly driver: Partial<Omit<RunDriverOptions, keyof ReactorDeps>>;
-  /** How long to wait for what is under way when it stops. */
+  /** How long `stop` waits for work in progress. */
   readonly drainMs: number;
-  /** The same for bodies, which may never end; absent: as long as for the rest. */
+  /** The same for workflow bodies, which may never end; absent: `drainMs`. */
   readonly bodiesMs?: number;
 }
 
@@ -38,15 +38,15 @@ export interface RunningReactors {
   readonly driver: RunDriver | undefined;
   /** Runs driven now. */
   readonly driving: number;
-  /** What is driven here; empty without the recovery reactor. */
+  /** Workflows that are driven here; empty without the recovery reactor. */
   readonly workflows: readonly string[];
-  /** Effects whose definitions it has. */
+  /** Effects whose definitions this process has. */
   readonly effects: readonly string[];
-  /** Claims nothing more, lets what is under way come to rest, gives back the leases. */
+  /** Claims nothing more, drains work in progress and releases the leases. */
   stop(): Promise<void>;
 }
 
-/** What a program runs beside its code. */
+/** The reactors of a program. */
 export const defaultReactors: readonly ReactorSpec[] = [
   { name: "recovery" },
   { name: "reconciler" },
@@ -58,8 +58,8 @@ export const defaultReactors: readonly ReactorSpec[] = [
 const maxDriven = 200;
 
 /**
- * The one composition of reactors, in one loop: a program's and a sidecar's differ in their specs alone. Reactors with
- * equal lease timings share a keeper, and so a heartbeat.
+ * The only composition of reactors, in one loop: a program and a sidecar differ in their specs alone. Reactors with
+ * equal lease timings share a keeper, and with it a heartbeat.
  */
 export function startReactors<App>(options: ReactorsOptions<App>): RunningReactors {
   const { specs, deps, drainMs, bodiesMs } = options;
@@ -78,10 +78,10 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
   const depsOf = ({ settings }: ReactorSpec<App>): ReactorDeps =>
     settings === undefined ? deps : { ...deps, keeper: keeperOf(settings), retry: retryOf(settings) };
 
-  // First of all: whoever ends sleeps needs the one that drives the sleepers.
-  const driven = specs.find(({ name, custom }) => name === "recovery" && custom === undefined);
-  const concurrency = driven?.settings?.concurrency ?? options.driver.concurrency ?? maxDriven;
-  const driver = driven && new RunDriver({ ...depsOf(driven), ...options.driver, concurrency });
+  // The driver comes first: the timers reactor ends sleeps through it.
+  const recoverySpec = specs.find(({ name, custom }) => name === "recovery" && custom === undefined);
+  const concurrency = recoverySpec?.settings?.concurrency ?? options.driver.concurrency ?? maxDriven;
+  const driver = recoverySpec && new RunDriver({ ...depsOf(recoverySpec), ...options.driver, concurrency });
 
   const build = (spec: ReactorSpec<App>): Reactor => {
     const { name, settings, custom } = spec;
@@ -112,39 +112,39 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
       return driver?.driving ?? 0;
     },
     get effects() {
-      return [...runner.effects.keys()]; // it grows: an effect is registered by its first use
+      return [...runner.effects.keys()]; // the list grows: an effect is registered at its first use
     },
     workflows: driver === undefined ? [] : workflows,
     async stop() {
       stopping.abort();
-      // Together: each has its bound.
+      // In parallel, because each has its own bound.
       await Promise.all([loop.stop(), driver?.drain(drainMs, bodiesMs)]);
       for (const keeper of keepers.values()) keeper.close();
     },
   };
 }
 
-/** Those that work on items, and need nothing but their deps. */
+/** Reactors that work on items and need only their deps. */
 const itemReactors = { reconciler, outbox, compensation };
 
 const isBuiltIn = (name: string): boolean => defaultReactors.some((known) => known.name === name);
 
-/** How long a reactor rests at most when it finds nothing; a custom one that is called less often needs no more. */
+/** Maximum pause of a reactor that finds nothing. A custom reactor with a longer interval polls at this pace too. */
 const idleMs = 5_000;
 
-function retryOf({ backoff, max_attempts: most }: ReactorSettings): NonNullable<ReactorDeps["retry"]> {
+function retryOf({ backoff, max_attempts: maxAttempts }: ReactorSettings): NonNullable<ReactorDeps["retry"]> {
   return {
     backoff: { baseMs: backoff.base_ms, capMs: backoff.cap_ms, factor: backoff.factor },
-    ...(most === "unlimited" ? {} : { maxAttempts: most }),
+    ...(maxAttempts === "unlimited" ? {} : { maxAttempts }),
   };
 }
 
 function tuningOf({
   batch,
   concurrency,
-  per_connector: most,
+  per_connector: perConnector,
   interval_ms: intervalMs,
 }: ReactorSettings): ReactorTuning {
-  const knobs = { batch, concurrency, intervalMs: Math.min(intervalMs, idleMs), idleMs };
-  return most === undefined ? knobs : { ...knobs, perConnector: most };
+  const tuning = { batch, concurrency, intervalMs: Math.min(intervalMs, idleMs), idleMs };
+  return perConnector === undefined ? tuning : { ...tuning, perConnector };
 }

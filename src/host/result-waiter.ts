@@ -11,7 +11,7 @@ export interface ResultWaiterOptions {
   readonly store: Store;
   readonly tenant: string;
   readonly clock: Clock;
-  /** Whether this process drives the run now: then its end is told, and nobody needs to look. */
+  /** Whether this process drives the run now: then the driver reports its end, and no poll is needed. */
   readonly drives: (journal: number) => boolean;
   readonly serves: (workflow: string) => boolean;
 }
@@ -19,29 +19,29 @@ export interface ResultWaiterOptions {
 interface Waiter {
   readonly id: string;
   readonly journal: number;
-  readonly begun: number;
+  readonly startedAt: number;
   readonly resolve: (outcome: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly unsubscribe: () => void;
 }
 
-/** How long `result` waits for somebody who serves the workflow before it says that nobody does. */
+/** How long `result` waits for a process that serves the workflow before it fails with TAPE_NO_WORKER. */
 const noWorkerAfterMs = 10_000;
-/** Hints may be lost: all runs that somebody waits for are looked at so often. */
+/** Wake hints may be lost: all awaited runs are polled this often. */
 const pollMs = 1_000;
-/** Two looks are at least so far apart: what happens in between shares the next one. */
+/** Minimum time between two polls. Hints that arrive in between share the next poll. */
 const hintSpacingMs = 10;
 const maxIds = 500;
 
 /**
- * Everybody who waits for the result of a run, of all runs. The end of a run that is driven here is told without a look
- * at the store; of the others the store gives hints, and one look serves all that were hinted at.
+ * Waits for the results of runs, for all callers of a process. The driver reports the end of a run that is driven here,
+ * without a query. For other runs the store sends wake hints, and one query serves all hinted runs.
  */
 export class ResultWaiter {
   readonly #options: ResultWaiterOptions;
   readonly #waiters = new Map<number, Set<Waiter>>();
   readonly #hinted = new Set<number>();
-  #looking = false;
+  #polling = false;
   #wakeUp = (): void => {};
 
   constructor(options: ResultWaiterOptions) {
@@ -51,15 +51,15 @@ export class ResultWaiter {
   of<O>(id: string, journal: number, signal: AbortSignal | undefined): Promise<O> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise<O>((resolve, reject) => {
-      const begun = this.#options.clock.mono();
+      const startedAt = this.#options.clock.mono();
       const unsubscribe = (): void => signal?.removeEventListener("abort", stop); // a signal may outlive many results
       const waiter: Waiter = {
         id,
         journal,
-        begun,
+        startedAt,
         resolve: resolve as Waiter["resolve"],
         reject,
-        unsubscribe: unsubscribe,
+        unsubscribe,
       };
       const others = this.#waiters.get(journal);
       if (others === undefined) this.#waiters.set(journal, new Set([waiter]));
@@ -67,40 +67,40 @@ export class ResultWaiter {
       const stop = (): void => this.#end(waiter, () => reject(signal?.reason));
       signal?.addEventListener("abort", stop, { once: true });
       if (!this.#options.drives(journal)) this.#hinted.add(journal);
-      if (!this.#looking) void this.#look();
+      if (!this.#polling) void this.#poll();
       else if (this.#hinted.size > 0) this.#wakeUp();
     });
   }
 
   /** The run has ended, driven by this process. */
   settled(journal: number, { status, outcome }: RunResult): void {
-    for (const waiter of this.#waiters.get(journal) ?? []) this.#tell(waiter, status, asStored(outcome));
+    for (const waiter of this.#waiters.get(journal) ?? []) this.#deliver(waiter, status, asStored(outcome));
   }
 
-  /** Looks for as long as somebody waits. */
-  async #look(): Promise<void> {
+  /** Polls as long as there are waiters. */
+  async #poll(): Promise<void> {
     const { store, clock } = this.#options;
-    this.#looking = true;
-    const unsubscribe = store.onWake((wake) => this.#onNote(wake));
+    this.#polling = true;
+    const unsubscribe = store.onWake((wake) => this.#onWake(wake));
     let polledAt = clock.mono();
     try {
       while (this.#waiters.size > 0) {
-        const poll = clock.mono() - polledAt >= pollMs;
-        if (poll) polledAt = clock.mono();
-        await this.#lookAt(poll ? [...this.#waiters.keys()] : [...this.#hinted]);
+        const isPollDue = clock.mono() - polledAt >= pollMs;
+        if (isPollDue) polledAt = clock.mono();
+        await this.#check(isPollDue ? [...this.#waiters.keys()] : [...this.#hinted]);
         await clock.sleep(hintSpacingMs);
-        if (this.#hinted.size === 0) await this.#rest(Math.max(0, pollMs - (clock.mono() - polledAt)));
+        if (this.#hinted.size === 0) await this.#pause(Math.max(0, pollMs - (clock.mono() - polledAt)));
       }
     } finally {
-      this.#looking = false;
+      this.#polling = false;
       unsubscribe();
     }
-    if (this.#waiters.size > 0) void this.#look(); // somebody came between the last look and here
+    if (this.#waiters.size > 0) void this.#poll(); // a waiter came after the last check
   }
 
-  #onNote(wake: WakeHint): void {
+  #onWake(wake: WakeHint): void {
     if (wake.of === "journal") {
-      // Of a run that is driven here the end is told: what the driver itself writes is no news.
+      // The driver reports the end of a run that is driven here, so hints about its own writes are ignored.
       if (!this.#waiters.has(wake.journal) || this.#options.drives(wake.journal)) return;
       this.#hinted.add(wake.journal);
     } else if (wake.of === "any") {
@@ -109,18 +109,18 @@ export class ResultWaiter {
     this.#wakeUp();
   }
 
-  async #rest(ms: number): Promise<void> {
+  async #pause(ms: number): Promise<void> {
     if (this.#waiters.size === 0) return;
-    const rest = new AbortController();
+    const pause = new AbortController();
     this.#wakeUp = () => {
       this.#wakeUp = () => {};
-      rest.abort();
+      pause.abort();
     };
-    await this.#options.clock.sleep(ms, rest.signal);
+    await this.#options.clock.sleep(ms, pause.signal);
     this.#wakeUp = () => {};
   }
 
-  async #lookAt(journals: readonly number[]): Promise<void> {
+  async #check(journals: readonly number[]): Promise<void> {
     const { store, tenant, drives } = this.#options;
     this.#hinted.clear();
     const waiting = journals.flatMap((journal) => (drives(journal) ? [] : [...(this.#waiters.get(journal) ?? [])]));
@@ -142,19 +142,19 @@ export class ResultWaiter {
   async #judge(waiter: Waiter, run: RunProgress | undefined): Promise<void> {
     const { store, tenant, clock, serves } = this.#options;
     const { id } = waiter;
-    const refuse = (error: TapeError): void => this.#end(waiter, () => waiter.reject(error));
-    if (run === undefined) return refuse(notFound("run", id));
-    if (run.ended) return this.#tell(waiter, run.status, run.outcome);
-    // Stuck, and nobody about to hear that a person has resolved it.
-    if (run.status === "STUCK" && run.idle) return refuse(await stuckError(store, tenant, id));
-    const waited = clock.mono() - waiter.begun;
+    const reject = (error: TapeError): void => this.#end(waiter, () => waiter.reject(error));
+    if (run === undefined) return reject(notFound("run", id));
+    if (run.ended) return this.#deliver(waiter, run.status, run.outcome);
+    // Stuck, and no process is about to take up an operator's resolution.
+    if (run.status === "STUCK" && run.idle) return reject(await stuckError(store, tenant, id));
+    const waited = clock.mono() - waiter.startedAt;
     if (run.status === "RUNNABLE" && waited > noWorkerAfterMs && !serves(run.workflow)) {
-      const message = `nobody has taken run ${id} of ${run.workflow} for ${Math.round(waited)} ms`;
-      refuse(new TapeError("TAPE_NO_WORKER", message, { run: id }));
+      const message = `no process has claimed run ${id} of ${run.workflow} for ${Math.round(waited)} ms`;
+      reject(new TapeError("TAPE_NO_WORKER", message, { run: id }));
     }
   }
 
-  #tell(waiter: Waiter, status: string, outcome: unknown): void {
+  #deliver(waiter: Waiter, status: string, outcome: unknown): void {
     const { id: run, resolve, reject } = waiter;
     this.#end(waiter, () => {
       if (status === "COMPLETED") resolve(outcome);
@@ -165,12 +165,12 @@ export class ResultWaiter {
     });
   }
 
-  #end(waiter: Waiter, tell: () => void): void {
+  #end(waiter: Waiter, deliver: () => void): void {
     const waiters = this.#waiters.get(waiter.journal);
     if (waiters?.delete(waiter) !== true) return;
     if (waiters.size === 0) this.#waiters.delete(waiter.journal);
     if (this.#waiters.size === 0) this.#wakeUp();
     waiter.unsubscribe();
-    tell();
+    deliver();
   }
 }

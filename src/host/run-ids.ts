@@ -1,6 +1,6 @@
 import type { Store } from "../store/contract/store.ts";
 
-/** Lists hold journal numbers; people and signals need the ids of the runs. */
+/** Lists hold journal numbers; operators and signals need the run ids. */
 export async function runIds(
   store: Store,
   tenant: string,
@@ -8,13 +8,13 @@ export async function runIds(
 ): Promise<ReadonlyMap<number, string>> {
   const journals = [...new Set(rows.map(({ run }) => run))];
   const ids = new Map<number, string>();
-  // A few at a time: a page may name a thousand runs, and others ask the store too.
-  for (let k = 0; k < journals.length; k += atOnce) {
-    const some = journals.slice(k, k + atOnce);
+  // In small batches: a page may name a thousand runs, and other callers use the store too.
+  for (let k = 0; k < journals.length; k += batchSize) {
+    const some = journals.slice(k, k + batchSize);
     const leases = await Promise.all(some.map((journal) => store.read.lease(tenant, { journal })));
     for (const [i, journal] of some.entries()) ids.set(journal, leases[i]?.name ?? String(journal));
   }
   return ids;
 }
 
-const atOnce = 50;
+const batchSize = 50;

@@ -18,9 +18,9 @@ export interface ScheduleOptions {
   readonly cron: string;
   /** An IANA name such as `Europe/Zurich`. Default `UTC`, never the machine's: replicas must agree. */
   readonly timeZone?: string;
-  /** While the last run lives: `skip` the firing (default), `allow` another run, or let the firing `wait` for its end. */
+  /** While the last run is active: `skip` the firing (default), `allow` another run, or `wait` for its end. */
   readonly overlap?: (typeof model.overlapPolicies)[number];
-  /** Of the firings that were missed: `all`, the `latest` (default), or `none`. */
+  /** Which missed firings to make up for: `all`, the `latest` (default), or `none`. */
   readonly catchUp?: (typeof model.catchUpPolicies)[number];
   /** A firing older than this is not made up for. Default 24 h. */
   readonly catchUpWindow?: Duration;
@@ -33,7 +33,7 @@ export interface ScheduleChange<I> extends Partial<ScheduleOptions> {
   readonly start?: { readonly workflow: Workflow<I, unknown>; readonly input: I };
 }
 
-/** A schedule, as people see it. */
+/** A schedule as lists show it. */
 export interface ScheduleView extends Required<Pick<ScheduleOptions, "cron" | "timeZone" | "overlap" | "catchUp">> {
   readonly id: string;
   readonly workflow: string;
@@ -42,21 +42,21 @@ export interface ScheduleView extends Required<Pick<ScheduleOptions, "cron" | "t
   readonly labels: Readonly<Record<string, string>>;
   readonly budget: Readonly<Record<string, number>>;
   readonly paused: boolean;
-  /** When it fires next; null: never again. */
+  /** The next firing; null: never again. */
   readonly nextAt: number | null;
-  /** The run that was started last. */
+  /** The run that the last firing started. */
   readonly lastRun: string | null;
-  /** The last firing that could not start its run, and why. */
+  /** The last firing that could not start its run, with the error. */
   readonly lastError: { readonly at: number; readonly code: string; readonly message: string } | undefined;
 }
 
 const optionKeys = ["cron", "timeZone", "overlap", "catchUp", "catchUpWindow", "labels", "budget"];
-/** Two people at once: the second reads again. More than a few times in a row is no coincidence. */
+/** Two operators may write at once; the second reads again. More than 10 conflicts in a row are no coincidence. */
 const maxTries = 10;
 
 /**
- * Schedules start runs by the clock. Every firing's run has an id that follows from the schedule and the time, as in
- * `nightly@2026-11-15T03:00:00.000Z`, so it is started once, whoever fires it.
+ * Schedules start runs by the clock. The id of a firing's run follows from the schedule and the time, as in
+ * `nightly@2026-11-15T03:00:00.000Z`, so it is started once, whichever process fires it.
  *
  * @example
  * await app.schedules.create("nightly", treasury, { day: "today" }, { cron: "0 3 * * *", timeZone: "Europe/Zurich" });
@@ -72,7 +72,7 @@ export class Schedules {
     this.#random = random;
   }
 
-  /** The same again returns the existing one; another under the same id is refused with TAPE_SCHEDULE_EXISTS. */
+  /** Repeating the same call returns the existing schedule; another definition fails with TAPE_SCHEDULE_EXISTS. */
   async create<I>(
     id: string,
     workflow: Workflow<I, unknown>,
@@ -81,11 +81,11 @@ export class Schedules {
   ): Promise<ScheduleView> {
     const { nameLength } = this.#store.limits;
     if (typeof id === "string" && id.length + model.runIdSuffixLength > nameLength) {
-      const message = `the id must leave room for the time in its runs' ids: at most ${nameLength - model.runIdSuffixLength} characters`;
+      const message = `the id is too long: at most ${nameLength - model.runIdSuffixLength} characters, because run ids append the time`;
       throw new TapeError("TAPE_TOO_LARGE", message, { limit: "nameLength" });
     }
-    const said = await startOf(workflow, input);
-    const plan = { uid: this.#random.uuid(0), lastRun: null, dueAt: null, ...said, ...settings(options, defaults) };
+    const start = await startOf(workflow, input);
+    const plan = { uid: this.#random.uuid(0), lastRun: null, dueAt: null, ...start, ...settings(options, defaults) };
     const dueAt = model.cronOf(plan).next(await this.#store.read.now()) ?? null;
     try {
       return viewOf(await this.#put(id, { ...plan, dueAt }, false, null));
@@ -94,30 +94,30 @@ export class Schedules {
     }
     const row = await this.#row(id);
     if (sameDefinition(model.decodeSchedule(id, row.spec), plan)) return viewOf(row);
-    throw new TapeError("TAPE_SCHEDULE_EXISTS", `schedule ${id} exists and says something else`, { id });
+    throw new TapeError("TAPE_SCHEDULE_EXISTS", `schedule ${id} exists with another definition`, { id });
   }
 
   /**
-   * Changes what is named and leaves the rest; another input comes with its workflow, whose schema it must fit. Another
-   * time is counted from now: what was missed before is dropped.
+   * Changes the given fields and leaves the rest. A new input comes with its workflow, whose schema it must fit. New
+   * times count from now: earlier missed firings are dropped.
    */
   async update<I>(id: string, change: ScheduleChange<I>): Promise<ScheduleView> {
     const { start, ...options } = change;
-    const said = start === undefined ? {} : await startOf(start.workflow, start.input);
+    const replaced = start === undefined ? {} : await startOf(start.workflow, start.input);
     return this.#change(id, (plan, now, paused) => {
       const { version: _version, ...before } = plan;
-      const next = { ...(start === undefined ? plan : before), ...said, ...settings(options, plan) };
+      const next = { ...(start === undefined ? plan : before), ...replaced, ...settings(options, plan) };
       const sameTimes = next.cron === plan.cron && next.timeZone === plan.timeZone;
       return { plan: { ...next, dueAt: sameTimes ? plan.dueAt : (model.cronOf(next).next(now) ?? null) }, paused };
     });
   }
 
-  /** Nothing fires until it is resumed. Runs that were started go on. */
+  /** Nothing fires until the schedule is resumed. Runs that were started continue. */
   pause(id: string): Promise<ScheduleView> {
     return this.#change(id, (plan) => ({ plan, paused: true }));
   }
 
-  /** Fires again, from now on: what fell due while it was paused, or was not fired yet when it was, is not made up for. */
+  /** Fires again from now on. Firings that fell due during the pause, or were still due before it, are dropped. */
   resume(id: string): Promise<ScheduleView> {
     return this.#change(id, (plan, now, paused) => ({
       plan: paused ? { ...plan, dueAt: model.cronOf(plan).next(now) ?? null } : plan,
@@ -125,7 +125,7 @@ export class Schedules {
     }));
   }
 
-  /** false: there was none. Its runs stay. */
+  /** false: no such schedule. Its runs stay. */
   delete(id: string): Promise<boolean> {
     return this.#store.intake.deleteSchedule(this.#tenant, id);
   }
@@ -149,9 +149,9 @@ export class Schedules {
     }
   }
 
-  #put(id: string, plan: model.SchedulePlan, paused: boolean, seen: ScheduleRow | null): Promise<ScheduleRow> {
+  #put(id: string, plan: model.SchedulePlan, paused: boolean, before: ScheduleRow | null): Promise<ScheduleRow> {
     const row = { id, spec: model.encodeSchedule(plan), nextAt: plan.dueAt, paused };
-    return this.#store.intake.putSchedule(this.#tenant, row, seen);
+    return this.#store.intake.putSchedule(this.#tenant, row, before);
   }
 
   #all(): Promise<ScheduleRow[]> {
@@ -162,7 +162,7 @@ export class Schedules {
   }
 
   async #row(id: string): Promise<ScheduleRow> {
-    const row = (await this.#all()).find((one) => one.id === id);
+    const row = (await this.#all()).find((schedule) => schedule.id === id);
     if (row === undefined) throw notFound("schedule", id);
     return row;
   }
@@ -185,8 +185,8 @@ function settings(options: Partial<ScheduleOptions>, before: Settings): Settings
   assertKnownKeys("a schedule", options, optionKeys);
   const { cron = before.cron, timeZone = before.timeZone, labels = before.labels, catchUpWindow } = options;
   const { overlap = before.overlap, catchUp = before.catchUp } = options;
-  if (typeof cron !== "string") throw badOption("cron", "cron must be text");
-  if (typeof timeZone !== "string") throw badOption("timeZone", "timeZone must be text");
+  if (typeof cron !== "string") throw badOption("cron", "cron must be a string");
+  if (typeof timeZone !== "string") throw badOption("timeZone", "timeZone must be a string");
   if (!model.overlapPolicies.includes(overlap))
     throw badOption("overlap", `overlap is one of ${model.overlapPolicies.join(", ")}`);
   if (!model.catchUpPolicies.includes(catchUp))
@@ -194,12 +194,11 @@ function settings(options: Partial<ScheduleOptions>, before: Settings): Settings
   const windowMs =
     catchUpWindow === undefined ? before.windowMs : durationOrThrow("a schedule", "catchUpWindow", catchUpWindow);
   if (labels !== undefined && Object.hasOwn(labels, "schedule")) {
-    throw badOption("labels", "the label schedule is set by the schedule itself");
+    throw badOption("labels", "the label schedule is reserved: the schedule sets it");
   }
   const budget =
     options.budget === undefined ? before.budget : scaled(options.budget, (amount) => Math.round(amount * millionth));
-  const more = defined({ labels, budget });
-  return { cron, timeZone, overlap, catchUp, windowMs, ...more };
+  return { cron, timeZone, overlap, catchUp, windowMs, ...defined({ labels, budget }) };
 }
 
 async function startOf<I>(
@@ -211,7 +210,7 @@ async function startOf<I>(
     throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
   }
   const { name, version } = workflow;
-  // As it was given: each run's input goes through the schema when it begins.
+  // The input as given: it goes through the schema when each run starts.
   return { workflow: name, input, ...defined({ version }) };
 }
 
@@ -222,9 +221,14 @@ const scaled = (amounts: Readonly<Record<string, number>>, scale: (amount: numbe
   Object.fromEntries(Object.entries(amounts).map(([unit, amount]) => [unit, scale(amount)]));
 
 function sameDefinition(a: model.SchedulePlan, b: model.SchedulePlan): boolean {
-  const said = ({ uid: _uid, dueAt: _dueAt, lastRun: _lastRun, lastError: _lastError, ...rest }: model.SchedulePlan) =>
-    rest;
-  return fingerprint(said(a)) === fingerprint(said(b));
+  const definitionOf = ({
+    uid: _uid,
+    dueAt: _dueAt,
+    lastRun: _lastRun,
+    lastError: _lastError,
+    ...rest
+  }: model.SchedulePlan) => rest;
+  return fingerprint(definitionOf(a)) === fingerprint(definitionOf(b));
 }
 
 function viewOf(row: ScheduleRow): ScheduleView {
@@ -238,9 +242,9 @@ function viewOf(row: ScheduleRow): ScheduleView {
     budget = {},
     ...rest
   } = model.decodeSchedule(row.id, row.spec);
-  const { lastError, ...said } = rest;
+  const { lastError, ...definition } = rest;
   return {
-    ...said,
+    ...definition,
     id: row.id,
     catchUpWindow: windowMs,
     labels,

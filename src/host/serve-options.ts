@@ -12,34 +12,37 @@ import { assertRunner } from "./options.ts";
 
 /** What `serve` serves, where it listens, and who may call. */
 export interface ServeOptions {
-  /** A store, or the URL of one; what is opened here is closed here. */
+  /** A store or its URL. A store that `serve` opens, it also closes. */
   readonly store: Store | string;
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** Default 7878; 0: any that is free. */
+  /** Default 7878; 0: any free port. */
   readonly port?: number;
-  /** none (default): only a loopback address may be bound, and whoever reaches it is admin. */
+  /** none (default): only a loopback address may be bound, and every caller is admin. */
   readonly credentials?: "required" | "none";
-  /** `id.secret` of an admin of `tenant`, to make the first tokens with. */
+  /** `id.secret` of an admin of `tenant`, for creating the first tokens. */
   readonly bootstrapToken?: string;
-  /** accepted: tokens may travel in clear to an address that others reach, because something in front of it speaks TLS. */
+  /** accepted: tokens may travel unencrypted to a reachable address, because a proxy in front of it terminates TLS. */
   readonly plain?: "refused" | "accepted";
-  /** Where browsers find this server, if a proxy in front of it has another name: `https://tape.example`. */
+  /** The address under which browsers reach this server through a proxy: `https://tape.example`. */
   readonly origin?: string;
   /** PEM texts. */
   readonly tls?: ListenOptions["tls"];
-  /** The tenant that runs the server. Default "default". */
+  /** The tenant that operates the server. Default "default". */
   readonly tenant?: string;
   readonly limits?: Partial<ServerLimits>;
-  /** How long tokens hold that are made through this server. */
+  /** Lifetimes of tokens that are created through this server. */
   readonly lifetimes?: TokenLifetimes;
   readonly timeouts?: Partial<Timeouts>;
-  /** `"10.0.0.0/8, ::1"`: proxies whose Forwarded or X-Forwarded-For header is believed. */
+  /** `"10.0.0.0/8, ::1"`: proxies whose Forwarded or X-Forwarded-For header is trusted. */
   readonly trustedProxies?: string;
-  /** Schemas of its workflows and gates refuse bad inputs and signals on receipt. Effects whose acts are settled here at once when a person resolves them as happened; others wait for a reconciler that has them. */
+  /**
+   * The schemas of its workflows and gates reject bad inputs and signals on receipt. Its effects are settled at once
+   * when an operator resolves them as confirmed; other effects wait for a reconciler that has their definition.
+   */
   readonly runner?: Runner;
   readonly version?: string;
-  /** For `durable-tape dev`: its page has buttons that a server in earnest must not show. */
+  /** For `durable-tape dev`: its page has buttons that a production server must not show. */
   readonly dev?: boolean;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -53,9 +56,9 @@ const keys: readonly (keyof ServeOptions)[] = [
   ...(["clock", "random", "log"] as const),
 ];
 
-/** Checked before anything is opened: a mistyped `credentials` must not leave a door open, nor a limit of NaN none. */
+/** Runs before anything is opened: a mistyped `credentials` must not disable authentication, nor NaN a limit. */
 export function checkServeOptions(options: ServeOptions): void {
-  assertKnownKeys("serve", options, keys, { token: "the server's own first token is bootstrapToken" });
+  assertKnownKeys("serve", options, keys, { token: "the first token is bootstrapToken" });
   const { credentials = "none", plain = "refused", port, host, tenant, tls, runner } = options;
   assertOneOf("serve", "credentials", credentials, ["required", "none"]);
   assertOneOf("serve", "plain", plain, ["refused", "accepted"]);
@@ -65,7 +68,7 @@ export function checkServeOptions(options: ServeOptions): void {
   textOr("serve", "origin", options.origin);
   textOr("serve", "trustedProxies", options.trustedProxies);
   if (runner !== undefined) assertRunner("serve", runner);
-  // What reads a variable that is not set would otherwise serve without TLS, or without the first token.
+  // A caller that passes an unset variable would otherwise serve without TLS, or without the first token.
   for (const field of ["tls", "bootstrapToken"] as const) {
     if (Object.hasOwn(options, field) && options[field] === undefined) throw unset(field);
   }
@@ -87,7 +90,7 @@ function numbers(field: string, given: object | undefined, known: readonly strin
 const unset = (field: string): TapeError =>
   new TapeError(
     "TAPE_BAD_INPUT",
-    `serve: ${field} is given and undefined: is a variable not set? Leave it out instead`,
+    `serve: ${field} is given but undefined: is a variable not set? Leave it out instead`,
     {
       field,
     },

@@ -19,17 +19,17 @@ export interface RunningServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly server: TapeServer;
-  /** Another certificate for new connections. */
+  /** Replaces the certificate for new connections. */
   renewTls(tls: NonNullable<ListenOptions["tls"]>): void;
-  /** Takes no more calls, finishes those under way, ends streams. false: some took longer than `withinMs` (30 s). */
+  /** Takes no more calls, finishes those in progress, ends streams. false: some took longer than `withinMs` (30 s). */
   stop(withinMs?: number): Promise<boolean>;
 }
 
 const defaultDrainMs = 30_000;
 
 /**
- * The store over HTTP, for programs elsewhere. Any number of them may serve one PostgreSQL: none keeps anything that
- * another would miss.
+ * Serves the store over HTTP. Any number of servers may share one PostgreSQL database: a server keeps no state that
+ * another one would miss.
  *
  * @example
  * await using serving = await serve({ store: "sqlite:./tape.db", port: 0 });
@@ -41,16 +41,16 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { clock = systemClock, random = systemRandom, tls, limits, timeouts, bootstrapToken, trustedProxies } = options;
   const log = appLog(options.log, "serve");
   warnOfOldNode(log);
-  const [own] = await loopbackAddresses(host);
-  if (credentials === "required" && tls === undefined && options.plain !== "accepted" && own === undefined) {
-    const message = `tokens would go in clear to ${host}: set tape.server.tls, or tape.server.plain to accepted where a proxy speaks TLS`;
+  const [loopback] = await loopbackAddresses(host);
+  if (credentials === "required" && tls === undefined && options.plain !== "accepted" && loopback === undefined) {
+    const message = `tokens would travel unencrypted to ${host}: set tape.server.tls, or tape.server.plain to accepted behind a TLS proxy`;
     throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
   }
-  if (credentials === "none" && own === undefined) {
-    const message = `without credentials the server may listen on a loopback address only, not on ${host}`;
+  if (credentials === "none" && loopback === undefined) {
+    const message = `without credentials the server may listen only on a loopback address, not on ${host}`;
     throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
   }
-  // Loaded here: most programs that load this module serve nothing.
+  // Loaded on demand: most programs that load this module do not serve.
   const [{ trustedProxies: trustedIn }, { TapeServer }, { listen }, { builtDashboard }] = await Promise.all([
     import("../server/address.ts"),
     import("../server/server.ts"),
@@ -76,8 +76,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     });
     const listening = await listen(server, {
       ...{ host, port, clock, log },
-      // What was judged is what is bound: a name may lead elsewhere a moment later.
-      ...defined({ address: own, tls, timeouts }),
+      // Binds the address that was checked: the name may resolve differently a moment later.
+      ...defined({ address: loopback, tls, timeouts }),
       ...(trustedProxies === undefined ? {} : { trusted: trustedIn(trustedProxies) }),
     });
     let stopping: Promise<boolean> | undefined;

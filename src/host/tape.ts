@@ -44,18 +44,18 @@ import {
 import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
 import { ResultWaiter } from "./result-waiter.ts";
 import { Schedules } from "./schedules.ts";
-import { Singletons } from "./singleton/registry.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
+import { Singletons } from "./singleton/singletons.ts";
 import type { SingletonWork } from "./singleton/term.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
 export type { ConnectOptions, StartOptions, TapeOptions } from "./options.ts";
 
-/** A run, as its starter sees it. */
+/** A handle to one run. */
 export interface RunHandle<O> {
   readonly id: string;
-  /** The outcome, once there is one; throws TAPE_RUN_FAILED for a run that did not end well. */
+  /** Waits for the outcome; throws TAPE_RUN_FAILED for a run that did not complete. */
   result(options?: { readonly signal?: AbortSignal }): Promise<O>;
   status(): Promise<RunView["status"]>;
 }
@@ -63,7 +63,7 @@ export interface RunHandle<O> {
 const defaultTtl = 30_000;
 
 /**
- * A program's handle: starts runs, drives them, and runs the reactors beside.
+ * A program's handle: starts runs, drives them and runs the reactors.
  *
  * @example
  * await using app = await Tape.open({ store: "sqlite:./tape.db", runner: createRunner({ workflows: [hello] }) });
@@ -87,7 +87,7 @@ export class Tape implements AsyncDisposable {
   readonly #workers: Worker[] = [];
   readonly #results: ResultWaiter;
   readonly #unserved: UnservedWarning;
-  readonly #presence: ProcessReporter | undefined;
+  readonly #reporter: ProcessReporter | undefined;
   readonly #waits: { readonly patienceMs?: number; readonly slowMs?: number };
   #closing: Promise<void> | undefined;
 
@@ -101,7 +101,7 @@ export class Tape implements AsyncDisposable {
     } = options;
     const log = appLog(options.log);
     if (isRemote(store) && tenant !== store.remote.tenant) {
-      const message = `Tape.open: the store's token is of tenant ${store.remote.tenant}, not of ${tenant}: leave tenant out`;
+      const message = `Tape.open: the store's token belongs to tenant ${store.remote.tenant}, not to ${tenant}: leave tenant out`;
       throw new TapeError("TAPE_BAD_INPUT", message, { field: "tenant" });
     }
     this.store = store;
@@ -140,29 +140,29 @@ export class Tape implements AsyncDisposable {
       store,
       tenant,
       clock,
-      drives: (journal) => this.#workers.some(({ driver: runs }) => runs.drives(journal)),
+      drives: (journal) => this.#workers.some(({ driver }) => driver.drives(journal)),
       serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
     });
     this.#results = results;
-    this.#unserved = new UnservedWarning({ store, tenant, clock, log }, () => this.#atWork().workflows);
+    this.#unserved = new UnservedWarning({ store, tenant, clock, log }, () => this.#activity().workflows);
     const { identity } = keeper;
-    if (report) this.#presence = new ProcessReporter({ store, tenant, identity, clock, log }, () => this.#atWork());
+    if (report) this.#reporter = new ProcessReporter({ store, tenant, identity, clock, log }, () => this.#activity());
     if (work) this.worker(runner, { concurrency });
   }
 
   static async open(options: TapeOptions): Promise<Tape> {
     checkOpenOptions(options);
     const { clock, random } = options;
-    const more = { log: appLog(options.log), ...defined({ clock, random }) };
+    const seams = { log: appLog(options.log), ...defined({ clock, random }) };
     if (typeof options.store !== "string") return new Tape(options.store, options, false);
-    warnOfOldNode(more.log);
-    const store = await openStore(options.store, more);
+    warnOfOldNode(seams.log);
+    const store = await openStore(options.store, seams);
     return closedUnless(store, () => new Tape(store, options, true));
   }
 
   /**
-   * The same handle on a store behind a server, or behind several replicas of one: the credential says whose runs they
-   * are and what may be done with them.
+   * The same handle on a store behind a server, or behind several replicas of it. The credential determines the tenant
+   * and the permissions.
    *
    * @example
    * await using app = await Tape.connect("https://tape.example", { token, runner: createRunner({ workflows: [hello] }) });
@@ -184,27 +184,28 @@ export class Tape implements AsyncDisposable {
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
     const { id = this.#random.uuid(this.#clock.wall()), labels, budget, by } = options;
     const { version } = workflow;
-    // Elsewhere whoever drives it asks the schema again, and its value may not fit its own input.
-    const here = !isRemote(this.store) || this.#workers.some((one) => one.serves(workflow.name));
-    const asked = workflow.schema === undefined || !here ? { input } : { input: checked.value, checked: true as const };
+    // Another process validates the input again, and the schema's output may not be a valid input.
+    const isLocal = !isRemote(this.store) || this.#workers.some((worker) => worker.serves(workflow.name));
+    const given =
+      workflow.schema === undefined || !isLocal ? { input } : { input: checked.value, checked: true as const };
     const spec = {
       id,
       workflow: workflow.name,
-      ...asked,
+      ...given,
       ...defined({ version, labels }),
       ...(budget === undefined ? {} : { budget: millionths(budget) }),
       ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
     };
-    const worker = this.#workers.find((one) => one.serves(workflow.name));
+    const worker = this.#workers.find((candidate) => candidate.serves(workflow.name));
     const starting = worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);
-    const [verdict] = await starting;
-    if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
-    if (!verdict.ok) throw verdict.error;
-    if (worker === undefined && verdict.fresh) this.#unserved.warn(workflow.name, id);
-    return this.#handle<O>(id, verdict.journal);
+    const [created] = await starting;
+    if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
+    if (!created.ok) throw created.error;
+    if (worker === undefined && created.fresh) this.#unserved.warn(workflow.name, id);
+    return this.#handle<O>(id, created.journal);
   }
 
-  /** A handle to a run that exists. */
+  /** A handle to an existing run. */
   async run<O = unknown>(id: string): Promise<RunHandle<O>> {
     const run = await this.store.read.run(this.tenant, id);
     if (run === undefined) throw notFound("run", id);
@@ -219,11 +220,11 @@ export class Tape implements AsyncDisposable {
   ): Promise<void> {
     assertKnownKeys("signal", options, ["key", "binds", "by"]);
     assertName("signal: the gate", gate?.name);
-    const { binds, ...said } = options;
+    const { binds, ...rest } = options;
     const checked = await validate(gate.schema, value);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_GATE_VALUE", `${gate.name}: ${checked.fault}`, { gate: gate.name });
-    const signal = { name: gate.name, value, ...said, ...defined({ binds }) };
+    const signal = { name: gate.name, value, ...rest, ...defined({ binds }) };
     await this.store.intake.signal(this.tenant, run, signal);
   }
 
@@ -233,37 +234,37 @@ export class Tape implements AsyncDisposable {
   }
 
   /**
-   * A person settles what nobody knows: an act or an inverse that is UNKNOWN or STUCK. A run that is stuck on it goes on.
-   * Or has it looked at again, or undone.
+   * Settles an effect or a compensation that is UNKNOWN or STUCK, in an operator's name; a run that is stuck on it
+   * resumes. Other resolutions have the effect observed again, retried or compensated.
    *
    * @example
    * await app.resolve({ run: "pay-7", pos: 3, resolution: { as: "confirmed", value: receipt }, by: "ada", reason: "seen at the bank" });
    */
-  resolve(resolving: ResolveRequest): Promise<void> {
-    return this.#operator.resolve(resolving);
+  resolve(request: ResolveRequest): Promise<void> {
+    return this.#operator.resolve(request);
   }
 
-  /** Lets a stuck run go on from where it was, after a person has seen to what stopped it. */
+  /** Resumes a stuck run where it stopped, after an operator has removed the cause. */
   redrive(run: string, audit: AuditInfo): Promise<void> {
     return this.#operator.redrive(run, audit);
   }
 
-  /** What a fork of the run at this position would keep, do again, and repeat in the world. Changes nothing. */
+  /** What a fork of the run at this position would keep, rerun and repeat upstream. Changes nothing. */
   forkPlan(run: string, at?: number): Promise<ForkPlan> {
     return this.#operator.forkPlan(run, at);
   }
 
   /**
-   * Starts a new run that goes on from a point of another one: what was done before is kept, the rest runs again. Acts
-   * that have happened and would happen again must be named in `again`; kept effects that were undone, or that the other
-   * run may still undo, in `keepCompensated`.
+   * Starts a new run from a point of an existing one: it keeps what was recorded before that point and reruns the rest.
+   * Effects that have happened and would happen again must be named in `repeat`. Kept effects that were compensated, or
+   * that the other run may still compensate, must be named in `keepCompensated`.
    */
   async fork(run: string, request: ForkRequest): Promise<RunHandle<unknown>> {
     return this.run(await this.#operator.fork(run, request));
   }
 
   /**
-   * A background job of which only one replica runs at a time: this one stands by, and leads when it is its turn.
+   * A background job that runs on one replica at a time. This process stands by and runs it while it holds the lease.
    *
    * @example
    * await app.singleton("sweeper", async ({ abortSignal, sleep, assert }) => {
@@ -271,11 +272,11 @@ export class Tape implements AsyncDisposable {
    * });
    */
   singleton(name: string, work: SingletonWork, options: SingletonOptions = {}): Promise<Singleton> {
-    this.#presence?.begin();
+    this.#reporter?.begin();
     return this.#singletons.start(name, work, options);
   }
 
-  /** This app's singletons, and whether it leads or stands by. */
+  /** This app's singletons and their states. */
   get singletons(): readonly SingletonView[] {
     return this.#singletons.list();
   }
@@ -299,23 +300,23 @@ export class Tape implements AsyncDisposable {
   };
 
   readonly gates = {
-    /** Gates that stand open, oldest first. */
+    /** Open gates, oldest first. */
     list: (filter: GateListFilter = {}): Promise<OpenGate[]> => openGates(this.store, this.tenant, filter),
   };
 
   readonly timers = {
-    /** Timers of runs, those that are set and those that have fired. */
+    /** Timers of runs, both set and fired. */
     list: (filter: { run?: string; limit?: number } = {}): Promise<TimerRow[]> =>
       this.store.read.timers(this.tenant, filter),
   };
 
-  /** The records of a run's journal as they are now, in order. {@link feed} follows those to come. */
+  /** The records of a run's journal, in order, up to now. {@link feed} follows new ones. */
   async *journal(run: string, page: { readonly from?: number } = {}): AsyncGenerator<JournalRecord> {
     const read = (from: number) => this.store.read.journal(this.tenant, { run }, { from });
     for await (const records of journalPages(read, page.from)) yield* records;
   }
 
-  /** Drives the workflows of another runner too, in this process, until it is drained or the app is closed. */
+  /** Also drives the workflows of another runner in this process, until it is drained or the app is closed. */
   worker(runner: Runner, options: WorkerOptions = {}): Worker {
     assertRunner("app.worker", runner);
     assertKnownKeys("app.worker", options, ["concurrency"]);
@@ -330,7 +331,7 @@ export class Tape implements AsyncDisposable {
       },
     );
     this.#workers.push(worker);
-    this.#presence?.begin();
+    this.#reporter?.begin();
     return worker;
   }
 
@@ -338,7 +339,7 @@ export class Tape implements AsyncDisposable {
     return followFeed(this.store, this.#clock, { ...options, tenant: this.tenant });
   }
 
-  /** Stops claiming, lets what runs come to rest, gives leases back, closes the store if it was opened here. */
+  /** Stops claiming, drains running work, releases leases, and closes the store if this app opened it. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -349,20 +350,20 @@ export class Tape implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    // Together: each has its bound.
+    // In parallel, because each has its own bound.
     await Promise.all([...this.#workers.map((worker) => worker.drain()), this.#singletons.stop()]);
-    await this.#presence?.end();
+    await this.#reporter?.end();
     this.#keeper.close();
     if (this.#ownsStore) await this.store.close();
   }
 
-  #atWork(): ProcessActivity {
+  #activity(): ProcessActivity {
     return {
       stats: this.#workers.map(({ stats }) => stats),
       singletons: this.singletons,
       workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
       effects: [...new Set(this.#workers.flatMap((worker) => worker.effects))],
-      driving: this.#workers.reduce((sum, { driver: runs }) => sum + runs.driving, 0),
+      driving: this.#workers.reduce((sum, { driver }) => sum + driver.driving, 0),
     };
   }
 
@@ -375,7 +376,7 @@ export class Tape implements AsyncDisposable {
   }
 }
 
-/** A store that was opened for an app that could not be made is not left open. */
+/** Closes the store if the app that it was opened for cannot be created. */
 async function closedUnless<T>(store: Store, make: () => T): Promise<T> {
   try {
     return make();

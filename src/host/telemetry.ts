@@ -1,17 +1,17 @@
 import type { Span, SpanAttributes, SpanContext, SpanOptions, Tracer } from "../base/trace.ts";
 
-/** The parts of `@opentelemetry/api` that are used. The package is yours to bring; Tape does not depend on it. */
+/** The parts of `@opentelemetry/api` that Tape uses. Your program brings the package; Tape does not depend on it. */
 export interface OpenTelemetryApi<Context, ApiSpan extends OpenTelemetrySpan> {
   readonly trace: {
     getTracer(name: string): {
       startSpan(
         name: string,
-        options?: { attributes?: SpanAttributes; links?: { context: ApiPlace }[] },
+        options?: { attributes?: SpanAttributes; links?: { context: ApiSpanContext }[] },
         context?: Context,
       ): ApiSpan;
     };
     setSpan(context: Context, span: ApiSpan): Context;
-    setSpanContext(context: Context, place: ApiPlace): Context;
+    setSpanContext(context: Context, spanContext: ApiSpanContext): Context;
     getActiveSpan(): ApiSpan | undefined;
   };
   readonly context: { active(): Context; with<T>(context: Context, work: () => T): T };
@@ -26,7 +26,7 @@ export interface OpenTelemetrySpan {
   end(): void;
 }
 
-interface ApiPlace extends SpanContext {
+interface ApiSpanContext extends SpanContext {
   readonly traceFlags: number;
   readonly isRemote?: boolean;
 }
@@ -37,7 +37,7 @@ const failed = 2;
 const recorded = 1;
 
 /**
- * Spans for OpenTelemetry: hand in the module `@opentelemetry/api` of your program.
+ * Spans for OpenTelemetry. Pass the module `@opentelemetry/api` of your program.
  *
  * @example
  * import * as api from "@opentelemetry/api";
@@ -47,18 +47,18 @@ export function openTelemetry<Context, ApiSpan extends OpenTelemetrySpan>(
   api: OpenTelemetryApi<Context, ApiSpan>,
 ): Tracer {
   const tracer = api.trace.getTracer("durable-tape");
-  const made = new WeakMap<Span, ApiSpan>();
-  const remote = ({ traceId, spanId }: SpanContext): ApiPlace => ({
+  const apiSpans = new WeakMap<Span, ApiSpan>();
+  const remote = ({ traceId, spanId }: SpanContext): ApiSpanContext => ({
     traceId,
     spanId,
     traceFlags: recorded,
     isRemote: true,
   });
-  const contextOf = (within: SpanOptions["parent"]): Context => {
+  const contextOf = (parent: SpanOptions["parent"]): Context => {
     const active = api.context.active();
-    if (within === undefined) return active;
-    if (!("context" in within)) return api.trace.setSpanContext(active, remote(within));
-    const span = made.get(within);
+    if (parent === undefined) return active;
+    if (!("context" in parent)) return api.trace.setSpanContext(active, remote(parent));
+    const span = apiSpans.get(parent);
     return span === undefined ? active : api.trace.setSpan(active, span);
   };
   const wrapped = (inner: ApiSpan): Span => {
@@ -72,13 +72,13 @@ export function openTelemetry<Context, ApiSpan extends OpenTelemetrySpan>(
       end: () => inner.end(),
       run: (work) => api.context.with(api.trace.setSpan(api.context.active(), inner), work),
     };
-    made.set(span, inner);
+    apiSpans.set(span, inner);
     return span;
   };
   return {
-    startSpan(name, { attributes = {}, parent: within, links = [] } = {}) {
-      const options = { attributes, links: links.map((place) => ({ context: remote(place) })) };
-      return wrapped(tracer.startSpan(name, options, contextOf(within)));
+    startSpan(name, { attributes = {}, parent, links = [] } = {}) {
+      const options = { attributes, links: links.map((link) => ({ context: remote(link) })) };
+      return wrapped(tracer.startSpan(name, options, contextOf(parent)));
     },
     activeSpan: () => api.trace.getActiveSpan()?.spanContext(),
   };

@@ -3,7 +3,7 @@ import type { RunDriver, RunDriverOptions } from "../engine/run-driver.ts";
 import type { ReactorStats } from "../reactor/loop.ts";
 import { defaultReactors, type RunningReactors, startReactors } from "./reactors.ts";
 
-/** How long a closing program waits: for effects as long as they may take, for bodies that may hang less. */
+/** How long a closing program waits: for effects as long as they may take; less for workflow bodies, which may hang. */
 const effectsMs = 30_000;
 const bodiesMs = 10_000;
 
@@ -13,7 +13,7 @@ export interface WorkerOptions {
   readonly concurrency?: number;
 }
 
-/** Drives the runs of one runner's workflows, with the five reactors beside it. */
+/** Drives the runs of one runner's workflows and runs the five built-in reactors. */
 export class Worker implements AsyncDisposable {
   readonly driver: RunDriver;
   readonly #reactors: RunningReactors;
@@ -41,12 +41,12 @@ export class Worker implements AsyncDisposable {
     return this.#draining === undefined && this.#serves.has(workflow);
   }
 
-  /** What its reactors have done; nothing of one that takes no more work. */
+  /** Counters of its reactors; empty once it drains. */
   get stats(): Readonly<Record<string, ReactorStats>> {
     return this.#draining === undefined ? this.#reactors.loop.stats : {};
   }
 
-  /** Takes no more work, lets what is under way come to rest, and gives back what does not. */
+  /** Takes no more work, waits for work in progress, and releases what does not finish in time. */
   drain(): Promise<void> {
     this.#draining ??= this.#reactors.stop();
     return this.#draining;

@@ -9,64 +9,65 @@ export interface AgendaProbeOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly tenant: string | undefined;
-  /** Whose runs can be driven here: others are nothing to do for us. */
+  /** Workflows that this process can drive; runs of others are no work for it. */
   readonly workflows: readonly string[] | undefined;
-  /** How long to rest after something has happened; doubles up to `idleMs`. */
+  /** Pause after a change; doubles up to `idleMs`. */
   readonly intervalMs: number;
   readonly idleMs: number;
-  /** Something is due for this reactor; undefined: for any of them. */
+  /** Called when work is due for this reactor; undefined: for any reactor on the agenda. */
   readonly wake: (reactor: string | undefined) => void;
 }
 
-/** What nobody serves is on nobody's agenda: now and then recovery looks for it, so that it is told of. */
+/** Unserved runs are on no agenda. Recovery polls for them this often, so that they are logged. */
 const recoverMs = 10_000;
 
 /**
- * One look at the store's agenda on behalf of all reactors of a process: who has something to do, and when the next
- * thing is due, to the millisecond. Hints make it look at once; without any it looks less and less often. What is due
- * and stays due is not for us: it changes nothing about how long to rest, or looking for it would spin.
+ * Reads the store's agenda for all reactors of a process: which of them have work, and when the next work falls due, to
+ * the millisecond. A wake hint makes it poll at once; without hints it polls less and less often.
+ *
+ * Work that stays due is not claimable here. The pause ignores it, otherwise the probe would busy-loop.
  */
 export class AgendaProbe {
   readonly #options: AgendaProbeOptions;
-  #again = false;
+  #recheckRequested = false;
   #recoverAt: number;
-  #restMs: number;
+  #pauseMs: number;
   #wakeUp = (): void => {};
 
   constructor(options: AgendaProbeOptions) {
     this.#options = options;
-    this.#restMs = options.intervalMs;
+    this.#pauseMs = options.intervalMs;
     this.#recoverAt = options.clock.mono() + recoverMs;
   }
 
   /** The agenda may have changed. */
   recheck(): void {
-    this.#again = true;
-    this.#restMs = this.#options.intervalMs;
+    this.#recheckRequested = true;
+    this.#pauseMs = this.#options.intervalMs;
     this.#wakeUp();
   }
 
   async run(stopped: AbortSignal): Promise<void> {
     const { clock, log, idleMs } = this.#options;
     while (!stopped.aborted) {
-      this.#again = false;
+      this.#recheckRequested = false;
       let nextMs = Number.POSITIVE_INFINITY;
       try {
-        nextMs = await this.#look();
+        nextMs = await this.#poll();
       } catch (error) {
         log("warn", "reactor.agenda_failed", { ...errorFields(error) });
       }
-      if (this.#again || stopped.aborted) continue;
-      const rest = new AbortController();
-      this.#wakeUp = () => rest.abort();
-      await clock.sleep(Math.min(this.#restMs, nextMs), AbortSignal.any([rest.signal, stopped]));
+      if (this.#recheckRequested || stopped.aborted) continue;
+      const pause = new AbortController();
+      this.#wakeUp = () => pause.abort();
+      await clock.sleep(Math.min(this.#pauseMs, nextMs), AbortSignal.any([pause.signal, stopped]));
       this.#wakeUp = () => {};
-      if (!this.#again) this.#restMs = Math.min(idleMs, this.#restMs * 2);
+      if (!this.#recheckRequested) this.#pauseMs = Math.min(idleMs, this.#pauseMs * 2);
     }
   }
 
-  /** Milliseconds until the next thing is due. */
-  async #look(): Promise<number> {
+  /** Returns the milliseconds until the next work falls due. */
+  async #poll(): Promise<number> {
     const { store, tenant, workflows, clock, wake } = this.#options;
     let nextMs = Number.POSITIVE_INFINITY;
     if (clock.mono() >= this.#recoverAt) {
@@ -77,7 +78,7 @@ export class AgendaProbe {
       if (dueInMs <= 0) wake(reactor);
       else nextMs = Math.min(nextMs, dueInMs);
       if (reactor !== "timers" || dueInMs <= 0) continue;
-      // Who has to go on when it fires is made ready before.
+      // Recovery preloads the run shortly before its timer fires.
       if (dueInMs > preloadMs) nextMs = Math.min(nextMs, dueInMs - preloadMs);
       else wake("recovery");
     }

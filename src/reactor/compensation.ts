@@ -7,8 +7,8 @@ import { itemReactor } from "./item-reactor.ts";
 import type { Reactor } from "./reactor.ts";
 
 /**
- * compensation: obligations that are due. The store hands out only the newest unsettled one of a run, so the order is not
- * this file's business. A healthy run's obligations are never due.
+ * compensation: works on obligations that are due. The store grants only the newest unsettled obligation of a run, so
+ * this file does not have to order them. The obligations of a healthy run are never due.
  */
 export function compensation(deps: ReactorDeps): Reactor {
   const work = (item: Item) => compensate(deps, item);
@@ -17,12 +17,12 @@ export function compensation(deps: ReactorDeps): Reactor {
 
 async function compensate(deps: ReactorDeps, item: Item): Promise<void> {
   const { effect, definition } = item;
-  const vanished = item.status === "COMMITTED" ? verdictOnCrash(effect.semantics, isPoison(item)) : undefined;
-  if (vanished?.to === "UNKNOWN") return item.finish([item.settled(vanished)], { nextReactor: "reconciler" });
-  if (vanished === undefined && item.status !== "PENDING") return item.handOff();
-  if (definition?.compensate === undefined) return item.park("compensation", `an inverse for effect ${effect.name}`);
+  const crashed = item.status === "COMMITTED" ? verdictOnCrash(effect.semantics, isPoison(item)) : undefined;
+  if (crashed?.to === "UNKNOWN") return item.finish([item.settled(crashed)], { nextReactor: "reconciler" });
+  if (crashed === undefined && item.status !== "PENDING") return item.handOff();
+  if (definition?.compensate === undefined) return item.park("compensation", `compensate of effect ${effect.name}`);
   const { run } = definition.compensate;
   const { args, result } = item.args as { args: unknown; result: unknown };
-  const before = vanished === undefined ? [] : [item.settled(vanished)];
+  const before = crashed === undefined ? [] : [item.settled(crashed)];
   await runAttempt(deps, item, definition, (fx) => run(args, result, fx), before);
 }

@@ -7,14 +7,14 @@ import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Reactor, ReactorCounts } from "./reactor.ts";
 
-/** What a reactor of your own is told in one call. */
+/** What a custom reactor receives in one call. */
 export interface ReactorContext {
   readonly name: string;
-  /** Items to work on in this call, at most. */
+  /** Maximum number of items to work on in this call. */
   readonly limit: number;
-  /** Aborts when the lease is lost, and when the process is asked to stop. */
+  /** Aborts when the lease is lost, and when the process stops. */
   readonly abortSignal: AbortSignal;
-  /** For guards: what proves that a write is of this term. */
+  /** For guards: proves that a write belongs to this term. */
   readonly fence: Fence;
   readonly log: Log;
 }
@@ -23,8 +23,8 @@ export interface ReactorContext {
 export type ReactorResult = undefined | number | Partial<ReactorCounts>;
 
 /**
- * A small idempotent loop over the journal. It is called again and again, by one replica at a time; what it throws is
- * logged and tried again after a back-off.
+ * One idempotent pass over the journal. One replica at a time calls it repeatedly. An error that it throws is logged,
+ * and the call is retried after a backoff.
  *
  * @example
  * export const reapOnce: ReactorHandler<Tape> = async (app, { limit }) =>
@@ -43,29 +43,18 @@ export interface CustomOptions<App> {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** How often it is called; absent: whenever the loop looks, which is what a replacement of a built-in one wants. */
+  /** Interval between calls; absent: at every poll of the loop, which suits a replacement of a built-in reactor. */
   readonly intervalMs?: number;
   readonly backoff?: BackoffOptions;
-  /** Aborted when the process is asked to stop. */
+  /** Aborted when the process stops. */
   readonly stopping?: AbortSignal;
 }
 
 const zeroCounts: ReactorCounts = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
-/** A reactor of the user's own on the same skeleton: acquire its lease, work, heartbeat, release, also on failure. */
+/** A custom reactor on the same skeleton: acquire its lease, work, heartbeat, release, also after a failure. */
 export function customReactor<App>(options: CustomOptions<App>): Reactor {
-  const {
-    name,
-    handler,
-    app,
-    keeper,
-    clock,
-    random,
-    log,
-    intervalMs: everyMs,
-    backoff = retryBackoff,
-    stopping,
-  } = options;
+  const { name, handler, app, keeper, clock, random, log, intervalMs, backoff = retryBackoff, stopping } = options;
   let dueAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
   return {
@@ -73,17 +62,17 @@ export function customReactor<App>(options: CustomOptions<App>): Reactor {
     async runOnce(limit) {
       if (clock.mono() < dueAt) return zeroCounts;
       const lease = await keeper.acquireOrSteal(`reactor ${name}`, { reactor: name });
-      if (lease === undefined) return zeroCounts; // another replica is at it
+      if (lease === undefined) return zeroCounts; // another replica runs it
       const aborts = stopping === undefined ? [lease.abortSignal] : [lease.abortSignal, stopping];
       const abortSignal = AbortSignal.any(aborts);
       try {
-        const answer = await handler(app, { name, limit, abortSignal, fence: lease.fence, log });
+        const result = await handler(app, { name, limit, abortSignal, fence: lease.fence, log });
         failures = 0;
-        if (everyMs !== undefined) dueAt = clock.mono() + everyMs;
-        return countsOf(answer);
+        if (intervalMs !== undefined) dueAt = clock.mono() + intervalMs;
+        return countsOf(result);
       } catch (error) {
         const pauseMs = backoffMs(++failures, backoff, random);
-        dueAt = clock.mono() + Math.min(everyMs ?? pauseMs, pauseMs);
+        dueAt = clock.mono() + Math.min(intervalMs ?? pauseMs, pauseMs);
         throw error;
       } finally {
         await lease.release();
@@ -92,9 +81,9 @@ export function customReactor<App>(options: CustomOptions<App>): Reactor {
   };
 }
 
-function countsOf(answer: unknown): ReactorCounts {
-  if (typeof answer === "number") return { ...zeroCounts, found: answer, done: answer };
-  if (typeof answer !== "object" || answer === null) return zeroCounts;
-  const { done = 0, failed = 0, lagMs = 0, found = done + failed } = answer as Partial<ReactorCounts>;
+function countsOf(result: unknown): ReactorCounts {
+  if (typeof result === "number") return { ...zeroCounts, found: result, done: result };
+  if (typeof result !== "object" || result === null) return zeroCounts;
+  const { done = 0, failed = 0, lagMs = 0, found = done + failed } = result as Partial<ReactorCounts>;
   return { found, done, failed, lagMs };
 }

@@ -15,23 +15,23 @@ import {
 import type { RunSpec } from "../store/contract/store.ts";
 import type { ReactorCounts } from "./reactor.ts";
 
-/** Firings of one schedule in one look: one that has a whole night to make up for must not keep the others waiting. */
-const maxAtOnce = 50;
-/** Firings of all schedules in one look: what falls due meanwhile waits for its end. */
+/** Firings of one schedule in one poll. A schedule that missed a whole night must not delay the others. */
+const maxPerSchedule = 50;
+/** Firings of all schedules in one poll. Timers and schedules that fall due meanwhile wait for its end. */
 export const maxPerPoll = 200;
-/** Firings at the same time: whoever else uses this store, or this process, finds at most so many before it. */
-const maxAtATime = 8;
-/** How soon to look again whether a tenant without room has some. */
+/** Concurrent firings. Other users of this store or process queue behind at most this many. */
+const maxConcurrent = 8;
+/** Retry delay of a firing that its tenant's quota does not admit. */
 const quotaWaitMs = 15_000;
-/** How soon to look again whether the last run has ended: a tenth of what it has taken so far, within these. */
-const waitMs = { least: 1_000, most: 15_000 };
+/** Delay before checking again whether the last run has ended: a tenth of its age, within these bounds. */
+const overlapWaitMs = { min: 1_000, max: 15_000 };
 
 type Outcome = { readonly done: boolean; readonly lagMs: number };
 
 /**
- * Fires what is due of the tenant's schedules. Each firing is one conditional transaction: the schedule moves on
- * from the version that was read, and the run, whose id follows from the schedule and the time, is started. Two replicas
- * start it once; a crash before or after leaves a firing that is due or one that has happened.
+ * Fires the tenant's schedules that are due. Each firing is one conditional transaction: it advances the schedule from
+ * the version that was read and creates the run, whose id follows from the schedule and the time. So two replicas start
+ * the run once, and a crash leaves a firing that is still due or one that has happened.
  */
 export async function fireSchedules(
   deps: Pick<ReactorDeps, "store" | "log" | "random" | "tenant">,
@@ -41,7 +41,7 @@ export async function fireSchedules(
   const rows = await store.read.dueSchedules(Math.min(limit, maxPerPoll), tenant);
   if (rows.length === 0) return { found: 0, done: 0, failed: 0, lagMs: 0 };
   const now = await store.read.now();
-  const firings = Math.min(maxAtOnce, Math.max(1, Math.floor(maxPerPoll / rows.length)));
+  const firings = Math.min(maxPerSchedule, Math.max(1, Math.floor(maxPerPoll / rows.length)));
   const outcomes: Outcome[] = [];
   const fire = async (row: ScheduleRow): Promise<Outcome> => {
     try {
@@ -56,7 +56,7 @@ export async function fireSchedules(
   const lane = async (): Promise<void> => {
     for (const row of queue) outcomes.push(await fire(row));
   };
-  await Promise.all(Array.from({ length: maxAtATime }, lane));
+  await Promise.all(Array.from({ length: maxConcurrent }, lane));
   const done = outcomes.filter((outcome) => outcome.done).length;
   const lagMs = Math.max(...outcomes.map((outcome) => outcome.lagMs));
   return { found: rows.length, done, failed: rows.length - done, lagMs };
@@ -76,7 +76,7 @@ async function fireDue(
     const step = await nextStep(deps, current, now);
     lagMs = Math.max(lagMs, step.lagMs);
     current = await advance(deps, current, step);
-    if (current === undefined) return { done: fired > 0, lagMs }; // another replica was faster, or a person
+    if (current === undefined) return { done: fired > 0, lagMs }; // another replica or an operator was faster
   }
   return { done: true, lagMs };
 }
@@ -112,7 +112,7 @@ async function nextStep(
     plan.overlap === "allow" || plan.lastRun === null ? undefined : await store.read.run(row.tenant, plan.lastRun);
   if (last !== undefined && last.endedAt === null) {
     if (plan.overlap === "wait") {
-      const inMs = Math.min(waitMs.most, Math.max(waitMs.least, Math.round((now - last.createdAt) / 10)));
+      const inMs = Math.min(overlapWaitMs.max, Math.max(overlapWaitMs.min, Math.round((now - last.createdAt) / 10)));
       return { plan: { ...plan, dueAt: at }, nextAt: now + inMs, lagMs: 0, now };
     }
     log("info", "schedules.skipped", { ...nameOf(row), at, last: plan.lastRun, status: last.status });
@@ -122,7 +122,7 @@ async function nextStep(
   return { plan: { ...plan, dueAt: after, lastRun: run.id }, nextAt: after, firing: { at, run }, lagMs, now };
 }
 
-/** The row as it is after the step; undefined: it was not there to be taken. */
+/** Returns the row after the step; undefined: another writer changed the row first. */
 async function advance(
   deps: Pick<ReactorDeps, "store" | "log">,
   row: ScheduleRow,
@@ -143,7 +143,7 @@ async function advance(
     if (after !== undefined) log("info", "schedules.fired", { ...nameOf(row), run: run.id, lateMs: step.lagMs });
     return after;
   } catch (error) {
-    // It existed and was deleted: then it was started once, and that is all that was asked.
+    // The run was started once and has been pruned since: this firing is done.
     if (isTapeError(error, "TAPE_RUN_GONE")) return write(plan, []);
     if (isTapeError(error, "TAPE_QUOTA")) return postpone(deps, row, step, error);
     if (!isTapeError(error) || !refusals.has(error.code)) throw error;
@@ -154,7 +154,7 @@ async function advance(
   }
 }
 
-/** Still due: it is tried again when there may be room, and then by the rules of catching up. */
+/** The firing stays due. It is retried when the quota may admit it, by the catch-up rules. */
 async function postpone(
   { store, log }: Pick<ReactorDeps, "store" | "log">,
   row: ScheduleRow,
@@ -171,7 +171,7 @@ async function postpone(
   return written ? { ...row, version: version + 1, spec: spec.to, nextAt } : undefined;
 }
 
-/** No retry can start such a run: its id is taken by something else, or its input is refused. The schedule goes on. */
+/** No retry can start such a run: its id belongs to another run, or its input is invalid. The schedule continues. */
 const refusals: ReadonlySet<string> = new Set([
   "TAPE_RUN_CONFLICT",
   "TAPE_BAD_INPUT",
@@ -179,7 +179,7 @@ const refusals: ReadonlySet<string> = new Set([
   "TAPE_NOT_ENCODABLE",
 ]);
 
-/** One that cannot be read would else stand at the head of the line for ever. What is due is in the spec, untouched. */
+/** Postpones a schedule that cannot be read; otherwise it would be first in every poll. Its spec keeps what is due. */
 async function postponeFiring(
   deps: Pick<ReactorDeps, "store" | "random" | "log">,
   row: ScheduleRow,
@@ -191,5 +191,5 @@ async function postponeFiring(
   if (parked) log("error", "schedules.parked", { ...nameOf(row), until: nextAt });
 }
 
-/** Nothing says how often it was tried already: about a minute is neither rash nor never. */
+/** The number of earlier tries is not recorded. This backoff step is about a minute. */
 const parkedAttempt = 7;

@@ -12,27 +12,27 @@ import type { OnItemDone, Reactor, ReactorCounts, ReactorRound } from "./reactor
 
 export interface ItemReactorOptions {
   readonly name: string;
-  /** Items that ask for this reactor are found; so are those whose vanished holder was one of these. */
+  /** Besides items handed off to this reactor, it claims those whose crashed holder was one of these reactors. */
   readonly staleOf: readonly string[];
-  /** Works on one item and gives it back with `finish`. What it throws concerns this item alone. */
+  /** Works on one item and releases it with `finish`. An error that it throws concerns this item alone. */
   readonly work: (item: Item) => Promise<void>;
 }
 
-/** The skeleton of every reactor that works on effects: one bad item never blocks or aborts the others. */
+/** The skeleton of every reactor that works on items. A bad item never blocks or aborts the others. */
 export function itemReactor(
   deps: ReactorDeps,
   options: ItemReactorOptions,
 ): Required<Omit<Reactor, "capacity" | "batch">> {
   const busy = new Map<string, number>();
-  const count = (callee: string, more: 1 | -1): number => {
+  const count = (callee: string, change: 1 | -1): number => {
     const before = busy.get(callee) ?? 0;
-    if (before + more === 0) busy.delete(callee);
-    else busy.set(callee, before + more);
+    if (before + change === 0) busy.delete(callee);
+    else busy.set(callee, before + change);
     return before;
   };
-  const begin = async (limit: number, freed: OnItemDone, perCallee?: number): Promise<ReactorRound> => {
+  const poll = async (limit: number, onItemDone: OnItemDone, perCallee?: number): Promise<ReactorRound> => {
     const sent = readClocks(deps.clock);
-    const share = perCallee === undefined ? undefined : { max: perCallee, busy: inHand(busy) };
+    const share = perCallee === undefined ? undefined : { max: perCallee, busy: busyItems(busy) };
     const terms = await claimItems(deps, options, limit, share);
     for (const { callee } of terms) if (callee !== undefined) count(callee, 1);
     let done = 0;
@@ -44,7 +44,7 @@ export function itemReactor(
       if (item?.unserved) unserved++;
       lagMs = Math.max(lagMs, item?.lagMs ?? 0);
       const { callee } = term;
-      freed(item?.handoff, callee !== undefined && count(callee, -1) >= perCallee!);
+      onItemDone(item?.handoff, callee !== undefined && count(callee, -1) >= perCallee!);
     });
     const found = terms.length;
     const counts = (): ReactorCounts => ({
@@ -56,11 +56,11 @@ export function itemReactor(
     });
     return { found, done: Promise.all(all).then(counts) };
   };
-  const runOnce = async (limit: number): Promise<ReactorCounts> => (await begin(limit, () => {})).done;
-  return { name: options.name, onAgenda: true, poll: begin, runOnce };
+  const runOnce = async (limit: number): Promise<ReactorCounts> => (await poll(limit, () => {})).done;
+  return { name: options.name, onAgenda: true, poll, runOnce };
 }
 
-/** Asked again with the same nonce after a lost answer: the store then names the same terms, and none is left behind. */
+/** A lost response is retried with the same nonce: the store then returns the same terms, so that none is lost. */
 async function claimItems(
   deps: ReactorDeps,
   options: ItemReactorOptions,
@@ -70,8 +70,16 @@ async function claimItems(
   const { store, keeper, tenant, random } = deps;
   const { name, staleOf } = options;
   const claimant = keeper.claimant(name);
-  const asked = { claimant, nextReactor: name, staleOf, limit, nonce: random.bits63(), tenant, kind: "item" } as const;
-  const request: FindRequest = share === undefined ? asked : { ...asked, share };
+  const unshared = {
+    claimant,
+    nextReactor: name,
+    staleOf,
+    limit,
+    nonce: random.bits63(),
+    tenant,
+    kind: "item",
+  } as const;
+  const request: FindRequest = share === undefined ? unshared : { ...unshared, share };
   try {
     return await store.claim.find(request);
   } catch (error) {
@@ -80,7 +88,7 @@ async function claimItems(
   }
 }
 
-const inHand = (busy: ReadonlyMap<string, number>): Share["busy"] =>
+const busyItems = (busy: ReadonlyMap<string, number>): Share["busy"] =>
   [...busy].map(([callee, items]) => ({ callee, items }));
 
 type ItemOutcome = Pick<Item, "handoff" | "lagMs"> & { readonly failed: boolean; readonly unserved?: boolean };
@@ -102,7 +110,7 @@ async function workOn(
     return { handoff: item.handoff, lagMs: item.lagMs, failed: false, unserved: item.unserved };
   } catch (error) {
     log("warn", "reactor.item_failed", { reactor: name, journal: term.journal, ...errorFields(error) });
-    // Somebody looks again after a back-off. Where the lease is lost, it is somebody else's already, or runs out.
+    // The item is retried after a backoff. A lost lease has a new holder already, or expires.
     if (item !== undefined) {
       await item.fail().catch(() => false);
       return { handoff: item.handoff, lagMs: item.lagMs, failed: true };
@@ -116,5 +124,5 @@ async function workOn(
   }
 }
 
-/** An item that cannot even be read does not say how often that was tried: half a minute is neither rash nor never. */
+/** An item that cannot be read does not show how often it was tried. This backoff step is about half a minute. */
 const unreadableRetries = 6;

@@ -13,52 +13,53 @@ export interface LoopOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whose work is looked for; absent: everybody's. */
+  /** Tenant whose work is claimed; absent: every tenant's. */
   readonly tenant?: string;
-  /** Whose runs can be driven here; absent: it is not known. */
+  /** Workflows that this process can drive; absent: unknown. */
   readonly workflows?: readonly string[];
-  /** Items of one reactor at a time. */
+  /** Maximum number of items that one poll claims. */
   readonly batch?: number;
-  /** How long to rest when there was nothing to do; doubles up to `idleMs`. */
+  /** Pause after a poll that found nothing; doubles up to `idleMs`. */
   readonly intervalMs?: number;
   readonly idleMs?: number;
-  /** What is different for one of them, by name. */
+  /** Settings of single reactors, by name. */
   readonly tuning?: Readonly<Record<string, ReactorTuning>>;
-  /** How long `stop` waits for what is under way. Longer than the usual time-out of an act. */
+  /** How long `stop` waits for work in progress. Longer than the usual timeout of an effect. */
   readonly drainMs?: number;
 }
 
 export interface ReactorTuning {
   readonly batch?: number;
-  /** Items worked on at once; default: twice the batch. A reactor that counts for itself (`room`) is not bound by it. */
+  /** Items worked on at once; default: twice the batch. A reactor with its own `capacity` ignores it. */
   readonly concurrency?: number;
-  /** Of these, items of one connector, or of one effect that has none; default: half of them. */
+  /** Of these, items of one connector, or of one effect without a connector; default: half of them. */
   readonly perConnector?: number;
   readonly intervalMs?: number;
   readonly idleMs?: number;
 }
 
-/** What a reactor has done since it was started. */
+/** Counters of a reactor since its start. */
 export interface ReactorStats extends ReactorCounts {
   readonly polls: number;
-  /** Looks that failed as a whole: the store was away. */
+  /** Polls that failed as a whole, because the store was unreachable. */
   readonly faults: number;
   readonly busy: number;
-  /** How often it met something that nobody here can do. */
+  /** How often it met work that this process cannot do. */
   readonly unserved: number;
 }
 
 /**
- * Runs reactors until it is stopped. Each goes on at once while it finds work, rests when it finds none, and is woken by
- * the store's hints and by the back-offs it has set itself. Hints may be lost: after at most `idleMs` one probe looks at
- * the store's agenda for all of them, and whoever is not on it looks by itself. Work that takes long keeps nobody from
- * finding more.
+ * Runs reactors until it is stopped. A reactor polls again at once while it finds work and pauses when it finds none.
+ * Wake hints of the store and its own retry delays end the pause.
+ *
+ * Wake hints may be lost. So after at most `idleMs` one probe reads the store's agenda for all reactors on it, and the
+ * others poll on their own. Slow work does not delay the next poll.
  */
 export class ReactorLoop {
   readonly #options: LoopOptions;
   readonly #life: Lifecycle;
   readonly #stopped = new AbortController();
-  readonly #turns: readonly ReactorRunner[];
+  readonly #runners: readonly ReactorRunner[];
   readonly #probe: AgendaProbe;
   #loops: Promise<void>[] = [];
   #unsubscribe = () => {};
@@ -66,115 +67,117 @@ export class ReactorLoop {
   constructor(options: LoopOptions) {
     this.#options = options;
     const hint = (next: Handoff): void => this.#hint(next);
-    const reconsider = (): void => this.#probe.recheck();
-    const around = { stopped: this.#stopped.signal, hint, reconsider };
-    this.#turns = options.reactors.map((reactor) => new ReactorRunner(reactor, options, around));
+    const recheck = (): void => this.#probe.recheck();
+    const hooks = { stopped: this.#stopped.signal, hint, recheck };
+    this.#runners = options.reactors.map((reactor) => new ReactorRunner(reactor, options, hooks));
     const { store, clock, log, tenant, workflows, idleMs = defaultIdleMs } = options;
-    const intervalMs = Math.min(...this.#turns.map((turn) => turn.intervalMs));
+    const intervalMs = Math.min(...this.#runners.map((runner) => runner.intervalMs));
     const wake = (name: string | undefined): void => this.#wake(name);
     this.#probe = new AgendaProbe({ store, clock, log, tenant, workflows, intervalMs, idleMs, wake });
     this.#life = new Lifecycle(
-      () => this.#begin(),
-      () => this.#end(),
+      () => this.#start(),
+      () => this.#stop(),
     );
   }
 
-  /** By reactor. */
+  /** Counters by reactor name. */
   get stats(): Readonly<Record<string, ReactorStats>> {
-    return Object.fromEntries(this.#turns.map((turn) => [turn.name, turn.stats]));
+    return Object.fromEntries(this.#runners.map((runner) => [runner.name, runner.stats]));
   }
 
   start(): Promise<void> {
     return this.#life.start();
   }
 
-  /** Claims nothing more and waits for what is under way, within bounds. */
+  /** Claims nothing more and waits at most `drainMs` for work in progress. */
   stop(): Promise<void> {
     return this.#life.stop();
   }
 
-  #begin(): void {
-    this.#unsubscribe = this.#options.store.onWake((wake) => this.#onNote(wake));
-    this.#loops = this.#turns.map((turn) => turn.run());
-    if (this.#turns.some(({ onAgenda }) => onAgenda)) this.#loops.push(this.#probe.run(this.#stopped.signal));
+  #start(): void {
+    this.#unsubscribe = this.#options.store.onWake((wake) => this.#onWake(wake));
+    this.#loops = this.#runners.map((runner) => runner.run());
+    if (this.#runners.some(({ onAgenda }) => onAgenda)) this.#loops.push(this.#probe.run(this.#stopped.signal));
   }
 
-  #onNote(wake: WakeHint): void {
+  #onWake(wake: WakeHint): void {
     if (wake.of === "reactor" && !this.#concerns(wake)) return;
     if (wake.of === "reactor" && wake.reactor !== "timers") this.#wake(wake.reactor);
     else if (wake.of === "reactor" || wake.of === "any") {
-      // A new timer is rarely due at once, and "any" may be about nothing of ours: the agenda tells.
+      // A new timer is rarely due at once, and "any" may concern other work. The agenda decides.
       this.#probe.recheck();
-      const heard = (turn: ReactorRunner): boolean => wake.of === "any" || turn.name === wake.reactor;
-      for (const turn of this.#turns) if (!turn.onAgenda && heard(turn)) turn.wake();
+      const isMeant = ({ name }: ReactorRunner): boolean => wake.of === "any" || name === wake.reactor;
+      for (const runner of this.#runners) if (!runner.onAgenda && isMeant(runner)) runner.wake();
     }
   }
 
-  /** Another tenant's work, or a run that cannot be driven here, is no reason to look. */
+  /** Another tenant's work, or a run that this process cannot drive, is no reason to poll. */
   #concerns({ tenant, workflow }: Extract<WakeHint, { of: "reactor" }>): boolean {
     const options = this.#options;
     if (tenant !== undefined && options.tenant !== undefined && tenant !== options.tenant) return false;
     return workflow === undefined || options.workflows === undefined || options.workflows.includes(workflow);
   }
 
-  /** undefined: whoever is on the agenda. */
+  /** undefined: every reactor on the agenda. */
   #wake(reactor: string | undefined): void {
-    for (const turn of this.#turns) if (reactor === undefined ? turn.onAgenda : turn.name === reactor) turn.wake();
+    for (const runner of this.#runners) {
+      if (reactor === undefined ? runner.onAgenda : runner.name === reactor) runner.wake();
+    }
   }
 
-  async #end(): Promise<void> {
+  async #stop(): Promise<void> {
     const { clock, drainMs = 30_000 } = this.#options;
     this.#stopped.abort();
     this.#unsubscribe();
     const drained = new AbortController();
-    const all = Promise.all([...this.#loops, ...this.#turns.map((turn) => turn.drained())]);
+    const all = Promise.all([...this.#loops, ...this.#runners.map((runner) => runner.drained())]);
     await Promise.race([all, clock.sleep(drainMs, drained.signal)]);
-    drained.abort(); // a sleep that nobody waits for would keep the process alive
+    drained.abort(); // a pending sleep would keep the process alive
   }
 
-  /** An item given back for later is due at a time that we know: a look exactly then, not at the next poll. */
+  /** The due time of a released item is known: polls exactly then, not at the next interval. */
   #hint({ nextReactor, delayMs = 0 }: Handoff): void {
     const { clock, idleMs = defaultIdleMs } = this.#options;
-    const turn = this.#turns.find(({ name }) => name === nextReactor);
-    if (turn === undefined || delayMs > idleMs) return;
-    clock.after(delayMs + 1, () => turn.wake());
+    const runner = this.#runners.find(({ name }) => name === nextReactor);
+    if (runner === undefined || delayMs > idleMs) return;
+    clock.after(delayMs + 1, () => runner.wake());
   }
 }
 
 const defaultIntervalMs = 100;
 const defaultIdleMs = 5_000;
 
-/** What a reactor's loop has to do with the others. */
+/** What one reactor's loop needs from the loop of all. */
 interface LoopHooks {
   readonly stopped: AbortSignal;
   readonly hint: (next: Handoff) => void;
   /** The agenda may have changed. */
-  readonly reconsider: () => void;
+  readonly recheck: () => void;
 }
 
-/** One reactor's own loop. */
+/** The loop of one reactor. */
 class ReactorRunner {
   readonly name: string;
   readonly onAgenda: boolean;
   readonly intervalMs: number;
   readonly #reactor: Reactor;
   readonly #options: LoopOptions & ReactorTuning;
-  readonly #around: LoopHooks;
+  readonly #hooks: LoopHooks;
   readonly #rounds = new Set<Promise<void>>();
   #stats = { polls: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0, unserved: 0 };
   #busy = 0;
-  /** It could have taken more, had there been room. */
+  /** The last poll was skipped or cut because no capacity was left. */
   #full = false;
   #woken = false;
   #wakeUp = () => {};
 
-  constructor(reactor: Reactor, options: LoopOptions, around: LoopHooks) {
+  constructor(reactor: Reactor, options: LoopOptions, hooks: LoopHooks) {
     this.name = reactor.name;
     this.onAgenda = reactor.onAgenda === true;
     this.#reactor = reactor;
     this.#options = { ...options, ...options.tuning?.[reactor.name] };
     this.intervalMs = this.#options.intervalMs ?? defaultIntervalMs;
-    this.#around = around;
+    this.#hooks = hooks;
   }
 
   get stats(): ReactorStats {
@@ -193,46 +196,46 @@ class ReactorRunner {
   async run(): Promise<void> {
     const { intervalMs } = this;
     const { idleMs = defaultIdleMs, log } = this.#options;
-    const { stopped, reconsider } = this.#around;
-    let restMs = intervalMs;
+    const { stopped, recheck } = this.#hooks;
+    let pauseMs = intervalMs;
     while (!stopped.aborted) {
       this.#woken = false;
       let progress = false;
-      let faulty = false;
+      let failed = false;
       try {
-        progress = await this.#look();
+        progress = await this.#poll();
       } catch (error) {
-        faulty = true;
+        failed = true;
         this.#stats.faults++;
         log("warn", "reactor.failed", { reactor: this.name, ...errorFields(error) });
       }
-      if (progress) reconsider(); // what was done may have set the next thing
+      if (progress) recheck(); // the finished work may have made other work due
       if (progress && !this.#full) continue;
-      restMs = progress || this.#full || this.#woken ? intervalMs : Math.min(idleMs, restMs * 2);
-      const toldWhen = this.onAgenda && !faulty && !this.#full;
-      if (!this.#woken) await this.#rest(toldWhen ? Number.POSITIVE_INFINITY : restMs);
+      pauseMs = progress || this.#full || this.#woken ? intervalMs : Math.min(idleMs, pauseMs * 2);
+      const isWokenByProbe = this.onAgenda && !failed && !this.#full;
+      if (!this.#woken) await this.#pause(isWokenByProbe ? Number.POSITIVE_INFINITY : pauseMs);
     }
   }
 
-  /** true: something was found, there may be more. */
-  async #look(): Promise<boolean> {
+  /** true: work was found, and there may be more. */
+  async #poll(): Promise<boolean> {
     const { batch = this.#reactor.batch ?? 50, concurrency = 2 * batch } = this.#options;
     const { perConnector = Math.ceil(concurrency / 2) } = this.#options;
-    const room = Math.min(batch, this.#reactor.capacity?.() ?? concurrency - this.#busy);
-    this.#full = room <= 0;
+    const limit = Math.min(batch, this.#reactor.capacity?.() ?? concurrency - this.#busy);
+    this.#full = limit <= 0;
     if (this.#full) return false;
     this.#stats.polls++;
     if (this.#reactor.poll === undefined) {
-      const counts = await this.#reactor.runOnce(room);
+      const counts = await this.#reactor.runOnce(limit);
       this.#count(counts);
-      return counts.done > 0; // found but not done: again at once would only spin
+      return counts.done > 0; // found but not done: polling again at once would busy-loop
     }
-    const freed: OnItemDone = (next, waited = false) => {
+    const onItemDone: OnItemDone = (next, waited = false) => {
       this.#busy--;
       if (this.#full || waited) this.wake();
-      if (next !== undefined) this.#around.hint(next);
+      if (next !== undefined) this.#hooks.hint(next);
     };
-    const { found, done } = await this.#reactor.poll(room, freed, perConnector);
+    const { found, done } = await this.#reactor.poll(limit, onItemDone, perConnector);
     this.#busy += found;
     const round = done.then(
       (counts) => this.#count(counts),
@@ -252,12 +255,12 @@ class ReactorRunner {
     if (found > 0) stats.lagMs = lagMs; // of the last round that found something
   }
 
-  async #rest(restMs: number): Promise<void> {
-    const rest = new AbortController();
-    this.#wakeUp = () => rest.abort();
-    const signal = AbortSignal.any([rest.signal, this.#around.stopped]);
-    if (restMs === Number.POSITIVE_INFINITY) await aborted(signal);
-    else await this.#options.clock.sleep(restMs, signal);
+  async #pause(pauseMs: number): Promise<void> {
+    const pause = new AbortController();
+    this.#wakeUp = () => pause.abort();
+    const signal = AbortSignal.any([pause.signal, this.#hooks.stopped]);
+    if (pauseMs === Number.POSITIVE_INFINITY) await aborted(signal);
+    else await this.#options.clock.sleep(pauseMs, signal);
     this.#wakeUp = () => {};
   }
 }

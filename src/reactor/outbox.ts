@@ -6,15 +6,15 @@ import { itemReactor } from "./item-reactor.ts";
 import type { Reactor } from "./reactor.ts";
 
 /**
- * outbox: effects that were handed over to be dispatched. The act is authorised by a durable record before it is done; an
- * attempt whose holder vanished is never sent again blindly: the reconciler finds it (staleOf there names us).
+ * outbox: dispatches effects that were handed over to it. A durable record authorises each attempt before it starts. An
+ * attempt whose holder crashed is never retried blindly: the reconciler claims it (its `staleOf` names the outbox).
  */
 export function outbox(deps: ReactorDeps): Reactor {
   return itemReactor(deps, { name: "outbox", staleOf: [], work: (item) => dispatch(deps, item) });
 }
 
 async function dispatch(deps: ReactorDeps, item: Item): Promise<void> {
-  if (item.status !== "PENDING") return item.handOff(); // withdrawn, settled, or an attempt that somebody left behind
+  if (item.status !== "PENDING") return item.handOff(); // withdrawn, settled, or an attempt of a crashed holder
   if (await isObservedFirst(item)) return item.finish([item.settled(unknownAtEnd)], { nextReactor: "reconciler" });
   const { definition } = item;
   if (definition?.body === undefined) {
@@ -26,14 +26,14 @@ async function dispatch(deps: ReactorDeps, item: Item): Promise<void> {
   await runAttempt(deps, item, definition, (fx) => body(item.args, fx));
 }
 
-/** Reasons that an attempt leaves, as against those of the reconciler or an operator, who have it sent all the same. */
-const ofAttempts: ReadonlySet<string | null> = new Set(["ack_lost", "lease_lost", "not_sent"]);
+/** Reasons that an attempt records. With a reason of the reconciler or an operator the effect is sent all the same. */
+const attemptReasons: ReadonlySet<string | null> = new Set(["ack_lost", "lease_lost", "not_sent"]);
 
 /**
- * An attempt may have happened, and the run is ending. That was decided while an attempt was under way, otherwise the
- * decision itself would have handed the item to the reconciler.
+ * An earlier attempt may have happened, and the run is ending. The run's outcome was decided while that attempt was in
+ * progress; otherwise the decision itself would have handed the item to the reconciler.
  */
 async function isObservedFirst(item: Item): Promise<boolean> {
   const { effect, observer } = item;
-  return effect.uncertain && observer !== undefined && ofAttempts.has(effect.reason) && item.runIsEnding();
+  return effect.uncertain && observer !== undefined && attemptReasons.has(effect.reason) && item.runIsEnding();
 }

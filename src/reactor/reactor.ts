@@ -3,34 +3,37 @@ import type { Handoff } from "../lease/release-journal.ts";
 export interface ReactorCounts {
   readonly found: number;
   readonly done: number;
-  /** Given back to be looked at again, or lost to somebody else. */
+  /** Items released for a retry, or lost to another holder. */
   readonly failed: number;
-  /** How long the oldest of them had been due when it was found. */
+  /** How long the oldest item had been due when it was found. */
   readonly lagMs: number;
-  /** What nobody here can do: left, or given back, for somebody who can. */
+  /** Items that this process cannot do: left or released for one that can. */
   readonly unserved?: number;
 }
 
-/** One look: what was found is being worked on, and `done` tells when all of it is over. */
+/** One poll. The found items are in progress; `done` resolves when all of them are finished. */
 export interface ReactorRound {
   readonly found: number;
   readonly done: Promise<ReactorCounts>;
 }
 
-/** One item is over; whoever is wanted next may be worth waking then. `waited`: others of its callee had no room until now. */
+/**
+ * Called when one item is finished. `next`: the reactor to wake for its next step. `waited`: other items of its callee
+ * had no capacity until now.
+ */
 export type OnItemDone = (next?: Handoff, waited?: boolean) => void;
 
-/** A small idempotent loop over the store: find, acquire, work, write under the token, give back. */
+/** A small idempotent loop over the store: find, acquire, work, write under the token, release. */
 export interface Reactor {
   readonly name: string;
-  /** What it works on is on the store's agenda: it is told when there is something, and need not look by itself. */
+  /** Its work is on the store's agenda: the probe wakes it, and it does not poll on its own. */
   readonly onAgenda?: boolean;
-  /** So many at a time, where nothing else is said: what is cheap is looked for in larger portions. */
+  /** Default batch size. Cheap work is claimed in larger batches. */
   readonly batch?: number;
-  /** One look for at most `limit` items; resolves when all that was found has been worked on. */
+  /** Polls once for at most `limit` items; resolves when all found items have been worked on. */
   runOnce(limit: number): Promise<ReactorCounts>;
-  /** The same without waiting for the work: a slow item must not keep the loop from finding others. */
-  poll?(limit: number, freed: OnItemDone, perCallee?: number): Promise<ReactorRound>;
-  /** How many more it can take now; absent: the loop counts. */
+  /** The same without waiting for the work, so that a slow item does not delay the next poll. */
+  poll?(limit: number, onItemDone: OnItemDone, perCallee?: number): Promise<ReactorRound>;
+  /** How many more items it can take now; absent: the loop counts. */
   capacity?(): number;
 }

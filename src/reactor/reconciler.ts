@@ -14,16 +14,16 @@ import { NotSent, type Observation } from "../sdk/outcomes.ts";
 import { itemReactor } from "./item-reactor.ts";
 import type { Reactor } from "./reactor.ts";
 
-/** Looks that told nothing, or tries that led nowhere, before a person is asked: some minutes of them. */
+/** Inconclusive observations before the effect needs an operator: some minutes of them. */
 const maxObservations = 10;
 const observeTimeoutMs = 30_000;
 const observeBackoff = { baseMs: 1_000, capMs: 60_000 };
 
-/** Records that end the item's term, and who is wanted next. */
+/** Records that end the item's term, and its handoff. */
 type ItemVerdict = readonly [records: readonly NewRecord[], next: Handoff];
 const done: Handoff = {};
 
-/** reconciler: what nobody knows. Evidence first, then a look at the world; never a guess, never a blind retry. */
+/** reconciler: effects in doubt. It weighs evidence, then observes upstream; it never guesses or retries blindly. */
 export function reconciler(deps: ReactorDeps): Reactor {
   const work = (item: Item) => reconcile(deps, item);
   return itemReactor(deps, { name: "reconciler", staleOf: ["outbox", "reconciler"], work });
@@ -35,41 +35,43 @@ async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
     if (verdict.to === "PENDING") return item.finish([item.settled(verdict)], { nextReactor: item.actor });
     await item.write([item.settled(verdict)]);
   }
-  // The decision of the run's outcome hands us what was to be sent again, if it may have happened.
+  // Deciding the run's outcome hands over an effect that awaits a retry, if an earlier attempt may have happened.
   if (item.status === "PENDING" && item.effect.uncertain && !item.isCompensation && (await item.runIsEnding()))
     await item.write([item.settled(unknownAtEnd)]);
-  // Evidence that arrives while we decide refuses the verdict as a whole: then it is weighed, first of all.
-  const heard = () => reconcile(deps, item);
-  // Without its definition nobody here knows what would undo it: a verdict now would arm nothing.
-  const doubtful = item.status === "UNKNOWN" || item.status === "STUCK";
-  const told = doubtful ? item.operatorVerdict : undefined;
-  const open = item.status === "UNKNOWN" || item.observeRequested;
-  const evident = told !== undefined || open || (item.status === "FAILED" && item.evidence.length > 0);
-  if (evident && item.definition === undefined) {
+  // Evidence that arrives during the decision makes the store reject the verdict. Then reconcile again, evidence first.
+  const onNewEvidence = () => reconcile(deps, item);
+  // Without the definition this process does not know the compensation: a verdict now would arm no obligation.
+  const isOpen = item.status === "UNKNOWN" || item.status === "STUCK";
+  const verdict = isOpen ? item.operatorVerdict : undefined;
+  const isObservable = item.status === "UNKNOWN" || item.observeRequested;
+  const canDecide = verdict !== undefined || isObservable || (item.status === "FAILED" && item.evidence.length > 0);
+  if (canDecide && item.definition === undefined) {
     const { connector, name } = item.effect;
     return item.park("reconciler", connector === null ? `effect ${name}` : `connector ${connector} and effect ${name}`);
   }
-  if (told?.undo) {
-    const settled = item.settled({ to: "CONFIRMED", reason: "operator", value: told.value });
-    return item.finish([settled, ...item.dueObligation(told.value)], done);
+  if (verdict?.undo) {
+    const settled = item.settled({ to: "CONFIRMED", reason: "operator", value: verdict.value });
+    return item.finish([settled, ...item.dueObligation(verdict.value)], done);
   }
-  if (told !== undefined) return item.finish(item.confirmed("operator", told), done);
-  const known = open ? await verdictFromEvidence(deps, item) : await verdictAfterFailure(deps, item);
-  if (known !== undefined) return item.finish(...known, heard);
-  if (!open) return item.handOff();
-  await observe(deps, item, heard);
+  if (verdict !== undefined) return item.finish(item.confirmed("operator", verdict), done);
+  const known = isObservable ? await verdictFromEvidence(deps, item) : await verdictAfterFailure(deps, item);
+  if (known !== undefined) return item.finish(...known, onNewEvidence);
+  if (!isObservable) return item.handOff();
+  await observe(deps, item, onNewEvidence);
 }
 
-/** What a late owner said of the attempt that is in doubt. undefined: nothing that decides it. */
+/** The verdict that a late owner's evidence allows. undefined: the evidence does not decide. */
 async function verdictFromEvidence(deps: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
   const { effect, evidence } = item;
-  const careful = effect.semantics === "non_idempotent";
-  // Where the other side dedupes, any attempt that happened is the act; where it does not, only the last is in doubt.
-  const happened = evidence.findLast((said) => said.happened && (!careful || said.attempt === effect.attempt));
+  const isNonIdempotent = effect.semantics === "non_idempotent";
+  // If the upstream deduplicates, any attempt that happened confirms the effect. Otherwise only the last is in doubt.
+  const happened = evidence.findLast(
+    (entry) => entry.happened && (!isNonIdempotent || entry.attempt === effect.attempt),
+  );
   if (happened !== undefined) return [item.confirmed("evidence", resultIn(happened)), done];
-  const not = evidence.findLast((said) => said.attempt === effect.attempt);
-  if (not === undefined || !careful) return undefined; // an earlier try of a repeatable act may have happened
-  const { error } = not;
+  const denial = evidence.findLast((entry) => entry.attempt === effect.attempt);
+  if (denial === undefined || !isNonIdempotent) return undefined; // an earlier attempt may have happened
+  const { error } = denial;
   if (item.isCompensation)
     return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { nextReactor: item.actor }];
   return (
@@ -78,57 +80,57 @@ async function verdictFromEvidence(deps: ReactorDeps, item: Item): Promise<ItemV
 }
 
 /**
- * Not even sent: it is sent again by its policy, as if the sender itself had said so. An attempt that was cut short before
- * it was sent costs none. In a run that is ending nothing is begun any more: it did not happen, and that is all.
+ * The attempt was not sent: it is retried by its policy, as if the sender itself had reported so. An attempt that was
+ * interrupted before sending does not count. A run that is ending starts nothing more, so the effect fails.
  */
 async function verdictOnUnsent(deps: ReactorDeps, item: Item, error: unknown): Promise<ItemVerdict | undefined> {
-  const cut = isInterrupted(error);
-  if (!(error instanceof NotSent) && !cut) return undefined;
+  const interrupted = isInterrupted(error);
+  if (!(error instanceof NotSent) && !interrupted) return undefined;
   const ending = await item.runIsEnding();
   const { attempts, backoff } = item.definition!;
   // Counts every authorised attempt, not the failures of `item.history()`. The two differ where an earlier attempt was
-  // interrupted, or an operator had the effect retried: a sender would then try once more, evidence settles FAILED. That is
-  // safe, because nothing was sent; counting failures here would change the verdict on such journals.
+  // interrupted, or an operator had the effect retried. A sender would then try once more; evidence settles FAILED.
+  // That is safe, because nothing was sent; counting failures here would change the verdict on such journals.
   const failures = item.effect.attempt;
-  if (ending || (!cut && failures >= attempts))
+  if (ending || (!interrupted && failures >= attempts))
     return [[item.settled({ to: "FAILED", reason: "not_sent", error })], done];
-  const delayMs = cut ? 0 : Math.ceil(backoffMs(failures, backoff, deps.random));
+  const delayMs = interrupted ? 0 : Math.ceil(backoffMs(failures, backoff, deps.random));
   return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { nextReactor: item.actor, delayMs }];
 }
 
-/** Evidence of "it happened" after FAILED(ABSENT): the verdict stands, the act is surplus and must be undone. */
+/** Evidence after FAILED(ABSENT) that the effect happened. The verdict stands; the surplus effect is compensated. */
 async function verdictAfterFailure(deps: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
-  const happened = item.evidence.findLast((said) => said.happened);
+  const happened = item.evidence.findLast((entry) => entry.happened);
   const owed = item.records.some(({ kind }) => kind === "obligation.surplus");
   if (item.status !== "FAILED" || happened === undefined || owed) return undefined;
-  if (item.effect.semantics === "read") return undefined; // it changed nothing: there is nothing to undo
+  if (item.effect.semantics === "read") return undefined; // a read changed nothing, so nothing needs compensation
   return [await surplusObligations(deps, item, [happened.value]), done];
 }
 
-async function observe(deps: ReactorDeps, item: Item, heard: () => Promise<void>): Promise<void> {
+async function observe(deps: ReactorDeps, item: Item, onNewEvidence: () => Promise<void>): Promise<void> {
   const { effect, observer } = item;
   if (observer === undefined) {
-    // It stays as it is, and its journal says why.
-    if (item.observeRequested) return finish([[observed(item, inconclusive("it has no observe"))], done]);
-    // Nobody can look. What the other side dedupes may be sent again under its key; anything else needs a person.
+    // The effect keeps its status, and its journal states why.
+    if (item.observeRequested) return finish([[observed(item, inconclusive("the effect has no observe"))], done]);
+    // If the upstream deduplicates, the effect may be retried under its key. Otherwise it needs an operator.
     if (effect.semantics !== "non_idempotent") return finish(retryOrStick(deps, item, "unobservable"));
     return finish([stuck(item, "unobservable"), done]);
   }
-  const begun = await deps.store.read.now(); // before the look: absence counts from when it began
-  const carried = await observeWithTimeout(item, deps, observeTimeoutMs, (signal) =>
+  const startedAt = await deps.store.read.now(); // before the call: absence counts from the observation's start
+  const called = await observeWithTimeout(item, deps, observeTimeoutMs, (signal) =>
     observer(item.args as never, item.context(effect.attempt, signal)),
   );
   const seen: Observation =
-    carried.kind === "returned"
-      ? asObservation(carried.value)
-      : inconclusive(`the look failed: ${String(toStoredError(carried.error, maxErrorChars))}`);
+    called.kind === "returned"
+      ? asObservation(called.value)
+      : inconclusive(`observe failed: ${String(toStoredError(called.error, maxErrorChars))}`);
   try {
-    await finish(await judge(deps, item, seen, begun));
+    await finish(await judge(deps, item, seen, startedAt));
   } catch (error) {
     if (!isUnstorable(error)) throw error;
-    const why = `what was seen cannot be stored: ${error.message}`;
-    // It was seen to have happened: that holds, whatever it came to. What else was seen is as good as nothing.
-    if (seen.observed !== "confirmed") await finish(await judge(deps, item, inconclusive(why), begun));
+    const why = `the observed value cannot be stored: ${error.message}`;
+    // A confirmed observation stands even if its value cannot be stored. Any other one then counts as inconclusive.
+    if (seen.observed !== "confirmed") await finish(await judge(deps, item, inconclusive(why), startedAt));
     else
       await finish([
         [observed(item, seen, why), ...item.confirmed("observed", { error: toStoredError(error, maxErrorChars) })],
@@ -137,12 +139,12 @@ async function observe(deps: ReactorDeps, item: Item, heard: () => Promise<void>
   }
 
   function finish([records, next]: ItemVerdict): Promise<void> {
-    return item.finish(records, next, heard);
+    return item.finish(records, next, onNewEvidence);
   }
 }
 
-async function judge(deps: ReactorDeps, item: Item, seen: Observation, begun: number): Promise<ItemVerdict> {
-  const [records, next] = await verdictOn(deps, item, seen, begun);
+async function judge(deps: ReactorDeps, item: Item, seen: Observation, startedAt: number): Promise<ItemVerdict> {
+  const [records, next] = await verdictOn(deps, item, seen, startedAt);
   return [[observed(item, seen), ...records], next];
 }
 
@@ -152,7 +154,7 @@ function observed(item: Item, seen: Observation, why?: string): NewRecord {
   return { kind: "effect.observed", data: { ...item.ref, observation, detail } };
 }
 
-async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun: number): Promise<ItemVerdict> {
+async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, startedAt: number): Promise<ItemVerdict> {
   const { effect, definition } = item;
   switch (seen.observed) {
     case "confirmed":
@@ -162,30 +164,34 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun
     case "absent": {
       if (effect.semantics !== "non_idempotent" && (await isRetriedIfAbsent(item)))
         return retryOrStick(deps, item, "absent");
-      // A paused sender may still send: absence counts only if the look began after its deadline and the settle delay.
+      // A paused sender may still send. Absence counts only if the observation started after the send window and the
+      // settle delay.
       const until = (effect.sendUntil ?? 0) + (definition?.settleDelayMs ?? 0);
-      if (!seen.final && begun <= until)
-        return [[], { nextReactor: "reconciler", delayMs: Math.ceil(until - begun) + 1 }];
-      // What is owed stays owed: an inverse that surely did not happen is called again.
+      if (!seen.final && startedAt <= until)
+        return [[], { nextReactor: "reconciler", delayMs: Math.ceil(until - startedAt) + 1 }];
+      // An obligation stays owed: a compensation that did not happen is retried.
       if (item.isCompensation) return retryOrStick(deps, item, "not_sent");
       return [[item.settled({ to: "FAILED", reason: "ABSENT" })], done];
     }
     case "inconclusive": {
-      const looks =
+      const observations =
         1 +
         sinceResolved(item).filter((r) => r.kind === "effect.observed" && isInconclusive(r.data.observation)).length;
-      if (looks >= maxObservations) return [stuck(item, "inconclusive"), done];
-      return [[], { nextReactor: "reconciler", delayMs: Math.ceil(backoffMs(looks, observeBackoff, deps.random)) }];
+      if (observations >= maxObservations) return [stuck(item, "inconclusive"), done];
+      return [
+        [],
+        { nextReactor: "reconciler", delayMs: Math.ceil(backoffMs(observations, observeBackoff, deps.random)) },
+      ];
     }
   }
 }
 
-/** What is owed stays owed. An effect is sent again while its policy allows, but not by a run that is ending. */
+/** An obligation stays owed. An effect is retried while its policy allows, but not in a run that is ending. */
 async function isRetriedIfAbsent(item: Item): Promise<boolean> {
   return item.isCompensation || (!isExhausted(item) && !(await item.runIsEnding()));
 }
 
-/** A person must, and hears what the last attempt said. What was looked at again because they asked is as stuck as before. */
+/** Needs an operator, and carries the error of the last attempt. An effect that is STUCK already stays so. */
 function stuck(item: Item, reason: string): NewRecord[] {
   const error = item.lastError;
   return item.status === "STUCK" ? [] : [item.settled({ to: "STUCK", reason, ...defined({ error }) })];
@@ -193,12 +199,12 @@ function stuck(item: Item, reason: string): NewRecord[] {
 
 const isInconclusive = (observation: string): boolean => observation === "inconclusive" || observation === "error";
 
-/** A person who has it tried again begins the count anew. */
+/** An operator's resolution restarts the count. */
 function sinceResolved({ records }: Item): readonly JournalRecord[] {
   return records.slice(records.findLastIndex(({ kind }) => kind === "operator.action") + 1);
 }
 
-/** Back to its actor, later each time, while its policy has attempts left; then a person is asked. */
+/** Retries with growing delays while the policy has attempts left; after that the effect is stuck. */
 function retryOrStick(deps: ReactorDeps, item: Item, reason: "absent" | "unobservable" | "not_sent"): ItemVerdict {
   if (isExhausted(item)) return [stuck(item, isPoison(item) ? "interrupted" : "exhausted"), done];
   const { failures } = item.history();
@@ -206,19 +212,22 @@ function retryOrStick(deps: ReactorDeps, item: Item, reason: "absent" | "unobser
   return [[item.settled({ to: "PENDING", reason })], { nextReactor: item.actor, delayMs }];
 }
 
-/** One due obligation for each surplus act. What was undone once too often cannot be undone by undoing: a person must. */
+/**
+ * One due obligation for each surplus effect. A surplus compensation has no compensation of its own, so it needs an
+ * operator.
+ */
 async function surplusObligations(deps: ReactorDeps, item: Item, refs: readonly unknown[]): Promise<NewRecord[]> {
   const { definition, effect } = item;
   const { run, pos } = item.ref;
   const others = await deps.store.read.effects(deps.tenant, { run: item.runId, role: "compensation", from: pos });
   const free = Math.max(1, ...others.filter((other) => other.pos === pos).map(({ sub }) => sub)) + 1;
-  const undo = item.isCompensation ? undefined : definition?.compensate;
+  const compensate = item.isCompensation ? undefined : definition?.compensate;
   return refs.map((found, k) => {
     const sub = free + k;
     const key = `${effect.key}:surplus:${sub}`;
     const args = { args: item.args, result: found };
-    const data = { run, pos, sub, semantics: undo?.semantics ?? "non_idempotent", key, args } as const;
-    return { kind: "obligation.surplus", data: undo === undefined ? data : { ...data, name: definition!.name } };
+    const data = { run, pos, sub, semantics: compensate?.semantics ?? "non_idempotent", key, args } as const;
+    return { kind: "obligation.surplus", data: compensate === undefined ? data : { ...data, name: definition!.name } };
   });
 }
 
@@ -227,10 +236,10 @@ const inconclusive = (why: string): Observation => ({
   reason: String(toStoredError(why, maxErrorChars)),
 });
 
-/** Observers are the user's: what is not an answer, or cannot be read, tells nothing. */
-function asObservation(answer: unknown): Observation {
+/** `observe` is user code: a malformed or unreadable result counts as inconclusive. */
+function asObservation(result: unknown): Observation {
   try {
-    const seen = answer as Observation | null | undefined;
+    const seen = result as Observation | null | undefined;
     switch (seen?.observed) {
       case "confirmed":
         return { observed: "confirmed", value: seen.value };
@@ -243,9 +252,9 @@ function asObservation(answer: unknown): Observation {
           ? { observed: "duplicate", value: seen.value, refs: [...seen.refs] }
           : inconclusive("a duplicate without refs");
       default:
-        return inconclusive("observe gave no outcome");
+        return inconclusive("observe returned no outcome");
     }
   } catch (error) {
-    return inconclusive(`what observe answered cannot be read: ${describeThrown(error)}`);
+    return inconclusive(`the result of observe cannot be read: ${describeThrown(error)}`);
   }
 }

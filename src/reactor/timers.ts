@@ -28,7 +28,7 @@ export function timers(deps: TimerDeps, runs?: Pick<RunDriver, "endSleep">): Rea
     onAgenda: true,
     batch: 1_000,
     async runOnce(limit) {
-      // Neither may keep the other from its turn: each has the whole limit, and a failure of its own.
+      // Neither may delay the other: each has the whole limit, and its failure does not abort the other.
       const [timed, scheduled] = await Promise.allSettled([fireTimers(deps, limit, runs), fireSchedules(deps, limit)]);
       if (timed.status === "rejected") throw timed.reason;
       if (scheduled.status === "rejected") throw scheduled.reason;
@@ -55,12 +55,12 @@ async function fireTimers(deps: TimerDeps, limit: number, runs?: Pick<RunDriver,
   const fired = await Promise.all(
     due.map((timer) =>
       fire(timer).catch((error: unknown) => {
-        failed++; // still SET, or fired and not told: the next look finds out
+        failed++; // still SET, or fired and the response lost: the next poll finds out
         log("warn", "timers.fire_failed", { run: timer.run, pos: timer.pos, ...errorFields(error) });
         return false;
       }),
     ),
   );
-  const lagMs = due.reduce((most, { lateMs }) => Math.max(most, lateMs), 0);
+  const lagMs = due.reduce((max, { lateMs }) => Math.max(max, lateMs), 0);
   return { found: due.length, done: fired.filter(Boolean).length, failed, lagMs };
 }

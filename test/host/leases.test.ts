@@ -56,7 +56,7 @@ it("renew says what may be believed; takeover fences the holder; explain and his
     state: "HELD",
     token: 1n,
     maxStallMs: 30_000,
-    text: `report: held by ${label} under token 1 for 0.0 s, begun by start; last progress 0.0 s ago (page 3); runs out in 20.0 s unless it is renewed`,
+    text: `report: held by ${label} under token 1 for 0.0 s, started by start; last progress 0.0 s ago (page 3); expires in 20.0 s unless renewed`,
   });
   const taken = await b.leases.takeover(name, { reason: "wrong numbers", by: "ada" });
   expect(await a.leases.renew(lease)).toBe("lost");

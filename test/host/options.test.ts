@@ -45,8 +45,8 @@ describe("serve refuses, and listens to nothing", () => {
     ["a mistyped limit", /limits has no option request; did you mean requests\?/, { limits: { request: 7 } }],
     ["a time-out of none", /timeouts\.idleMs is a number above 0, not 0/, { timeouts: { idleMs: 0 } }],
     ["a lifetime in words", /lifetimes\.maxMs is a number above 0, not "90d"/, { lifetimes: { maxMs: "90d" } }],
-    ["a certificate that is not set", /tls is given and undefined/, { tls: undefined }],
-    ["a first token that is not set", /bootstrapToken is given and undefined/, { bootstrapToken: undefined }],
+    ["a certificate that is not set", /tls is given but undefined/, { tls: undefined }],
+    ["a first token that is not set", /bootstrapToken is given but undefined/, { bootstrapToken: undefined }],
     ["no runner", /runner is what createRunner/, { runner: { workflows: [hello] } }],
   ])("%s", async (_what, words, options) => {
     await refused(words, () => listen(options === undefined ? undefined : { store, port: 0, ...options }));
@@ -94,7 +94,7 @@ describe("Tape.connect refuses, and calls nobody", () => {
     ["no address", /the address is a URL such as/, []],
     ["no address in a list", /the address is a URL/, [[]]],
     ["a store", /the server's address is the first argument/, ["http://127.0.0.1:9", { store: "sqlite:x" }]],
-    ["a tenant", /the token says whose runs/, ["http://127.0.0.1:9", { tenant: "acme" }]],
+    ["a tenant", /the token determines the tenant/, ["http://127.0.0.1:9", { tenant: "acme" }]],
     ["a mistyped token", /did you mean token/, ["http://127.0.0.1:9", { tokn: "x" }]],
     ["no room", /concurrency/, ["http://127.0.0.1:9", { runner, concurrency: 0 }]],
   ])("%s", async (_what, words, args) => refused(words, () => connect(...args)));

@@ -154,7 +154,7 @@ describe("a person asks for a look", () => {
     const journal = await p.store.read.journal(tenant, { journal: item! });
     expect(dataOf(journal.findLast(({ kind }) => kind === "effect.observed"))).toMatchObject({
       observation: "inconclusive",
-      detail: { reason: "it has no observe" },
+      detail: { reason: "the effect has no observe" },
     });
     expect((await p.store.read.lease(tenant, { journal: item! }))?.nextReactor).toBeNull();
   });

@@ -5,11 +5,12 @@ import type { LeaseView } from "../../model/lease.ts";
 import type { SingletonDeps } from "./term.ts";
 
 /**
- * Leading in a store that only this process can have open: at once, without standing by and without renewal. Whoever the
- * lease names is gone, with one exception: another handle of this very process, which is waited for like anybody.
+ * Holders in this process, for a store that only this process can open. There a lease is acquired at once, without
+ * standby and without renewal: its recorded holder is gone, unless it is another handle of this process. Such a holder
+ * is waited for as usual.
  */
 const heldInProcess = new Set<string>();
-/** One look at a time, or two handles would see the same dead holder and throw each other out. */
+/** One check at a time; otherwise two handles would see the same dead holder and fence each other. */
 let queue: Promise<unknown> = Promise.resolve();
 
 const keyOf = (owner: string, name: string): string => `${owner}\n${name}`;
@@ -21,16 +22,17 @@ export async function acquireExclusively(
 ): Promise<Lease | undefined> {
   const { store, clock, log } = deps;
   while (!options.signal.aborted) {
-    const awakening = new ReleaseWatcher(store);
+    const watcher = new ReleaseWatcher(store);
     try {
-      const tried = queue.then(() => tryExclusive(name, options, deps));
-      queue = tried.catch(() => {});
-      const answer = await tried;
-      if ("lease" in answer) return answer.lease;
-      log("debug", "singleton.standby", { name, holder: answer.holder?.label, paused: answer.holder?.paused });
-      await awakening.wait(options.pollMs, answer.holder?.journal, clock, options.signal);
+      const attempt = queue.then(() => tryExclusive(name, options, deps));
+      queue = attempt.catch(() => {});
+      const result = await attempt;
+      if ("lease" in result) return result.lease;
+      const { holder } = result;
+      log("debug", "singleton.standby", { name, holder: holder?.label, paused: holder?.paused });
+      await watcher.wait(options.pollMs, holder?.journal, clock, options.signal);
     } finally {
-      awakening.stop();
+      watcher.stop();
     }
   }
   return undefined;
@@ -43,9 +45,9 @@ async function tryExclusive(
 ): Promise<{ lease: Lease } | { holder: LeaseView | undefined }> {
   const { store, keeper, tenant } = deps;
   const holder = await store.read.lease(tenant, { name });
-  const neighbour =
+  const isHeldHere =
     holder?.owner !== undefined && holder.owner !== null && heldInProcess.has(keyOf(holder.owner, name));
-  if (neighbour || holder?.paused === true) return { holder };
+  if (isHeldHere || holder?.paused === true) return { holder };
   const lease = await keeper.acquireExclusive(name, holder, options);
   if (lease === undefined) return { holder };
   const key = keyOf(keeper.identity.owner, name);

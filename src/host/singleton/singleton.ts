@@ -16,23 +16,23 @@ import { type SingletonDeps, type SingletonWork, TermWork } from "./term.ts";
 
 /** Timings and limits of a singleton. */
 export interface SingletonOptions {
-  /** How long a dead holder keeps the others waiting. Default: the app's. */
+  /** How long the standbys wait for a dead holder. Default: the app's. */
   readonly ttl?: Duration;
   /** How often the lease is renewed. Default TTL / 3. */
   readonly heartbeat?: Duration;
-  /** A holder that makes no `progress` for longer loses its lease, however well it heartbeats. */
+  /** A holder without `progress` for longer than this loses its lease, even if it renews. */
   readonly maxStall?: Duration;
-  /** How long a stopping body may take, while its lease is still renewed. Default 10 s. */
+  /** How long a stopping body may take while its lease is still renewed. Default 10 s. */
   readonly drain?: Duration;
-  /** Call each body again this long after it returned, for as long as the term lasts. */
+  /** Calls each body again this long after it returned, until the term ends. */
   readonly every?: Duration;
-  /** Pause after a body that threw: jittered, doubled each time. Default 1 s to 60 s. */
+  /** Pause after a body threw: jittered, doubled each time. Default 1 s to 60 s. */
   readonly backoff?: { readonly base?: Duration; readonly cap?: Duration };
-  /** A standby looks at least so often, in case a notification was lost. Default 5 s. */
+  /** Polling interval of a standby, in case a wake hint was lost. Default 5 s. */
   readonly poll?: Duration;
 }
 
-/** What a singleton does in this process now. */
+/** The state of a singleton in this process. */
 export type SingletonState = "standby" | "holder" | "draining" | "resting" | "stopped";
 
 /** A singleton as lists and health show it. */
@@ -41,24 +41,24 @@ export interface SingletonView {
   readonly state: SingletonState;
   readonly belief: Belief | undefined;
   readonly token: bigint | undefined;
-  /** Terms that ended because a body threw, one after the other. */
+  /** Consecutive terms that ended because a body threw. */
   readonly failures: number;
 }
 
-/** What the holder is asked to do with its lease once its body has come to rest. */
+/** What the holder does with its lease once its body has stopped. */
 type HolderCommand =
   | { readonly to: "stop" }
   | { readonly to: "pause"; readonly by: string; readonly reason: string; readonly done: () => void };
 
 /**
- * One background job of which only one replica runs at a time; the others stand by.
+ * A background job that runs on one replica at a time; the others stand by.
  *
  *   standby ──acquired──▶ holder ──lost, stop, pause, body threw──▶ draining ──▶ standby | stopped
  *      ▲                                                               └──body threw──▶ resting ──▶ standby
  *
- * draining: the body was told to stop and its lease is still renewed; it is given back only when the body has come to
- * rest. Whoever does not come to rest within the bound keeps its lease from being released, and this replica from
- * standing by again: two bodies never execute in one process. `#become` is the only setter.
+ * draining: the body must stop, and its lease is still renewed. The lease is released only when the body has stopped.
+ * If the body does not stop within the bound, the lease is not released and this replica does not stand by again: two
+ * bodies never execute in one process. `#transition` is the only setter.
  */
 export class Singleton {
   readonly name: string;
@@ -73,22 +73,22 @@ export class Singleton {
   readonly #changes: OrderedListeners<SingletonState>;
   readonly #stopping = new AbortController();
   readonly #life = new Lifecycle(
-    () => this.#begin(),
-    () => this.#end(),
+    () => this.#start(),
+    () => this.#stop(),
   );
   #state: SingletonState = "standby";
   #lease: Lease | undefined;
-  #asked: ((ask: HolderCommand) => void) | undefined;
+  #command: ((command: HolderCommand) => void) | undefined;
   #failures = 0;
-  #living: Promise<void> | undefined;
+  #loop: Promise<void> | undefined;
 
   constructor(name: string, work: SingletonWork, options: SingletonOptions, deps: SingletonDeps) {
-    const whose = `singleton ${name}`;
-    assertKnownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "drain", "every", "backoff", "poll"]);
+    const subject = `singleton ${name}`;
+    assertKnownKeys(subject, options, ["ttl", "heartbeat", "maxStall", "drain", "every", "backoff", "poll"]);
     const { ttl, heartbeat, maxStall, drain = "10s", every, backoff = {}, poll = "5s" } = options;
-    assertKnownKeys(`backoff of ${whose}`, backoff, ["base", "cap"]);
-    assertWork(whose, work);
-    const millis = (field: string, duration: Duration): number => durationOrThrow(whose, field, duration);
+    assertKnownKeys(`backoff of ${subject}`, backoff, ["base", "cap"]);
+    assertWork(subject, work);
+    const millis = (field: string, duration: Duration): number => durationOrThrow(subject, field, duration);
     this.name = name;
     this.#deps = deps;
     this.#work = work;
@@ -100,8 +100,8 @@ export class Singleton {
     this.#drainMs = millis("drain", drain);
     this.#everyMs = every === undefined ? undefined : millis("every", every);
     this.#backoff = {
-      baseMs: durationOf(whose, "backoff.base", backoff.base, 1_000),
-      capMs: durationOf(whose, "backoff.cap", backoff.cap, 60_000),
+      baseMs: durationOf(subject, "backoff.base", backoff.base, 1_000),
+      capMs: durationOf(subject, "backoff.cap", backoff.cap, 60_000),
     };
     this.#pollMs = millis("poll", poll);
     this.#changes = new OrderedListeners((error) =>
@@ -120,50 +120,50 @@ export class Singleton {
     return { name, state, belief: this.#lease?.belief, token: this.#lease?.token, failures: this.#failures };
   }
 
-  /** Told of every change of state, in order. Returns the unsubscriber. */
+  /** Calls the listener with every change of state, in order. Returns a function that unsubscribes. */
   onChange(listener: (state: SingletonState) => unknown): () => void {
     return this.#changes.on(listener);
   }
 
-  /** Begins to stand by; resolves when the name and the timings were found to be good. */
+  /** Starts to stand by; resolves when the name and the timings are validated. */
   start(): Promise<void> {
     return this.#life.start();
   }
 
-  /** Stops the body, lets it drain while its lease is renewed, gives the lease back: a standby takes over at once. */
+  /** Drains the body while its lease is renewed, then releases the lease: a standby takes over at once. */
   stop(): Promise<void> {
     return this.#life.stop();
   }
 
-  /** Nobody runs it until it is resumed. If this replica does, its body drains first; another one's is fenced at once. */
-  async pause(act: OperatorReason): Promise<void> {
-    const by = act.by ?? this.#deps.keeper.identity.label;
+  /** No replica runs it until it is resumed. A body in this process drains first; one elsewhere is fenced at once. */
+  async pause(action: OperatorReason): Promise<void> {
+    const by = action.by ?? this.#deps.keeper.identity.label;
     const settled = this.#settled();
     const paused = new Promise<void>((resolve) => {
-      this.#asked?.({ to: "pause", by, reason: act.reason, done: resolve });
+      this.#command?.({ to: "pause", by, reason: action.reason, done: resolve });
     });
     await Promise.race([paused, settled]);
-    await this.#deps.store.claim.pause(this.#deps.tenant, this.name, true, by, act.reason);
+    await this.#deps.store.claim.pause(this.#deps.tenant, this.name, true, by, action.reason);
   }
 
-  /** Lets it be held again, by whoever is faster. */
-  async resume(act: OperatorReason): Promise<void> {
+  /** Lets replicas hold it again; the fastest one does. */
+  async resume(action: OperatorReason): Promise<void> {
     const { store, tenant, keeper } = this.#deps;
-    await store.claim.pause(tenant, this.name, false, act.by ?? keeper.identity.label, act.reason);
+    await store.claim.pause(tenant, this.name, false, action.by ?? keeper.identity.label, action.reason);
   }
 
-  async #begin(): Promise<void> {
-    await this.#deps.store.read.lease(this.#deps.tenant, { name: this.name }); // refuses a bad name
-    this.#living = this.#live();
+  async #start(): Promise<void> {
+    await this.#deps.store.read.lease(this.#deps.tenant, { name: this.name }); // rejects a bad name
+    this.#loop = this.#run();
   }
 
-  async #end(): Promise<void> {
+  async #stop(): Promise<void> {
     this.#stopping.abort();
-    this.#asked?.({ to: "stop" });
-    await this.#living;
+    this.#command?.({ to: "stop" });
+    await this.#loop;
   }
 
-  async #live(): Promise<void> {
+  async #run(): Promise<void> {
     const { clock, random, log } = this.#deps;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
@@ -171,14 +171,14 @@ export class Singleton {
       try {
         const lease = await this.#acquire(signal);
         if (lease === undefined) continue;
-        const begun = clock.mono();
+        const startedAt = clock.mono();
         const failed = await this.#hold(lease);
-        // A term that lasted longer than the longest pause was healthy: what fails after it fails anew.
-        if (clock.mono() - begun > this.#backoff.capMs) this.#failures = 0;
+        // A term that lasted longer than the longest pause was healthy, so the count of failures restarts.
+        if (clock.mono() - startedAt > this.#backoff.capMs) this.#failures = 0;
         if (!failed) continue;
       } catch (error) {
         if (isTapeError(error, "TAPE_STORE_CLOSED")) break;
-        log("error", "singleton.failed", { ...this.#who(), ...errorFields(error) });
+        log("error", "singleton.failed", { ...this.#logFields(), ...errorFields(error) });
       }
       if (signal.aborted) break;
       this.#transition("resting");
@@ -191,96 +191,96 @@ export class Singleton {
     const { store, keeper } = this.#deps;
     const stall = defined({ maxStallMs: this.#maxStallMs });
     const options = { reactor: "singleton", timings: this.#timings, pollMs: this.#pollMs, signal };
-    // Nobody else can renew, take over or wait: no heartbeat, and with it no stall, in a store of our own.
+    // An exclusive store has no other process that could take over or wait: no heartbeat, and therefore no stall.
     if (store.exclusive) return acquireExclusively(this.name, options, this.#deps);
     return keeper.acquire(this.name, { ...options, ...stall });
   }
 
-  /** One term. true: the body threw. */
+  /** Runs one term. true: the body threw. */
   async #hold(lease: Lease): Promise<boolean> {
     const { log } = this.#deps;
-    const asked = new Promise<HolderCommand>((resolve) => {
-      this.#asked = resolve;
+    const commanded = new Promise<HolderCommand>((resolve) => {
+      this.#command = resolve;
     });
     const lost = new Promise<"lost">((resolve) => {
       if (lease.belief === "lost") resolve("lost");
       lease.onChange(({ to }) => {
         if (to === "lost") resolve("lost");
-        if (to === "unknown") log("info", "singleton.lease_unknown", this.#who());
+        if (to === "unknown") log("info", "singleton.lease_unknown", this.#logFields());
       });
     });
-    lease.onRenewed(() => log("info", "singleton.renewed", this.#who()));
+    lease.onRenewed(() => log("info", "singleton.renewed", this.#logFields()));
     const unsubscribe = this.#watchLease(lease);
     this.#lease = lease;
-    log("info", "singleton.acquired", { ...this.#who(), reason: lease.term.reason });
+    log("info", "singleton.acquired", { ...this.#logFields(), reason: lease.term.reason });
     const everyMs = this.#everyMs;
     const { clock } = this.#deps;
     const work = new TermWork(lease, { work: this.#work, everyMs, maxStallMs: this.#stallOf(lease), clock, log });
     this.#transition("holder");
-    if (this.#stopping.signal.aborted) this.#asked?.({ to: "stop" });
+    if (this.#stopping.signal.aborted) this.#command?.({ to: "stop" });
     try {
       const failing = work.failed.then((error) => ({ to: "failed" as const, error }));
-      const event = await Promise.race([lost, asked, failing]);
+      const event = await Promise.race([lost, commanded, failing]);
       this.#transition("draining");
       if (event === "lost") await this.#lose(lease, work);
-      else await this.#giveBack(lease, work, event);
-      await this.#rest(work);
+      else await this.#release(lease, work, event);
+      await this.#awaitIdle(work);
       return event !== "lost" && event.to === "failed";
     } finally {
       unsubscribe();
-      this.#asked = undefined;
+      this.#command = undefined;
       this.#lease = undefined;
     }
   }
 
-  /** Told that the lease may have moved: asks at once instead of at the next heartbeat. */
+  /** On a wake hint, checks the lease at once instead of at the next heartbeat. */
   #watchLease(lease: Lease): () => void {
     const { store, tenant } = this.#deps;
-    let looking = false;
-    const look = async (): Promise<void> => {
-      if (looking) return;
-      looking = true;
-      // A look first: somebody wrote something, which is most often not about us, and a renewal is a write itself.
+    let checking = false;
+    const check = async (): Promise<void> => {
+      if (checking) return;
+      checking = true;
+      // Reads first: most hints concern other leases, and a renewal is itself a write.
       const view = await store.read.lease(tenant, { name: this.name }).catch(() => undefined);
-      looking = false;
+      checking = false;
       if (view !== undefined && view.token !== lease.token) await lease.renew();
     };
     return store.onWake((wake) => {
-      if (wake.of === "any" || (wake.of === "journal" && wake.journal === lease.fence.journal)) void look();
+      if (wake.of === "any" || (wake.of === "journal" && wake.journal === lease.fence.journal)) void check();
     });
   }
 
-  /** The lease is gone: nothing may be done any more, and nothing has to be given back. */
+  /** The lease is lost: the body must stop, and there is nothing to release. */
   async #lose(lease: Lease, work: TermWork): Promise<void> {
     const reason: unknown = lease.abortSignal.reason;
-    this.#deps.log("info", "singleton.lost", { ...this.#who(), why: String(reason) });
+    this.#deps.log("info", "singleton.lost", { ...this.#logFields(), why: String(reason) });
     work.abort(reason);
     await this.#within(work.ended);
   }
 
-  /** Stop, drain while renewing, then release. Over the bound: not released, the lease runs out. */
-  async #giveBack(lease: Lease, work: TermWork, why: HolderCommand | { to: "failed"; error: unknown }): Promise<void> {
+  /** Stops the body, drains while renewing, then releases. Beyond the bound the lease is not released and expires. */
+  async #release(lease: Lease, work: TermWork, why: HolderCommand | { to: "failed"; error: unknown }): Promise<void> {
     const { log, store, tenant } = this.#deps;
-    if (why.to === "failed") log("error", "singleton.body_failed", { ...this.#who(), ...errorFields(why.error) });
-    const message = `${this.name} is being given back: stop, and let the error pass`;
+    if (why.to === "failed") log("error", "singleton.body_failed", { ...this.#logFields(), ...errorFields(why.error) });
+    const message = `the lease ${this.name} is being released: stop, and let the error propagate`;
     work.abort(new TapeError("TAPE_LEASE_LOST", message, { name: this.name }));
     if (why.to === "pause") {
       await this.#within(work.ended);
-      // Before the lease is given up: a standby must not slip in between.
+      // Before the lease ends: otherwise a standby could acquire it in between.
       await store.claim.pause(tenant, this.name, true, why.by, why.reason);
       lease.end("paused");
-      log("info", "singleton.paused", { ...this.#who(), by: why.by, why: why.reason });
+      log("info", "singleton.paused", { ...this.#logFields(), by: why.by, why: why.reason });
       return why.done();
     }
-    const who = this.#who();
+    const who = this.#logFields();
     const released = await lease.releaseAfter(work.ended, this.#drainMs);
     log("info", released ? "singleton.released" : "singleton.release_failed", who);
   }
 
-  /** Until nothing of the term executes any more. A stop does not wait for what ignores it. */
-  async #rest(work: TermWork): Promise<void> {
+  /** Waits until no body of the term executes. A stop does not wait for a body that ignores it. */
+  async #awaitIdle(work: TermWork): Promise<void> {
     if (work.idle) return;
-    this.#deps.log("error", "singleton.drain_timeout", { ...this.#who(), drainMs: this.#drainMs });
+    this.#deps.log("error", "singleton.drain_timeout", { ...this.#logFields(), drainMs: this.#drainMs });
     await Promise.race([work.ended, aborted(this.#stopping.signal)]);
   }
 
@@ -290,7 +290,7 @@ export class Singleton {
     done.abort();
   }
 
-  /** Until this replica is not, or no longer, a holder. */
+  /** Waits until this replica is no longer a holder. */
   #settled(): Promise<void> {
     if (this.#state !== "holder" && this.#state !== "draining") return Promise.resolve();
     return new Promise((resolve) => {
@@ -306,7 +306,7 @@ export class Singleton {
     return lease.neverExpires ? undefined : this.#maxStallMs;
   }
 
-  #who(): Record<string, unknown> {
+  #logFields(): Record<string, unknown> {
     const { owner, label } = this.#deps.keeper.identity;
     return { name: this.name, replica: label, holder: owner, token: this.#lease?.token };
   }
@@ -318,11 +318,11 @@ export class Singleton {
   }
 }
 
-/** A function, or several by name: anything else would lead and do nothing. */
-function assertWork(whose: string, work: unknown): void {
+/** The work is a function, or several by name. Anything else would hold the lease and do nothing. */
+function assertWork(subject: string, work: unknown): void {
   if (typeof work === "function") return;
   const bodies = typeof work === "object" && work !== null ? Object.values(work) : [];
   if (bodies.length > 0 && bodies.every((body) => typeof body === "function")) return;
-  const message = `${whose}: its work is a function, or an object of functions by name, not ${shown(work)}`;
+  const message = `${subject}: its work is a function, or an object of functions by name, not ${shown(work)}`;
   throw new TapeError("TAPE_BAD_INPUT", message, { field: "work" });
 }

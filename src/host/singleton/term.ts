@@ -11,23 +11,23 @@ import type { Fence } from "../../model/fence.ts";
 import { durationOrThrow } from "../../sdk/validate.ts";
 import type { Store } from "../../store/contract/store.ts";
 
-/** What a singleton's body gets for one term. Several child loops of one singleton share it, abort signal included. */
+/** What a singleton's body receives for one term. The child loops of a singleton share it, with the abort signal. */
 export interface SingletonContext {
   readonly name: string;
   readonly tenant: string;
   readonly lease: Lease;
-  /** For guards: what proves that a write is of this term. */
+  /** For guards: proves that a write belongs to this term. */
   readonly fence: Fence;
   readonly token: bigint;
-  /** Aborts when the lease is lost, and already when the singleton is asked to stop: then the lease still holds. */
+  /** Aborts when the lease is lost, and when the singleton must stop; in that case the lease is still held. */
   readonly abortSignal: AbortSignal;
-  /** held, unknown (a renewal failed: acting is allowed until the deadline), lost. */
+  /** held, unknown (a renewal failed; effects are allowed until the deadline), or lost. */
   readonly belief: Belief;
-  /** Throws unless this replica may act at this very moment. Call it right before each act. */
+  /** Throws unless this replica holds the lease right now. Call it immediately before each effect. */
   assert(): void;
-  /** Work has moved on: a heartbeat says only that the process lives. */
+  /** Reports progress of the work; a heartbeat shows only that the process is alive. */
   progress(note?: string): void;
-  /** A wait is not a stall: says what is waited for, and how long that may take. The next `progress` ends it. */
+  /** Declares a wait, which is no stall: its subject and its maximum duration. The next `progress` ends it. */
   waitingFor(what: string, within: Duration): void;
   /** Resolves after `duration`, or at once when the signal aborts. Counts as a declared wait. */
   sleep(duration: Duration): Promise<void>;
@@ -56,16 +56,16 @@ export interface TermOptions {
 }
 
 /**
- * The work of one term: child loops that begin together, share one abort signal and end together. The first that fails
- * aborts the others. `failed` tells of that at once, `ended` when all of them have come to rest.
+ * The work of one term: child loops that start together, share one abort signal and end together. The first one that
+ * fails aborts the others. `failed` resolves at once then, `ended` when all children have stopped.
  *
- * Children that return have done their work for this term; the lease is kept, so that no other replica does it again.
+ * A child that returns has finished its work for this term. The lease is kept, so that no other replica repeats it.
  */
 export class TermWork {
   readonly context: SingletonContext;
-  /** Resolves when a child fails by itself, before the others have stopped. */
+  /** Resolves when a child fails on its own, before the others have stopped. */
   readonly failed: Promise<unknown>;
-  /** Resolves when every child has come to rest. Never rejects. */
+  /** Resolves when every child has stopped. Never rejects. */
   readonly ended: Promise<void>;
   readonly #lease: Lease;
   readonly #options: TermOptions;
@@ -81,26 +81,26 @@ export class TermWork {
     this.failed = new Promise((resolve) => {
       this.#fail = resolve;
     });
-    this.ended = this.#perform();
+    this.ended = this.#run();
   }
 
-  /** false: something of this term still executes in this process. */
+  /** false: a child of this term still executes in this process. */
   get idle(): boolean {
     return !this.#running;
   }
 
-  /** Asks every child to stop. */
+  /** Aborts every child. */
   abort(reason: unknown): void {
     if (!this.#abort.signal.aborted) this.#abort.abort(reason);
   }
 
-  async #perform(): Promise<void> {
+  async #run(): Promise<void> {
     const { work } = this.#options;
     const bodies = typeof work === "function" ? [[this.context.name, work] as const] : Object.entries(work);
     await Promise.all(bodies.map(([name, body]) => this.#child(name, body)));
-    // Nothing is left to do: not a stall, but a wait for the end of the term.
+    // All children returned: this is no stall, but a wait for the end of the term.
     if (!this.#abort.signal.aborted) {
-      this.#wait("nothing is left to do in this term", Number.POSITIVE_INFINITY);
+      this.#wait("all work of this term is done", Number.POSITIVE_INFINITY);
       await aborted(this.#abort.signal);
     }
     this.#waiting?.abort();
@@ -117,7 +117,7 @@ export class TermWork {
         await this.context.sleep(everyMs);
       } while (!this.#abort.signal.aborted);
     } catch (error) {
-      // After the abort an error is the abort's own way out.
+      // An error after the abort is a consequence of the abort.
       if (this.#abort.signal.aborted) return log("debug", "singleton.body_aborted", { name, ...errorFields(error) });
       this.abort(error);
       this.#fail(error);
@@ -151,16 +151,16 @@ export class TermWork {
     };
   }
 
-  /** Makes progress on behalf of a child that waits, for as long as it said and not a moment longer. */
+  /** Reports progress for a waiting child, exactly as long as it declared. */
   #wait(what: string, withinMs: number): void {
     const { maxStallMs, clock } = this.#options;
     this.#waiting?.abort();
     if (maxStallMs === undefined) return;
-    const over = new AbortController();
-    this.#waiting = over;
+    const stop = new AbortController();
+    this.#waiting = stop;
     const until = clock.mono() + withinMs;
     const tick = (): void => {
-      if (over.signal.aborted || this.#lease.belief === "lost") return;
+      if (stop.signal.aborted || this.#lease.belief === "lost") return;
       this.#lease.progress(what);
       if (clock.mono() < until) clock.after(maxStallMs / 3, tick);
     };

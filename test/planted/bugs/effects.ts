@@ -100,8 +100,8 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "reactor/reconciler.ts",
-        find: "if (!seen.final && begun <= until)",
-        replace: "if (!seen.final && begun <= until - 1e9)",
+        find: "if (!seen.final && startedAt <= until)",
+        replace: "if (!seen.final && startedAt <= until - 1e9)",
       },
     ],
     detectedBy: ["verdictMatchesWorld", "nonIdempotentOnce"],
