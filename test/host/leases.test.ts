@@ -64,7 +64,7 @@ it("renew says what may be believed; takeover fences the holder; explain and his
   await b.leases.release(taken);
   expect((await b.leases.explain(name))?.text).toBe("report is free after token 3");
   await b.leases.pause(name, { reason: "holidays", by: "ada" });
-  expect((await b.leases.explain(name))?.text).toContain("an operator paused it");
+  expect((await b.leases.explain(name))?.text).toContain("paused by an operator");
   await expect(b.leases.tryAcquire(name)).rejects.toThrow("TAPE_LEASE_PAUSED");
   const story = (await b.leases.history(name)).map(({ startReason, endReason, by, auditReason }) => [
     startReason,

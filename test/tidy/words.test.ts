@@ -33,6 +33,7 @@ src/client
 src/config
 src/exports
 src/guard
+src/host
 src/lease
 src/sdk
 template
