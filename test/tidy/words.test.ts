@@ -45,7 +45,7 @@ test/kit
 test/simulation
 test/testing
 test/tidy
-testkit/kit
+testkit
 tools/screenshots.ts
 tools/sim.ts
 `
