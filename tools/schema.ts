@@ -1,19 +1,23 @@
 // Writes src/store/*/schema.sql: what a freshly migrated database looks like, for people to read and for a test to compare.
-// And src/config/tape.schema.json, which is published: editors check tape.yaml by it.
+// And src/store/sql/statements.gen.ts, the types of the SQL statements, and src/config/tape.schema.json, which is published:
+// editors check tape.yaml by it.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { configJsonSchema } from "../src/config/schema.ts";
 import { openPostgres } from "../src/store/postgres/open.ts";
 import { openSqlite } from "../src/store/sqlite/open.ts";
 import { dropDatabase, freshDatabase } from "../test/postgres/database.ts";
 import { startPostgres } from "../test/postgres/server.ts";
+import { type Descriptions, describePostgres, describeSqlite, statementTypes } from "./statements.ts";
 
 export const schemaFiles = {
   sqlite: new URL("../src/store/sqlite/schema.sql", import.meta.url),
   postgres: new URL("../src/store/postgres/schema.sql", import.meta.url),
+  statements: new URL("../src/store/sql/statements.gen.ts", import.meta.url),
   config: new URL("../src/config/tape.schema.json", import.meta.url),
 };
 
@@ -75,28 +79,33 @@ export async function postgresSchema(client: pg.ClientBase, schema = "tape"): Pr
   return schema === "tape" ? text : text.replace(new RegExp(`"${schema}"\\.|\\b${schema}\\.`, "g"), "tape.");
 }
 
-async function fromSqlite(): Promise<string> {
+interface Found {
+  readonly schema: string;
+  readonly statements: Descriptions;
+}
+
+async function fromSqlite(): Promise<Found> {
   const folder = mkdtempSync(join(tmpdir(), "tape-schema-"));
   const file = join(folder, "tape.db");
   try {
     await (await openSqlite({ file })).close();
     const db = new DatabaseSync(file);
-    const text = sqliteSchema(db);
+    const found = { schema: sqliteSchema(db), statements: describeSqlite(db) };
     db.close();
-    return text;
+    return found;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function fromPostgres(major: 14 | 18): Promise<string> {
+async function fromPostgres(major: 14 | 18): Promise<Found> {
   const server = await startPostgres({ major, settings: {} });
   const url = await freshDatabase(server.url);
   const client = new pg.Client(url);
   try {
     await (await openPostgres({ url })).close();
     await client.connect();
-    return await postgresSchema(client);
+    return { schema: await postgresSchema(client), statements: await describePostgres(client) };
   } finally {
     await client.end();
     await dropDatabase(url);
@@ -106,9 +115,15 @@ async function fromPostgres(major: 14 | 18): Promise<string> {
 
 if (import.meta.main) {
   const [sqlite, old, recent] = await Promise.all([fromSqlite(), fromPostgres(14), fromPostgres(18)]);
-  if (old !== recent) throw new Error("PostgreSQL 14 and 18 describe the schema differently: normalise it here");
-  writeFileSync(schemaFiles.sqlite, sqlite);
-  writeFileSync(schemaFiles.postgres, recent);
+  if (old.schema !== recent.schema)
+    throw new Error("PostgreSQL 14 and 18 describe the schema differently: normalise it here");
+  const types = statementTypes(recent.statements, sqlite.statements);
+  if (types !== statementTypes(old.statements, sqlite.statements))
+    throw new Error("PostgreSQL 14 and 18 describe a statement differently: cast its parameters and columns");
+  writeFileSync(schemaFiles.sqlite, sqlite.schema);
+  writeFileSync(schemaFiles.postgres, recent.schema);
+  writeFileSync(schemaFiles.statements, types);
   writeFileSync(schemaFiles.config, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
-  console.log("wrote src/store/sqlite/schema.sql, src/store/postgres/schema.sql and src/config/tape.schema.json");
+  const written = Object.values(schemaFiles).map((file) => relative(process.cwd(), fileURLToPath(file)));
+  console.log(`wrote ${written.join(", ")}`);
 }

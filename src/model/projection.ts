@@ -188,7 +188,10 @@ export function changesOfCreation(tenant: string | null, data: RecordData<"run.c
  * A value's new version: the current row, the line of its history, and the end of that history. Deleting it ends the
  * history there: what somebody wanted gone must not be read from its past.
  */
-export function valueWritten(value: Omit<Extract<Change, { do: "value.put" }>, "do">, keepVersions: number): Change[] {
+export function valueWritten(
+  value: Omit<Extract<Change, { do: "value.put" }>, "do">,
+  keepVersions: number,
+): [Extract<Change, { do: "value.put" }>, Change] {
   const kept = value.value === null ? 1 : keepVersions;
   return [
     { do: "value.put", ...value },

@@ -15,17 +15,20 @@ import type {
   RunView,
   StoredValue,
 } from "./contract/store.ts";
+import type { RowOf } from "./sql/statements.gen.ts";
 
 /** From a row as SQL gives it (snake_case, tokens as decimal text) to what readers get. */
 
-type Raw = Readonly<Record<string, unknown>>;
 const text = (value: unknown): string => value as string;
 const orNull = (value: unknown): string | null => (value === undefined ? null : (value as string | null));
 const numberOrNull = (value: unknown): number | null => (value === null || value === undefined ? null : Number(value));
 const tokenOrNull = (value: unknown): bigint | null => (value === null ? null : BigInt(value as string));
 const decoded = (value: unknown): unknown => (value === null || value === undefined ? undefined : decode(text(value)));
 
-export function recordOf(row: Raw): JournalRecord {
+/** Columns of a record, in a journal or in the feed. */
+type RecordColumns = Pick<RowOf<"feed.page">, keyof RowOf<"journal.page">>;
+
+export function recordOf(row: RecordColumns): JournalRecord {
   return decodeRecord({
     journal: Number(row.journal),
     seq: Number(row.seq),
@@ -65,7 +68,7 @@ export function decodeRecord(stored: StoredRecord): JournalRecord {
 }
 
 /** An inbox is stored under the negative number of its journal. */
-export function feedRecordOf(row: Raw, cursor: string): FeedRecord {
+export function feedRecordOf(row: RecordColumns, cursor: string): FeedRecord {
   const record = recordOf(row);
   return { ...record, journal: Math.abs(record.journal), in: record.journal < 0 ? "inbox" : "journal", cursor };
 }
@@ -75,7 +78,7 @@ export function statusOf(phase: RunPhase, held: boolean, wanted: boolean): RunSt
   return held ? "RUNNING" : wanted ? "RUNNABLE" : "WAITING";
 }
 
-export function runViewOf(row: Raw, lease: LeaseView): RunView {
+export function runViewOf(row: RowOf<"run.get">, lease: LeaseView): RunView {
   const phase = row.phase as RunPhase;
   return {
     journal: Number(row.journal),
@@ -98,7 +101,7 @@ export function runViewOf(row: Raw, lease: LeaseView): RunView {
   };
 }
 
-export function runProgressOf(row: Raw): RunProgress {
+export function runProgressOf(row: RowOf<"run.progress">): RunProgress {
   const [held, wanted] = [row.lease_owner !== null, row.lease_next_reactor !== null];
   return {
     id: text(row.id),
@@ -111,7 +114,7 @@ export function runProgressOf(row: Raw): RunProgress {
   };
 }
 
-export function effectRowOf(row: Raw): EffectRow {
+export function effectRowOf(row: RowOf<"effect.find">): EffectRow {
   return {
     run: Number(row.run),
     pos: Number(row.pos),
@@ -143,7 +146,7 @@ export function effectRowOf(row: Raw): EffectRow {
   };
 }
 
-export function gateRowOf(row: Raw): GateRow {
+export function gateRowOf(row: RowOf<"gate.run">): GateRow {
   return {
     run: Number(row.run),
     pos: Number(row.pos),
@@ -158,7 +161,7 @@ export function gateRowOf(row: Raw): GateRow {
   };
 }
 
-export function timerRowOf(row: Raw): TimerRow {
+export function timerRowOf(row: RowOf<"timer.list">): TimerRow {
   return {
     run: Number(row.run),
     pos: Number(row.pos),
@@ -169,7 +172,7 @@ export function timerRowOf(row: Raw): TimerRow {
   };
 }
 
-export function budgetRowOf(row: Raw): BudgetRow {
+export function budgetRowOf(row: RowOf<"budget.list">): BudgetRow {
   return {
     run: Number(row.run),
     unit: text(row.unit),
@@ -179,7 +182,7 @@ export function budgetRowOf(row: Raw): BudgetRow {
   };
 }
 
-export function claimRowOf(row: Raw): BusinessKeyRow & { runId: string } {
+export function claimRowOf(row: RowOf<"business_key.find">): BusinessKeyRow & { runId: string } {
   return {
     tenant: text(row.tenant),
     scope: text(row.scope),
@@ -190,7 +193,7 @@ export function claimRowOf(row: Raw): BusinessKeyRow & { runId: string } {
   };
 }
 
-export function quotaOf(row: Raw): Quota {
+export function quotaOf(row: RowOf<"quota.get">): Quota {
   const own = Object.fromEntries(quotaKinds.map((kind) => [kind, numberOrNull(row[kind])])) as QuotaLimits;
   const holds = quotaKinds.map((kind) => [kind, holdingLimit(own[kind], numberOrNull(row[`default_${kind}`]))]);
   return {
@@ -205,7 +208,7 @@ export function quotaOf(row: Raw): Quota {
   };
 }
 
-export function scheduleRowOf(row: Raw): ScheduleRow {
+export function scheduleRowOf(row: RowOf<"schedule.list">): ScheduleRow {
   return {
     tenant: text(row.tenant),
     id: text(row.id),
@@ -216,7 +219,7 @@ export function scheduleRowOf(row: Raw): ScheduleRow {
   };
 }
 
-export function apiTokenOf(row: Raw): ApiToken {
+export function apiTokenOf(row: RowOf<"token.get">): ApiToken {
   return {
     id: text(row.id),
     tenant: text(row.tenant),
@@ -230,7 +233,7 @@ export function apiTokenOf(row: Raw): ApiToken {
   };
 }
 
-export function processOf(row: Raw): ProcessView {
+export function processOf(row: RowOf<"process.list">): ProcessView {
   return {
     owner: text(row.owner),
     label: text(row.label),
@@ -240,7 +243,7 @@ export function processOf(row: Raw): ProcessView {
   };
 }
 
-export function auditEntryOf(row: Raw): AuditEntry {
+export function auditEntryOf(row: RowOf<"audit.all">): AuditEntry {
   const { who, action, reason, detail, via } = decode(text(row.body)) as RecordData<"operator.action">;
   return {
     cursor: String(row.id),
@@ -255,7 +258,7 @@ export function auditEntryOf(row: Raw): AuditEntry {
   };
 }
 
-export function valueRowOf(row: Raw): StoredValue {
+export function valueRowOf(row: RowOf<"value.get">): StoredValue {
   const stored = row.value;
   return {
     key: text(row.key),

@@ -2,13 +2,14 @@ import { TapeError } from "../model/errors.ts";
 import type { AcquireRequest, LeaseView } from "../model/lease.ts";
 import type { RecordData, TermEnd, TermReason } from "../model/records.ts";
 import type { JournalKind, LeaseRow } from "../model/rows.ts";
+import type { RowOf } from "./sql/statements.gen.ts";
 
 /** Who may take a lease, why a term begins, how the one before it ended: the same on every store, and pure. */
 
-type Raw = Readonly<Record<string, unknown>>;
+type LeaseColumns = RowOf<"lease.read">;
 const orNull = <T>(value: unknown): T | null => (value === undefined ? null : (value as T | null));
 
-export function leaseRowOf(row: Raw): LeaseRow {
+export function leaseRowOf(row: LeaseColumns): LeaseRow {
   return {
     journal: Number(row.journal),
     kind: row.kind as JournalKind,
@@ -42,7 +43,7 @@ export function leaseRowOf(row: Raw): LeaseRow {
   };
 }
 
-export function leaseViewOf(row: Raw): LeaseView {
+export function leaseViewOf(row: LeaseColumns): LeaseView {
   return viewOf(leaseRowOf(row), Number(row.now), orNull<string>(row.name));
 }
 

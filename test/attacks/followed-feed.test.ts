@@ -35,7 +35,7 @@ const stores: Readonly<Record<string, () => Promise<Watched>>> = {
     const tail = new FeedTail();
     const page = async (cursor: string | undefined, of: string): Promise<FeedPage> =>
       runPlan(feedPlan(parseCursor(cursor), 100, of, { limits, tail }), ({ sql, params }) => {
-        const answer = statements.run(sql, params, times);
+        const answer = statements.perform(sql, params, times);
         asked.push({ sql, params, rows: answer.rows.length });
         return answer;
       });
@@ -46,7 +46,7 @@ const stores: Readonly<Record<string, () => Promise<Watched>>> = {
     onTestFinished(() => scene.close());
     const hand = await scene.hand();
     const asked: Watched["asked"] = [];
-    const ask = async (sql: string, params: Row) => {
+    const ask: ConstructorParameters<typeof PostgresFeed>[0] = async (sql, params) => {
       const answer = await hand.run(sql, params);
       asked.push({ sql, params, rows: answer.rows.length });
       return answer;

@@ -124,7 +124,7 @@ describe("a tenant without a quota", () => {
     const deps: PlanContext = { limits: defaultLimits, locksRelease: false, allocate: () => ++journals, wake() {} };
     runPlan(make(deps), (one) => {
       names.push(one.sql);
-      return statements.run(one.sql, one.params, times);
+      return statements.perform(one.sql, one.params, times);
     });
     return names;
   };

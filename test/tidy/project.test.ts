@@ -171,6 +171,7 @@ describe("files", () => {
     expect(fileSizes(inSrc)).toEqual([]);
     expect(fileSizes([file(maxLines)])).toEqual([]);
     expect(fileSizes([file(maxLines + 1)])).toHaveLength(1);
+    expect(fileSizes([{ ...file(maxLines + 1), path: "src/base/a.gen.ts" }])).toEqual([]);
   });
 
   it(`have a median of at most ${maxMedian} lines`, () => {

@@ -23,14 +23,15 @@ import {
   type PlanContext,
   type Query,
   type QueryResult,
+  query,
   queryRow,
   queryRows,
-  type Row,
 } from "../sql/plan.ts";
 import { wakeOf } from "../sql/plans/append.ts";
 import { acquirePlan, claimFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
+import type { ParamsOf, RowOf } from "../sql/statements.gen.ts";
 import { parseCursor } from "../validate/arguments.ts";
 import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
 import type { WakeHub } from "../wake-hub.ts";
@@ -46,7 +47,7 @@ import {
   type Queue,
 } from "./batched-writes.ts";
 import { claimManyPlan } from "./claim-many.ts";
-import type { Connections } from "./connections.ts";
+import type { Connections, PostgresName } from "./connections.ts";
 import { readFault } from "./errors.ts";
 import { PostgresFeed } from "./feed.ts";
 import type { JournalAllocator } from "./journal-numbers.ts";
@@ -117,13 +118,14 @@ export class PostgresBackend implements SqlBackend {
   async read<T>(plan: Plan<T>, tenant: string | undefined): Promise<T> {
     this.#assertOpen();
     try {
-      return await awaitPlan(plan, (call) => this.#ask(call.sql, call.params, tenant));
+      const { connections, patience } = this.#options;
+      return await awaitPlan(plan, (call) => patience.run(() => connections.performAlone(call, tenant)));
     } catch (error) {
       throw readFault(error);
     }
   }
 
-  #ask(name: string, params: Readonly<Record<string, unknown>>, tenant?: string): Promise<QueryResult> {
+  #ask<N extends PostgresName>(name: N, params: ParamsOf<N>, tenant?: string): Promise<QueryResult<RowOf<N>>> {
     const { connections, patience } = this.#options;
     return patience.run(() => connections.ask(name, params, tenant));
   }
@@ -225,10 +227,8 @@ export class PostgresBackend implements SqlBackend {
     } catch (error) {
       if (error instanceof TapeError) throw error;
       if (taking !== undefined) {
-        const { journal, token } = taking.params;
-        await this.write(function* (): Plan<void> {
-          yield { sql: "lease.doom", params: { journal, token, force } };
-        }, tenant);
+        const { journal, token } = taking.params as ParamsOf<"lease.take">;
+        await this.write(() => query("lease.doom", { journal, token, force }), tenant);
       }
       return this.write(make, tenant);
     }
@@ -268,28 +268,28 @@ export class PostgresBackend implements SqlBackend {
   async settings(): Promise<StoreSettings> {
     const { connections, schema, durable } = this.#options;
     this.#assertOpen();
-    let row: Row;
-    let around: Row;
+    let row: RowOf<"meta.get"> | undefined;
+    let around: RowOf<"store.standbys"> | undefined;
     try {
-      row = (await this.#ask("meta.get", {})).rows[0] ?? {};
-      around = (await this.#ask("store.standbys", {})).rows[0] ?? {};
+      row = (await this.#ask("meta.get", {})).rows[0];
+      around = (await this.#ask("store.standbys", {})).rows[0];
     } catch (error) {
       throw readFault(error);
     }
     return {
       schema,
-      epoch: Number(row.epoch),
+      epoch: Number(row?.epoch),
       durable,
       facts: {
-        serverVersion: Number(row.server_version),
-        fsync: String(row.fsync),
-        synchronousCommit: String(row.synchronous_commit),
+        serverVersion: Number(row?.server_version),
+        fsync: String(row?.fsync),
+        synchronousCommit: String(row?.synchronous_commit),
         schemaName: connections.settings.schema,
         pooler: connections.settings.pooler,
         transport: connections.transport,
-        storeId: String(row.store_id),
-        synchronousStandbyNames: String(around.names),
-        standbys: Number(around.standbys),
+        storeId: String(row?.store_id),
+        synchronousStandbyNames: String(around?.names),
+        standbys: Number(around?.standbys),
       },
     };
   }
@@ -320,6 +320,6 @@ export class PostgresBackend implements SqlBackend {
 
 const wakeIn = (reactor: string, { tenant, workflow }: Queue): WakeHint => wakeOf(reactor, tenant, workflow);
 
-function describe(row: Readonly<Record<string, unknown>>): string {
+function describe(row: RowOf<"feed.blocker">): string {
   return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;
 }

@@ -7,6 +7,7 @@ import type { AppendResult, CreateResult } from "../contract/store.ts";
 import { appendPlan, appendRetryPlan } from "../sql/plans/append.ts";
 import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
+import type { RowOf } from "../sql/statements.gen.ts";
 import type { CheckedEntry } from "../validate/entry.ts";
 import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { BatchedWrite } from "./write-batcher.ts";
@@ -40,14 +41,14 @@ export interface Queue {
 /** Absent: those who should know have been told. */
 export type ParkResult = AppendResult & { readonly queue?: Queue };
 
-const queueOf = (row: Readonly<Record<string, unknown>>): Queue => ({
-  tenant: row.tenant as string,
-  workflow: row.workflow as string,
+const queueOf = ({ tenant, workflow }: RowOf<"park_many"> | RowOf<"fire_many">): Queue => ({
+  tenant: tenant!,
+  workflow,
 });
 
 type WriteSingle<Item, Result> = (item: Item) => Promise<Result>;
 
-const fenceParams = (batch: readonly AppendItem[]): Record<string, string> => ({
+const fenceParams = (batch: readonly AppendItem[]) => ({
   tenants: textsLiteral(batch.map(({ fence }) => fence.tenant)),
   journals: numbersLiteral(batch.map(({ fence }) => fence.journal)),
   tokens: numbersLiteral(batch.map(({ fence }) => fence.token)),
@@ -56,24 +57,26 @@ const fenceParams = (batch: readonly AppendItem[]): Record<string, string> => ({
 });
 
 /** Of entries with one record each. */
-const entryParams = (batch: readonly AppendItem[]): Record<string, string> => ({
+const entryParams = (batch: readonly AppendItem[]) => ({
   ...fenceParams(batch),
   bodies: joinedTexts(batch.map(({ entry }) => entry.bodies[0]!)),
 });
 
 const fenceFields = {
-  checkSql: "append_many.check",
+  checkSql: "append_many.check" as const,
   journal: ({ fence }: AppendItem) => fence.journal,
   tenant: ({ fence }: AppendItem) => fence.tenant,
   bytes: ({ entry }: AppendItem) => entry.bytes,
-  result: ({ entry }: AppendItem, row: Readonly<Record<string, unknown>>): AppendResult => ({
+  result: ({ entry }: AppendItem, row: { readonly notes: number }): AppendResult => ({
     head: entry.after + entry.records.length,
     notes: Number(row.notes),
   }),
 };
 
 /** Plain records: nothing but facts for the journal. */
-export const appendWrite = (alone: WriteSingle<AppendItem, AppendResult>): BatchedWrite<AppendItem, AppendResult> => ({
+export const appendWrite = (
+  alone: WriteSingle<AppendItem, AppendResult>,
+): BatchedWrite<AppendItem, AppendResult, "append_many"> => ({
   ...fenceFields,
   sql: "append_many",
   params: (batch) => {
@@ -97,7 +100,7 @@ export const appendWrite = (alone: WriteSingle<AppendItem, AppendResult>): Batch
 /** A sleep that is over: its timer is fired by the holder of its run, together with the record that says so. */
 export const endSleepWrite = (
   alone: WriteSingle<AppendItem, AppendResult>,
-): BatchedWrite<AppendItem, AppendResult> => ({
+): BatchedWrite<AppendItem, AppendResult, "end_sleep_many"> => ({
   ...fenceFields,
   sql: "end_sleep_many",
   params: (batch) => ({
@@ -110,7 +113,9 @@ export const endSleepWrite = (
 const endedOf = ({ entry }: AppendItem): RecordData<"term.ended"> => entry.records[0]!.data as RecordData<"term.ended">;
 
 /** A term that ends with nothing else to say: a run parks, a lease is given back. */
-export const parkWrite = (alone: WriteSingle<AppendItem, ParkResult>): BatchedWrite<AppendItem, ParkResult> => ({
+export const parkWrite = (
+  alone: WriteSingle<AppendItem, ParkResult>,
+): BatchedWrite<AppendItem, ParkResult, "park_many"> => ({
   ...fenceFields,
   sql: "park_many",
   result: (item, row) => ({ ...fenceFields.result(item, row), queue: queueOf(row) }),
@@ -127,7 +132,9 @@ export const parkWrite = (alone: WriteSingle<AppendItem, ParkResult>): BatchedWr
 const outcomeOf = ({ entry }: AppendItem): RecordData<"run.ended"> => entry.records[0]!.data as RecordData<"run.ended">;
 
 /** A run without a parent that is decided and ended at once, with nothing open. */
-export const endWrite = (alone: WriteSingle<AppendItem, AppendResult>): BatchedWrite<AppendItem, AppendResult> => ({
+export const endWrite = (
+  alone: WriteSingle<AppendItem, AppendResult>,
+): BatchedWrite<AppendItem, AppendResult, "end_many"> => ({
   ...fenceFields,
   sql: "end_many",
   params: (batch) => ({
@@ -174,7 +181,9 @@ export function createItemOf(
 }
 
 /** A run without a budget (its caps are rows of their own). */
-export const createWrite = (alone: WriteSingle<CreateItem, CreateResult>): BatchedWrite<CreateItem, CreateResult> => ({
+export const createWrite = (
+  alone: WriteSingle<CreateItem, CreateResult>,
+): BatchedWrite<CreateItem, CreateResult, "create_many"> => ({
   sql: "create_many",
   checkSql: "create_many.check",
   journal: ({ journal }) => journal,
@@ -217,7 +226,9 @@ export const createWrite = (alone: WriteSingle<CreateItem, CreateResult>): Batch
 });
 
 /** Tenants with a quota on runs are told apart, so that the others pay nothing for it. */
-export const countedWrite = (alone: WriteSingle<CreateItem, CreateResult>): BatchedWrite<CreateItem, CreateResult> => ({
+export const countedWrite = (
+  alone: WriteSingle<CreateItem, CreateResult>,
+): BatchedWrite<CreateItem, CreateResult, "create_many.counted"> => ({
   ...createWrite(alone),
   sql: "create_many.counted",
 });
@@ -230,7 +241,9 @@ export interface FireResult {
 }
 
 /** A timer that is due, of a run that goes on: it is fired and its note is left. */
-export const fireWrite = (alone: WriteSingle<TimerRef, FireResult>): BatchedWrite<TimerRef, FireResult> => ({
+export const fireWrite = (
+  alone: WriteSingle<TimerRef, FireResult>,
+): BatchedWrite<TimerRef, FireResult, "fire_many"> => ({
   sql: "fire_many",
   checkSql: "fire_many.check",
   journal: ({ run }) => run,

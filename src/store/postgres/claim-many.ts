@@ -30,7 +30,7 @@ export function* claimManyPlan(journals: readonly number[], request: FindRequest
     const now = Number(row.now);
     const found = claimableAs(lease, now, request);
     if (found === undefined) continue;
-    const name = row.name as string | null;
+    const { name } = row;
     takings.set(lease.journal, { lease, now, name, found, reason: startReasonOf(lease, now) });
   }
   return takings.size === 0 ? new Map() : yield* claimAll(takings, request);

@@ -3,7 +3,8 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
 import { defaultLimits } from "../../model/limits.ts";
 import { sqlFiles } from "../sql/files.ts";
-import type { QueryResult, Row } from "../sql/plan.ts";
+import type { Query, QueryResult, Row } from "../sql/plan.ts";
+import type { ParamsOf, PostgresStatements, RowOf } from "../sql/statements.gen.ts";
 import { loadStatements, type Statement } from "../sql/statements.ts";
 import { isOutdatedPlan } from "./errors.ts";
 import { boundedResult, boundedSource } from "./pages.ts";
@@ -56,6 +57,14 @@ const begin = "begin isolation level read committed";
 
 type Client = Pick<pg.ClientBase, "query">;
 
+/** Statements that PostgreSQL has. */
+export type PostgresName = keyof PostgresStatements;
+
+export function postgresStatements(schema: string): ReadonlyMap<string, Statement> {
+  const files = sqlFiles(new URL("sql/", import.meta.url));
+  return loadStatements(files, (position) => `$${position}`, schema, boundedSource);
+}
+
 export interface ConnectionsOptions {
   readonly clock?: Clock;
   /** How many statements may wait for a connection, and transactions for their turn. */
@@ -81,12 +90,7 @@ export class Connections {
     this.#slots = new Slots(bounds);
     this.transactions = new Slots(bounds);
     this.settings = settings;
-    this.#statements = loadStatements(
-      sqlFiles(new URL("sql/", import.meta.url)),
-      (position) => `$${position}`,
-      settings.schema,
-      boundedSource,
-    );
+    this.#statements = postgresStatements(settings.schema);
     this.#pool = new pg.Pool({
       connectionString: settings.connectionString,
       max: settings.connections,
@@ -125,14 +129,14 @@ export class Connections {
     ].join("; ");
   }
 
-  statement(name: string): Statement {
+  statement(name: PostgresName | Query["sql"]): Statement {
     const statement = this.#statements.get(name);
     if (statement === undefined) throw new TapeError("TAPE_INVARIANT", `there is no statement ${name}`, { name });
     return statement;
   }
 
   /** A statement with whole numbers in place of its parameters, so that it can share a round trip with others. */
-  textOf(name: string, numbers: Readonly<Record<string, bigint | number>>): string {
+  textOf<N extends PostgresName>(name: N, numbers: ParamsOf<N> & Readonly<Record<string, bigint | number>>): string {
     const { text, params } = this.statement(name);
     return text.replace(/\$(\d+)/g, (_whole, position: string) => String(numbers[params[Number(position) - 1]!]));
   }
@@ -168,15 +172,20 @@ export class Connections {
   }
 
   /** One statement on a connection of its own. */
-  async ask(
-    name: string,
-    params: Readonly<Record<string, unknown>>,
+  ask<N extends PostgresName>(
+    name: N,
+    params: ParamsOf<N>,
     tenant?: string,
     entitled = false,
-  ): Promise<QueryResult> {
+  ): Promise<QueryResult<RowOf<N>>> {
+    return this.performAlone({ sql: name, params }, tenant, entitled) as Promise<QueryResult<RowOf<N>>>;
+  }
+
+  /** A query of a plan, on a connection of its own. */
+  async performAlone(call: Query, tenant?: string, entitled = false): Promise<QueryResult> {
     const client = await this.connect(tenant, entitled);
     try {
-      const answer = await this.query(client, name, params);
+      const answer = await this.perform(client, call);
       client.release();
       return answer;
     } catch (error) {
@@ -198,8 +207,13 @@ export class Connections {
     }
   }
 
-  async query(client: Client, name: string, params: Readonly<Record<string, unknown>>): Promise<QueryResult> {
-    const statement = this.statement(name);
+  query<N extends PostgresName>(client: Client, name: N, params: ParamsOf<N>): Promise<QueryResult<RowOf<N>>> {
+    return this.perform(client, { sql: name, params }) as Promise<QueryResult<RowOf<N>>>;
+  }
+
+  /** A query of a plan. */
+  async perform(client: Client, { sql, params }: Query): Promise<QueryResult> {
+    const statement = this.statement(sql);
     if (this.settings.pooler === "none" && this.#outgrown(client)) await client.query("discard plans");
     const values = statement.params.map((param) => {
       const value = params[param];

@@ -6,18 +6,20 @@ import { feedRecordOf } from "../decode-rows.ts";
 import { feedPageOf } from "../feed.ts";
 import { FeedTail } from "../feed-tail.ts";
 import { pageOf } from "../page.ts";
-import type { QueryResult, Row } from "../sql/plan.ts";
+import type { QueryResult } from "../sql/plan.ts";
 import { spansOf } from "../sql/plans/feed.ts";
+import type { ParamsOf, RowOf } from "../sql/statements.gen.ts";
 
-type Ask = (sql: string, params: Row, tenant?: string) => Promise<QueryResult>;
+type FeedName = "feed.page" | "feed.tenants";
+type Ask = <N extends FeedName>(sql: N, params: ParamsOf<N>, tenant?: string) => Promise<QueryResult<RowOf<N>>>;
 
-type Place = Readonly<Record<"stamp" | "journal" | "seq", string>>;
+type Place = Readonly<Record<"stamp" | "journal" | "seq", bigint>>;
 
 /** Whoever follows the feed looks every second: so long after the last look nobody does, and what lies between is not read. */
 const forgottenMs = 10_000;
 /** Greater than any number of a column: behind everything of its stamp. */
-const last = (2n ** 63n - 1n).toString();
-const behind = (stamp: number): Place => ({ stamp: String(stamp), journal: last, seq: last });
+const last = 2n ** 63n - 1n;
+const behind = (stamp: number): Place => ({ stamp: BigInt(stamp), journal: last, seq: last });
 
 /**
  * The feed in the order of the stamps, as far as no open transaction can add to it. What is behind the tail's beginning is
@@ -66,7 +68,7 @@ export class PostgresFeed {
   ): Promise<FeedPage> {
     const { pageBytes } = this.#limits;
     const known = this.#tail.edge;
-    const bounds = { edge: edge === undefined ? last : String(edge), tenant: tenant ?? null, pageBytes };
+    const bounds = { edge: edge ?? last, tenant: tenant ?? null, pageBytes };
     const { rows, more } = await this.#ask("feed.page", { ...from, limit, scan, ...bounds }, tenant);
     const [passed, ...found] = rows;
     const records = found.map((row) => feedRecordOf(row, cursorOf(row)));
@@ -105,7 +107,7 @@ export class PostgresFeed {
     const stale = edge === undefined || now - this.#lookedAt > forgottenMs;
     this.#lookedAt = now;
     const { rows } = await this.#ask("feed.tenants", {
-      after: stale ? last : String(edge),
+      after: stale ? last : edge,
       scan: this.#limits.feedScan,
     });
     const [known, ...spans] = rows;
@@ -118,7 +120,7 @@ export class PostgresFeed {
   }
 }
 
-const cursorOf = ({ stamp, journal, seq }: Row): string => `${stamp}.${journal}.${seq}`;
+const cursorOf = ({ stamp, journal, seq }: Place | RowOf<"feed.page">): string => `${stamp}.${journal}.${seq}`;
 
 /** Where in the feed a cursor of this store's points. */
 function placeOf(cursor: string): Place {
@@ -127,5 +129,5 @@ function placeOf(cursor: string): Place {
   const found = read?.slice(1).every((digits) => BigInt.asIntN(64, BigInt(digits)) === BigInt(digits)) ? read : null;
   if (found === null)
     throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
-  return { stamp: found[1]!, journal: found[2]!, seq: found[3]! };
+  return { stamp: BigInt(found[1]!), journal: BigInt(found[2]!), seq: BigInt(found[3]!) };
 }

@@ -9,9 +9,9 @@ import { type Limits, limitsOf } from "../../model/limits.ts";
 import type { Store, WakeHint } from "../contract/store.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import type { Migration } from "../sql/migrations.ts";
-import type { Row } from "../sql/plan.ts";
 import { createPlan } from "../sql/plans/create.ts";
 import { fireTimerPlan } from "../sql/plans/intake.ts";
+import type { RowOf } from "../sql/statements.gen.ts";
 import { WakeHub } from "../wake-hub.ts";
 import { type BatchedWrites, PostgresBackend } from "./backend.ts";
 import {
@@ -190,10 +190,11 @@ async function assertProtected(connections: Connections): Promise<void> {
 }
 
 /** A server that loses acknowledged commits in a crash breaks every promise; somebody has to accept that by name. */
-function checkServer(row: Row, connections: Connections, log: Log): boolean {
-  const unsafe = ["fsync", "full_page_writes"].filter((setting) => row[setting] !== "on");
-  // Ours is on, unless something between us and the server drops what we ask for at the start of a connection.
-  if (row.synchronous_commit === "off") unsafe.push("synchronous_commit");
+function checkServer(row: RowOf<"meta.get">, connections: Connections, log: Log): boolean {
+  const unsafe = (["fsync", "full_page_writes", "synchronous_commit"] as const).filter((setting) =>
+    // Ours is on, unless something between us and the server drops what we ask for at the start of a connection.
+    setting === "synchronous_commit" ? row[setting] === "off" : row[setting] !== "on",
+  );
   if (unsafe.length === 0) return true;
   const message = `the server runs with ${unsafe.map((setting) => `${setting}=${row[setting]}`).join(", ")}`;
   if (!connections.settings.acceptLoss) {

@@ -1,4 +1,4 @@
-import { payloads } from "../sql/paging.ts";
+import { payloadsOf } from "../sql/paging.ts";
 import type { QueryResult, Row } from "../sql/plan.ts";
 import type { Macros } from "../sql/statements.ts";
 
@@ -7,7 +7,7 @@ import type { Macros } from "../sql/statements.ts";
  * stand beside a large value's address: a value that is not delivered is not read.
  */
 export function boundedSource(name: string, source: string, macros: Macros): string {
-  const columns = payloads[name];
+  const columns = payloadsOf(name);
   if (columns === undefined) return source;
   const lines = source.split("\n").filter((line) => !line.startsWith("--"));
   const size = columns.map((column) => `coalesce(octet_length(a.${column}), 0)`).join(" + ");

@@ -3,13 +3,15 @@ import type { Fence } from "../../model/fence.ts";
 import type { RenewRequest, RenewResult } from "../../model/lease.ts";
 import type { QueryResult } from "../sql/plan.ts";
 import { renewPlan } from "../sql/plans/claim.ts";
+import type { ParamsOf, RowOf } from "../sql/statements.gen.ts";
 import { staleError } from "../validate/arguments.ts";
 import { numbersLiteral, textsLiteral } from "./arrays.ts";
+import type { PostgresName } from "./connections.ts";
 import { classifyError, unreachable } from "./errors.ts";
 import type { Writer } from "./writer.ts";
 
 export interface RenewalsOptions {
-  readonly ask: (name: string, params: Readonly<Record<string, unknown>>) => Promise<QueryResult>;
+  readonly ask: <N extends PostgresName>(name: N, params: ParamsOf<N>) => Promise<QueryResult<RowOf<N>>>;
   readonly writer: Writer;
 }
 
@@ -76,7 +78,7 @@ async function renewAlone({ writer }: RenewalsOptions, renewal: RenewRequest): P
 }
 
 /** A renewal may be repeated: whether this one happened is no question. Whoever gets no verdict is tried alone. */
-async function resultsOf(ask: () => Promise<QueryResult>): Promise<QueryResult["rows"]> {
+async function resultsOf<R>(ask: () => Promise<QueryResult<R>>): Promise<readonly R[]> {
   try {
     return (await ask()).rows;
   } catch (error) {
@@ -86,7 +88,7 @@ async function resultsOf(ask: () => Promise<QueryResult>): Promise<QueryResult["
   }
 }
 
-const termsOf = (renewals: readonly RenewRequest[]): Record<string, string> => ({
+const termsOf = (renewals: readonly RenewRequest[]): ParamsOf<"renew_many.lost"> => ({
   journals: numbersLiteral(renewals.map((r) => r.fence.journal)),
   tenants: textsLiteral(renewals.map((r) => r.fence.tenant)),
   tokens: numbersLiteral(renewals.map((r) => r.fence.token)),

@@ -1,7 +1,7 @@
 import type { Log } from "../../base/log.ts";
 import { TapeError } from "../../model/errors.ts";
-import type { Row } from "../sql/plan.ts";
 import { restoredPlan } from "../sql/plans/claim.ts";
+import type { RowOf } from "../sql/statements.gen.ts";
 import type { Connections } from "./connections.ts";
 import { readFault } from "./errors.ts";
 import type { OutageRetry } from "./outage-retry.ts";
@@ -59,7 +59,7 @@ export class Timeline {
   }
 }
 
-export async function metaOf(connections: Connections): Promise<Row> {
+export async function metaOf(connections: Connections): Promise<RowOf<"meta.get">> {
   const { rows } = await connections.ask("meta.get", {});
   if (rows[0] === undefined) throw new TapeError("TAPE_INVARIANT", "the store has no meta row");
   return rows[0];

@@ -3,24 +3,37 @@ import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { Row } from "../sql/plan.ts";
+import type { ParamsOf, RowOf } from "../sql/statements.gen.ts";
 import type { Connections } from "./connections.ts";
 import { classifyError, outcomeUnknown } from "./errors.ts";
 import type { OutageRetry } from "./outage-retry.ts";
 import type { Writer } from "./writer.ts";
 
+/** Multi-row statements, and for each the query that tells after a lost response which items are in the store. */
+interface Checks {
+  append_many: "append_many.check";
+  end_sleep_many: "append_many.check";
+  park_many: "append_many.check";
+  end_many: "append_many.check";
+  create_many: "create_many.check";
+  "create_many.counted": "create_many.check";
+  fire_many: "fire_many.check";
+}
+
+type BatchName = keyof Checks;
+type BatchRow<N extends BatchName> = RowOf<N> | RowOf<Checks[N]>;
+
 /** One kind of batched write: a multi-row statement, and how to write an item that has no row in its result. */
-export interface BatchedWrite<Item, Result> {
-  readonly sql: string;
-  /** Queried after a lost response: which items are in the store. */
-  readonly checkSql: string;
+export interface BatchedWrite<Item, Result, N extends BatchName> {
+  readonly sql: N;
+  readonly checkSql: Checks[N];
   /** Only one item of a journal is in flight at a time, and a batch is sorted by it. */
   readonly journal: (item: Item) => number;
   /** An item that names another tenant's journal waits for no item there, and keeps none waiting. */
   readonly tenant: (item: Item) => string;
   readonly bytes: (item: Item) => number;
-  readonly params: (batch: readonly Item[]) => Record<string, unknown>;
-  readonly result: (item: Item, row: Row) => Result;
+  readonly params: (batch: readonly Item[]) => Omit<ParamsOf<N>, "id">;
+  readonly result: (item: Item, row: BatchRow<N>) => Result;
   /** In a transaction of its own, waiting for locks, with the reason where it is refused. */
   readonly single: (item: Item) => Promise<Result>;
 }
@@ -42,8 +55,8 @@ export const maxChannels = 4;
 const batch = { maxItems: 256, maxBytes: 1024 * 1024, minShare: 64 };
 
 /** Writes of one kind, of many journals in one statement. */
-export function writeBatcher<Item, Result>(
-  write: BatchedWrite<Item, Result>,
+export function writeBatcher<Item, Result, N extends BatchName>(
+  write: BatchedWrite<Item, Result, N>,
   options: WriteBatcherOptions,
 ): Batcher<Item, Result> {
   const { journal, tenant, bytes, single, result } = write;
@@ -76,14 +89,14 @@ export function writeBatcher<Item, Result>(
  * A row for each item that was written. A missing item was refused, locked or unlucky, and is tried alone. A lost
  * response is resolved for the whole batch by its witness; throws only when the outcome cannot be known.
  */
-async function writeTogether<Item, Result>(
-  write: BatchedWrite<Item, Result>,
+async function writeTogether<Item, Result, N extends BatchName>(
+  write: BatchedWrite<Item, Result, N>,
   options: WriteBatcherOptions,
   items: readonly Item[],
-): Promise<Map<number, Row>> {
+): Promise<Map<number, BatchRow<N>>> {
   const { connections, random, writer, patience } = options;
   const id = random.bits63();
-  const params = { ...write.params(items), id };
+  const params = { ...write.params(items), id } as ParamsOf<N> & ParamsOf<Checks[N]>;
   const client = await writer.connect();
   try {
     const { rows } = await connections.query(client, write.sql, params);
@@ -103,4 +116,5 @@ async function writeTogether<Item, Result>(
   }
 }
 
-const byJournal = (rows: readonly Row[]): Map<number, Row> => new Map(rows.map((row) => [Number(row.journal), row]));
+const byJournal = <R extends { readonly journal: number | null }>(rows: readonly R[]): Map<number, R> =>
+  new Map(rows.map((row) => [Number(row.journal), row]));

@@ -181,7 +181,7 @@ export class Writer {
     };
     return awaitPlan(make(context), (call) => {
       options.notice?.(call);
-      return connections.query(client, call.sql, call.params);
+      return connections.perform(client, call);
     });
   }
 

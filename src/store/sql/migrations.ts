@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { TapeError } from "../../model/errors.ts";
 import type { SqlFiles } from "./files.ts";
-import type { Row } from "./plan.ts";
+import type { RowOf } from "./statements.gen.ts";
 
 /**
  * Numbered files, applied in order by one process at a time, beside processes of the version before.
@@ -100,7 +100,7 @@ export interface AppliedMigration {
   readonly checksum: string;
 }
 
-export const appliedOf = (rows: readonly Row[]): AppliedMigration[] =>
+export const appliedOf = (rows: readonly RowOf<"migrations.list">[]): AppliedMigration[] =>
   rows.map(({ number, name, checksum }) => ({
     number: Number(number),
     name: String(name),

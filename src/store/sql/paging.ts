@@ -1,13 +1,14 @@
 import type { Page } from "../contract/store.ts";
 import { pageOf } from "../page.ts";
 import type { Plan, QueryResult, Row } from "./plan.ts";
+import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
 
 /**
  * Pages are bounded in rows and in bytes: a page ends with the row that fills it, and never holds less than one. The
  * database stops there, so that what is not delivered is not read into memory first. Which columns of which statements
  * hold what users may make large:
  */
-export const payloads: Readonly<Record<string, readonly string[]>> = {
+export const payloads: { readonly [N in StatementName]?: readonly (keyof RowOf<N> & string)[] } = {
   "journal.page": ["body"],
   "feed.page": ["body"],
   "value.list": ["value"],
@@ -32,12 +33,19 @@ export const payloads: Readonly<Record<string, readonly string[]>> = {
   "run.progress": ["outcome"],
 };
 
+export const payloadsOf = (name: string): readonly string[] | undefined => payloads[name as StatementName];
+
+/** Statements whose rows are read page by page. */
+export type ListName = {
+  [N in StatementName]: "limit" extends keyof ParamsOf<N> ? N : "pageBytes" extends keyof ParamsOf<N> ? N : never;
+}[StatementName];
+
 /** One page of a list. */
-export function* queryPage(
-  sql: string,
-  params: Row & { readonly limit: number; readonly pageBytes: number },
-): Plan<Page<Row>> {
-  const answer: QueryResult = yield { sql, params };
+export function* queryPage<N extends ListName>(
+  sql: N,
+  params: ParamsOf<N> & { readonly limit: number; readonly pageBytes: number },
+): Plan<Page<RowOf<N>>> {
+  const answer = (yield { sql, params }) as QueryResult<RowOf<N>>;
   return pageOf(answer.rows, answer.more === true || answer.rows.length >= params.limit);
 }
 

@@ -1,5 +1,6 @@
 import type { Limits } from "../../model/limits.ts";
 import type { WakeHint } from "../contract/store.ts";
+import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
 
 /**
  * A plan is one transaction, written once for every SQL store: a generator that asks for named statements and gets
@@ -9,14 +10,17 @@ import type { WakeHint } from "../contract/store.ts";
 export type Plan<T> = Generator<Query, T, QueryResult>;
 
 export interface Query {
-  readonly sql: string;
+  readonly sql: StatementName;
   readonly params: Readonly<Record<string, unknown>>;
 }
 
+/** Statements without parameters. */
+type PlainName = { [N in StatementName]: Record<never, never> extends ParamsOf<N> ? N : never }[StatementName];
+
 export type Row = Readonly<Record<string, unknown>>;
 
-export interface QueryResult {
-  readonly rows: readonly Row[];
+export interface QueryResult<R = Row> {
+  readonly rows: readonly R[];
   /** Rows changed or returned. */
   readonly count: number;
   /** The page was full before all rows were read. */
@@ -36,15 +40,21 @@ export interface PlanContext {
 
 const none: Readonly<Record<string, unknown>> = {};
 
-export function* query(sql: string, params = none): Plan<QueryResult> {
+export function query<N extends PlainName>(sql: N): Plan<QueryResult<RowOf<N>>>;
+export function query<N extends StatementName>(sql: N, params: ParamsOf<N>): Plan<QueryResult<RowOf<N>>>;
+export function* query(sql: StatementName, params = none): Plan<QueryResult> {
   return yield { sql, params };
 }
 
-export function* queryRows(sql: string, params = none): Plan<readonly Row[]> {
+export function queryRows<N extends PlainName>(sql: N): Plan<readonly RowOf<N>[]>;
+export function queryRows<N extends StatementName>(sql: N, params: ParamsOf<N>): Plan<readonly RowOf<N>[]>;
+export function* queryRows(sql: StatementName, params = none): Plan<readonly Row[]> {
   return (yield { sql, params }).rows;
 }
 
-export function* queryRow(sql: string, params = none): Plan<Row | undefined> {
+export function queryRow<N extends PlainName>(sql: N): Plan<RowOf<N> | undefined>;
+export function queryRow<N extends StatementName>(sql: N, params: ParamsOf<N>): Plan<RowOf<N> | undefined>;
+export function* queryRow(sql: StatementName, params = none): Plan<Row | undefined> {
   return (yield { sql, params }).rows[0];
 }
 

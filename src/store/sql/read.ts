@@ -16,12 +16,13 @@ import { leaseViewOf } from "../lease-rules.ts";
 import { mapPage } from "../page.ts";
 import { pageLimit } from "../validate/entry.ts";
 import type { SqlBackend } from "./backend.ts";
-import { queryPage } from "./paging.ts";
-import { type Plan, queryRow, queryRows, type Row } from "./plan.ts";
+import { type ListName, queryPage } from "./paging.ts";
+import { type Plan, queryRow, queryRows } from "./plan.ts";
 import * as lists from "./plans/lists.ts";
-import { agendaPlan, duePlan, unservedPlan } from "./plans/queues.ts";
+import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/queues.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
+import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
 
 /** In whose turn a read waits; undefined: in one of the store's own. */
 type Turn = string | undefined;
@@ -40,7 +41,7 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
     journal: async (tenant, target, page = {}) => driver.read(reads.journalPlan(tenant, target, page, limits), tenant),
     effects: async (tenant, filter = {}) => driver.read(reads.effectsPlan(tenant, filter, limits), tenant),
     dueTimers: async (limit, tenant) =>
-      (await driver.read(duePlan("timer", few(limit), tenant), tenant)).map((r) => ({
+      (await driver.read(dueTimersPlan(few(limit), tenant), tenant)).map((r) => ({
         ...timerRowOf(r),
         lateMs: Number(r.late_ms),
       })),
@@ -51,7 +52,7 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
           ? []
           : [
               {
-                reactor: (reactor ?? undefined) as string | undefined,
+                reactor: reactor ?? undefined,
                 dueInMs: Math.max(0, Number(in_ms)),
                 lateMs: Math.max(0, -Number(in_ms)),
               },
@@ -60,7 +61,7 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
     },
     unserved: async (workflows, minLagMs, tenant) => driver.read(unservedPlan(workflows, minLagMs, tenant), tenant),
     dueSchedules: async (limit, tenant) =>
-      (await driver.read(duePlan("schedule", few(limit), tenant), tenant)).map(scheduleRowOf),
+      (await driver.read(dueSchedulesPlan(few(limit), tenant), tenant)).map(scheduleRowOf),
     businessKeyOwner: (tenant, scope, businessKey) =>
       row(tenant, "business_key.find", { tenant, scope, businessKey }, claimRowOf),
     value: (tenant, key) => row(tenant, "value.get", { tenant, key }, valueRowOf),
@@ -122,15 +123,27 @@ function adminReadsOf(driver: SqlBackend, limits: Limits): AdminReadOps {
   };
 }
 
+type MapRow<N extends StatementName, T> = (row: RowOf<N>) => T;
+
 /** Reads of one statement. */
 function queriesOf(driver: SqlBackend, limits: Limits) {
-  const rows = <T>(tenant: Turn, sql: string, params: Row, map: (row: Row) => T): Promise<T[]> => {
+  const rows = <N extends StatementName, T>(
+    tenant: Turn,
+    sql: N,
+    params: ParamsOf<N>,
+    map: MapRow<N, T>,
+  ): Promise<T[]> => {
     const plan = function* (): Plan<T[]> {
       return (yield* queryRows(sql, params)).map(map);
     };
     return driver.read(plan(), tenant);
   };
-  const row = <T>(tenant: Turn, sql: string, params: Row, map: (row: Row) => T): Promise<T | undefined> => {
+  const row = <N extends StatementName, T>(
+    tenant: Turn,
+    sql: N,
+    params: ParamsOf<N>,
+    map: MapRow<N, T>,
+  ): Promise<T | undefined> => {
     const plan = function* (): Plan<T | undefined> {
       const found = yield* queryRow(sql, params);
       return found === undefined ? undefined : map(found);
@@ -139,8 +152,12 @@ function queriesOf(driver: SqlBackend, limits: Limits) {
   };
   const { pageBytes } = limits;
   const few = (limit: number) => ({ limit: pageLimit(limit, limits), pageBytes });
-  type Listed = Row & { readonly limit: number };
-  const list = <T>(tenant: Turn, sql: string, params: Listed, map: (row: Row) => T): Promise<Page<T>> => {
+  const list = <N extends ListName, T>(
+    tenant: Turn,
+    sql: N,
+    params: ParamsOf<N> & { readonly limit: number },
+    map: MapRow<N, T>,
+  ): Promise<Page<T>> => {
     const plan = function* (): Plan<Page<T>> {
       return mapPage(yield* queryPage(sql, { ...params, pageBytes }), map);
     };

@@ -84,7 +84,7 @@ export class SqliteBackend implements SqlBackend {
   async read<T>(plan: Plan<T>): Promise<T> {
     const times = this.#options.times();
     return this.#retryBusy(() =>
-      runPlan(plan, (call) => this.#options.committer.statements.run(call.sql, call.params, times)),
+      runPlan(plan, (call) => this.#options.committer.statements.perform(call.sql, call.params, times)),
     );
   }
 
@@ -255,7 +255,7 @@ export class SqliteBackend implements SqlBackend {
     this.#options.heads.noticeWrite(call);
     if (call.sql === "lease.first") return this.#beginFirst(session, call);
     if (session.statements.get(call.sql).statement.role !== "read") session.changed();
-    const answer = session.statements.run(call.sql, call.params, session.times);
+    const answer = session.statements.perform(call.sql, call.params, session.times);
     if (call.sql === "record.append") {
       const { journal, seq, token } = call.params as { journal: number; seq: number; token: bigint };
       // Only the holder of a token writes under it. One that this transaction issues itself is no witness: if the
@@ -269,7 +269,7 @@ export class SqliteBackend implements SqlBackend {
   #beginFirst(session: Session, { sql, params }: Query): QueryResult {
     const token = this.#options.heads.tokenFloor(session) + 1n;
     session.changed();
-    session.statements.run(sql, { ...params, token: boundOf(token) }, session.times);
+    session.statements.perform(sql, { ...params, token: boundOf(token) }, session.times);
     return { rows: [{ token }], count: 1 };
   }
 

@@ -2,8 +2,9 @@ import { closeSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { TapeError } from "../../model/errors.ts";
 import { sqlFiles } from "../sql/files.ts";
-import { cutPage, payloads } from "../sql/paging.ts";
-import type { QueryResult, Row } from "../sql/plan.ts";
+import { cutPage, payloadsOf } from "../sql/paging.ts";
+import type { Query, QueryResult, Row } from "../sql/plan.ts";
+import type { ParamsOf, RowOf, SqliteStatements } from "../sql/statements.gen.ts";
 import { loadStatements, type Statement } from "../sql/statements.ts";
 
 /** A seam: tests give a database whose COMMIT fails after it was carried out. */
@@ -143,7 +144,7 @@ export class Statements {
     this.#release.run();
   }
 
-  get(name: string): Prepared {
+  get(name: Query["sql"]): Prepared {
     let found = this.#prepared.get(name);
     if (found === undefined) {
       const statement = Statements.all.get(name);
@@ -158,7 +159,12 @@ export class Statements {
     return found;
   }
 
-  run(name: string, params: Readonly<Record<string, unknown>>, times: Times): QueryResult {
+  run<N extends keyof SqliteStatements>(name: N, params: ParamsOf<N>, times: Times): QueryResult<RowOf<N>> {
+    return this.perform(name, params, times) as QueryResult<RowOf<N>>;
+  }
+
+  /** A query of a plan. */
+  perform(name: Query["sql"], params: Query["params"], times: Times): QueryResult {
     const { sql, statement, plainInsert } = this.get(name);
     const values: SQLInputValue[] = [];
     for (const param of statement.params) {
@@ -166,7 +172,7 @@ export class Statements {
     }
     if (statement.returnsRows) {
       if (typeof params.pageBytes === "number") {
-        const page = cutPage(sql.iterate(...values) as Iterable<Row>, payloads[name] ?? [], params.pageBytes);
+        const page = cutPage(sql.iterate(...values) as Iterable<Row>, payloadsOf(name) ?? [], params.pageBytes);
         page.rows.forEach(plainRow);
         return page;
       }

@@ -48,7 +48,7 @@ export class HeadCache {
     const head = {
       fence,
       kind: row.kind as JournalKind,
-      tenant: row.tenant as string,
+      tenant: row.tenant,
       run: Number(row.run),
       notes: Number(row.notes),
       bound: boundOf(token),

@@ -263,6 +263,7 @@ describe("lost twice", () => {
     const params = {
       id,
       journals: `{${run.journal}}`,
+      tenants: `{${run.fence.tenant}}`,
       tokens: `{${run.fence.token}}`,
       nonces: `{${run.fence.nonce}}`,
       afters: "{1}",

@@ -134,10 +134,11 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
 
   const raw = new Connections(parsePostgresUrl(url));
   for (const { fence } of [first, spare]) {
-    const beat = { journal: fence.journal, token: fence.token, nonce: fence.nonce, progress: 1, progressNote: null };
+    const { tenant, journal, token, nonce } = fence;
+    const beat = { tenant, journal, token, nonce, progress: 1, progressNote: null };
     expect((await raw.ask("lease.renew", beat)).rows).toEqual([]);
     const list = (value: unknown) => `{${value}}`;
-    const many = { journals: list(beat.journal), tokens: list(beat.token), nonces: list(beat.nonce) };
+    const many = { journals: list(journal), tenants: list(tenant), tokens: list(token), nonces: list(nonce) };
     expect((await raw.ask("renew_many", { ...many, progresses: "{1}", progressNotes: "{NULL}" })).rows).toEqual([]);
     await admin.query("update tape.leases set max_stall_ms = 0, progress_at = 0 where journal = $1", [fence.journal]);
     expect((await raw.ask("lease.stall", { ...beat, progress: 0 })).rows).toEqual([]);

@@ -183,18 +183,21 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
       expect((await rival.run("journal.head", { journal: fence.journal })).rows[0]).toEqual({ head: 2 });
     });
 
-    it.each(["fence", "fence.release"])("%s: a writer that waited for a takeover finds no row", async (statement) => {
-      const { fence } = await heldBy("a");
-      const [holder, rival] = await Promise.all([scene.hand(), scene.hand()]);
-      await rival.sql("begin");
-      expect((await rival.run("lease.take", taking(fence, "a", nonce()))).count).toBe(1);
-      await holder.sql("begin");
-      const late = holder.run(statement, fenced(fence));
-      await scene.untilBlocked(holder.pid);
-      await rival.sql("commit");
-      expect((await late).count).toBe(0);
-      await holder.sql("rollback");
-    });
+    it.each(["fence", "fence.release"] as const)(
+      "%s: a writer that waited for a takeover finds no row",
+      async (statement) => {
+        const { fence } = await heldBy("a");
+        const [holder, rival] = await Promise.all([scene.hand(), scene.hand()]);
+        await rival.sql("begin");
+        expect((await rival.run("lease.take", taking(fence, "a", nonce()))).count).toBe(1);
+        await holder.sql("begin");
+        const late = holder.run(statement, fenced(fence));
+        await scene.untilBlocked(holder.pid);
+        await rival.sql("commit");
+        expect((await late).count).toBe(0);
+        await holder.sql("rollback");
+      },
+    );
 
     it("in a batch, one journal under takeover costs its neighbour nothing", async () => {
       const [one, two] = await Promise.all([heldBy("a"), heldBy("a")]);

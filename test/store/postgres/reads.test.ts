@@ -21,7 +21,7 @@ async function prunedMeanwhile<T>(plan: (id: string) => Plan<T>): Promise<T> {
   const hand = await scene.hand();
   return awaitPlan(plan(run.id), async (call) => {
     if (call.sql.startsWith("lease")) await scene.store.intake.prune(tenant, Number.MAX_SAFE_INTEGER, 10);
-    return hand.run(call.sql, call.params);
+    return hand.perform(call);
   });
 }
 

@@ -4,11 +4,12 @@ import type { Log } from "../../../src/base/log.ts";
 import { TapeError } from "../../../src/model/errors.ts";
 import type { Fence } from "../../../src/model/fence.ts";
 import type { Store } from "../../../src/store/contract/store.ts";
-import { Connections } from "../../../src/store/postgres/connections.ts";
+import { Connections, type PostgresName } from "../../../src/store/postgres/connections.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
 import { sqlFiles } from "../../../src/store/sql/files.ts";
-import type { QueryResult } from "../../../src/store/sql/plan.ts";
+import type { Query, QueryResult } from "../../../src/store/sql/plan.ts";
+import type { ParamsOf, RowOf } from "../../../src/store/sql/statements.gen.ts";
 import { partsOf, type Statement } from "../../../src/store/sql/statements.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 
@@ -38,7 +39,9 @@ export interface Hand {
   readonly client: pg.PoolClient;
   readonly pid: number;
   statement(name: string): Statement;
-  run(name: string, params: Readonly<Record<string, unknown>>): Promise<QueryResult>;
+  run<N extends PostgresName>(name: N, params: ParamsOf<N>): Promise<QueryResult<RowOf<N>>>;
+  /** A query of a plan. */
+  perform(call: Query): Promise<QueryResult>;
   sql(text: string): Promise<pg.QueryResult>;
 }
 
@@ -75,8 +78,9 @@ export async function sceneOn(server: string, params = ""): Promise<Scene> {
       return {
         client,
         pid: rows[0]!.pid,
-        statement: (name) => connections.statement(name),
+        statement: (name) => connections.statement(name as PostgresName),
         run: (name, values) => connections.query(client, name, values),
+        perform: (call) => connections.perform(client, call),
         sql: (text) => client.query(text),
       };
     },
@@ -134,7 +138,8 @@ export async function impatiently(hand: Pick<Hand, "sql">, work: () => Promise<u
 }
 
 /** The parameters of `fence`. */
-export const fenced = ({ tenant, journal, token, nonce }: Fence) => ({ tenant, journal, token, nonce });
+/** SQLite's fence alone compares the head. */
+export const fenced = ({ tenant, journal, token, nonce }: Fence) => ({ tenant, journal, token, nonce, after: null });
 
 /** The parameters of `record.append`. */
 export const stepAt = ({ journal, token }: Fence, seq: number) => ({
@@ -146,10 +151,10 @@ export const stepAt = ({ journal, token }: Fence, seq: number) => ({
 });
 
 /** The parameters of `lease.take`. */
-export const taking = (fence: Fence, was: string, nonce: bigint) => ({
+export const taking = (fence: Fence, previousOwner: string, nonce: bigint) => ({
   journal: fence.journal,
   token: fence.token,
-  was,
+  previousOwner,
   nonce,
   owner: "rival",
   label: "rival",

@@ -26,10 +26,11 @@ select journal, notes from f;
 -- name: append_many.check
 -- read
 -- After a lost answer: which items of the batch are in their journals, under their own token.
-select i.journal, l.notes
+select i.journal, l.notes, l.tenant, l.workflow
 from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :afters::bigint[]) as i(journal, tenant, token, after)
 cross join lateral (select 1 from tape.records r where r.journal = i.journal and r.seq = i.after + 1 and r.token = i.token limit 1) r
-cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.tenant is not distinct from i.tenant limit 1) l;
+cross join lateral (select l.notes, l.tenant, l.workflow from tape.leases l where l.journal = i.journal
+  and l.tenant is not distinct from i.tenant limit 1) l;
 
 -- name: create_many
 -- unfenced: creating is unique by the run's id; the creator's first term begins in the same transaction
@@ -164,10 +165,11 @@ select journal, held, tenant, workflow from f;
 -- name: fire_many.check
 -- read
 -- After a lost answer: which timers of the batch this very batch has fired. One transaction, one xmin; the witness has it.
-select i.journal, false as held
+select i.journal, false as held, l.tenant, l.workflow
 from unnest(:journals::bigint[], :tenants::text[], :positions::bigint[], :purposes::text[]) as i(journal, tenant, pos, purpose)
 cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = i.purpose
-  and t.tenant is not distinct from i.tenant and t.status || '' = 'FIRED' and t.xmin = (select w.xmin from tape.witness w where w.id = :id) limit 1) t;
+  and t.tenant is not distinct from i.tenant and t.status || '' = 'FIRED' and t.xmin = (select w.xmin from tape.witness w where w.id = :id) limit 1) t
+cross join lateral (select l.tenant, l.workflow from tape.leases l where l.journal = i.journal limit 1) l;
 
 -- name: journal.heads
 -- read

@@ -6,7 +6,8 @@ import type { JournalKind } from "../../../model/rows.ts";
 import type { AppendResult, WakeHint } from "../../contract/store.ts";
 import { staleError } from "../../validate/arguments.ts";
 import type { CheckedEntry } from "../../validate/entry.ts";
-import { type Plan, type PlanContext, query, queryRow, queryRows, type Row } from "../plan.ts";
+import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan.ts";
+import type { RowOf } from "../statements.gen.ts";
 import { auditRecords } from "./audit.ts";
 
 /** The one door through which records enter a journal: fence, records, and what the records change, or nothing. */
@@ -26,7 +27,7 @@ export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEn
   if (records.length === 1) for (const change of changes) yield* assertNotesTaken(change, row);
   for (const [k, record] of records.entries()) {
     const seq = after + 1 + k;
-    const { count } = yield* query("record.append", { journal, seq, token, kind: record.kind, body: entry.bodies[k] });
+    const { count } = yield* query("record.append", { journal, seq, token, kind: record.kind, body: entry.bodies[k]! });
     if (count > 0) continue;
     if (k === 0) return yield* appendRetryPlan(fence, entry);
     throw yield* explainRefusal(fence, after);
@@ -37,20 +38,20 @@ export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEn
 }
 
 /** The counter stands still under the fence's lock (see fence.release): no need to find out by writing. */
-function* assertNotesTaken(change: Change, row: Row): Plan<void> {
+function* assertNotesTaken(change: Change, row: RowOf<"fence">): Plan<void> {
   if (change.do !== "lease.release" || row.kind === "name" || Number(row.notes) === change.notesTaken) return;
-  throw yield* refusalOf(change, row.tenant as string);
+  throw yield* refusalOf(change, row.tenant);
 }
 
 export type FencedRecordContext = RecordContext & { readonly tenant: string };
 
-export function recordContextOf(context: PlanContext, fence: Fence, row: Row): FencedRecordContext {
+export function recordContextOf(context: PlanContext, fence: Fence, row: RowOf<"fence">): FencedRecordContext {
   return {
     journal: fence.journal,
     kind: row.kind as JournalKind,
     token: fence.token,
     nonce: fence.nonce,
-    tenant: row.tenant as string,
+    tenant: row.tenant,
     keepVersions: context.limits.valueHistory,
     allocate: () => context.allocate(),
   };
@@ -124,7 +125,7 @@ export function* sendNote(
     throw new TapeError("TAPE_TOO_LARGE", message, { limit: "inboxNotes", journal });
   }
   yield* query("note.create", { journal, seq, kind, body });
-  if (row.wakes !== null) context.wake(wakeOf(row.wakes as string, row.tenant as string, row.workflow as string));
+  if (row.wakes !== null) context.wake(wakeOf(row.wakes, row.tenant, row.workflow));
   context.wake({ of: "journal", tenant, journal });
   return seq;
 }
@@ -174,7 +175,7 @@ export function* explainRefusal(fence: Fence, after: number): Plan<TapeError> {
 }
 
 /** The lease row that a fence was compared with; undefined also where it is another tenant's. */
-export function* whyFenced({ tenant, journal }: Fence): Plan<Row | undefined> {
+export function* whyFenced({ tenant, journal }: Fence): Plan<RowOf<"fence.explain"> | undefined> {
   return yield* queryRow("fence.explain", { tenant, journal });
 }
 
@@ -191,7 +192,7 @@ export function* appendRetryPlan(fence: Fence, entry: CheckedEntry): Plan<Append
   const stale = refusal.code === "TAPE_FENCED";
   if (row === undefined || (stale && !entry.releases)) throw refusal;
   const written = yield* queryRows("journal.page", { journal, from: after + 1, limit: records.length, tenant: null });
-  const isSame = (one: Row, k: number): boolean =>
+  const isSame = (one: RowOf<"journal.page">, k: number): boolean =>
     one.token === String(token) && one.kind === records[k]!.kind && one.body === bodies[k];
   if (written.length < records.length || !written.every(isSame)) throw refusal;
   const { notesTaken } = records.at(-1)!.data as { notesTaken?: number };
@@ -200,7 +201,7 @@ export function* appendRetryPlan(fence: Fence, entry: CheckedEntry): Plan<Append
   return { head: after + records.length, notes };
 }
 
-export function refusalFromRow(fence: Fence, after: number, row: Row | undefined): TapeError {
+export function refusalFromRow(fence: Fence, after: number, row: RowOf<"fence.explain"> | undefined): TapeError {
   const stale =
     row === undefined || row.token !== String(fence.token) || row.nonce !== String(fence.nonce) || Boolean(row.doomed);
   if (stale) return staleError(fence, row);

@@ -26,7 +26,7 @@ export function* auditPlan({ tenant, journal, subject, body }: AuditedAction): P
   const head = (yield* queryRow("audit.head", { tenant }))!;
   const moment = Number(head.at);
   const row = { tenant, n: Number(head.n), at: moment, journal, subject, body };
-  const hash = auditHash(head.hash as string, auditEntryOf({ ...row, id: 0, hash: "" }));
+  const hash = auditHash(head.hash, auditEntryOf({ ...row, id: 0, hash: "" }));
   yield* query("audit.add", { ...row, moment, hash });
   yield* query("audit.seal", { tenant, hash });
 }
@@ -36,7 +36,7 @@ export function* auditRecords(place: RecordContext & { readonly tenant: string }
   const { journal, tenant } = place;
   for (const [k, record] of entry.records.entries()) {
     if (record.kind !== "operator.action") continue;
-    const subject = ((yield* queryRow("audit.subject", { journal }))?.subject ?? null) as string | null;
+    const subject = (yield* queryRow("audit.subject", { journal }))?.subject ?? null;
     yield* auditPlan({ tenant, journal, subject, body: entry.bodies[k]! });
   }
 }

@@ -5,7 +5,8 @@ import { feedPageOf } from "../../feed.ts";
 import type { FeedTail, Span } from "../../feed-tail.ts";
 import { mapPage } from "../../page.ts";
 import { queryPage } from "../paging.ts";
-import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
+import { type Plan, queryRow, queryRows } from "../plan.ts";
+import type { RowOf } from "../statements.gen.ts";
 
 /** The feed of a store whose records are numbered in the order of their commits. */
 export function* feedPlan(
@@ -55,5 +56,5 @@ function* lookOn(tail: FeedTail, end: number, scan: number): Plan<number> {
   return to;
 }
 
-export const spansOf = (rows: readonly Row[]): ReadonlyMap<string, Span> =>
+export const spansOf = (rows: readonly RowOf<"feed.tenants">[]): ReadonlyMap<string, Span> =>
   new Map(rows.map((row) => [String(row.tenant), { first: Number(row.first), last: Number(row.last) }]));

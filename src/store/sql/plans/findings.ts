@@ -1,5 +1,8 @@
 import type { Share } from "../../contract/store.ts";
-import { type Plan, queryRows, type Row } from "../plan.ts";
+import { type Plan, queryRows } from "../plan.ts";
+import type { RowOf } from "../statements.gen.ts";
+
+export type FoundRow = RowOf<"lease.due">;
 
 /** What a find has come upon: journals by number, and of items in a share whom work on them calls. */
 export class Findings {
@@ -17,7 +20,7 @@ export class Findings {
   }
 
   /** All of them, whatever room there is: the claimant has them, or they call nobody. */
-  *add(rows: readonly Row[]): Plan<void> {
+  *add(rows: readonly FoundRow[]): Plan<void> {
     for (const [journal, callee] of yield* this.#calleesOf(rows)) this.#take(journal, callee);
   }
 
@@ -25,7 +28,7 @@ export class Findings {
    * At most so many more, of no callee more than its share. `look` leaves out those that are full; who becomes full with
    * what it brings is left out of the next look, so that whatever lies behind is found.
    */
-  *fill(limit: number, look: (limit: number, full: string | null) => Plan<readonly Row[]>): Plan<void> {
+  *fill(limit: number, look: (limit: number, full: string | null) => Plan<readonly FoundRow[]>): Plan<void> {
     const until = this.size + limit;
     for (;;) {
       const rows = yield* look(limit, this.#share === undefined ? null : JSON.stringify(this.#full()));
@@ -39,7 +42,7 @@ export class Findings {
     }
   }
 
-  *#calleesOf(rows: readonly Row[]): Plan<readonly (readonly [journal: number, callee: string])[]> {
+  *#calleesOf(rows: readonly FoundRow[]): Plan<readonly (readonly [journal: number, callee: string])[]> {
     const journals = rows.map(({ journal }) => Number(journal));
     if (this.#share === undefined || journals.length === 0) return journals.map((journal) => [journal, ""]);
     const answer = yield* queryRows("item.callees", { journals: JSON.stringify(journals) });

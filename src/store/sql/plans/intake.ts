@@ -9,7 +9,8 @@ import type { ScheduleRow } from "../../../model/rows.ts";
 import type { AuditInfo, CreateResult, ValueCondition } from "../../contract/store.ts";
 import { scheduleRowOf } from "../../decode-rows.ts";
 import { noAttempt } from "../../validate/arguments.ts";
-import { type Plan, type PlanContext, query, queryRow, queryRows, type Row } from "../plan.ts";
+import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan.ts";
+import type { RowOf } from "../statements.gen.ts";
 import { applyChange, sendNote, wakeOf } from "./append.ts";
 import { actedBy, auditPlan } from "./audit.ts";
 import { createPlan } from "./create.ts";
@@ -48,7 +49,7 @@ function* approvals(journal: number, root: number, run: string, signal: RecordDa
   const gates = yield* queryRows("gate.waiting", { run: journal, name: signal.name });
   const open = gates.filter(({ binds }) => signal.binds === undefined || binds === signal.binds);
   const [first] = yield* queryRows("journal.page", { journal: root, from: 1, limit: 1, tenant: null });
-  const { starters } = decode(first!.body as string) as RecordData<"run.created">;
+  const { starters } = decode(first!.body) as RecordData<"run.created">;
   const verdicts = open.map(({ pos, approvers }) => {
     if (approvers === null) return { pos: Number(pos), free: true, why: undefined };
     const why = whyNotApprover(JSON.parse(approvers as string) as Approvers, signal, starters);
@@ -184,7 +185,7 @@ export function* putValuePlan(
   key: string,
   value: string | null,
   when: ValueCondition,
-): Plan<Row> {
+): Plan<RowOf<"value.get">> {
   for (;;) {
     const row = yield* queryRow("value.get", { tenant, key });
     const version = row === undefined ? 0 : Number(row.version);
@@ -195,7 +196,7 @@ export function* putValuePlan(
     const next = { tenant, source: null, key, version: version + 1, value };
     const [put, ...rest] = valueWritten(next, context.limits.valueHistory);
     // Another writer was faster, where statements of two transactions can interleave: look again, and decide anew.
-    if ((yield* query("value.put", { ...put })).count === 0) continue;
+    if ((yield* query("value.put", put)).count === 0) continue;
     for (const change of rest) yield* applyChange(context, change, tenant);
     // Undecoded: what a value may be as deep as, an answer that holds one may not.
     return { ...(yield* queryRow("value.get", { tenant, key }))! };
@@ -206,14 +207,14 @@ export function* putValuePlan(
  * The answer to a write, kept without the value: that is where it was written, until it is deleted and erased. Then the
  * repeated call has it: it says what the first one said.
  */
-export function withoutValue(tenant: string, key: string, text: string): Answering<Row> {
+export function withoutValue(tenant: string, key: string, text: string): Answering<RowOf<"value.get">> {
   return {
     kept: ({ value: _value, ...row }) => row,
     *restored(row) {
       if (Object.hasOwn(row, "value")) return row; // kept by an older version
       const version = Number(row.version);
       const found = yield* queryRow("value.history", { tenant, key, after: version - 1, limit: 1, pageBytes: 1 });
-      return { ...row, value: Number(found?.version) === version ? found?.value : text };
+      return { ...row, value: found !== undefined && Number(found.version) === version ? found.value : text };
     },
   };
 }
@@ -236,10 +237,7 @@ export function* putSchedulePlan(
   return scheduleRowOf(written);
 }
 
-function* putPlan(
-  change: Row & { readonly tenant: string; readonly id: string },
-  fresh: boolean,
-): Plan<Row | undefined> {
+function* putPlan(change: Omit<ScheduleRow, "version">, fresh: boolean): Plan<RowOf<"schedule.put"> | undefined> {
   const written = yield* queryRow("schedule.put", { ...change, fresh, admitted: false });
   if (written !== undefined) return written;
   const { tenant, id } = change;
@@ -321,10 +319,10 @@ function* pruneTree(tenant: string, root: number): Plan<number> {
   const rows = yield* queryRows("prune.members", { run: root });
   for (const row of rows) {
     const run = Number(row.journal);
-    const id = row.id as string;
+    const { id } = row;
     const token = row.token as string;
     const place = { journal: run, createdAt: row.created_at, endedAt: row.ended_at };
-    yield* query("prune.tombstone", { tenant, id, token, ...place });
+    yield* query("prune.tombstone", { tenant, id, token: BigInt(token), ...place });
     const data: RecordData<"run.pruned"> = { tenant, id, token };
     yield* query("store.record", { kind: "run.pruned", body: encodeBody(data) });
     for (const table of pruned) yield* query(`prune.${table}`, { run });

@@ -7,7 +7,8 @@ import { leaseViewOf } from "../../lease-rules.ts";
 import { pageOf } from "../../page.ts";
 import { pageLimit } from "../../validate/entry.ts";
 import { queryPage } from "../paging.ts";
-import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
+import { type Plan, queryRow, queryRows } from "../plan.ts";
+import type { ParamsOf, RowOf } from "../statements.gen.ts";
 
 /** Lists and figures for people: each walks one index in its order and stops after the page. */
 
@@ -17,6 +18,8 @@ const maxBudgets = 10_000;
 const maxCounted = 600_000;
 const forEver = Number.MAX_SAFE_INTEGER;
 const lastLetter = 0x10ffff;
+
+type RunRow = RowOf<"run.started">;
 
 export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<RunView>> {
   const rows = yield* rowsOf(tenant, filter, limits);
@@ -31,7 +34,7 @@ export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Pl
 }
 
 /** By the narrowest index that the filter allows; what else it asks for is looked at row by row. */
-function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<Row>> {
+function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<RunRow>> {
   const { before, below, prefix, inDoubt = false, workflow = null, label, status } = filter;
   const { startedSince = null, startedUntil = null, endedSince = null, endedUntil = null } = filter;
   const few = {
@@ -79,9 +82,9 @@ const isIndexed = (status: string): boolean => status !== "COMPLETED" && status 
 /** The newest of each status, and of those the newest. */
 function* byStatus(
   statuses: ReadonlySet<string>,
-  few: Row & { readonly limit: number; readonly pageBytes: number },
-): Plan<Page<Row>> {
-  const found: Row[] = [];
+  few: Omit<ParamsOf<"run.phased">, "phase"> & { readonly limit: number; readonly pageBytes: number },
+): Plan<Page<RunRow>> {
+  const found: RunRow[] = [];
   let more = false;
   /** Behind the last row of a page that was full there may be others of its status, and before them none of another. */
   let edge = 0;
@@ -104,7 +107,7 @@ function* byStatus(
 }
 
 /** What a page goes on behind: a run, or one that has been deleted since. */
-function* placeOf(tenant: string, journal: number): Plan<Row> {
+function* placeOf(tenant: string, journal: number): Plan<RowOf<"tombstone.place">> {
   const row =
     (yield* queryRow("run.list_key", { tenant, journal })) ??
     (yield* queryRow("tombstone.list_key", { tenant, journal }));

@@ -1,6 +1,7 @@
 import type { FindRequest, UnservedWorkflow } from "../../contract/store.ts";
-import { type Plan, queryRows, type Row } from "../plan.ts";
-import { Findings } from "./findings.ts";
+import { type Plan, queryRows } from "../plan.ts";
+import type { RowOf } from "../statements.gen.ts";
+import { Findings, type FoundRow } from "./findings.ts";
 
 /**
  * Queues: what asks for a reactor lies in one for each tenant and workflow, and what is held likewise. A look names the
@@ -17,9 +18,13 @@ const itemReactors = ["reconciler", "outbox", "compensation"] as const;
 type Queues = ReadonlyMap<string, readonly string[]>;
 type QueueRequest = { readonly tenant?: string | undefined; readonly workflows?: readonly string[] | undefined };
 
-function* queuesOf(sql: string, params: Row, { tenant, workflows }: QueueRequest): Plan<Queues> {
+function* queuesOf(nextReactor: string | undefined, { tenant, workflows }: QueueRequest): Plan<Queues> {
   if (tenant !== undefined && workflows !== undefined) return new Map([[tenant, [unnamed, ...workflows]]]);
-  const rows = yield* queryRows(sql, { ...params, tenant: tenant ?? null, limit: maxQueues });
+  const where = { tenant: tenant ?? null, limit: maxQueues };
+  const rows =
+    nextReactor === undefined
+      ? yield* queryRows("lease.holders", where)
+      : yield* queryRows("lease.queues", { ...where, nextReactor });
   const queues = new Map<string, string[]>();
   for (const row of rows) {
     const workflow = String(row.workflow);
@@ -40,11 +45,11 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   const kind = request.workflows === undefined ? (asked ?? null) : "run";
   const where: QueueRequest = { tenant: request.tenant, workflows: asked === "item" ? [] : request.workflows };
   // What this very find acquired before comes first: its answer may have been lost.
-  const held = yield* queuesOf("lease.holders", {}, where);
+  const held = yield* queuesOf(undefined, where);
   const found = new Findings(request.share);
   yield* found.add(yield* fromEach(held, limit, (queue) => queryRows("lease.by_nonce", { ...queue, owner, nonce })));
   if (found.size < limit) {
-    const queues = yield* queuesOf("lease.queues", { nextReactor }, where);
+    const queues = yield* queuesOf(nextReactor, where);
     yield* found.fill(limit - found.size, (room, full) =>
       fromEach(queues, room, (queue, most) =>
         queryRows("lease.due", { ...queue, nextReactor, kind, full, limit: most }),
@@ -62,7 +67,7 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   if (preload !== undefined && most > 0) {
     const served = request.workflows === undefined ? null : JSON.stringify(request.workflows);
     const tenants = yield* tenantsOf(request.tenant, "timer.tenants");
-    const look = (tenant: string): Plan<readonly Row[]> =>
+    const look = (tenant: string): Plan<readonly FoundRow[]> =>
       queryRows("lease.preload", { aheadMs: preload.withinMs, tenant, served, limit: most });
     yield* found.add(yield* inTurn(tenants, most, look));
   }
@@ -74,23 +79,23 @@ type Queue = { readonly tenant: string; readonly workflows: string };
 function* fromEach(
   queues: Queues,
   limit: number,
-  look: (queue: Queue, limit: number) => Plan<readonly Row[]>,
-): Plan<readonly Row[]> {
+  look: (queue: Queue, limit: number) => Plan<readonly FoundRow[]>,
+): Plan<readonly FoundRow[]> {
   const lookAt = (tenant: string) => look({ tenant, workflows: JSON.stringify(queues.get(tenant)) }, limit);
   return yield* inTurn([...queues.keys()], limit, lookAt);
 }
 
 /** One row of each tenant in turn, until there are enough: what one has in excess keeps nobody waiting. */
-export function* inTurn(
+export function* inTurn<R>(
   tenants: readonly string[],
   limit: number,
-  look: (tenant: string) => Plan<readonly Row[]>,
-): Plan<readonly Row[]> {
-  const lists: (readonly Row[])[] = [];
+  look: (tenant: string) => Plan<readonly R[]>,
+): Plan<readonly R[]> {
+  const lists: (readonly R[])[] = [];
   for (const tenant of tenants) lists.push(yield* look(tenant));
   if (lists.length <= 1) return lists[0] ?? [];
   const longest = lists.reduce((most, { length }) => Math.max(most, length), 0);
-  const rows: Row[] = [];
+  const rows: R[] = [];
   for (let k = 0; k < longest && rows.length < limit; k++) {
     for (const list of lists) if (k < list.length && rows.length < limit) rows.push(list[k]!);
   }
@@ -103,25 +108,29 @@ export function* tenantsOf(tenant: string | undefined, sql: "timer.tenants" | "s
   return (yield* queryRows(sql, { limit: maxQueues })).map((row) => String(row.tenant));
 }
 
-/** Due timers or schedules, oldest first within each tenant. */
-export function* duePlan(
-  what: "timer" | "schedule",
-  few: { readonly limit: number; readonly pageBytes: number },
-  tenant: string | undefined,
-): Plan<readonly Row[]> {
-  const tenants = yield* tenantsOf(tenant, `${what}.tenants`);
-  return yield* inTurn(tenants, few.limit, (of) => queryRows(`${what}.due`, { tenant: of, ...few }));
+type Few = { readonly limit: number; readonly pageBytes: number };
+
+/** Due timers, oldest first within each tenant. */
+export function* dueTimersPlan(few: Few, tenant: string | undefined): Plan<readonly RowOf<"timer.due">[]> {
+  const tenants = yield* tenantsOf(tenant, "timer.tenants");
+  return yield* inTurn(tenants, few.limit, (of) => queryRows("timer.due", { tenant: of, ...few }));
 }
 
-export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Plan<readonly Row[]> {
+/** Due schedules, likewise. */
+export function* dueSchedulesPlan(few: Few, tenant: string | undefined): Plan<readonly RowOf<"schedule.due">[]> {
+  const tenants = yield* tenantsOf(tenant, "schedule.tenants");
+  return yield* inTurn(tenants, few.limit, (of) => queryRows("schedule.due", { tenant: of, ...few }));
+}
+
+export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Plan<readonly RowOf<"agenda">[]> {
   const queues: string[][] = [];
   const ask = function* (reactor: string, where: QueueRequest): Plan<void> {
-    const found = yield* queuesOf("lease.queues", { nextReactor: reactor }, where);
+    const found = yield* queuesOf(reactor, where);
     for (const [of, names] of found) for (const workflow of names) queues.push([reactor, of, workflow]);
   };
   yield* ask("recovery", { tenant, workflows });
   for (const reactor of itemReactors) yield* ask(reactor, { tenant, workflows: tenant === undefined ? undefined : [] });
-  const held = yield* queuesOf("lease.holders", {}, { tenant, workflows });
+  const held = yield* queuesOf(undefined, { tenant, workflows });
   const holders = [...held].flatMap(([of, names]) => names.map((workflow) => [of, workflow]));
   const tenants = new Set(yield* tenantsOf(tenant, "timer.tenants"));
   for (const one of yield* tenantsOf(tenant, "schedule.tenants")) tenants.add(one);

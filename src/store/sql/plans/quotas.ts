@@ -10,7 +10,8 @@ import {
 } from "../../../model/quota.ts";
 import type { AuditInfo } from "../../contract/store.ts";
 import { quotaOf } from "../../decode-rows.ts";
-import { type Plan, query, queryRow, queryRows, type Row } from "../plan.ts";
+import { type Plan, query, queryRow, queryRows } from "../plan.ts";
+import type { RowOf } from "../statements.gen.ts";
 import { recordOperatorAction } from "./service.ts";
 
 /**
@@ -44,6 +45,8 @@ export function* keepCountPlan(tenant: string): Plan<void> {
   if (room.fresh) yield* query("quota.use", { tenant, used: room.used, fresh: true });
 }
 
+type QuotaRow = RowOf<"quota.lock">;
+
 interface Room {
   readonly used: number;
   /** They were counted just now. */
@@ -51,7 +54,7 @@ interface Room {
   readonly full?: TapeError;
 }
 
-function* roomForRun(row: Row): Plan<Room> {
+function* roomForRun(row: QuotaRow): Plan<Room> {
   const limit = limitIn(row, "runs");
   let used = Number(row.runs_used);
   let fresh = false;
@@ -71,7 +74,7 @@ function* roomForRun(row: Row): Plan<Room> {
 }
 
 /** The tenant's row, locked; where bytes count and the last measurement is old, after another one. */
-function* measuredRow(tenant: string): Plan<Row> {
+function* measuredRow(tenant: string): Plan<QuotaRow> {
   const seen = yield* queryRow("quota.seen", { tenant });
   const old = seen !== undefined && Math.abs(Number(seen.at) - Number(seen.metered_at)) >= remeterMs;
   if (old && limitIn(seen, "bytes") !== null) yield* meterPlan(tenant);
@@ -85,7 +88,7 @@ export function* admitSchedule(tenant: string): Plan<void> {
   if (used >= limit) throw quotaExceeded("schedules", used, limit);
 }
 
-function* lockedRow(tenant: string): Plan<Row> {
+function* lockedRow(tenant: string): Plan<QuotaRow> {
   const known = yield* queryRow("quota.lock", { tenant });
   if (known !== undefined) return known;
   yield* query("quota.create", { tenant });
@@ -93,14 +96,14 @@ function* lockedRow(tenant: string): Plan<Row> {
 }
 
 const numberIn = (value: unknown): number | null => (value === null || value === undefined ? null : Number(value));
-const limitIn = (row: Row, kind: QuotaKind): number | null =>
+const limitIn = (row: QuotaRow, kind: QuotaKind): number | null =>
   holdingLimit(numberIn(row[kind]), numberIn(row[`default_${kind}`]));
 
 export function* setQuotaPlan(tenant: string, change: Partial<QuotaLimits>, act: AuditInfo): Plan<Quota> {
   const row = yield* lockedRow(tenant);
   const limits = Object.fromEntries(
     quotaKinds.map((kind) => [kind, change[kind] === undefined ? numberIn(row[kind]) : change[kind]]),
-  );
+  ) as QuotaLimits;
   yield* query("quota.set", { tenant, ...limits });
   const about = tenant === everyTenant ? { tenant: act.home ?? everyTenant, default: true } : { tenant };
   yield* recordOperatorAction("quota.set", act, { ...about, ...limits });
@@ -139,7 +142,7 @@ export function* meterPlan(own?: string): Plan<boolean> {
   const added = new Map(sums.map(({ tenant, bytes }) => [String(tenant), Number(bytes)]));
   if (own !== undefined) added.set(own, added.get(own) ?? 0);
   const tenants = [...added.keys()].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  for (const tenant of tenants) yield* query("usage.add", { tenant, bytes: added.get(tenant) });
+  for (const tenant of tenants) yield* query("usage.add", { tenant, bytes: added.get(tenant)! });
   const fresh = reached === undefined || Number(reached.last) === edge;
   yield* query("usage.moved", { edge, fresh });
   return fresh;

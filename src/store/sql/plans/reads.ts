@@ -20,7 +20,8 @@ import { mapPage } from "../../page.ts";
 import { termHistoryOf } from "../../term-history.ts";
 import { pageLimit } from "../../validate/entry.ts";
 import { queryPage } from "../paging.ts";
-import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
+import { type Plan, queryRow, queryRows } from "../plan.ts";
+import type { RowOf } from "../statements.gen.ts";
 import { findTarget } from "./target.ts";
 
 /** Reading never needs a lease. */
@@ -31,7 +32,7 @@ export function* runPlanById(tenant: string, id: string): Plan<RunView | undefin
 }
 
 /** undefined: it was deleted between the two looks. */
-function* viewOfRun(row: Row): Plan<RunView | undefined> {
+function* viewOfRun(row: RowOf<"run.get">): Plan<RunView | undefined> {
   const lease = yield* queryRow("lease.read", { journal: Number(row.journal) });
   return lease === undefined ? undefined : runViewOf(row, leaseViewOf(lease));
 }
@@ -64,7 +65,10 @@ export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limit
   return yield* wholeEffects("effect.run", { ...whole, run, from, role });
 }
 
-function* wholeEffects(sql: string, params: Parameters<typeof queryPage>[1]): Plan<Page<EffectRow>> {
+function* wholeEffects<N extends "effect.obligations" | "effect.run">(
+  sql: N,
+  params: Parameters<typeof queryPage<N>>[1],
+): Plan<Page<EffectRow>> {
   const page = yield* queryPage(sql, params);
   if (page.more === true && page.length < params.limit) throw tooLarge("the effects of this run", params.pageBytes);
   return mapPage(page, effectRowOf);

@@ -28,7 +28,7 @@ export function* idempotentPlan<T>(
     if (known.hash !== hash) {
       throw new TapeError("TAPE_KEY_REUSED", `the key ${key} was used for a call that said something else`, { key });
     }
-    const before = decode(known.response as string) as T | TapeError;
+    const before = decode(known.response) as T | TapeError;
     return before instanceof TapeError || restored === undefined ? before : yield* restored(before);
   }
   const answer = yield* orConflict(work);

@@ -1,0 +1,1833 @@
+// The parameters and columns of every statement. Written by `npm run schema`: change the SQL files instead.
+
+/** Whole numbers: in PostgreSQL bigint. */
+type Whole = number | bigint | null;
+type Text = string | null;
+type Truth = boolean | null;
+/** SQLite has 0 and 1. */
+type Flag = boolean | number;
+
+/** Statements of both stores. */
+export interface SharedStatements {
+  agenda: {
+    params: { queues: Text; holders: Text; tenants: Text };
+    row: { reactor: string | null; in_ms: number | null };
+  };
+  "audit.add": {
+    params: { tenant: Text; n: Whole; moment: Whole; journal: Whole; subject: Text; body: Text; hash: Text };
+    row: Record<never, never>;
+  };
+  "audit.all": {
+    params: { before: Whole; limit: Whole };
+    row: {
+      id: number;
+      tenant: string;
+      n: number;
+      at: number;
+      journal: number;
+      subject: string | null;
+      body: string;
+      hash: string;
+    };
+  };
+  "audit.head": {
+    params: { tenant: Text };
+    row: { n: number; hash: string; at: number | null };
+  };
+  "audit.page": {
+    params: { tenant: Text; before: Whole; limit: Whole };
+    row: {
+      id: number;
+      tenant: string;
+      n: number;
+      at: number;
+      journal: number;
+      subject: string | null;
+      body: string;
+      hash: string;
+    };
+  };
+  "audit.seal": {
+    params: { hash: Text; tenant: Text };
+    row: Record<never, never>;
+  };
+  "audit.subject": {
+    params: { journal: Whole };
+    row: { subject: string | null };
+  };
+  "budget.charge": {
+    params: { reserved: Whole; spent: Whole; run: Whole; tenant: Text; unit: Text; by: Whole };
+    row: Record<never, never>;
+  };
+  "budget.create": {
+    params: { run: Whole; unit: Text; cap: Whole };
+    row: Record<never, never>;
+  };
+  "budget.list": {
+    params: { run: Whole };
+    row: { run: number; unit: string; cap: number; reserved: number; spent: number };
+  };
+  "budget.open": {
+    params: { tenant: Text; limit: Whole };
+    row: {
+      run: number;
+      unit: string;
+      cap: number;
+      reserved: number;
+      spent: number;
+      run_id: string;
+      workflow: string;
+      phase: string;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+      ended_at: number | null;
+    };
+  };
+  "budget.reserve": {
+    params: { amount: Whole; run: Whole; tenant: Text; unit: Text; by: Whole };
+    row: Record<never, never>;
+  };
+  "business_key.claim": {
+    params: { scope: Text; businessKey: Text; run: Whole; pos: Whole };
+    row: Record<never, never>;
+  };
+  "business_key.drop": {
+    params: { run: Whole; pos: Whole };
+    row: Record<never, never>;
+  };
+  "business_key.find": {
+    params: { tenant: Text; scope: Text; businessKey: Text };
+    row: { tenant: string; scope: string; business_key: string; run: number; pos: number; run_id: string };
+  };
+  "business_keys.sweep": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "effect.create": {
+    params: {
+      run: Whole;
+      pos: Whole;
+      sub: Whole;
+      role: Text;
+      name: Text;
+      connector: Text;
+      semantics: Text;
+      dispatch: Text;
+      status: Text;
+      authority: Whole;
+      item: Whole;
+      key: Text;
+      businessKey: Text;
+      argsHash: Text;
+      args: Text;
+      policy: Text;
+      surplus: Truth;
+      tenant: Text;
+      source: Whole;
+    };
+    row: Record<never, never>;
+  };
+  "effect.find": {
+    params: { run: Whole; pos: Whole; sub: Whole; tenant: Text };
+    row: {
+      run: number;
+      pos: number;
+      sub: number;
+      tenant: string;
+      root: number;
+      role: string;
+      name: string | null;
+      connector: string | null;
+      semantics: string;
+      dispatch: string;
+      status: string;
+      authority: number;
+      item: number | null;
+      key: string;
+      business_key: string | null;
+      args_hash: string | null;
+      args: string;
+      policy: string | null;
+      attempt: number;
+      send_until: number | null;
+      reason: string | null;
+      outcome: string | null;
+      surplus: Flag;
+      uncertain: Flag;
+      created_at: number;
+      changed_at: number;
+      attempt_token: string | null;
+      attempt_nonce: string | null;
+    };
+  };
+  "effect.item": {
+    params: { item: Whole; tenant: Text; role: Text; status: Text; minAgeMs: Whole; limit: Whole };
+    row: {
+      run: number;
+      pos: number;
+      sub: number;
+      tenant: string;
+      root: number;
+      role: string;
+      name: string | null;
+      connector: string | null;
+      semantics: string;
+      dispatch: string;
+      status: string;
+      authority: number;
+      item: number | null;
+      key: string;
+      business_key: string | null;
+      args_hash: string | null;
+      args: string;
+      policy: string | null;
+      attempt: number;
+      send_until: number | null;
+      reason: string | null;
+      outcome: string | null;
+      surplus: Flag;
+      uncertain: Flag;
+      created_at: number;
+      changed_at: number;
+      attempt_token: string | null;
+      attempt_nonce: string | null;
+    };
+  };
+  "effect.list": {
+    params: {
+      tenant: Text;
+      role: Text;
+      status: Text;
+      minAgeMs: Whole;
+      afterRun: Whole;
+      afterPos: Whole;
+      afterSub: Whole;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      run: number;
+      pos: number;
+      sub: number;
+      tenant: string;
+      root: number;
+      role: string;
+      name: string | null;
+      connector: string | null;
+      semantics: string;
+      dispatch: string;
+      status: string;
+      authority: number;
+      item: number | null;
+      key: string;
+      business_key: string | null;
+      args_hash: string | null;
+      args: string;
+      policy: string | null;
+      attempt: number;
+      send_until: number | null;
+      reason: string | null;
+      outcome: string | null;
+      surplus: Flag;
+      uncertain: Flag;
+      created_at: number;
+      changed_at: number;
+      attempt_token: string | null;
+      attempt_nonce: string | null;
+    };
+  };
+  "effect.lock": {
+    params: { run: Whole; pos: Whole; sub: Whole };
+    row: { authority: number };
+  };
+  "effect.obligations": {
+    params: {
+      root: Whole;
+      from: Whole;
+      tenant: Text;
+      below: Whole;
+      status: Text;
+      minAgeMs: Whole;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      run: number;
+      pos: number;
+      sub: number;
+      tenant: string;
+      root: number;
+      role: string;
+      name: string | null;
+      connector: string | null;
+      semantics: string;
+      dispatch: string;
+      status: string;
+      authority: number;
+      item: number | null;
+      key: string;
+      business_key: string | null;
+      args_hash: string | null;
+      args: string;
+      policy: string | null;
+      attempt: number;
+      send_until: number | null;
+      reason: string | null;
+      outcome: string | null;
+      surplus: Flag;
+      uncertain: Flag;
+      created_at: number;
+      changed_at: number;
+      attempt_token: string | null;
+      attempt_nonce: string | null;
+    };
+  };
+  "effect.run": {
+    params: {
+      run: Whole;
+      from: Whole;
+      tenant: Text;
+      role: Text;
+      status: Text;
+      minAgeMs: Whole;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      run: number;
+      pos: number;
+      sub: number;
+      tenant: string;
+      root: number;
+      role: string;
+      name: string | null;
+      connector: string | null;
+      semantics: string;
+      dispatch: string;
+      status: string;
+      authority: number;
+      item: number | null;
+      key: string;
+      business_key: string | null;
+      args_hash: string | null;
+      args: string;
+      policy: string | null;
+      attempt: number;
+      send_until: number | null;
+      reason: string | null;
+      outcome: string | null;
+      surplus: Flag;
+      uncertain: Flag;
+      created_at: number;
+      changed_at: number;
+      attempt_token: string | null;
+      attempt_nonce: string | null;
+    };
+  };
+  "effect.status": {
+    params: {
+      to: Text;
+      newAuthority: Whole;
+      attempt: Whole;
+      token: Whole;
+      nonce: Whole;
+      sendWithinMs: Whole;
+      reason: Text;
+      outcome: Text;
+      uncertain: Truth;
+      run: Whole;
+      pos: Whole;
+      sub: Whole;
+      tenant: Text;
+      by: Whole;
+      from: Text;
+    };
+    row: Record<never, never>;
+  };
+  "effects.withdraw": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "feed.key": {
+    params: Record<never, never>;
+    row: { key: string | null };
+  };
+  "feed.page": {
+    params: {
+      stamp?: Whole;
+      journal?: Whole;
+      seq?: Whole;
+      edge: Whole;
+      scan?: Whole;
+      tenant: Text;
+      limit: Whole;
+      pageBytes?: Whole;
+      after?: Whole;
+    };
+    row: {
+      stamp?: number | null;
+      journal: number | null;
+      seq: number | null;
+      token: string | null;
+      at: number | null;
+      kind: string | null;
+      body: string | null;
+      id?: number;
+    };
+  };
+  "feed.tenants": {
+    params: { after: Whole; scan?: Whole; edge?: Whole };
+    row: { tenant: string | null; first: number | null; last: number | null };
+  };
+  fence: {
+    params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole; after: Whole };
+    row: { kind: string; tenant: string; run: number; notes: number };
+  };
+  "fence.explain": {
+    params: { journal: Whole; tenant: Text };
+    row: {
+      token: string | null;
+      nonce: string | null;
+      doomed: Flag | null;
+      kind: string;
+      notes: number;
+      owner: string | null;
+      label: string | null;
+      reactor: string | null;
+      reason: string | null;
+      head: number | null;
+    };
+  };
+  "gate.approve": {
+    params: { note: Text; run: Whole; pos: Whole };
+    row: Record<never, never>;
+  };
+  "gate.create": {
+    params: { run: Whole; pos: Whole; name: Text; binds: Text; payload: Text; approvers: Text };
+    row: Record<never, never>;
+  };
+  "gate.list": {
+    params: { tenant: Text; afterAt: Whole; afterRun: Whole; afterPos: Whole; limit: Whole; pageBytes?: Whole };
+    row: {
+      run: number;
+      pos: number;
+      tenant: string;
+      name: string;
+      status: string;
+      binds: string | null;
+      payload: string | null;
+      value: string | null;
+      opened_at: number;
+      approvers: string | null;
+    };
+  };
+  "gate.open": {
+    params: { tenant: Text; afterAt: Whole; afterRun: Whole; afterPos: Whole; limit: Whole; pageBytes?: Whole };
+    row: {
+      run: number;
+      pos: number;
+      tenant: string;
+      name: string;
+      status: string;
+      binds: string | null;
+      payload: string | null;
+      value: string | null;
+      opened_at: number;
+      approvers: string | null;
+    };
+  };
+  "gate.run": {
+    params: {
+      run: Whole;
+      tenant: Text;
+      open: Truth;
+      afterAt: Whole;
+      afterRun: Whole;
+      afterPos: Whole;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      run: number;
+      pos: number;
+      tenant: string;
+      name: string;
+      status: string;
+      binds: string | null;
+      payload: string | null;
+      value: string | null;
+      opened_at: number;
+      approvers: string | null;
+    };
+  };
+  "gate.status": {
+    params: { to: Text; value: Text; run: Whole; pos: Whole; note: Text };
+    row: Record<never, never>;
+  };
+  "gate.waiting": {
+    params: { run: Whole; name: Text };
+    row: { pos: number; binds: string | null; approvers: string | null };
+  };
+  "gates.withdraw": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "idempotency.claim": {
+    params: { tenant: Text; key: Text; hash: Text };
+    row: Record<never, never>;
+  };
+  "idempotency.drop": {
+    params: { tenant: Text; key: Text };
+    row: Record<never, never>;
+  };
+  "idempotency.find": {
+    params: { tenant: Text; key: Text };
+    row: { hash: string; response: string };
+  };
+  "idempotency.purge": {
+    params: { olderMs: Whole; limit: Whole };
+    row: Record<never, never>;
+  };
+  "idempotency.store": {
+    params: { response: Text; tenant: Text; key: Text };
+    row: Record<never, never>;
+  };
+  "item.callees": {
+    params: { journals: Text };
+    row: { journal: number | null; callee: string | null };
+  };
+  "items.sweep": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "journal.head": {
+    params: { journal: Whole };
+    row: { head: number | null };
+  };
+  "journal.page": {
+    params: { journal: Whole; from: Whole; tenant: Text; limit: Whole; pageBytes?: Whole };
+    row: { journal: number; seq: number; token: string | null; at: number; kind: string; body: string };
+  };
+  "journal.terms": {
+    params: { journal: Whole };
+    row: { journal: number; seq: number; token: string | null; at: number; kind: string; body: string };
+  };
+  "journals.block": {
+    params: { size: Whole };
+    row: { first: number | null };
+  };
+  "lease.by_nonce": {
+    params: { workflows: Text; tenant: Text; owner: Text; nonce: Whole };
+    row: { journal: number };
+  };
+  "lease.create": {
+    params: {
+      journal: Whole;
+      kind: Text;
+      tenant: Text;
+      source: Whole;
+      run: Whole;
+      workflow: Text;
+      token: Whole;
+      nextReactor: Text;
+    };
+    row: Record<never, never>;
+  };
+  "lease.doom": {
+    params: { journal: Whole; token: Whole; force: Truth };
+    row: Record<never, never>;
+  };
+  "lease.due": {
+    params: { workflows: Text; nextReactor: Text; tenant: Text; kind: Text; full: Text; limit: Whole };
+    row: { journal: number };
+  };
+  "lease.first": {
+    params: {
+      journal: Whole;
+      tenant: Text;
+      workflow: Text;
+      nonce: Whole;
+      owner: Text;
+      label: Text;
+      reactor: Text;
+      ttlMs: Whole;
+      maxStallMs: Whole;
+    };
+    row: { token: string | null };
+  };
+  "lease.holders": {
+    params: { tenant: Text; limit: Whole };
+    row: { tenant: string | null; workflow: string | null };
+  };
+  "lease.list": {
+    params: { tenant: Text; held: Truth; limit: Whole };
+    row: {
+      journal: number;
+      kind: string;
+      tenant: string;
+      run: number;
+      owner: string | null;
+      label: string | null;
+      reactor: string | null;
+      ttl_ms: number;
+      expires_at: number;
+      acquired_at: number;
+      reason: string | null;
+      renewals: number;
+      renewed_at: number;
+      longest_gap_ms: number;
+      progress: number;
+      progress_at: number;
+      progress_note: string | null;
+      max_stall_ms: number | null;
+      doomed: Flag;
+      paused: Flag;
+      stalled: Flag;
+      notes: number;
+      open: Flag;
+      next_reactor: string | null;
+      due_at: number;
+      last_end_reason: string | null;
+      workflow: string;
+      token: string | null;
+      nonce: string | null;
+      now: number | null;
+      name: string | null;
+    };
+  };
+  "lease.pause": {
+    params: { paused: Truth; journal: Whole };
+    row: Record<never, never>;
+  };
+  "lease.preload": {
+    params: { tenant: Text; aheadMs: Whole; served: Text; limit: Whole };
+    row: { journal: number };
+  };
+  "lease.queues": {
+    params: { nextReactor: Text; tenant: Text; limit: Whole };
+    row: { tenant: string | null; workflow: string | null };
+  };
+  "lease.read": {
+    params: { journal: Whole };
+    row: {
+      journal: number;
+      kind: string;
+      tenant: string;
+      run: number;
+      owner: string | null;
+      label: string | null;
+      reactor: string | null;
+      ttl_ms: number;
+      expires_at: number;
+      acquired_at: number;
+      reason: string | null;
+      renewals: number;
+      renewed_at: number;
+      longest_gap_ms: number;
+      progress: number;
+      progress_at: number;
+      progress_note: string | null;
+      max_stall_ms: number | null;
+      doomed: Flag;
+      paused: Flag;
+      stalled: Flag;
+      notes: number;
+      open: Flag;
+      next_reactor: string | null;
+      due_at: number;
+      last_end_reason: string | null;
+      workflow: string;
+      token: string | null;
+      nonce: string | null;
+      now: number | null;
+      name: string | null;
+    };
+  };
+  "lease.release": {
+    params: { open: Truth; endReason: Text; nextReactor: Text; delayMs: Whole; journal: Whole; notesTaken: Whole };
+    row: Record<never, never>;
+  };
+  "lease.renew": {
+    params: { progress: Whole; progressNote: Text; journal: Whole; tenant: Text; token: Whole; nonce: Whole };
+    row: { notes: number; ttl_ms: number };
+  };
+  "lease.stale": {
+    params: { workflows: Text; tenant: Text; staleOf: Text; kind: Text; full: Text; limit: Whole };
+    row: { journal: number };
+  };
+  "lease.stall": {
+    params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole; progress: Whole };
+    row: { journal: number };
+  };
+  "lease.take": {
+    params: {
+      nonce: Whole;
+      owner: Text;
+      label: Text;
+      reactor: Text;
+      ttlMs: Whole;
+      reason: Text;
+      maxStallMs: Whole;
+      journal: Whole;
+      token: Whole;
+      previousOwner: Text;
+    };
+    row: { token: string | null; notes: number };
+  };
+  "lease.unserved": {
+    params: { workflows: Text; tenant: Text; minLagMs: Whole };
+    row: { workflow: string | null; runs: number | null; lag_ms: number | null };
+  };
+  "lease.wake": {
+    params: { nextReactor: Text; delayMs: Whole; journal: Whole };
+    row: Record<never, never>;
+  };
+  "leases.doom": {
+    params: Record<never, never>;
+    row: Record<never, never>;
+  };
+  "leases.shown": {
+    params: { journals: Text };
+    row: {
+      journal: number;
+      kind: string;
+      tenant: string;
+      run: number;
+      owner: string | null;
+      label: string | null;
+      reactor: string | null;
+      ttl_ms: number;
+      expires_at: number;
+      acquired_at: number;
+      reason: string | null;
+      renewals: number;
+      renewed_at: number;
+      longest_gap_ms: number;
+      progress: number;
+      progress_at: number;
+      progress_note: string | null;
+      max_stall_ms: number | null;
+      doomed: Flag;
+      paused: Flag;
+      stalled: Flag;
+      notes: number;
+      open: Flag;
+      next_reactor: string | null;
+      due_at: number;
+      last_end_reason: string | null;
+      workflow: string;
+      token: string | null;
+      nonce: string | null;
+      now: number | null;
+      name: string | null;
+    };
+  };
+  "meta.get": {
+    params: Record<never, never>;
+    row: {
+      store_id: string;
+      channel?: string | null;
+      epoch: number;
+      token_floor: string | null;
+      timeline?: string | null;
+      timeline_now?: string | null;
+      at: number | null;
+      server_version?: number | null;
+      fsync?: string | null;
+      synchronous_commit?: string | null;
+      full_page_writes?: string | null;
+      standby?: Flag | null;
+      boot?: string;
+      anchor?: number | null;
+      file?: string | null;
+    };
+  };
+  "meta.restored": {
+    params: Record<never, never>;
+    row: { epoch: number };
+  };
+  "migrations.add": {
+    params: { number: Whole; name: Text; checksum: Text };
+    row: Record<never, never>;
+  };
+  "migrations.create": {
+    params: Record<never, never>;
+    row: Record<never, never>;
+  };
+  "migrations.list": {
+    params: Record<never, never>;
+    row: { number: number; name: string; checksum: string };
+  };
+  "name.create": {
+    params: { tenant: Text; name: Text; journal: Whole };
+    row: Record<never, never>;
+  };
+  "name.find": {
+    params: { tenant: Text; name: Text };
+    row: { journal: number };
+  };
+  "note.count": {
+    params: { journal: Whole; tenant: Text };
+    row: { notes: number; kind: string; tenant: string; workflow: string; wakes: string | null };
+  };
+  "note.create": {
+    params: { journal: Whole; seq: Whole; kind: Text; body: Text };
+    row: Record<never, never>;
+  };
+  "note.find": {
+    params: { journal: Whole; key: Text };
+    row: { n: number };
+  };
+  "note.key": {
+    params: { journal: Whole; key: Text; n: Whole };
+    row: Record<never, never>;
+  };
+  "obligations.discharge": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "obligations.make_due": {
+    params: { run: Whole; pos: Whole; sub: Whole };
+    row: Record<never, never>;
+  };
+  "obligations.release_next": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "process.drop": {
+    params: { tenant: Text; owner: Text };
+    row: Record<never, never>;
+  };
+  "process.list": {
+    params: { tenant: Text; olderMs: Whole; limit: Whole; pageBytes?: Whole };
+    row: { tenant: string; owner: string; label: string; at: number; body: string; ago_ms: number | null };
+  };
+  "process.purge": {
+    params: { olderMs: Whole };
+    row: Record<never, never>;
+  };
+  "process.put": {
+    params: { tenant: Text; owner: Text; label: Text; body: Text };
+    row: Record<never, never>;
+  };
+  "prune.budgets": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.business_keys": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.effects": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.find": {
+    params: { tenant: Text; before: Whole; limit: Whole };
+    row: { journal: number };
+  };
+  "prune.gates": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.keys": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.leases": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.members": {
+    params: { run: Whole };
+    row: { journal: number | null; id: string; created_at: number; ended_at: number | null; token: string | null };
+  };
+  "prune.records": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.run": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.timers": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.tombstone": {
+    params: { tenant: Text; id: Text; token: Whole; journal: Whole; createdAt: Whole; endedAt: Whole };
+    row: Record<never, never>;
+  };
+  "prune.usage": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "quota.create": {
+    params: { tenant: Text };
+    row: Record<never, never>;
+  };
+  "quota.flag": {
+    params: { after: Whole; until: Whole };
+    row: Record<never, never>;
+  };
+  "quota.get": {
+    params: { tenant: Text };
+    row: {
+      tenant: string | null;
+      runs: number | null;
+      bytes: number | null;
+      schedules: number | null;
+      streams: number | null;
+      bytes_used: number | null;
+      default_runs: number | null;
+      default_bytes: number | null;
+      default_schedules: number | null;
+      default_streams: number | null;
+      metered: number | null;
+      open_runs: number | null;
+      all_schedules: number | null;
+    };
+  };
+  "quota.list": {
+    params: { above: Text; limit: Whole };
+    row: {
+      tenant: string | null;
+      runs: number | null;
+      bytes: number | null;
+      schedules: number | null;
+      streams: number | null;
+      bytes_used: number | null;
+      default_runs: number | null;
+      default_bytes: number | null;
+      default_schedules: number | null;
+      default_streams: number | null;
+      metered: number | null;
+      open_runs: number | null;
+      all_schedules: number | null;
+    };
+  };
+  "quota.lock": {
+    params: { tenant: Text };
+    row: {
+      tenant: string | null;
+      runs: number | null;
+      bytes: number | null;
+      schedules: number | null;
+      streams: number | null;
+      runs_used: number | null;
+      runs_at: number | null;
+      bytes_used: number | null;
+      default_runs: number | null;
+      default_bytes: number | null;
+      default_schedules: number | null;
+      default_streams: number | null;
+      metered: number | null;
+      metered_at: number | null;
+      at: number | null;
+    };
+  };
+  "quota.open": {
+    params: { tenant: Text };
+    row: { n: number | null };
+  };
+  "quota.range": {
+    params: { after: Whole; limit: Whole };
+    row: { until: number | null };
+  };
+  "quota.recount": {
+    params: { tenant: Text };
+    row: Record<never, never>;
+  };
+  "quota.seen": {
+    params: { tenant: Text };
+    row: {
+      tenant: string | null;
+      runs: number | null;
+      bytes: number | null;
+      schedules: number | null;
+      streams: number | null;
+      runs_used: number | null;
+      runs_at: number | null;
+      bytes_used: number | null;
+      default_runs: number | null;
+      default_bytes: number | null;
+      default_schedules: number | null;
+      default_streams: number | null;
+      metered: number | null;
+      metered_at: number | null;
+      at: number | null;
+    };
+  };
+  "quota.set": {
+    params: { runs: Whole; bytes: Whole; schedules: Whole; streams: Whole; tenant: Text };
+    row: Record<never, never>;
+  };
+  "quota.use": {
+    params: { used: Whole; fresh: Truth; tenant: Text };
+    row: Record<never, never>;
+  };
+  "record.append": {
+    params: { journal: Whole; seq: Whole; token: Whole; kind: Text; body: Text };
+    row: Record<never, never>;
+  };
+  "record.create": {
+    params: { journal: Whole; seq: Whole; token: Whole; kind: Text; body: Text };
+    row: Record<never, never>;
+  };
+  "run.assert_settled": {
+    params: { journal: Whole; armed: Truth };
+    row: { ok: number | null };
+  };
+  "run.by_phase": {
+    params: {
+      tenant: Text;
+      phase: Text;
+      before: Whole;
+      workflow: Text;
+      labelKey: Text;
+      labelValue: Text;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.by_prefix": {
+    params: {
+      tenant: Text;
+      lower: Text;
+      upper: Text;
+      workflow: Text;
+      labelKey: Text;
+      labelValue: Text;
+      status: Text;
+      startedSince: Whole;
+      startedUntil: Whole;
+      endedSince: Whole;
+      endedUntil: Whole;
+      inDoubt: Truth;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.create": {
+    params: {
+      journal: Whole;
+      id: Text;
+      workflow: Text;
+      version: Text;
+      inputHash: Text;
+      labels: Text;
+      parent: Whole;
+      parentPos: Whole;
+      tenant: Text;
+    };
+    row: Record<never, never>;
+  };
+  "run.descendants": {
+    params: {
+      root: Whole;
+      tenant: Text;
+      before: Whole;
+      workflow: Text;
+      labelKey: Text;
+      labelValue: Text;
+      status: Text;
+      startedSince: Whole;
+      startedUntil: Whole;
+      endedSince: Whole;
+      endedUntil: Whole;
+      inDoubt: Truth;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.find": {
+    params: { tenant: Text; id: Text };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+    };
+  };
+  "run.finished": {
+    params: {
+      tenant: Text;
+      since: Whole;
+      through: Whole;
+      edge: Whole;
+      before: Whole;
+      workflow: Text;
+      labelKey: Text;
+      labelValue: Text;
+      status: Text;
+      startedSince: Whole;
+      startedUntil: Whole;
+      inDoubt: Truth;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.get": {
+    params: { tenant: Text; id: Text };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.in_doubt": {
+    params: {
+      tenant: Text;
+      before: Whole;
+      workflow: Text;
+      labelKey: Text;
+      labelValue: Text;
+      status: Text;
+      startedSince: Whole;
+      startedUntil: Whole;
+      endedSince: Whole;
+      endedUntil: Whole;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.list_key": {
+    params: { journal: Whole; tenant: Text };
+    row: { id: string; created_at: number; ended_at: number | null };
+  };
+  "run.parent": {
+    params: { journal: Whole };
+    row: { parent: number | null };
+  };
+  "run.phase": {
+    params: { to: Text; cause: Text; outcome: Text; journal: Whole; from: Text; decided: Text; parent: Whole };
+    row: Record<never, never>;
+  };
+  "run.progress": {
+    params: { ids: Text; tenant: Text; pageBytes?: Whole };
+    row: {
+      journal: number;
+      id: string;
+      workflow: string;
+      phase: string;
+      outcome: string | null;
+      ended_at: number | null;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.rate": {
+    params: { tenant: Text; size: Whole; limit: Whole; since: Whole; buckets: Whole };
+    row: { at: number | null; started: number | null; ended: number | null; failed: number | null };
+  };
+  "run.root": {
+    params: {
+      journal: Whole;
+      tenant: Text;
+      id: Text;
+      workflow: Text;
+      version: Text;
+      inputHash: Text;
+      labels: Text;
+      admitted: Truth;
+    };
+    row: Record<never, never>;
+  };
+  "run.runnable": {
+    params: {
+      tenant: Text;
+      before: Whole;
+      workflow: Text;
+      labelKey: Text;
+      labelValue: Text;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.running": {
+    params: {
+      tenant: Text;
+      before: Whole;
+      workflow: Text;
+      labelKey: Text;
+      labelValue: Text;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.started": {
+    params: {
+      tenant: Text;
+      since: Whole;
+      through: Whole;
+      edge: Whole;
+      before: Whole;
+      workflow: Text;
+      labelKey: Text;
+      labelValue: Text;
+      status: Text;
+      endedSince: Whole;
+      endedUntil: Whole;
+      inDoubt: Truth;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "schedule.change": {
+    params: { spec: Text; nextAt: Whole; paused: Truth; tenant: Text; id: Text; version: Whole; seen: Text };
+    row: { tenant: string; id: string; version: number; spec: string; next_at: number | null; paused: Flag };
+  };
+  "schedule.count": {
+    params: { tenant: Text };
+    row: { n: number | null };
+  };
+  "schedule.delete": {
+    params: { tenant: Text; id: Text };
+    row: Record<never, never>;
+  };
+  "schedule.due": {
+    params: { tenant: Text; limit: Whole; pageBytes?: Whole };
+    row: { tenant: string; id: string; version: number; spec: string; next_at: number | null; paused: Flag };
+  };
+  "schedule.find": {
+    params: { tenant: Text; id: Text };
+    row: { version: number };
+  };
+  "schedule.fire": {
+    params: { nextAt: Whole; spec: Text; tenant: Text; id: Text; version: Whole; seen: Text };
+    row: Record<never, never>;
+  };
+  "schedule.list": {
+    params: { tenant: Text; above: Text; limit: Whole; pageBytes?: Whole };
+    row: { tenant: string; id: string; version: number; spec: string; next_at: number | null; paused: Flag };
+  };
+  "schedule.put": {
+    params: { tenant: Text; id: Text; spec: Text; nextAt: Whole; paused: Truth; admitted: Truth; fresh: Truth };
+    row: { tenant: string; id: string; version: number; spec: string; next_at: number | null; paused: Flag };
+  };
+  "schedule.tenants": {
+    params: { limit: Whole };
+    row: { tenant: string | null };
+  };
+  "signal.find": {
+    params: { name: Text; tenant: Text; id: Text };
+    row: { journal: number; root: number; restricted: Flag | null };
+  };
+  "store.record": {
+    params: { kind: Text; body: Text };
+    row: Record<never, never>;
+  };
+  "timer.create": {
+    params: { run: Whole; pos: Whole; purpose: Text; until: Whole; delayMs: Whole };
+    row: Record<never, never>;
+  };
+  "timer.due": {
+    params: { tenant: Text; limit: Whole };
+    row: {
+      run: number;
+      pos: number;
+      purpose: string;
+      tenant: string;
+      status: string;
+      due_at: number;
+      late_ms: number | null;
+    };
+  };
+  "timer.fire": {
+    params: { run: Whole; pos: Whole; purpose: Text; tenant: Text };
+    row: Record<never, never>;
+  };
+  "timer.list": {
+    params: { tenant: Text; limit: Whole };
+    row: { run: number; pos: number; purpose: string; tenant: string; status: string; due_at: number };
+  };
+  "timer.run": {
+    params: { run: Whole; tenant: Text; limit: Whole };
+    row: { run: number; pos: number; purpose: string; tenant: string; status: string; due_at: number };
+  };
+  "timer.status": {
+    params: { to: Text; run: Whole; pos: Whole; purpose: Text };
+    row: Record<never, never>;
+  };
+  "timer.tenants": {
+    params: { limit: Whole };
+    row: { tenant: string | null };
+  };
+  "timers.cancel": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "token.get": {
+    params: { id: Text };
+    row: {
+      id: string;
+      tenant: string;
+      name: string;
+      role: string;
+      hash: string;
+      created_at: number;
+      expires_at: number | null;
+      revoked_at: number | null;
+      used_at: number | null;
+    };
+  };
+  "token.list": {
+    params: { tenant: Text; above: Text; limit: Whole };
+    row: {
+      id: string;
+      tenant: string;
+      name: string;
+      role: string;
+      hash: string;
+      created_at: number;
+      expires_at: number | null;
+      revoked_at: number | null;
+      used_at: number | null;
+    };
+  };
+  "token.put": {
+    params: { id: Text; tenant: Text; name: Text; role: Text; hash: Text; delayMs: Whole };
+    row: {
+      id: string;
+      tenant: string;
+      name: string;
+      role: string;
+      hash: string;
+      created_at: number;
+      expires_at: number | null;
+      revoked_at: number | null;
+      used_at: number | null;
+    };
+  };
+  "token.revoke": {
+    params: { id: Text; tenant: Text };
+    row: {
+      id: string;
+      tenant: string;
+      name: string;
+      role: string;
+      hash: string;
+      created_at: number;
+      expires_at: number | null;
+      revoked_at: number | null;
+      used_at: number | null;
+    };
+  };
+  "token.touch": {
+    params: { id: Text };
+    row: Record<never, never>;
+  };
+  "tombstone.find": {
+    params: { tenant: Text; id: Text };
+    row: { token: string | null };
+  };
+  "tombstone.list_key": {
+    params: { journal: Whole; tenant: Text };
+    row: { id: string; created_at: number | null; ended_at: number | null };
+  };
+  "usage.add": {
+    params: { tenant: Text; bytes: Whole };
+    row: Record<never, never>;
+  };
+  "usage.begin": {
+    params: Record<never, never>;
+    row: Record<never, never>;
+  };
+  "usage.edge": {
+    params: { after: Whole; limit: Whole };
+    row: { edge: number | null; last: number | null };
+  };
+  "usage.lock": {
+    params: Record<never, never>;
+    row: { metered: number | null };
+  };
+  "usage.moved": {
+    params: { edge: Whole; fresh: Truth };
+    row: Record<never, never>;
+  };
+  "usage.sum": {
+    params: { after: Whole; edge: Whole };
+    row: { tenant: string; bytes: number | null };
+  };
+  "value.forget": {
+    params: { key: Text; through: Whole; tenant: Text; source: Whole };
+    row: Record<never, never>;
+  };
+  "value.get": {
+    params: { tenant: Text; key: Text };
+    row: { tenant: string; key: string; version: number; value: string | null; at: number };
+  };
+  "value.history": {
+    params: { tenant: Text; key: Text; after: Whole; limit: Whole; pageBytes?: Whole };
+    row: { tenant: string; key: string; version: number; value: string | null; at: number };
+  };
+  "value.list": {
+    params: { tenant: Text; prefix: Text; above: Text; limit: Whole; pageBytes?: Whole };
+    row: { tenant: string; key: string; version: number; value: string | null; at: number };
+  };
+  "value.log": {
+    params: { tenant: Text; source: Whole; key: Text; version: Whole; value: Text };
+    row: Record<never, never>;
+  };
+  "value.put": {
+    params: { key: Text; version: Whole; value: Text; tenant: Text; source: Whole };
+    row: Record<never, never>;
+  };
+  "witness.create": {
+    params: { id: Whole };
+    row: Record<never, never>;
+  };
+  "witness.find": {
+    params: { id: Whole };
+    row: { ok: number | null };
+  };
+  "witness.purge": {
+    params: { olderMs: Whole };
+    row: Record<never, never>;
+  };
+}
+
+/** And those that only PostgreSQL has. */
+export interface PostgresStatements extends SharedStatements {
+  append_many: {
+    params: {
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      afters: Text;
+      seqs: Text;
+      kinds: Text;
+      bodies: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; notes: number };
+  };
+  "append_many.check": {
+    params: { journals: Text; tenants: Text; tokens: Text; afters: Text };
+    row: { journal: number | null; notes: number; tenant: string; workflow: string };
+  };
+  claim_many: {
+    params: {
+      journals: Text;
+      tokens: Text;
+      previousOwners: Text;
+      reasons: Text;
+      nonce: Whole;
+      owner: Text;
+      label: Text;
+      reactor: Text;
+      ttlMs: Whole;
+      maxStallMs: Whole;
+    };
+    row: { journal: number; token: string | null; notes: number };
+  };
+  create_many: {
+    params: {
+      journals: Text;
+      tenants: Text;
+      ids: Text;
+      workflows: Text;
+      versions: Text;
+      inputHashes: Text;
+      labelSets: Text;
+      bodies: Text;
+      nonces: Text;
+      owners: Text;
+      ownerLabels: Text;
+      reactors: Text;
+      ttls: Text;
+      stalls: Text;
+      id: Whole;
+    };
+    row: { journal: number; token: string | null };
+  };
+  "create_many.check": {
+    params: { journals: Text };
+    row: { journal: number; token: string | null };
+  };
+  "create_many.counted": {
+    params: {
+      journals: Text;
+      tenants: Text;
+      ids: Text;
+      workflows: Text;
+      versions: Text;
+      inputHashes: Text;
+      labelSets: Text;
+      bodies: Text;
+      nonces: Text;
+      owners: Text;
+      ownerLabels: Text;
+      reactors: Text;
+      ttls: Text;
+      stalls: Text;
+      id: Whole;
+    };
+    row: { journal: number; token: string | null };
+  };
+  end_many: {
+    params: {
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      afters: Text;
+      bodies: Text;
+      noteCounts: Text;
+      statuses: Text;
+      outcomes: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; notes: number };
+  };
+  end_sleep_many: {
+    params: {
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      afters: Text;
+      positions: Text;
+      bodies: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; notes: number };
+  };
+  "feed.blocker": {
+    params: Record<never, never>;
+    row: {
+      pid: number | null;
+      usename: string | null;
+      application_name: string | null;
+      state: string | null;
+      seconds: number | null;
+    };
+  };
+  "fence.release": {
+    params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole };
+    row: { kind: string; tenant: string; run: number; notes: number };
+  };
+  fire_many: {
+    params: { journals: Text; tenants: Text; positions: Text; purposes: Text; bodies: Text; id: Whole };
+    row: { journal: number | null; held: Flag | null; tenant: string | null; workflow: string };
+  };
+  "fire_many.check": {
+    params: { journals: Text; tenants: Text; positions: Text; purposes: Text; id: Whole };
+    row: { journal: number | null; held: Flag | null; tenant: string; workflow: string };
+  };
+  "journal.heads": {
+    params: { journals: Text };
+    row: { journal: number | null; head: number | null };
+  };
+  "leases.read": {
+    params: { journals: Text };
+    row: {
+      journal: number;
+      kind: string;
+      tenant: string;
+      run: number;
+      owner: string | null;
+      label: string | null;
+      reactor: string | null;
+      ttl_ms: number;
+      expires_at: number;
+      acquired_at: number;
+      reason: string | null;
+      renewals: number;
+      renewed_at: number;
+      longest_gap_ms: number;
+      progress: number;
+      progress_at: number;
+      progress_note: string | null;
+      max_stall_ms: number | null;
+      doomed: Flag;
+      paused: Flag;
+      stalled: Flag;
+      notes: number;
+      open: Flag;
+      next_reactor: string | null;
+      due_at: number;
+      last_end_reason: string | null;
+      workflow: string;
+      token: string | null;
+      nonce: string | null;
+      now: number | null;
+      name: string | null;
+    };
+  };
+  "meta.promoted": {
+    params: Record<never, never>;
+    row: { epoch: number };
+  };
+  park_many: {
+    params: {
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      afters: Text;
+      bodies: Text;
+      noteCounts: Text;
+      endReasons: Text;
+      nextReactors: Text;
+      delays: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; notes: number; tenant: string | null; workflow: string };
+  };
+  "records.append": {
+    params: { kind: Text; journals: Text; seqs: Text; tokens: Text; bodies: Text };
+    row: Record<never, never>;
+  };
+  renew_many: {
+    params: { journals: Text; tenants: Text; tokens: Text; nonces: Text; progresses: Text; progressNotes: Text };
+    row: { journal: number; tenant: string; token: string | null; nonce: string | null; notes: number; ttl_ms: number };
+  };
+  "renew_many.lost": {
+    params: { journals: Text; tenants: Text; tokens: Text; nonces: Text };
+    row: { at: number | null; token: string | null; owner: string | null; label: string | null };
+  };
+  "store.protection": {
+    params: { schema: Text };
+    row: {
+      unprotected: string | null;
+      volatile: string | null;
+      forbidden: string | null;
+      uncallable: string | null;
+      role: string | null;
+    };
+  };
+  "store.standbys": {
+    params: Record<never, never>;
+    row: { names: string | null; standbys: number | null };
+  };
+  "witness.settle": {
+    params: { id: Whole };
+    row: { void: Flag };
+  };
+}
+
+/** And those that only SQLite has. */
+export interface SqliteStatements extends SharedStatements {
+  "feed.edge": {
+    params: Record<never, never>;
+    row: { id: unknown };
+  };
+  "leases.reboot": {
+    params: Record<never, never>;
+    row: Record<never, never>;
+  };
+  "meta.anchor": {
+    params: { anchor: Whole };
+    row: Record<never, never>;
+  };
+  "meta.boot": {
+    params: { boot: Text; anchor: Whole };
+    row: { boot: string };
+  };
+  "meta.file": {
+    params: { file: Text };
+    row: Record<never, never>;
+  };
+  "migrations.size": {
+    params: Record<never, never>;
+    row: { runs: unknown };
+  };
+}
+
+export interface Statements extends PostgresStatements, SqliteStatements {}
+
+export type StatementName = keyof Statements;
+
+/** All parameters of a statement, by their names in camelCase. */
+export type ParamsOf<N extends StatementName> = Readonly<Statements[N]["params"]>;
+
+/** A row of a statement, by the names of its columns. */
+export type RowOf<N extends StatementName> = Readonly<Statements[N]["row"]>;
