@@ -50,12 +50,12 @@ it("of a SQLite file, every writer", async () => {
   expect(planSqlite(place.file)).toEqual([]);
   const steps = planSqlite(place.file, laterSqlite);
   expect(steps.map(({ migration, blocks }) => [migration, blocks])).toEqual([
-    ["9001_remarks.sql", "nobody"],
-    ["9001_remarks.sql", "nobody"],
-    ["9002_budgets.sql", "writers"],
-    ["9002_budgets.sql", "writers"],
-    ["9002_budgets.sql", "writers"],
-    ["9002_budgets.sql", "writers"],
+    ["9001_remarks.sql", "nothing"],
+    ["9001_remarks.sql", "nothing"],
+    ["9002_budgets.sql", "writes"],
+    ["9002_budgets.sql", "writes"],
+    ["9002_budgets.sql", "writes"],
+    ["9002_budgets.sql", "writes"],
   ]);
   await place.close();
 });

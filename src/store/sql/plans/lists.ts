@@ -82,7 +82,7 @@ const isIndexed = (status: string): boolean => status !== "COMPLETED" && status 
 /** The newest of each status, and of those the newest. */
 function* byStatus(
   statuses: ReadonlySet<string>,
-  few: Omit<ParamsOf<"run.phased">, "phase"> & { readonly limit: number; readonly pageBytes: number },
+  few: Omit<ParamsOf<"run.by_phase">, "phase"> & { readonly limit: number; readonly pageBytes: number },
 ): Plan<Page<RunRow>> {
   const found: RunRow[] = [];
   let more = false;
@@ -107,7 +107,7 @@ function* byStatus(
 }
 
 /** What a page goes on behind: a run, or one that has been deleted since. */
-function* placeOf(tenant: string, journal: number): Plan<RowOf<"tombstone.place">> {
+function* placeOf(tenant: string, journal: number): Plan<RowOf<"tombstone.list_key">> {
   const row =
     (yield* queryRow("run.list_key", { tenant, journal })) ??
     (yield* queryRow("tombstone.list_key", { tenant, journal }));
