@@ -27,11 +27,11 @@ export interface RunDriverOptions {
   readonly tracing?: Tracer;
   /** Runs driven at once. */
   readonly concurrency: number;
-  /** How long a replay waits for the code to ask for what the journal holds next. */
+  /** How long a replay waits for the code to request what the journal holds next. */
   readonly patienceMs?: number;
-  /** After how long the first body of each name is said to be slow. */
+  /** After this time the first body of each name is logged as slow. */
   readonly slowMs?: number;
-  /** A run has ended that was driven here. */
+  /** Called when a run that was driven here has ended. */
   readonly onSettled?: (journal: number, settled: RunResult) => void;
 }
 
@@ -41,26 +41,29 @@ export interface DriveCounts {
   readonly parked: number;
   readonly stuck: number;
   readonly lost: number;
-  /** How long the oldest of them had been due, or abandoned, when it was found. */
+  /** How long the oldest run found had been due, or abandoned. */
   readonly lagMs: number;
 }
 
-/** Somebody else may be about to take them: only what lies for longer than that is told. */
+/** Another process may be about to claim them, so only runs that wait longer than this are reported. */
 const unservedAfterMs = 10_000;
-/** How often what nobody takes is told. */
+/** How often unserved runs are reported. */
 const reportEveryMs = 60_000;
-/** So long before its timer falls due a run is read and played up to its wait: a thousand at once are then no crowd. */
+/**
+ * Runs are loaded and replayed this long before their timer fires, so that a thousand simultaneous timers only have to
+ * resume.
+ */
 export const preloadMs = 1_000;
 
 interface ActiveDrive {
-  /** undefined while it waits for its turn. */
+  /** undefined until the run is loaded. */
   drive?: Drive;
-  /** A note may have come before there was a drive to hear of it. */
-  poked: boolean;
+  /** A wake hint arrived before there was a drive to notify. */
+  notified: boolean;
   done: Promise<DriveEnd>;
 }
 
-/** Drives runs: those it starts itself, and those it finds due, noted or abandoned. */
+/** Drives the runs that it starts, and those that it finds due, notified or abandoned. */
 export class RunDriver {
   readonly #options: RunDriverOptions;
   readonly #drives = new Map<number, ActiveDrive>();
@@ -69,15 +72,15 @@ export class RunDriver {
   readonly #immediate = new ImmediateSteps();
   readonly #stopListening: () => void;
   readonly #workflows: readonly string[];
-  #tellAgainAt = Number.NEGATIVE_INFINITY;
+  #nextReportAt = Number.NEGATIVE_INFINITY;
   #draining = false;
-  /** Drives that were taken ahead of their timers and are not over. */
-  #early = 0;
+  /** Drives of preloaded runs that have not finished. */
+  #preloaded = 0;
   #freed: () => void = () => {};
-  /** Looks under way, and the hints that came meanwhile for runs that may be among what they find. */
-  #looks = 0;
+  /** Polls in flight, and the hints that arrive meanwhile for runs that they may find. */
+  #polls = 0;
   readonly #hints = new Set<number | "any">();
-  #cancelLook: (() => void) | undefined;
+  #cancelCheck: (() => void) | undefined;
 
   constructor(options: RunDriverOptions) {
     this.#options = options;
@@ -85,13 +88,13 @@ export class RunDriver {
     this.#workflows = [...options.runner.workflows.keys()];
     this.#suspects = new Suspects({
       clock: options.clock,
-      besideMs: Math.min(maxGraceMs, options.keeper.timings.ttlMs / 2),
+      graceMs: Math.min(maxGraceMs, options.keeper.timings.ttlMs / 2),
       others: () => this.#others(),
-      onRoom: () => this.#freed(),
+      onCapacity: () => this.#freed(),
     });
     this.#stopListening = options.store.onWake((wake) => {
-      if (wake.of === "journal") this.#poke(wake.journal);
-      else if (wake.of === "any") for (const journal of [...this.#drives.keys(), "any" as const]) this.#poke(journal);
+      if (wake.of === "journal") this.#notify(wake.journal);
+      else if (wake.of === "any") for (const journal of [...this.#drives.keys(), "any" as const]) this.#notify(journal);
     });
   }
 
@@ -99,7 +102,7 @@ export class RunDriver {
     return this.#drives.size;
   }
 
-  /** Creates runs and drives the fresh ones at once, from the same transaction on. */
+  /** Creates runs and drives the new ones at once: creation and lease are one transaction. */
   async start(specs: readonly RunSpec[]): Promise<Awaited<ReturnType<Store["intake"]["createRuns"]>>> {
     const { store, keeper, tenant, random, clock } = this.#options;
     const room = specs.length <= this.capacity;
@@ -112,33 +115,33 @@ export class RunDriver {
     return verdicts;
   }
 
-  /** Whether it is driven here and has not come to its end yet. */
+  /** Whether the run is driven here and has not finished. */
   drives(journal: number): boolean {
     const driving = this.#drives.get(journal);
     return driving !== undefined && driving.drive?.finished !== true;
   }
 
-  /** A sleep of a run that is driven here is over: its driver fires the timer itself. False: somebody else has to. */
+  /** Ends the sleep of a run that is driven here, and fires its timer. False: the caller must fire the timer. */
   async endSleep({ run, pos, purpose }: { run: number; pos: number; purpose: string }): Promise<boolean> {
     const driving = purpose === "sleep" ? this.#drives.get(run) : undefined;
     if (driving?.drive === undefined) return false;
     return Promise.race([driving.drive.endSleep(pos), driving.done.then(() => false)]);
   }
 
-  /** How many more runs this worker would drive now. */
+  /** How many more runs this driver accepts now. */
   get capacity(): number {
     if (this.#draining || this.#suspects.solo) return 0;
     return Math.max(0, this.#options.concurrency - this.#drives.size);
   }
 
-  /** One look for work; resolves when what was found has been driven as far as it goes. */
+  /** One poll for work; resolves when every run that it found has ended, parked, stuck or been lost. */
   async runOnce(limit: number): Promise<DriveCounts> {
     return (await this.poll(limit)).done;
   }
 
   /**
-   * One look for work that does not wait for it to be done: a run with a long body must not keep the others from being
-   * found. `freed` is called whenever there is room again.
+   * One poll for work that does not wait until the work is done. Otherwise a run with a long body would delay the next
+   * poll. `freed` is called whenever there is capacity again.
    */
   async poll(
     limit: number,
@@ -155,15 +158,15 @@ export class RunDriver {
   }
 
   /**
-   * Runs that this process does not serve and nobody else takes: they wait, visibly, for somebody who does. Told at most
-   * once a minute; answers how many it has told of.
+   * Logs runs that no process claims and that this process does not serve, at most once a minute. Returns how many it
+   * has logged.
    */
   async unserved(): Promise<number> {
     const { store, tenant, clock, log } = this.#options;
-    if (clock.mono() < this.#tellAgainAt) return 0;
-    this.#tellAgainAt = clock.mono() + unservedAfterMs;
+    if (clock.mono() < this.#nextReportAt) return 0;
+    this.#nextReportAt = clock.mono() + unservedAfterMs;
     const found = await store.read.unserved(this.#workflows, unservedAfterMs, tenant);
-    if (found.length > 0) this.#tellAgainAt = clock.mono() + reportEveryMs;
+    if (found.length > 0) this.#nextReportAt = clock.mono() + reportEveryMs;
     for (const { workflow, runs, lagMs } of found) {
       const missing = `workflow ${workflow}`;
       const { next } = errorTable.TAPE_NO_WORKER;
@@ -174,33 +177,33 @@ export class RunDriver {
   }
 
   /**
-   * Takes no more work and waits for what is being driven to come to rest. What has not after `boundMs` is given back as
-   * it stands: its successor begins from the journal, at once.
+   * Claims no more work and waits until every drive has finished. Those that have not after `boundMs` are released
+   * unfinished; a successor starts from the journal at once.
    */
   async drain(boundMs = 30_000, bodiesMs = boundMs): Promise<void> {
     this.#draining = true;
     for (const { drive } of this.#drives.values()) drive?.parkNow();
-    // An effect ends by its time-out, and is better awaited; a body may never end.
+    // An effect has a time-out, so waiting for it is worthwhile; any other body may never end.
     const first = Math.min(boundMs, bodiesMs);
-    if (!(await this.#rested(first))) await this.#giveBackAll(({ acting }) => first === boundMs || !acting);
-    if (first < boundMs && !(await this.#rested(boundMs - first))) await this.#giveBackAll(() => true);
-    this.#cancelLook?.();
+    if (!(await this.#allDone(first))) await this.#releaseAll(({ callsEffects }) => first === boundMs || !callsEffects);
+    if (first < boundMs && !(await this.#allDone(boundMs - first))) await this.#releaseAll(() => true);
+    this.#cancelCheck?.();
     this.#stopListening();
   }
 
-  async #rested(boundMs: number): Promise<boolean> {
+  async #allDone(boundMs: number): Promise<boolean> {
     const enough = new AbortController();
     const all = Promise.all([...this.#drives.values()].map(({ done }) => done)).then(() => true);
     const late = this.#options.clock.sleep(boundMs, enough.signal).then(() => false);
-    const rested = await Promise.race([all, late]);
-    enough.abort(); // or the rest of the bound would keep the process alive
-    return rested;
+    const finished = await Promise.race([all, late]);
+    enough.abort(); // otherwise the remaining time would keep the process alive
+    return finished;
   }
 
-  async #giveBackAll(which: (drive: Drive) => boolean): Promise<void> {
+  async #releaseAll(which: (drive: Drive) => boolean): Promise<void> {
     const drives = [...this.#drives.values()].flatMap(({ drive }) => (drive && which(drive) ? [drive] : []));
     for (const { options, context } of drives) {
-      const next = "It is given back as it stands and goes on elsewhere; what hangs should have a time-out.";
+      const next = "The run is released unfinished and continues elsewhere. Give whatever hangs a time-out.";
       this.#options.log("warn", "run.not_drained", {
         run: options.runId,
         open: [...(context?.bodies ?? new Map()).values()],
@@ -215,7 +218,7 @@ export class RunDriver {
     const room = Math.min(limit, this.capacity);
     if (room <= 0 || this.#workflows.length === 0) return { drives: [], lagMs: 0 };
     const sent = readClocks(clock);
-    this.#looks++;
+    this.#polls++;
     try {
       const terms = await store.claim.find({
         claimant: keeper.claimant("recovery"),
@@ -226,28 +229,28 @@ export class RunDriver {
         nonce: random.bits63(),
         tenant,
         workflows: this.#workflows,
-        // Who waits for a timer does nothing: half of the room stays for those who do something.
-        preload: { withinMs: preloadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#early) },
+        // Preloaded runs only wait, so half of the capacity stays free for runs with work to do.
+        preload: { withinMs: preloadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#preloaded) },
       });
-      const lagMs = terms.reduce((most, term) => Math.max(most, term.lagMs ?? 0), 0);
+      const lagMs = terms.reduce((max, term) => Math.max(max, term.lagMs ?? 0), 0);
       return { drives: terms.map((term) => this.#take(term, sent)), lagMs };
     } finally {
-      if (--this.#looks === 0) this.#hints.clear();
+      if (--this.#polls === 0) this.#hints.clear();
     }
   }
 
-  /** A note may have come for this journal. It may be of a run that is ours already though we have not heard so yet. */
-  #poke(journal: number | "any"): void {
+  /** A note may have arrived for this journal. A claim that is still in flight may already have granted its run. */
+  #notify(journal: number | "any"): void {
     const driving = journal === "any" ? undefined : this.#drives.get(journal);
     if (driving?.drive !== undefined) driving.drive.notify();
-    else if (driving !== undefined) driving.poked = true;
-    else if (this.#looks > 0) this.#hints.add(journal);
+    else if (driving !== undefined) driving.notified = true;
+    else if (this.#polls > 0) this.#hints.add(journal);
   }
 
   #take(term: Term, sent: ClockReading, fresh?: RunSpec): Promise<DriveEnd> {
     const { journal } = term;
-    const poked = this.#hints.has(journal) || this.#hints.has("any");
-    const driving: ActiveDrive = { poked, done: Promise.resolve("lost") };
+    const notified = this.#hints.has(journal) || this.#hints.has("any");
+    const driving: ActiveDrive = { notified, done: Promise.resolve("lost") };
     this.#drives.set(journal, driving);
     driving.done = this.#drive(driving, term, sent, fresh)
       .catch((error: unknown): DriveEnd => {
@@ -258,7 +261,7 @@ export class RunDriver {
         if (this.#drives.get(journal) === driving) this.#drives.delete(journal);
         this.#freed();
       });
-    this.#look();
+    this.#scheduleCheck();
     return driving.done;
   }
 
@@ -266,10 +269,11 @@ export class RunDriver {
     const { keeper, store, runner, tenant, clock, random, log, tracing } = this.#options;
     const { journal } = term;
     const lease = keeper.adopt(fresh?.id ?? term.name ?? `run ${journal}`, term, sent);
-    // Our own lease that ran out under load is no crash: we are here. Counted before the first rest: see staleLimit.
+    // An own lease that expired under load is not a crash. Counted before the first await, because `staleLimit` of the
+    // next poll depends on it.
     const vanished = term.reason === "recovery" && term.takenFrom !== keeper.identity.owner;
     const suspicion: Suspicion | undefined = vanished ? this.#suspects.next() : undefined;
-    if (term.preloaded) this.#early++;
+    if (term.preloaded) this.#preloaded++;
     try {
       const known = fresh?.id ?? term.name;
       const runId = known ?? (await store.read.lease(tenant, { journal }))?.name ?? String(journal);
@@ -278,45 +282,45 @@ export class RunDriver {
         return "lost";
       }
       const deps = { store, runner, lease, tenant, runId, clock, random, log, immediate: this.#immediate };
-      const startedAt = fresh === undefined ? undefined : tracing?.activeSpan(); // its starter's context reaches as far as here
+      const startedAt = fresh === undefined ? undefined : tracing?.activeSpan(); // the starter's async context reaches this point
       const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
       const more = {
         ...(fresh && { fresh }),
         ...(suspicion && { suspicion }),
-        ...(term.preloaded && { earlyMs: preloadMs }),
+        ...(term.preloaded && { preloadMs }),
         ...(this.#options.patienceMs !== undefined && { patienceMs: this.#options.patienceMs }),
       };
       const drive = new Drive({ ...deps, ...traced, ...more });
       driving.drive = drive;
-      if (driving.poked) drive.notify();
+      if (driving.notified) drive.notify();
       const end = await drive.run();
       if (drive.settled !== undefined) this.#options.onSettled?.(journal, drive.settled);
       return end;
     } finally {
-      if (term.preloaded) this.#early--;
+      if (term.preloaded) this.#preloaded--;
       suspicion?.clear();
       lease.end("the drive is over");
     }
   }
 
-  /** Drives that have begun; suspects in the line have not. */
+  /** Drives that have started; queued suspects have not. */
   #others(): Promise<DriveEnd>[] {
     return [...this.#drives.values()].flatMap(({ drive, done }) =>
       drive === undefined || drive.options.suspicion?.solo ? [] : [done],
     );
   }
 
-  /** Hints are lossy: once per heartbeat each drive compares the notes that the renewal told of. */
-  #look(): void {
-    if (this.#cancelLook !== undefined || this.#drives.size === 0) return;
+  /** Wake hints are lossy: once per heartbeat each drive compares its notes with the count of the last renewal. */
+  #scheduleCheck(): void {
+    if (this.#cancelCheck !== undefined || this.#drives.size === 0) return;
     const { clock, keeper } = this.#options;
-    this.#cancelLook = clock.after(keeper.timings.heartbeatMs, () => {
-      this.#cancelLook = undefined;
+    this.#cancelCheck = clock.after(keeper.timings.heartbeatMs, () => {
+      this.#cancelCheck = undefined;
       for (const { drive } of this.#drives.values()) {
         drive?.checkNotes();
-        if (drive !== undefined) this.#hung.look(drive);
+        if (drive !== undefined) this.#hung.check(drive);
       }
-      this.#look();
+      this.#scheduleCheck();
     });
   }
 }

@@ -2,19 +2,19 @@ import type { Clock } from "../base/clock.ts";
 import { suggest } from "../base/suggest.ts";
 import type { Store } from "../store/contract/store.ts";
 
-/** What processes report changes when one comes or goes: asked for at most so often. */
+/** Process reports are read at most this often: they change only when a process starts or stops. */
 const freshMs = 5_000;
 const maxTenants = 1_000;
 
 interface Known {
   readonly at: number;
-  /** Workflows that processes have reported; undefined: some process does not say. */
+  /** Workflows that processes have reported; undefined: some process does not report its own. */
   readonly served: Promise<ReadonlySet<string> | undefined>;
 }
 
 /**
- * Which workflows have a process, as far as processes say. A run of another one waits, which is no error: its process may
- * come later. But it may be a slip of the pen, and whoever starts it should hear so at once.
+ * Which workflows have a process, according to process reports. A run of any other workflow waits, which is no error: its
+ * process may start later. But its name may be a typing error, so the caller that starts it gets a hint at once.
  */
 export class ServedWorkflows {
   readonly #store: Pick<Store, "read">;
@@ -26,7 +26,7 @@ export class ServedWorkflows {
     this.#clock = clock;
   }
 
-  /** What to say of a run of this workflow; undefined: a process has it. `here`: workflows that the caller knows. */
+  /** A hint for the caller that starts this workflow; undefined: a process has it. `here`: workflows the caller knows. */
   async hint(tenant: string, workflow: string, here: readonly string[] = []): Promise<string | undefined> {
     const served = await this.#served(tenant);
     if (served === undefined || served.has(workflow)) return undefined;
@@ -35,7 +35,7 @@ export class ServedWorkflows {
       [...new Set([...here, ...served])].filter((name) => name !== workflow),
     );
     const meant = near === undefined ? "." : `; did you mean ${near}?`;
-    return `no process at work has reported the workflow ${workflow}${meant} The run waits for one; or cancel it.`;
+    return `no running process has reported the workflow ${workflow}${meant} The run waits for one; or cancel it.`;
   }
 
   #served(tenant: string): Known["served"] {
@@ -43,13 +43,13 @@ export class ServedWorkflows {
     const known = this.#known.get(tenant);
     if (known !== undefined && now - known.at < freshMs) return known.served;
     if (this.#known.size >= maxTenants) this.#known.clear();
-    const served = reportedWorkflows(this.#store, tenant).catch(() => undefined); // a hint is worth no error
+    const served = reportedWorkflows(this.#store, tenant).catch(() => undefined); // a missing hint must not fail the call
     this.#known.set(tenant, { at: now, served });
     return served;
   }
 }
 
-/** The workflows of all processes that reported lately; undefined: one of them does not say which it has. */
+/** The workflows of all processes with a recent report; undefined: one of them does not list its own. */
 export const reportedWorkflows = (store: Pick<Store, "read">, tenant: string) => reported(store, tenant, "workflows");
 
 async function reported(
@@ -66,19 +66,19 @@ async function reported(
   return found;
 }
 
-/** Some process may be about to take them. */
+/** Younger work may be about to be claimed. */
 const unservedMs = 10_000;
-/** Enough to see which effects it is about. */
+/** Enough to see which effects are affected. */
 const maxItems = 200;
 
 export interface UnservedWorkflow {
   readonly workflow: string;
   readonly runs: number;
-  /** One that a process has, and that may have been meant. */
+  /** A similar name that a process has. */
   readonly suggestion: string | undefined;
 }
 
-/** Workflows of runs that nobody has taken for ten seconds, and that no process has reported. */
+/** Workflows that no process has reported, of runs that no process has claimed for ten seconds. */
 export async function unservedWorkflows(store: Pick<Store, "read">, tenant: string): Promise<UnservedWorkflow[]> {
   const waiting = await store.read.unserved([], unservedMs, tenant);
   if (waiting.length === 0) return [];
@@ -95,7 +95,7 @@ export interface UnservedEffect {
   readonly suggestion: string | undefined;
 }
 
-/** Effects that wait for a reactor, and whose definition no process has reported: nobody can send or observe them. */
+/** Effects that wait for a reactor although no process has reported their definition: none can send or observe them. */
 export async function unservedEffects(store: Pick<Store, "read">, tenant: string): Promise<UnservedEffect[]> {
   const filter = { status: ["PENDING", "UNKNOWN"], minAgeMs: unservedMs, limit: maxItems };
   const waiting = (await store.read.effects(tenant, filter)).filter(({ item, name }) => item !== null && name !== null);

@@ -6,37 +6,37 @@ import type { OperatorReason, Store } from "../store/contract/store.ts";
 import { appendLast, type OperatorDeps } from "./manual-lease.ts";
 
 /**
- * Asks a run to stop. One that never began has nothing to clean up and needs no worker: it ends here, under its lease,
- * also where no process has its workflow. Who dies in between leaves the lease behind: once that has expired, whoever
- * cancels again ends the run.
+ * Requests that a run stops. A run that never started has nothing to clean up and needs no worker: it ends here, under its
+ * lease, even if no process has its workflow. If this process crashes in between, another cancel ends the run once the
+ * lease has expired.
  */
 export async function cancelRun(deps: OperatorDeps, run: string, reason: OperatorReason): Promise<{ n: number }> {
   const noted = await deps.store.intake.cancel(deps.tenant, run, reason);
-  await endUnbegun(deps, run);
+  await endUnstarted(deps, run);
   return noted;
 }
 
-/** false: it has begun, is being driven, or is over; then whoever drives it hears of the cancellation. */
-export async function endUnbegun(deps: OperatorDeps, run: string): Promise<boolean> {
+/** Ends a run that never started. false: it has started, is being driven, or has ended; its driver reads the cancellation. */
+export async function endUnstarted(deps: OperatorDeps, run: string): Promise<boolean> {
   const { store, keeper, tenant, clock, random } = deps;
   const target = { run };
   const status = (await store.read.run(tenant, run))?.status;
-  const mayBe = status === "RUNNABLE" || status === "RUNNING";
-  if (!mayBe || (await beginning(store, tenant, run)) === undefined) return false;
+  const mayBeUnstarted = status === "RUNNABLE" || status === "RUNNING";
+  if (!mayBeUnstarted || (await unstartedRun(store, tenant, run)) === undefined) return false;
   const sent = readClocks(clock);
-  const answer = await store.claim.acquire(tenant, {
+  const acquired = await store.claim.acquire(tenant, {
     target,
     claimant: keeper.claimant("recovery"),
     nonce: random.bits63(),
     expect: "free_or_expired",
   });
-  if (!answer.ok) return false;
-  const { term } = answer;
+  if (!acquired.ok) return false;
+  const { term } = acquired;
   const lease = keeper.adopt(run, term, sent);
   try {
-    // Again under the lease: nobody can begin it now.
-    const created = await beginning(store, tenant, run);
-    const last = created === undefined ? givenBack : (taken: number) => ended(created, taken);
+    // Checked again under the lease: no process can start it now.
+    const created = await unstartedRun(store, tenant, run);
+    const last = created === undefined ? released : (taken: number) => ended(created, taken);
     await appendLast(deps, target, lease, term, (taken) => [last(taken)]);
     return created !== undefined;
   } finally {
@@ -44,24 +44,24 @@ export async function endUnbegun(deps: OperatorDeps, run: string): Promise<boole
   }
 }
 
-/** More terms than these without a single record are no cancellations that failed. */
+/** More terms than this without another record are not failed cancellations. */
 const maxTerms = 20;
 
-/** How it was created, if nobody was to drive it from then on and nothing has been written since but terms. */
-async function beginning(store: Store, tenant: string, run: string): Promise<RecordData<"run.created"> | undefined> {
+/** The creation of a run that never started: without a first holder, and with no record since but terms. */
+async function unstartedRun(store: Store, tenant: string, run: string): Promise<RecordData<"run.created"> | undefined> {
   const [first, ...since] = await store.read.journal(tenant, { run }, { limit: maxTerms });
   if (first?.kind !== "run.created" || first.data.holder !== undefined || since.length + 1 === maxTerms)
     return undefined;
   return since.every(({ kind }) => kind === "term.started" || kind === "term.ended") ? first.data : undefined;
 }
 
-const givenBack = (notesTaken: number): NewRecord => ({
+const released = (notesTaken: number): NewRecord => ({
   kind: "term.ended",
   data: { reason: "released", notesTaken, nextReactor: "recovery" },
 });
 
 function ended({ id, parent }: RecordData<"run.created">, notesTaken: number): NewRecord {
   const outcome = asStored(new TapeError("TAPE_CANCELLED", "the run was cancelled before it began", { run: id }));
-  const told = parent === undefined ? {} : { parent: { ...parent, id } };
-  return { kind: "run.ended", data: { status: "CANCELLED", outcome, notesTaken, ...told } };
+  const notified = parent === undefined ? {} : { parent: { ...parent, id } };
+  return { kind: "run.ended", data: { status: "CANCELLED", outcome, notesTaken, ...notified } };
 }

@@ -5,7 +5,7 @@ import { laneOf, laneRoom } from "../model/record-context.ts";
 import type { JournalRecord, RecordData } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 
-/** One operation of the run that is forked. */
+/** One operation of the source run. */
 export interface ForkedOperation {
   readonly pos: number;
   /** step, decision, effect, gate, timer, child, … */
@@ -13,47 +13,47 @@ export interface ForkedOperation {
   readonly name: string;
 }
 
-/** An act that has happened in the world and would be done again, under a new key. */
+/** An effect that has happened and would be repeated, under a new key. */
 export interface RepeatedEffect extends ForkedOperation {
-  /** true: doing it again does no harm (idempotent, read). Else it must be named. */
+  /** true: repeating it does no harm (idempotent, read). Otherwise it must be named in `repeat`. */
   readonly repeatable: boolean;
   readonly args: unknown;
   readonly businessKey?: string | undefined;
 }
 
-/** A kept effect that does not stand any more, or may not: what undoes it was done, is under way, or may become due. */
+/** A kept effect whose compensation is done, in progress, or may become due. */
 export interface CompensatedEffect extends ForkedOperation {
-  /** How the obligation to undo it stands. ARMED: the source run lives, and undoes it if it fails or is cancelled. */
+  /** The status of its obligation. ARMED: the source run has not ended and compensates it if it fails or is cancelled. */
   readonly obligation: string;
 }
 
-/** What a fork keeps, runs again and leaves out. */
+/** What a fork keeps and what it runs again. */
 export interface ForkPlan {
   /** Operations before this position are kept. */
   readonly at: number;
-  /** Where the run has lanes: the first position of each other lane that is not kept. */
+  /** The first position that is not kept of each other lane, if the run has lanes. */
   readonly lanes?: readonly number[];
   readonly kept: readonly ForkedOperation[];
   readonly rerun: readonly ForkedOperation[];
   readonly alreadyHappened: readonly RepeatedEffect[];
-  /** Kept, and undone or still to be undone by the source run: each must be named in `keepCompensated`. */
+  /** Kept effects that the source run has compensated or may compensate; each must be named in `keepCompensated`. */
   readonly compensated: readonly CompensatedEffect[];
-  /** Kept effects that could be undone: that stays the source run's business. A fork that fails does not undo them. */
+  /** Kept effects with an obligation. It stays with the source run: a fork that fails does not compensate them. */
   readonly notCompensated: readonly ForkedOperation[];
 }
 
-/** The run that is forked: its records, and how its acts stand, by position. */
+/** The source run: its records, and the state of its effects by position. */
 export interface ForkInput {
   readonly records: readonly JournalRecord[];
   readonly effects: ReadonlyMap<number, Pick<EffectRow, "status" | "uncertain">>;
-  /** How the obligations of its effects, of its children's, and of what it kept itself stand, by its own positions. */
+  /** Statuses of the obligations of its effects, of its children's and of those it kept, by its own positions. */
   readonly obligations: ReadonlyMap<number, string>;
 }
 
 interface Operation extends ForkedOperation {
-  /** The record that gave it its result. */
+  /** The record with its result. */
   readonly settledAt: number;
-  /** It has a result, and not a failure that ended the run. */
+  /** It has a result that is not the failure that ended the run. */
   readonly done: boolean;
   readonly records: readonly JournalRecord[];
 }
@@ -67,7 +67,7 @@ export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
   const open = ofLane(lane).find(({ done }) => !done);
   const point = at ?? open?.pos ?? last + 1;
   if (!Number.isSafeInteger(point) || point < first || point > last + 1) {
-    const message = `a fork of this run is at a position from ${first} to ${last + 1}`;
+    const message = `the position of a fork of this run is from ${first} to ${last + 1}`;
     throw new TapeError("TAPE_BAD_FORK_POINT", message, { at: point });
   }
   const lanes = cutsBeside(operations, point);
@@ -87,7 +87,7 @@ export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
     const obligation = from.obligations.get(operation.pos);
     return obligation === undefined ? [] : [{ ...short(operation), obligation }];
   });
-  // What was undone does not happen a second time by being done again.
+  // Repeating a compensated effect does not make it happen twice.
   const stands = later.filter(({ pos }) => from.obligations.get(pos) !== "COMPENSATED");
   return {
     at: point,
@@ -101,16 +101,16 @@ export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
 }
 
 /**
- * What is kept of the other lanes: of each the longest beginning that had its results before anything that is not kept
- * had its own. What came later may follow from what is done again.
+ * The cuts of the other lanes. Each keeps its longest prefix whose results came before the result of anything that is not
+ * kept; later operations may depend on what runs again.
  */
 function cutsBeside(operations: readonly Operation[], point: number): number[] {
   const numbers = new Set(operations.map(({ pos }) => laneOf(pos)));
   if (numbers.size <= 1) return [];
   const cuts = new Map([...numbers].map((lane) => [lane, lane === laneOf(point) ? point : (lane + 1) * laneRoom - 1]));
   for (let changed = true; changed; ) {
-    const again = operations.filter(({ pos }) => pos >= cuts.get(laneOf(pos))!);
-    const before = again.reduce((least, { settledAt }) => Math.min(least, settledAt), Number.POSITIVE_INFINITY);
+    const rerun = operations.filter(({ pos }) => pos >= cuts.get(laneOf(pos))!);
+    const before = rerun.reduce((min, { settledAt }) => Math.min(min, settledAt), Number.POSITIVE_INFINITY);
     changed = false;
     for (const { pos, settledAt, done } of operations) {
       const lane = laneOf(pos);
@@ -162,7 +162,7 @@ function operationsOf(records: readonly JournalRecord[]): Operation[] {
       const what = operationNames[first!.kind] ?? first!.kind;
       const name = data.name ?? data.workflow ?? data.key ?? data.id ?? "";
       const settled = own.some((record) => settles(record)) && (what !== "child" || received.has(pos));
-      // The failure that a run ended with is what a fork is for: by default it is done again.
+      // A fork is usually made to retry the failure that ended the run, so by default it runs again.
       const done = settled && !(ended && pos === failedAt);
       const settledAt = own.find((record) => settles(record))?.seq ?? Number.POSITIVE_INFINITY;
       return { pos, what, name, done, settledAt, records: own };
@@ -190,14 +190,14 @@ function isFailure(record: JournalRecord): boolean {
   return record.kind === "effect.received" && record.data.status !== "CONFIRMED";
 }
 
-/** Kept as it is, it would wait for a note that goes to the other run. */
+/** If it were kept, it would wait for a note that goes to the source run. */
 function isOpen({ records, what, done }: Operation): boolean {
   if (done) return false;
   if (what === "effect" || what === "gate" || what === "timer") return !records.some(settles);
   return what === "child";
 }
 
-/** A dispatched effect may have happened, also where it is PENDING again. Only FAILED and WITHDRAWN exclude it. */
+/** A dispatched effect may have happened even if it is PENDING again. Only FAILED and WITHDRAWN exclude it. */
 function mayHaveHappened({ status, uncertain }: Pick<EffectRow, "status" | "uncertain">): boolean {
   return status === "PENDING" ? uncertain : status !== "FAILED" && status !== "WITHDRAWN";
 }
@@ -209,7 +209,7 @@ function repeatedEffect(
   const { pos, what, name, records } = operation;
   const intended = records.find((record) => record.kind === "effect.intended");
   if (intended === undefined) return [];
-  // What this run itself kept from another has no row: there its records say how it ended.
+  // An effect that this run kept from another has no row; its records show how it ended.
   const happened = row === undefined ? !records.some(isFailure) : mayHaveHappened(row);
   if (!happened) return [];
   const { semantics, args, businessKey } = intended.data as RecordData<"effect.intended">;

@@ -18,26 +18,26 @@ import { readGroups } from "../store/read-all.ts";
 import { type ForkInput, type ForkPlan, forkPlan } from "./fork-plan.ts";
 import type { OperatorDeps } from "./manual-lease.ts";
 
-/** From where a run is forked, what may be repeated, and who requests it. */
+/** Where a run is forked, which effects may be repeated, and who requests it. */
 export interface ForkRequest extends AuditInfo {
-  /** Operations before this position are kept. Default: all that were done, up to the first that was not or failed. */
+  /** Operations before this position are kept. Default: all up to the first that is not done or has failed. */
   readonly at?: number;
   /** The new run's id. Default: a fresh one. */
   readonly id?: string;
-  /** Positions of acts that have happened and may happen again. */
+  /** Positions of effects that have happened and may happen again. */
   readonly repeat?: readonly number[];
-  /** Positions of kept effects that were undone, or that the source run may still undo, and that are kept all the same. */
+  /** Positions of effects to keep although the source run has compensated them, or still may. */
   readonly keepCompensated?: readonly number[];
 }
 
-/** What a fork at this position would keep, do again, and repeat in the world. Reads only. */
+/** What a fork at this position would keep, run again and repeat upstream. Reads only. */
 export async function planFork(deps: OperatorDeps, run: string, at?: number): Promise<ForkPlan> {
   return forkPlan(await source(deps.store, deps.tenant, run), at);
 }
 
 /**
- * A new run that goes on from a point of another one: what was done before it is kept as it is, the rest runs again with
- * the code as it is now. The other run and what it owes are left alone.
+ * Creates a run that continues from a position of another one. Earlier operations are kept; the rest runs again with the
+ * current code. The source run and its obligations are left unchanged.
  */
 export async function fork(deps: OperatorDeps, run: string, request: ForkRequest): Promise<string> {
   const { store, keeper, tenant, clock, random } = deps;
@@ -47,9 +47,12 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
   if (missing.length > 0) {
     const names = missing.map(({ pos, name }) => `${name} at ${pos}`).join(", ");
     const positions = missing.map(({ pos }) => pos);
-    throw new TapeError("TAPE_FORK_REPEATS", `this would do again what has happened: ${names}`, { run, positions });
+    throw new TapeError("TAPE_FORK_REPEATS", `this would repeat effects that have happened: ${names}`, {
+      run,
+      positions,
+    });
   }
-  assertStanding(run, plan, request.keepCompensated ?? []);
+  assertNamed(run, plan, request.keepCompensated ?? []);
   const { created } = from;
   const { by, reason, via, id = random.uuid(clock.wall()) } = request;
   const cut = { before: plan.at, ...(plan.lanes && { lanes: [...plan.lanes] }) };
@@ -76,9 +79,9 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
   const sent = readClocks(clock);
   const first = { ...keeper.claimant("recovery"), nonce: random.bits63() };
   const [verdict] = await store.intake.createRuns(tenant, [spec], first);
-  if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a fork was neither created nor refused");
+  if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a fork was neither created nor rejected");
   if (!verdict.ok) throw verdict.error;
-  if (verdict.term === undefined) throw new TapeError("TAPE_RUN_CONFLICT", `run ${id} exists already`, { id });
+  if (verdict.term === undefined) throw new TapeError("TAPE_RUN_CONFLICT", `run ${id} already exists`, { id });
   const lease = keeper.adopt(id, verdict.term, sent);
   try {
     const end: NewRecord = { kind: "term.ended", data: { reason: "released", notesTaken: 0, nextReactor: "recovery" } };
@@ -89,24 +92,24 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
   return id;
 }
 
-/** The code of a fork would go on as if they stood: it must be said for each of them that this is meant. */
-function assertStanding(run: string, { at, compensated }: ForkPlan, named: readonly number[]): void {
+/** The fork's code would continue as if compensated effects still applied, so the request must name each of them. */
+function assertNamed(run: string, { at, compensated }: ForkPlan, named: readonly number[]): void {
   const missing = compensated.filter(({ pos }) => !named.includes(pos));
   if (missing.length === 0) return;
   const names = missing.map(({ pos, name, obligation }) => `${name} at ${pos} (${obligation})`).join(", ");
   const positions = missing.map(({ pos }) => pos);
   const first = Math.min(...positions);
-  const message = `this would keep what the run it is forked from has undone, or may still undo: ${names}; fork at ${first} or before to do it again, or name the positions in keepCompensated`;
+  const message = `this would keep effects that the source run has compensated or may still compensate: ${names}; fork at ${first} or before to repeat them, or name the positions in keepCompensated`;
   throw new TapeError("TAPE_BAD_FORK_POINT", message, { run, at, positions });
 }
 
-/** Whoever started what was forked is its starter too. */
-function startersOf(before: readonly string[] | undefined, own: string | undefined): Pick<RunSpec, "starters"> {
-  const starters = new Set([...(before ?? []), ...(own === undefined ? [] : [own])]);
+/** The starters of the source run count as starters of the fork. */
+function startersOf(earlier: readonly string[] | undefined, own: string | undefined): Pick<RunSpec, "starters"> {
+  const starters = new Set([...(earlier ?? []), ...(own === undefined ? [] : [own])]);
   return starters.size === 0 ? {} : { starters: [...starters].slice(-maxStarters) };
 }
 
-/** Of a fork of forks: more than anybody makes. */
+/** More than any chain of forks has. */
 const maxStarters = 64;
 
 interface ForkSource extends ForkInput {
@@ -121,15 +124,15 @@ async function source(store: Store, tenant: string, id: string): Promise<ForkSou
   const raw = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER);
   const [first] = raw;
   if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");
-  const acts = await effectsOf(store, tenant, id, "effect");
-  const effects = new Map(acts.map((row) => [row.pos, row]));
+  const rows = await effectsOf(store, tenant, id, "effect");
+  const effects = new Map(rows.map((row) => [row.pos, row]));
   const notes = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER, true);
   const records = withoutCancellationCharges(expandKeptRecords(raw), notes);
   const obligations = await obligationsOf(store, tenant, run, first.data, records);
   return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, effects, obligations };
 }
 
-/** All of one run; a position has fewer rows than a page. */
+/** All effects or compensations of one run; a position has fewer rows than a page. */
 function effectsOf(store: Store, tenant: string, run: string, role: "effect" | "compensation"): Promise<EffectRow[]> {
   return readGroups({
     page: (from) => store.read.effects(tenant, { run, role, from }),
@@ -152,12 +155,12 @@ function obligationsBelow(store: Store, tenant: string, { root, journal }: RunVi
   });
 }
 
-/** Worst first: what is said of a position with several obligations, those of a child. */
-const worst = ["COMPENSATED", "COMMITTED", "UNKNOWN", "STUCK", "PENDING", "ARMED", "DISCHARGED"];
+/** Worst first: a child's position has several obligations, and the worst status counts. */
+const worstFirst = ["COMPENSATED", "COMMITTED", "UNKNOWN", "STUCK", "PENDING", "ARMED", "DISCHARGED"];
 
 /**
- * How the obligations stand that belong to the operations of this run: its own, those of what it kept from others (they
- * stay with the runs that made them), and those of its children, which are told by the position of the child.
+ * Statuses of the obligations of this run's operations: its own, those of kept operations (they stay with the runs that
+ * made them), and those of its children, by the position of the child.
  */
 async function obligationsOf(
   store: Store,
@@ -169,7 +172,7 @@ async function obligationsOf(
   const found = new Map<number, string>();
   const note = (pos: number, status: string): void => {
     const before = found.get(pos);
-    if (before === undefined || worst.indexOf(status) < worst.indexOf(before)) found.set(pos, status);
+    if (before === undefined || worstFirst.indexOf(status) < worstFirst.indexOf(before)) found.set(pos, status);
   };
   for (const { pos, sub, status } of await effectsOf(store, tenant, run.id, "compensation")) {
     if (sub === 1) note(pos, status);

@@ -17,16 +17,16 @@ export interface OperatorDeps {
   readonly random: Random;
 }
 
-/** A run's lease or a named one. An item's is taken over by resolving its doubt. */
+/** A run's lease or a named one. An item's lease is taken over by resolving its effect. */
 export type ManualTarget = Exclude<LeaseTarget, { readonly journal: number }>;
 
 export interface ManualTerm {
   readonly reactor: string;
-  /** From whom it is taken; refused otherwise. */
+  /** Which state of the lease is required; otherwise the call is rejected. */
   readonly condition: AcquireCondition;
 }
 
-/** Takes the lease in a person's name: whoever held it is fenced at that instant, and the ledger has who and why. */
+/** Acquires the lease in the operator's name. The holder is fenced at once; the term history has the name and reason. */
 export async function acquireManually(
   deps: OperatorDeps,
   target: LeaseTarget,
@@ -35,7 +35,7 @@ export async function acquireManually(
 ): Promise<{ readonly lease: Lease; readonly term: Term }> {
   const { store, keeper, tenant, clock, random } = deps;
   const sent = readClocks(clock);
-  const answer = await store.claim.acquire(tenant, {
+  const acquired = await store.claim.acquire(tenant, {
     target,
     claimant: keeper.claimant(reactor),
     nonce: random.bits63(),
@@ -44,15 +44,15 @@ export async function acquireManually(
     by,
     auditReason: reason,
   });
-  if (!answer.ok) throw answer.error;
-  const { term } = answer;
+  if (!acquired.ok) throw acquired.error;
+  const { term } = acquired;
   return { lease: keeper.adopt(nameOf(target), term, sent), term };
 }
 
 /**
- * What a person does to a run or to a named lease: takes it, writes, and gives it back, in one append. `records` is asked
- * under the lease, when nobody else can change what it looks at; if it refuses, the lease is given back as it was found,
- * and the refusal is the answer.
+ * Performs an operator action on a run or a named lease: acquires the lease, then writes and releases in one append.
+ * `records` is called under the lease, when no other process can change what it reads. If it throws, the lease is released
+ * without a change, and its error is thrown.
  */
 export async function underManualLease(
   deps: OperatorDeps,
@@ -63,23 +63,23 @@ export async function underManualLease(
 ): Promise<void> {
   const { lease, term } = await acquireManually(deps, target, audit, manual);
   const next = "run" in target ? { nextReactor: "recovery" } : {};
-  const giveBack = (written: readonly NewRecord[]): Promise<void> =>
+  const release = (written: readonly NewRecord[]): Promise<void> =>
     appendLast(deps, target, lease, term, (notesTaken) => [
       ...written,
       { kind: "term.ended", data: { reason: end, notesTaken, ...next, term: lease.stats() } },
     ]);
   try {
     const written = await records().catch(async (refusal: unknown) => {
-      await giveBack([]).catch(() => {}); // else it runs out by itself
+      await release([]).catch(() => {}); // otherwise the lease expires
       throw refusal;
     });
-    await giveBack(written);
+    await release(written);
   } finally {
     lease.end("released");
   }
 }
 
-/** Writes the last records of a term; those that give it back name the last note: one that came meanwhile is counted. */
+/** Writes the last records of a term. The release names the last note, so a note that arrives meanwhile means a retry. */
 export async function appendLast(
   { store, tenant }: OperatorDeps,
   target: ManualTarget,
@@ -100,7 +100,7 @@ export async function appendLast(
   }
 }
 
-/** For the journal and the audit. */
+/** The record of an operator action, for the journal and the audit. */
 export function operatorAction({ by, reason, via }: AuditInfo, action: string, detail?: unknown): NewRecord {
   const data = { who: by, action, reason, ...defined({ detail, via }) };
   return { kind: "operator.action", data };

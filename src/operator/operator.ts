@@ -20,7 +20,7 @@ export interface Operator {
   fork(run: string, request: ForkRequest): Promise<string>;
 }
 
-/** Acts in this process, through its store. */
+/** Performs the actions in this process, through its store. */
 export function localOperator(deps: ReactorDeps): Operator {
   return {
     resolve: (request) => resolve(deps, request),

@@ -6,21 +6,21 @@ import { type ManualTarget, type OperatorDeps, operatorAction, underManualLease 
 export type PreemptTarget = ManualTarget;
 
 export interface PreemptRequest extends AuditInfo {
-  /** true: only from a holder whose time has run out; else TAPE_LEASE_HELD. */
+  /** true: only if the lease has expired; otherwise TAPE_LEASE_HELD. */
   readonly onlyStale?: boolean;
 }
 
 /**
- * An operator takes a lease away and gives it back at once: whoever held it is fenced at that instant, and a standby, or
- * for a run the recovery reactor, has it next. Journal, ledger and audit keep who and why.
+ * Takes a lease over and releases it at once. The holder is fenced; a standby, or for a run the recovery reactor, acquires
+ * it next. Journal, term history and audit have the operator's name and reason.
  */
-export async function preempt(deps: OperatorDeps, target: PreemptTarget, act: PreemptRequest): Promise<void> {
+export async function preempt(deps: OperatorDeps, target: PreemptTarget, request: PreemptRequest): Promise<void> {
   if ((await deps.store.read.lease(deps.tenant, target)) === undefined) throw targetNotFound(target);
-  const { onlyStale = false } = act;
+  const { onlyStale = false } = request;
   const reactor = "name" in target ? "operator" : "recovery";
   const condition = onlyStale ? "expired" : "any";
   const action = onlyStale ? "lease.release" : "lease.takeover";
-  await underManualLease(deps, target, act, { reactor, condition, end: "manual" }, async () => [
-    operatorAction(act, action),
+  await underManualLease(deps, target, request, { reactor, condition, end: "manual" }, async () => [
+    operatorAction(request, action),
   ]);
 }

@@ -6,8 +6,8 @@ import { type OperatorDeps, operatorAction, underManualLease } from "./manual-le
 const phases = ["LIVE", "ENDING", "COMPENSATING"] as const;
 
 /**
- * Lets a stuck run go on from where it was, after a person has seen to what stopped it. The person's name and reason are
- * recorded under a new term, which fences whoever may still hold the run.
+ * Resumes a STUCK run where it stopped, after an operator has fixed the cause. The operator's name and reason are recorded
+ * under a new term, which fences any earlier holder.
  */
 export async function redrive(deps: OperatorDeps, run: string, audit: AuditInfo): Promise<void> {
   const { store, tenant } = deps;

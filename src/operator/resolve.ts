@@ -1,6 +1,6 @@
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { loadItem } from "../engine/item/load.ts";
-import { operatorWord } from "../engine/item/operator-word.ts";
+import { operatorResolution } from "../engine/item/operator-resolution.ts";
 import { TapeError } from "../model/errors.ts";
 import { notFound } from "../model/not-found.ts";
 import type { JournalRecord } from "../model/records.ts";
@@ -11,9 +11,9 @@ import { compensateNow, noCompensateError } from "./compensate.ts";
 import { acquireManually, operatorAction } from "./manual-lease.ts";
 
 /**
- * What a person found out, or wants. `retry`: it surely did not happen, or may happen twice: send it again under its key.
- * `observe`: nothing is settled; the reconciler looks at the world at once, also where it had given up. `compensate`: the act
- * happened, and must not stand: what undoes it is due, whatever becomes of the run.
+ * How an operator resolves an effect. `retry`: it surely did not happen, or may happen twice, so it is sent again under its
+ * key. `observe`: nothing is settled; the reconciler observes the upstream at once, even if it had given up. `compensate`:
+ * the effect happened and must be compensated, whatever the outcome of the run.
  */
 export type Resolution =
   | { readonly as: "confirmed"; readonly value?: unknown }
@@ -26,61 +26,61 @@ export type Resolution =
 export interface ResolveRequest extends AuditInfo {
   readonly run: string;
   readonly pos: number;
-  /** 0 (default): the act. 1: its inverse; 2 and up: inverses of surplus acts. */
+  /** 0 (default): the effect. 1: its compensation. 2 and up: compensations of surplus effects. */
   readonly sub?: number;
   readonly resolution: Resolution;
 }
 
 /**
- * A person settles a doubt: an act or an inverse that is UNKNOWN or STUCK. Under the item's lease, taken over with the
- * person's name and reason, so that whoever was looking into it is fenced; the first to settle it wins. A run that is
- * stuck on it goes on by itself. An act that is confirmed can still be undone, under the lease of its run.
+ * Settles an effect or a compensation that is UNKNOWN or STUCK. It takes over the item's lease with the operator's name and
+ * reason, so that a reactor that works on it is fenced; the first to settle it wins. A run that is STUCK on it resumes. A
+ * confirmed effect can still be compensated, under the lease of its run.
  */
-export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Promise<void> {
+export async function resolve(deps: ReactorDeps, request: ResolveRequest): Promise<void> {
   const { store, tenant } = deps;
-  const { resolution } = resolving;
-  const effect = await findEffect(deps, resolving);
+  const { resolution } = request;
+  const effect = await findEffect(deps, request);
   if (resolution.as === "compensate" && effect.role === "effect" && effect.status === "CONFIRMED") {
-    return compensateNow(deps, { ...resolving, name: effect.name });
+    return compensateNow(deps, { ...request, name: effect.name });
   }
-  assertInDoubt(effect, resolving);
+  assertInDoubt(effect, request);
   const target = { journal: effect.item! };
-  // Before its lease is taken: a call that is refused fences nobody, and leaves no term behind.
+  // Checked before the lease is acquired: a rejected call fences no holder and leaves no term.
   const records = await readAll((from) => store.read.journal(tenant, target, { from }));
-  assertResolvable(deps, effect, records, resolving);
+  assertResolvable(deps, effect, records, request);
   const manual = { reactor: "reconciler", condition: "any" } as const;
-  const { lease, term } = await acquireManually(deps, target, resolving, manual);
+  const { lease, term } = await acquireManually(deps, target, request, manual);
   try {
     const item = await loadItem(deps, lease, term);
     try {
-      assertResolvable(deps, item.effect, item.records, resolving);
-      const acted = operatorAction(resolving, "resolve", resolution);
+      assertResolvable(deps, item.effect, item.records, request);
+      const action = operatorAction(request, "resolve", resolution);
       switch (resolution.as) {
         case "confirmed":
         case "compensate": {
           const { as, value } = resolution;
-          // What confirms an act arms what undoes it, and only its definition says what that is: whoever has it goes on.
+          // A confirmation also arms the obligation, which needs the definition. A process that has it settles the effect.
           if (!item.isCompensation && item.definition === undefined) {
-            return await item.finish([acted], {
+            return await item.finish([action], {
               nextReactor: "reconciler",
               waitingFor: [`a process that has effect ${item.effect.name}`],
             });
           }
           const settled = item.settled({ to: "CONFIRMED", reason: "operator", value });
           return await item.finish([
-            acted,
+            action,
             settled,
             ...(as === "compensate" ? item.dueObligation(value) : item.armedObligation(value)),
           ]);
         }
         case "observe":
-          return await item.finish([acted], { nextReactor: "reconciler" });
+          return await item.finish([action], { nextReactor: "reconciler" });
         case "failed": {
           const { error } = resolution;
-          return await item.finish([acted, item.settled({ to: "FAILED", reason: "operator", error })]);
+          return await item.finish([action, item.settled({ to: "FAILED", reason: "operator", error })]);
         }
         case "retry":
-          return await item.finish([acted, item.settled({ to: "PENDING", reason: "operator" })], {
+          return await item.finish([action, item.settled({ to: "PENDING", reason: "operator" })], {
             nextReactor: item.actor,
           });
       }
@@ -110,25 +110,25 @@ function assertResolvable(
   { runner }: ReactorDeps,
   effect: EffectRow,
   records: readonly JournalRecord[],
-  resolving: ResolveRequest,
+  request: ResolveRequest,
 ): void {
-  assertInDoubt(effect, resolving);
+  assertInDoubt(effect, request);
   const { name, role } = effect;
-  const { as } = resolving.resolution;
-  const said = operatorWord(records).as;
-  if (said === "confirmed" || said === "compensate") throw settledBefore(resolving);
+  const { as } = request.resolution;
+  const earlier = operatorResolution(records).as;
+  if (earlier === "confirmed" || earlier === "compensate") throw settledBefore(request);
   const definition = name === null ? undefined : runner.effects.get(name);
   if (as === "compensate" && definition !== undefined && definition.compensate === undefined)
-    throw noCompensateError(resolving, name);
-  if (as !== "observe" || (definition === undefined && name !== null)) return; // whoever has its definition knows
+    throw noCompensateError(request, name);
+  if (as !== "observe" || (definition === undefined && name !== null)) return; // only a process with the definition can tell
   const observe = role === "compensation" ? definition?.compensate?.observe : definition?.observe;
-  if (observe === undefined) throw noObserver(resolving, name);
+  if (observe === undefined) throw noObserver(request, name);
 }
 
 function assertInDoubt(effect: EffectRow, { run, resolution }: ResolveRequest): void {
   const { status, name, pos, sub, role } = effect;
   if ((status !== "UNKNOWN" && status !== "STUCK") || effect.item === null) {
-    const message = `${name} of run ${run} is ${status}: only what is UNKNOWN or STUCK can be resolved`;
+    const message = `${name} of run ${run} is ${status}: only an UNKNOWN or STUCK effect can be resolved`;
     throw new TapeError("TAPE_ILLEGAL_TRANSITION", message, { run, pos, sub, status });
   }
   if (role === "compensation" && resolution.as === "retry" && name === null) {
@@ -136,22 +136,22 @@ function assertInDoubt(effect: EffectRow, { run, resolution }: ResolveRequest): 
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
   if (role === "compensation" && resolution.as === "compensate") {
-    const message = `${pos}.${sub} of run ${run} is what undoes an act; nothing undoes it in its turn`;
+    const message = `${pos}.${sub} of run ${run} is a compensation and cannot be compensated itself`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
   if (role === "compensation" && resolution.as === "failed") {
-    const message = `undoing ${name} is owed: resolve it as confirmed, or have it done again`;
+    const message = `the compensation of ${name} is owed: resolve it as confirmed or retry`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
 }
 
 function noObserver({ run, pos, sub = 0 }: ResolveRequest, name: string | null): TapeError {
-  const message = `${name ?? "the surplus act"} of run ${run} has no observe: nobody can look`;
+  const message = `${name ?? "the surplus effect"} of run ${run} has no observe function`;
   return new TapeError("TAPE_NO_OBSERVER", message, { run, pos, sub });
 }
 
-/** The first who says what happened is believed, also while the one who can write it down has not come by yet. */
+/** The first confirmation counts, even before a process with the definition has settled the effect. */
 function settledBefore({ run, pos, sub = 0 }: ResolveRequest): TapeError {
-  const message = "somebody has already said that it happened; a process that has its definition will settle it";
+  const message = "an operator has already confirmed it; a process that has its definition will settle it";
   return new TapeError("TAPE_ILLEGAL_TRANSITION", message, { run, pos, sub });
 }

@@ -49,7 +49,7 @@ async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
     const { connector, name } = item.effect;
     return item.park("reconciler", connector === null ? `effect ${name}` : `connector ${connector} and effect ${name}`);
   }
-  if (verdict?.undo) {
+  if (verdict?.compensate) {
     const settled = item.settled({ to: "CONFIRMED", reason: "operator", value: verdict.value });
     return item.finish([settled, ...item.dueObligation(verdict.value)], done);
   }

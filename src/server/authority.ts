@@ -1,6 +1,6 @@
 import { encode } from "../base/codec.ts";
-import { forkActed } from "../engine/drive/kept-records.ts";
-import { type OperatorWord, operatorWord } from "../engine/item/operator-word.ts";
+import { forkAction } from "../engine/drive/kept-records.ts";
+import { type OperatorResolution, operatorResolution } from "../engine/item/operator-resolution.ts";
 import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
@@ -12,7 +12,7 @@ import { actorOf, type Call } from "./handler-types.ts";
 
 type Item = readonly [Fence, AppendRequest];
 /** Operators' words that were looked up for this call, by the item's journal. */
-type Heard = Map<number, OperatorWord>;
+type Heard = Map<number, OperatorResolution>;
 type Settled = RecordData<"effect.settled"> | RecordData<"obligation.settled">;
 
 /** So many records are looked at together on the way back from a journal's end. */
@@ -74,7 +74,7 @@ export class Authority {
   async #forked(tenant: string, journal: number, record: NewRecord): Promise<boolean> {
     const [first] = await this.#read.journal(tenant, { journal }, { from: 1, limit: 1 });
     if (first?.kind !== "run.created" || first.data.fork === undefined) return false;
-    return encode(forkActed(first.data.fork).data) === encode(record.data);
+    return encode(forkAction(first.data.fork).data) === encode(record.data);
   }
 
   /** An operator has said that it happened, with this very value. */
@@ -86,9 +86,9 @@ export class Authority {
   }
 
   /** Operators speak of an effect in its item's journal, which is short; a run's, which may be long, is not read. */
-  async #wordIn(tenant: string, item: number): Promise<OperatorWord> {
+  async #wordIn(tenant: string, item: number): Promise<OperatorResolution> {
     const lease = await this.#read.lease(tenant, { journal: item });
-    return lease?.kind === "item" ? operatorWord(await this.#all(tenant, item, 1)) : {};
+    return lease?.kind === "item" ? operatorResolution(await this.#all(tenant, item, 1)) : {};
   }
 
   /** The gate's answer is a signal in this run's inbox. What its value means, the gate's schema says, which is the worker's. */

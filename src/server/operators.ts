@@ -4,7 +4,7 @@ import type { Random } from "../base/random.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { Identity } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
-import { endUnbegun } from "../operator/cancel.ts";
+import { endUnstarted } from "../operator/cancel.ts";
 import { localOperator, type Operator } from "../operator/operator.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
@@ -40,8 +40,8 @@ export class Operators {
   }
 
   /** A run that was cancelled and never started needs no worker to end it. */
-  async endUnbegun(tenant: string, run: string): Promise<void> {
-    await endUnbegun(this.#of(tenant).deps, run);
+  async endUnstarted(tenant: string, run: string): Promise<void> {
+    await endUnstarted(this.#of(tenant).deps, run);
   }
 
   close(): void {

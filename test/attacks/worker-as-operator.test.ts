@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { operatorWord } from "../../src/engine/item/operator-word.ts";
+import { operatorResolution } from "../../src/engine/item/operator-resolution.ts";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Role } from "../../src/protocol/route.ts";
@@ -85,7 +85,7 @@ describe("a worker is no operator", () => {
     const said = await ask(current.server.exchange, "POST", path, { body, token: tokenOf("acme", "operator") });
     expect(said.status, JSON.stringify(said.json)).toBe(200);
     const journal = await current.store.read.journal("acme", { journal: scene.item });
-    expect(operatorWord(journal)).toEqual({ as: "confirmed", value: { receipt: 7 } });
+    expect(operatorResolution(journal)).toEqual({ as: "confirmed", value: { receipt: 7 } });
     const term = await hold({ journal: scene.item });
     const settled = (value: unknown, to = "CONFIRMED") => ({
       kind: "effect.settled",

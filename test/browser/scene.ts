@@ -217,7 +217,7 @@ export class Scene {
       term,
       done("step.done", { pos: 0, name: "load order", value: { order: 12 } }),
       done("run.stuck", {
-        reason: "at position 1 the journal has step tax, but the code asks for step price",
+        reason: "at position 1 the journal has step tax, but the code requests step price",
         detail: { pos: 1 },
       }),
       done("term.ended", { reason: "released", notesTaken: 0 }),

@@ -14,7 +14,7 @@ it.each([
 ])("what a STUCK run advises for %s exists: command, method and words", (_, undoing, command) => {
   const place = { run: 2, pos: 3, sub: undoing ? 1 : 0, name: "wire", reason: "exhausted" };
   const { message } = unresolvedEffectError({ ...place, error: new Error("no answer") }, undoing);
-  expect(message).toContain("exhausted; the last attempt said: no answer");
+  expect(message).toContain("exhausted; the last attempt failed with: no answer");
   const [, advice] = message.split("resolve it as ");
   const [, named] = /durable-tape ([a-z]+ [a-z]+) </.exec(advice!)!;
   expect(named).toBe(command);

@@ -31,7 +31,7 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
       expect(await t.settle()).toMatchObject([{ status: "STUCK" }]);
       expect(calls).toBe(attempts);
       const error = await t.time.during(run.result().catch((thrown: Error) => thrown));
-      expect(String(error)).toContain(`exhausted; the last attempt said: no answer to call ${attempts}`);
+      expect(String(error)).toContain(`exhausted; the last attempt failed with: no answer to call ${attempts}`);
       // A person who has it sent again gives it as many attempts as it had.
       const resolution = { as: "retry" } as const;
       await t.time.during(t.tape.resolve({ run: "r", pos: 0, resolution, by: "ada", reason: "they are back" }));

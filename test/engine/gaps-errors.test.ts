@@ -84,7 +84,7 @@ describe("result()", () => {
     const run = await app.start(pay, null, { id: "pay-1" });
     const error: unknown = await app.time.during(run.result().catch((thrown: unknown) => thrown));
     expect(isTapeError(error, "TAPE_RUN_STUCK") && error.message).toMatch(
-      /run pay-1 needs a person: nobody knows what became of wire at position 0 \(unobservable; the last attempt said: .*\): .* resolve it as/,
+      /run pay-1 needs an operator: the outcome of wire at position 0 is unknown \(unobservable; the last attempt failed with: .*\): .* resolve it as/,
     );
     const resolution = { as: "confirmed", value: "seen" } as const;
     const answer = { run: "pay-1", pos: 0, resolution, by: "ada", reason: "asked the bank" };

@@ -60,7 +60,7 @@ describe("a run whose effect needs a person", () => {
     expect(error).toBeInstanceOf(TapeError);
     expect(error.code).toBe("TAPE_RUN_STUCK");
     expect(error.message).toMatch(
-      /wire at position 0 \(unobservable; the last attempt said: the answer was lost\).*resolve it as confirmed or failed/,
+      /wire at position 0 is unknown \(unobservable; the last attempt failed with: the answer was lost\).*resolve it as confirmed or failed/,
     );
     expect(error.details).toMatchObject({ run: id, effect: "wire", pos: 0, reason: "unobservable" });
     await ask(id, { as: "confirmed", value: "seen" });
@@ -199,7 +199,7 @@ describe("a run whose effect needs a person", () => {
     await ask(id, { as: "failed" }, 1);
     await p.until(async () => (await s.run(id)).stuckFrom === "COMPENSATING");
     expect((await stuckError(s.store, tenant, id)).message).toMatch(
-      /undoing pay at position 0.*resolve it as confirmed once it is undone/,
+      /compensation of pay at position 0.*resolve it as confirmed once the effect is reversed/,
     );
     await expect(ask(id, { as: "failed" }, 0, 1)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
     await ask(id, { as: "retry" }, 0, 1);

@@ -87,7 +87,7 @@ describe("a run in the middle of its tree", () => {
     const middle = `${id}.2`;
     await p.until(async () => (await s.store.read.run(tenant, middle))?.status === "STUCK");
     const error = await stuckError(s.store, tenant, middle);
-    expect(error.message).toMatch(/undoing book at position 1/);
+    expect(error.message).toMatch(/compensation of book at position 1/);
     const { journal } = await s.run(`${middle}.0`);
     expect(error.details.effects).toEqual([{ run: journal, pos: 1, sub: 1 }]);
   });

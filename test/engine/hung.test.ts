@@ -17,7 +17,7 @@ const awaits = any(
 describe("a body that does not end", () => {
   it.each([
     ["a step", hangs, 'step "stays"'],
-    ["an await of the workflow's own", awaits, "no operation"],
+    ["an await of the workflow's own", awaits, "other than an operation"],
   ])("%s is named after a minute, once, with the run and since when", async (_, flow, named) => {
     const s = await stage();
     const p = s.process([flow]);

@@ -205,7 +205,7 @@ describe("poison", () => {
     const view = await s.run("p");
     expect(view.status).toBe("STUCK");
     const stuck = (await s.records("p")).find(({ kind }) => kind === "run.stuck")!;
-    expect((stuck.data as { reason: string }).reason).toMatch(/died 5 times/);
+    expect((stuck.data as { reason: string }).reason).toMatch(/crashed 5 times/);
     const suspected = (await s.records("p")).filter(({ kind }) => kind === "run.suspected").map(({ data }) => data);
     expect(suspected).toEqual([0, 1, 2, 3, 4].map((crashes) => ({ crashes })));
     for (const id of ids) expect([id, (await s.process(flows).over(id)).outcome]).toEqual([id, "ok"]);

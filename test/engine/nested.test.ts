@@ -78,7 +78,7 @@ describe("an operation inside a body", () => {
     expect((await first.over(id)).status).toBe("COMPLETED");
     expect(seen).toHaveLength(2);
     expect(seen[0]).toBe(seen[1]);
-    expect(seen[0]).toContain(`effect "mail" was asked for inside ${what} "outer"`);
+    expect(seen[0]).toContain(`effect "mail" was requested inside ${what} "outer"`);
   });
 
   it("in an effect: its own fx and the run's log, progress and signal are no operations", async () => {

@@ -95,7 +95,7 @@ describe("a call after the workflow has ended", () => {
     const said = s.logged.filter(({ event }) => event === "run.asked_too_late");
     expect(said[0]).toMatchObject({ level: "warn", fields: { run: id, operation: name } });
     expect(said[0]?.fields.error).toContain("TAPE_RUN_ENDED");
-    expect(said[0]?.fields.next).toContain("before it returns");
+    expect(said[0]?.fields.next).toContain("before the workflow returns");
   });
 
   it("is not refused by a process that has lost the run: its successor asks for it in time", async () => {

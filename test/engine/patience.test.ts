@@ -71,7 +71,7 @@ describe("a replay whose code waits for something of its own", () => {
     expect(executions()).toBe(4);
     const stuck = (await s.records(id)).findLast(({ kind }) => kind === "run.stuck");
     expect((stuck!.data as { reason: string }).reason).toMatch(
-      /3 replays waited 60 s each for the code to ask for step "b" .*put that into a step.*replayPatience.*redrive/,
+      /3 replays waited 60 s each for the code to request step "b" .*move that into a step.*replayPatience.*redrive/,
     );
   });
 

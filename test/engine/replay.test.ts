@@ -278,7 +278,7 @@ describe("divergence", () => {
       "a renamed step",
       before,
       any(workflow("flow", async (tape) => void (await tape.step("other", () => 1)))),
-      /position 0 the journal has step "a" .*the code asks for step "other".*tape\.patched.*redrive/s,
+      /position 0 the journal has step "a" .*the code requests step "other".*tape\.patched.*redrive/s,
     ],
     [
       "reordered operations",
@@ -289,25 +289,25 @@ describe("divergence", () => {
           await tape.step("a", () => 1);
         }),
       ),
-      /journal has step "a".*asks for step "b"/,
+      /journal has step "a".*requests step "b"/,
     ],
     [
       "another kind",
       before,
       any(workflow("flow", async (tape) => tape.now())),
-      /journal has step "a".*asks for sample "now\(\)"/,
+      /journal has step "a".*requests sample "now\(\)"/,
     ],
     [
       "other arguments",
       any(workflow("flow", async (tape) => [await asked({ n: 1 }), await tape.gate(go)])),
       any(workflow("flow", async (tape) => [await asked({ n: 2 }), await tape.gate(go)])),
-      /effect "pay" .* with \{"n":1\}, but the code asks for the same with \{"n":2\}/,
+      /effect "pay" .* with \{"n":1\}, but the code requests the same with \{"n":2\}/,
     ],
     [
       "code that ends early",
       before,
       any(workflow("flow", async (tape) => tape.step("a", () => 1))),
-      /the code ended, but the journal goes on with step "b"/,
+      /the code ended, but the journal continues with step "b"/,
     ],
     [
       "code that ends before an open wait",
@@ -318,7 +318,7 @@ describe("divergence", () => {
           await tape.step("b", () => 1);
         }),
       ),
-      /the code ended, but the journal goes on with gate "go"/,
+      /the code ended, but the journal continues with gate "go"/,
     ],
     [
       "code that never asks",
@@ -329,7 +329,7 @@ describe("divergence", () => {
           await new Promise(() => {});
         }),
       ),
-      /3 replays waited 60 s each for the code to ask for step "b".*put that into a step/,
+      /3 replays waited 60 s each for the code to request step "b".*move that into a step/,
     ],
   ];
 

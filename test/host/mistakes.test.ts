@@ -259,7 +259,7 @@ describe("on the command line", () => {
     [
       "a workflow that nobody has",
       0,
-      /TAPE_NO_WORKER: no process at work has reported the workflow w/,
+      /TAPE_NO_WORKER: no running process has reported the workflow w/,
       ["start", "w", "--store", "STORE"],
     ],
   ])("%s", async (_what, code, words, args) => {

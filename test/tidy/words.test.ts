@@ -36,6 +36,7 @@ src/guard
 src/host
 src/lease
 src/sdk
+src/operator
 template
 test/browser
 test/cli

@@ -3,40 +3,40 @@ import type { BudgetContext } from "../../sdk/context.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import type { Operations } from "./operations.ts";
 
-/** Amounts are kept as whole millionths: reservations are rounded up, charges to the nearest. */
+/** Amounts are stored as whole millionths. Reservations are rounded up, charges to the nearest. */
 const million = 1_000_000;
 
 type Amounts = Readonly<Record<string, number>>;
 
-/** Reserve, call, charge. The caps are the root's: children draw on the same rows. */
+/** Reserve, call, charge. The caps belong to the root run: children draw on the same rows. */
 export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext {
-  const reserve = (amounts: Amounts): Promise<Reserved> => {
+  const reserve = (amounts: Amounts): Promise<BudgetReservation> => {
     const whole = scaled(amounts, Math.ceil);
-    return context.operation<Reserved>({
+    return context.operation<BudgetReservation>({
       kinds: ["budget.reserved", "step.done"],
       name: "budget.reserved",
       result: ({ record }) => resultOf(record.data as RecordData<"budget.reserved">),
-      begin: (turn) => {
-        const data = { pos: turn.pos, rootRun: drive.root, amounts: whole };
-        turn.end({ kind: "budget.reserved", data }, data);
+      begin: (handle) => {
+        const data = { pos: handle.pos, rootRun: drive.root, amounts: whole };
+        handle.end({ kind: "budget.reserved", data }, data);
       },
     });
   };
-  const charge = (spent: Amounts, { pos: held, amounts: reserved }: Reserved): Promise<void> =>
+  const charge = (spent: Amounts, { pos: reservation, amounts: reserved }: BudgetReservation): Promise<void> =>
     context.operation<void>({
       kinds: ["budget.charged", "step.done"],
       name: "budget.charged",
-      evenIfCancelled: true, // a cancelled child must not keep what its siblings could use
+      evenIfCancelled: true, // otherwise a cancelled child would keep budget that its siblings need
       result: ({ record }) => void resultOf(record.data as RecordData<"budget.charged">),
-      begin: (turn) => {
+      begin: (handle) => {
         const data = {
-          pos: turn.pos,
-          reservation: held,
+          pos: handle.pos,
+          reservation,
           rootRun: drive.root,
           spent: scaled(spent, Math.round),
           reserved,
         };
-        turn.end({ kind: "budget.charged", data }, undefined);
+        handle.end({ kind: "budget.charged", data }, undefined);
       },
     });
   return {
@@ -46,7 +46,7 @@ export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext
       try {
         bought = await call();
       } catch (error) {
-        await charge({}, reserved); // nothing was bought: the reservation is given back
+        await charge({}, reserved); // nothing was bought, so the reservation is released
         throw error;
       }
       await charge(bought.cost, reserved);
@@ -55,7 +55,7 @@ export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext
   };
 }
 
-type Reserved = Pick<RecordData<"budget.reserved">, "pos" | "amounts">;
+type BudgetReservation = Pick<RecordData<"budget.reserved">, "pos" | "amounts">;
 
 function resultOf<T>(data: T): T {
   const { error } = data as { error?: unknown };

@@ -6,16 +6,16 @@ import type { Workflow } from "../../sdk/workflow.ts";
 import { asStored } from "../replay/stored-value.ts";
 import { type Operations, unwrap } from "./operations.ts";
 
-/** Starts a child run. Its id is derived from the parent's and the position: the same on every replay. */
+/** Starts a child run. Its id is derived from the parent's id and the position, so it is the same on every replay. */
 export function spawnChild<I, O>(
   ops: Operations,
   workflow: Workflow<I, O>,
-  given: I,
+  value: I,
   options: SpawnOptions,
 ): Promise<Child<O>> {
   const { name, version } = workflow;
   const { labels } = options;
-  const input = asStored(given);
+  const input = asStored(value);
   const inputHash = fingerprint(input);
   return ops.operation<Child<O>>({
     kinds: ["child.started", "step.done"],
@@ -27,8 +27,8 @@ export function spawnChild<I, O>(
       const { id, pos } = record.data as RecordData<"child.started">;
       return childOf<O>(ops, id, pos);
     },
-    begin: (turn) => {
-      const { pos } = turn;
+    begin: (handle) => {
+      const { pos } = handle;
       const id = `${ops.drive.options.runId}.${pos}`;
       const data: RecordData<"child.started"> = {
         pos,
@@ -40,25 +40,25 @@ export function spawnChild<I, O>(
         ...(labels === undefined ? {} : { labels: { ...labels } }),
       };
       ops.drive.children.add(id);
-      turn.end({ kind: "child.started", data }, childOf<O>(ops, id, pos));
+      handle.end({ kind: "child.started", data }, childOf<O>(ops, id, pos));
     },
   });
 }
 
-function childOf<O>(ops: Operations, id: string, of: number): Child<O> {
+function childOf<O>(ops: Operations, id: string, childPos: number): Child<O> {
   let result: Promise<O> | undefined;
-  // Asked for once: the child ends once, and its note is used up by the first who waits for it.
+  // One operation for all calls: the child ends once, and the first wait consumes its note.
   return {
     id,
     result: () => {
-      result ??= resultOf<O>(ops, id, of);
+      result ??= resultOf<O>(ops, id, childPos);
       return result;
     },
   };
 }
 
-function resultOf<O>(ops: Operations, id: string, of: number): Promise<O> {
-  const answer = (data: RecordData<"child.received">): O => {
+function resultOf<O>(ops: Operations, id: string, childPos: number): Promise<O> {
+  const outcomeOf = (data: RecordData<"child.received">): O => {
     if (data.status === "COMPLETED") return data.outcome as O;
     const details = { run: id, status: data.status };
     throw new TapeError("TAPE_RUN_FAILED", `child run ${id} ended as ${data.status}`, details, data.outcome);
@@ -66,17 +66,17 @@ function resultOf<O>(ops: Operations, id: string, of: number): Promise<O> {
   return ops.operation<O>({
     kinds: ["child.received"],
     name: id,
-    result: ({ record }) => answer(record.data as RecordData<"child.received">),
-    begin: (turn) => {
-      const { pos } = turn;
-      ops.wait(turn, {
+    result: ({ record }) => outcomeOf(record.data as RecordData<"child.received">),
+    begin: (handle) => {
+      const { pos } = handle;
+      ops.wait(handle, {
         about: `child ${id}`,
         match: (note) => {
-          if (note.kind !== "child.settled" || note.data.pos !== of) return undefined;
+          if (note.kind !== "child.settled" || note.data.pos !== childPos) return undefined;
           const { status, outcome } = note.data;
-          return { kind: "child.received", data: { pos, childPos: of, status, outcome } };
+          return { kind: "child.received", data: { pos, childPos, status, outcome } };
         },
-        answer: (record) => answer(record.data as RecordData<"child.received">),
+        resultOf: (record) => outcomeOf(record.data as RecordData<"child.received">),
       });
     },
   });

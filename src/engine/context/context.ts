@@ -32,11 +32,11 @@ import { type OperationHandle, Operations, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
 import { valuesOf } from "./values.ts";
 
-// Steps are the hottest path of the engine: what does not depend on the step is made once.
+// Steps are the hottest path of the engine: whatever does not depend on the step is created once.
 const stepKinds = ["step.done"] as const;
 const stepResult = ({ record }: Delivery): unknown => unwrap(record.data as RecordData<"step.done">);
 
-/** What a workflow sees. */
+/** The context that a workflow receives. */
 export class Context extends Operations implements TapeContext {
   #values: ValuesContext | undefined;
   #budget: BudgetContext | undefined;
@@ -46,7 +46,7 @@ export class Context extends Operations implements TapeContext {
     super(drive);
     this.#bodyContext = {
       get abortSignal() {
-        return drive.abortSignal; // made for those who look at it
+        return drive.abortSignal; // created on first access
       },
     };
   }
@@ -73,13 +73,13 @@ export class Context extends Operations implements TapeContext {
     return this.drive.abortSignal;
   }
 
-  /** Taken once, and written before anything that may depend on it. */
+  /** Sampled once, and written before any record that may depend on it. */
   now(): number {
-    // A loser of a race asks after the function has ended: on replay it would not be asked for, so it is not recorded.
+    // The loser of a race may call this after the function has ended. A replay would not, so it is not recorded.
     if (this.drive.bodyEnded) return Math.floor(this.drive.options.clock.wall());
     this.refuseNested("now", "tape.now()");
     const pos = this.nextPosition({ kinds: ["sample.taken"], name: nowName });
-    if (pos === undefined) throw new TapeError("TAPE_DIVERGED", "the journal holds something else here");
+    if (pos === undefined) throw new TapeError("TAPE_DIVERGED", "the journal has another operation here");
     const recorded = this.drive.history.byPos.get(pos)?.[0];
     if (recorded?.kind === "sample.taken") return recorded.data.value as number;
     const value = Math.floor(this.drive.options.clock.wall());
@@ -88,23 +88,23 @@ export class Context extends Operations implements TapeContext {
   }
 
   uuid(): string {
-    const hex = this.#chance("tape.uuid()");
+    const hex = this.#randomHex("tape.uuid()");
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   }
 
   random(): number {
-    return Number.parseInt(this.#chance("tape.random()").slice(0, 12), 16) / 2 ** 48;
+    return Number.parseInt(this.#randomHex("tape.random()").slice(0, 12), 16) / 2 ** 48;
   }
 
-  /** The same on every replay, and another in every run. */
-  #chance(what: string): string {
+  /** The same on every replay, different in every run. */
+  #randomHex(what: string): string {
     this.refuseNested("chance", what);
     const { tenant } = this.drive.options;
     const { inputHash, fork } = this.drive.history.created;
-    // What a fork keeps was computed with the chance of the run it comes from.
+    // Kept operations of a fork were computed with the seed of the run that they come from.
     const lane = this.laneNow;
     const next = this.nextIn(lane);
-    const seed = fork?.seeds.find((one) => next < cutOf(one.before, one.lanes, lane.number))?.run ?? this.runId;
+    const seed = fork?.seeds.find(({ before, lanes }) => next < cutOf(before, lanes, lane.number))?.run ?? this.runId;
     return fingerprint([tenant, seed, inputHash, ++lane.samples, ...(lane.number === 0 ? [] : [lane.path])]);
   }
 
@@ -117,12 +117,12 @@ export class Context extends Operations implements TapeContext {
   }
 
   /**
-   * A marker takes a position only in runs that reach it after the change; older ones go on as they were. A run has been
-   * beyond this point exactly if its journal names this position or a later one.
+   * A marker takes a position only in runs that reach it after the change; older runs continue unchanged. A run is past
+   * this point exactly if its journal has this position or a later one.
    */
   patched(name: string): boolean {
-    const { history, bodyEnded: returned } = this.drive;
-    if (returned) return true; // as in now()
+    const { history, bodyEnded } = this.drive;
+    if (bodyEnded) return true; // as in now()
     this.refuseNested("patch.marked", name);
     const lane = this.laneNow;
     const next = this.nextIn(lane);
@@ -139,9 +139,9 @@ export class Context extends Operations implements TapeContext {
       kinds: stepKinds,
       name,
       result: stepResult as (delivery: Delivery) => T,
-      begin: (turn) =>
+      begin: (handle) =>
         this.body(
-          turn,
+          handle,
           () => body(this.#bodyContext),
           (pos, result) => ({ kind: "step.done", data: { pos, name, ...result } }),
         ),
@@ -149,13 +149,13 @@ export class Context extends Operations implements TapeContext {
   }
 
   sample<T>(name: string, body: () => T | Promise<T>): Promise<T> {
-    if (name === nowName) return Promise.reject(new TapeError("TAPE_BAD_INPUT", `a sample may not be called ${name}`));
+    if (name === nowName) return Promise.reject(new TapeError("TAPE_BAD_INPUT", `the sample name ${name} is reserved`));
     return this.operation<T>({
       kinds: ["sample.taken", "step.done"],
       name,
       result: ({ record }) => unwrap<T>(record.data as RecordData<"step.done">),
-      begin: (turn) =>
-        this.body(turn, body, (pos, result) =>
+      begin: (handle) =>
+        this.body(handle, body, (pos, result) =>
           result.error === undefined
             ? { kind: "sample.taken", data: { pos, name, value: result.value } }
             : { kind: "step.done", data: { pos, name, error: result.error } },
@@ -170,39 +170,39 @@ export class Context extends Operations implements TapeContext {
       get abortSignal() {
         return drive.abortSignal;
       },
-      record: (more) => {
-        notes = { ...notes, ...asStored(more) };
+      record: (details) => {
+        notes = { ...notes, ...asStored(details) };
       },
     };
     return this.operation<T>({
       kinds: ["decision.made", "step.done"],
       name,
       result: ({ record }) => unwrap<T>(record.data as RecordData<"decision.made">),
-      begin: (turn) =>
+      begin: (handle) =>
         this.body(
-          turn,
+          handle,
           () => body(decision),
           (pos, result) => ({ kind: "decision.made", data: { pos, name, ...result, ...notes } }),
         ),
     });
   }
 
-  effect<R>(act: EffectCall<R>): Promise<R> {
-    const confirmed = this.attempt(act).then((attempted) => {
-      if (attempted.status === "confirmed") return attempted.value;
-      throw new EffectFailed(act.effect.name, attempted.reason, attempted.error);
+  effect<R>(call: EffectCall<R>): Promise<R> {
+    const confirmed = this.attempt(call).then((result) => {
+      if (result.status === "confirmed") return result.value;
+      throw new EffectFailed(call.effect.name, result.reason, result.error);
     });
     return ignoreRejection(confirmed);
   }
 
-  attempt<R>(act: EffectCall<R>): Promise<EffectResult<R>> {
+  attempt<R>(call: EffectCall<R>): Promise<EffectResult<R>> {
     return this.operation<EffectResult<R>>({
       kinds: ["effect.intended", "effect.received"],
-      name: act.effect.name,
-      hash: act.hash,
-      args: act.args,
+      name: call.effect.name,
+      hash: call.hash,
+      args: call.args,
       result: (delivery) => effectResultOf<R>(delivery.record),
-      begin: (turn) => startEffect(this.drive, act, turn as OperationHandle<EffectResult<unknown>>),
+      begin: (handle) => startEffect(this.drive, call, handle as OperationHandle<EffectResult<unknown>>),
     });
   }
 
@@ -226,7 +226,7 @@ export class Context extends Operations implements TapeContext {
     this.refuseNested("lane", `lane "${name}"`);
     const lane = this.lanes.within(this.laneNow, name);
     if (lane.busy) {
-      const message = `a branch is in lane ${lane.path} already: two that run at once need two names`;
+      const message = `lane ${lane.path} already has a branch: branches that run concurrently need different names`;
       throw new TapeError("TAPE_BAD_INPUT", message, { lane: lane.path });
     }
     lane.busy = true;
@@ -239,15 +239,15 @@ export class Context extends Operations implements TapeContext {
   }
 
   race<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]> {
-    return race(this, this.#begun("race", branches));
+    return race(this, this.#startBranches("race", branches));
   }
 
   any<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]> {
-    return any(this, this.#begun("any", branches));
+    return any(this, this.#startBranches("any", branches));
   }
 
-  /** Branches that are functions begin here, each in a lane of its own. */
-  #begun<T extends readonly unknown[]>(what: string, branches: Branches<T>): Promise<T[number]>[] {
+  /** Starts the branches that are functions, each in a lane of its own. */
+  #startBranches<T extends readonly unknown[]>(what: string, branches: Branches<T>): Promise<T[number]>[] {
     const at = this.nextIn(this.laneNow);
     return branches.map((branch, k) =>
       typeof branch === "function" ? this.lane(`${what} ${at}.${k}`, branch) : (branch as Promise<T[number]>),

@@ -8,7 +8,7 @@ import { assertKnownKeys, assertName, durationOrThrow } from "../../sdk/validate
 import { asStored } from "../replay/stored-value.ts";
 import { type Operations, unwrap } from "./operations.ts";
 
-/** Waits for people and for time: each is opened by a record, ended by a note, and costs nothing in between. */
+/** Waits for signals and for time: each is opened by a record, ended by a note, and costs nothing in between. */
 
 export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: GateOptions): Promise<GateAnswer<T>> {
   const { name } = gate ?? {};
@@ -27,8 +27,8 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
       unwrap(record.data as RecordData<"step.done"> & RecordData<"gate.resolved">);
       return gateAnswer<T>(record.data as RecordData<"gate.resolved">);
     },
-    begin: (turn) => {
-      const { pos } = turn;
+    begin: (handle) => {
+      const { pos } = handle;
       const data: RecordData<"gate.opened"> = {
         pos,
         name,
@@ -38,7 +38,7 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
         ...(approvers === undefined ? {} : { approvers }),
       };
-      ops.wait(turn, {
+      ops.wait(handle, {
         about: `gate ${name}`,
         opening: { kind: "gate.opened", data },
         match: (note, opened): NewRecord | undefined => {
@@ -51,25 +51,25 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
           if (before.approvers !== undefined && !note.data.approves?.includes(pos)) return undefined;
           return received(gate, pos, note.data.value, note.seq);
         },
-        answer: (record) => gateAnswer<T>(record.data as RecordData<"gate.resolved">),
+        resultOf: (record) => gateAnswer<T>(record.data as RecordData<"gate.resolved">),
       });
     },
   });
 }
 
-/** What the gate makes of a signal: its value as the schema gives it, or the record that it does not fit. */
+/** The record for a signal: its value as the schema returns it, or the refusal of a value that does not fit. */
 function received(gate: GateDefinition<unknown>, pos: number, sent: unknown, note: number): NewRecord {
   const checked = checkNow(gate.schema, sent);
   if ("value" in checked) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: checked.value, note } };
   return { kind: "signal.refused", data: { name: gate.name, note, reason: checked.fault.slice(0, maxReasonChars) } };
 }
 
-/** Enough to see what is wrong; a validator may list a thousand things. */
+/** Enough to see what is wrong; a validator may list a thousand faults. */
 const maxReasonChars = 500;
 
 /**
- * A bound gate takes an approval of this very act, or one that was given while it stood open; what was approved for
- * another act opens neither it nor a gate that is bound to nothing.
+ * A bound gate accepts a signal that is bound to the same effect call, or an unbound one sent while the gate is open. A
+ * signal bound to another call resolves neither this gate nor an unbound one.
  */
 function isApprovalFor(signal: string | undefined, gate: string | undefined, whileOpen: boolean): boolean {
   if (signal !== undefined) return signal === gate;
@@ -85,17 +85,17 @@ export function sleepFor(ops: Operations, duration: Duration): Promise<void> {
   return sleep(ops, { delayMs }, `sleep of ${delayMs} ms`);
 }
 
-/** By the store's clock: the moment is what was named, however long it took to say so. */
+/** By the store's clock: the sleep ends at the given moment, however long the write takes. */
 export function sleepUntil(ops: Operations, moment: Date | number): Promise<void> {
   const until = moment instanceof Date ? moment.getTime() : typeof moment === "number" ? Math.ceil(moment) : Number.NaN;
   if (!(until >= 0 && until <= maxDateMs)) {
-    throw new TapeError("TAPE_BAD_INPUT", `${String(moment)} is not a moment: a Date, or milliseconds since 1970`);
+    throw new TapeError("TAPE_BAD_INPUT", `${String(moment)} is not a moment: pass a Date, or milliseconds since 1970`);
   }
   const delayMs = Math.max(0, until - Math.floor(ops.drive.options.clock.wall()));
   return sleep(ops, { delayMs, until }, `sleep until ${new Date(until).toISOString()}`);
 }
 
-/** The last that a Date can name. */
+/** The last moment that a Date can represent. */
 const maxDateMs = 8.64e15;
 
 function sleep(
@@ -107,22 +107,22 @@ function sleep(
     kinds: ["timer.set", "step.done"],
     name: "sleep",
     result: ({ record }) => void unwrap(record.data as RecordData<"step.done">),
-    begin: (turn) => {
-      const { pos } = turn;
-      ops.wait<void>(turn, {
+    begin: (handle) => {
+      const { pos } = handle;
+      ops.wait<void>(handle, {
         about,
         opening: { kind: "timer.set", data: { pos, purpose: "sleep", ...timing } },
         match: (note) =>
           note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "sleep"
             ? { kind: "sleep.ended", data: { pos } }
             : undefined,
-        rise: { kind: "sleep.ended", data: { pos, fired: true } },
-        answer: () => undefined,
+        endSleepRecord: { kind: "sleep.ended", data: { pos, fired: true } },
+        resultOf: () => undefined,
       });
     },
   });
 }
 
-/** Whole milliseconds, never fewer than asked for. */
-const milliseconds = (whose: string, field: string, duration: Duration): number =>
-  Math.ceil(durationOrThrow(whose, field, duration));
+/** Whole milliseconds, rounded up. */
+const milliseconds = (subject: string, field: string, duration: Duration): number =>
+  Math.ceil(durationOrThrow(subject, field, duration));

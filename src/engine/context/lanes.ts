@@ -2,23 +2,23 @@ import { TapeError } from "../../model/errors.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { History } from "../replay/history.ts";
 
-/** A branch of a workflow with positions of its own: what it asks for is found again whatever the others do meanwhile. */
+/** A branch of a workflow with its own positions, so that replay finds its operations whatever other branches do. */
 export class Lane {
   /** 0: the workflow itself. */
   readonly number: number;
-  /** The names of the lanes that it is in, and its own. */
+  /** The names of the enclosing lanes, and its own. */
   readonly path: string;
-  /** Whose it is. */
+  /** The drive that it belongs to. */
   readonly of: object;
   /** The next position. */
   next: number;
-  /** The kind of what was asked for, in order. */
+  /** The kinds of its operations, in order. */
   readonly kinds: (string | undefined)[] = [];
-  /** How often chance was asked for. */
+  /** How many random values were drawn. */
   samples = 0;
-  /** A branch is in it: nobody else may be. */
+  /** A branch is running in it; a second one is rejected. */
   busy = false;
-  /** The journal knows its number. */
+  /** The journal has its number. */
   known: boolean;
 
   constructor(of: object, number: number, path: string, known: boolean) {
@@ -30,14 +30,14 @@ export class Lane {
   }
 }
 
-/** Longer ones would be a mistake, and make a record that nobody reads. */
+/** A longer path is a mistake in the workflow, and makes an unreadable record. */
 const maxPathChars = 512;
 
-/** The lanes of one drive. A lane's number is drawn when it is first entered, and found in the journal from then on. */
+/** The lanes of one drive. A lane gets its number when it is first entered; from then on the journal has it. */
 export class Lanes {
   readonly root: Lane;
   readonly #history: History;
-  /** undefined: the code has entered none but its own, as most never do. */
+  /** undefined: the code has entered only the root lane, as most workflows do. */
   #entered: { readonly byPath: Map<string, Lane>; readonly byNumber: Map<number, Lane>; last: number } | undefined;
 
   constructor(of: object, history: History) {
@@ -56,7 +56,7 @@ export class Lanes {
     if (path.length > maxPathChars) {
       throw new TapeError(
         "TAPE_BAD_INPUT",
-        `the name of a lane, with those it is in, has at most ${maxPathChars} characters`,
+        `the path of a lane has at most ${maxPathChars} characters, including the enclosing lanes`,
       );
     }
     this.#entered ??= { byPath: new Map(), byNumber: new Map([[0, this.root]]), last: this.#lastKnown() };
@@ -76,7 +76,7 @@ export class Lanes {
     return last;
   }
 
-  /** How far each has come, by its number. */
+  /** The next position of each lane. */
   counts(): ReadonlyMap<Lane, number> {
     return new Map(this.all().map((lane) => [lane, lane.next]));
   }
@@ -85,27 +85,27 @@ export class Lanes {
     return this.#entered === undefined ? [this.root] : [...this.#entered.byNumber.values()];
   }
 
-  /** Whether the code has asked for what the journal holds at this position. */
-  asked(pos: number): boolean {
+  /** Whether the code has requested the operation at this position. */
+  isRequested(pos: number): boolean {
     const number = laneOf(pos);
     const lane = number === 0 ? this.root : this.#entered?.byNumber.get(number);
     return lane !== undefined && pos < lane.next;
   }
 }
 
-/** The first position of a lane that a fork does not keep: of its own lane it says so, of others if anything is kept. */
+/** The first position of a lane that a fork does not keep. `lanes`: the cuts of lanes other than the one of `at`. */
 export function cutOf(at: number, lanes: readonly number[] | undefined, lane: number): number {
   if (laneOf(at) === lane) return at;
   return lanes?.find((pos) => laneOf(pos) === lane) ?? lane * laneRoom;
 }
 
-/** The first positions that are not kept, in each lane. */
+/** The first position of each lane that is not kept. */
 export interface Cut {
   readonly before: number;
   readonly lanes?: readonly number[] | undefined;
 }
 
-/** What two cuts have in common. */
+/** The cut that keeps what both cuts keep. */
 export function withinBoth(a: Cut, b: Cut): { before: number; lanes?: number[] } {
   const cuts = [a.before, ...(a.lanes ?? [])].map((pos) => Math.min(pos, cutOf(b.before, b.lanes, laneOf(pos))));
   const [before, ...lanes] = cuts;

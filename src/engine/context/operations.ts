@@ -14,24 +14,24 @@ import {
   resolveWith,
 } from "../core/operation.ts";
 import { reportThrown } from "../core/report.ts";
-import { compare, nested, placeName } from "../replay/divergence.ts";
+import { compare, nested, operationName } from "../replay/divergence.ts";
 import type { Note } from "../replay/history.ts";
 import { asStored, ignoreRejection, isThenable, toStoredError } from "../replay/stored-value.ts";
 import { type Lane, Lanes } from "./lanes.ts";
 
 export type { Operation, OperationHandle } from "../core/operation.ts";
 
-/** What opens a wait, what ends it, and what the code gets then. */
+/** How a wait is opened and ended, and what the code receives. */
 export interface WaitSpec<T> {
   readonly about: string;
   readonly opening?: NewRecord;
   readonly match: (note: Note, opened: JournalRecord | undefined) => NewRecord | undefined;
-  readonly answer: (record: NewRecord) => T;
-  /** What ends a sleep without a note. */
-  readonly rise?: NewRecord;
+  readonly resultOf: (record: NewRecord) => T;
+  /** Ends a sleep without a note. */
+  readonly endSleepRecord?: NewRecord;
 }
 
-/** Kinds of operations that may be done again at another position: each leaves nothing but its record. */
+/** Kinds of operations that may be repeated at another position, because each leaves only its record. */
 const repeatableKinds: ReadonlySet<string> = new Set([
   "step.done",
   "sample.taken",
@@ -42,17 +42,17 @@ const repeatableKinds: ReadonlySet<string> = new Set([
 ]);
 type OperationRequest = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">;
 
-/** The record of what came of a body. */
+/** Makes the record of a body's result. */
 type RecordOf = (pos: number, result: { readonly value?: unknown; readonly error?: unknown }) => NewRecord;
 
-/** Which failure is tried again, and what is forgotten with it. */
+/** Which failure is retried, and which positions are discarded with it. */
 export type FailureBehind = Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
 
 const withBody: ReadonlySet<string> = new Set(["step.done", "decision.made", "sample.taken", "effect.intended"]);
-/** What ends a run failed lately: earlier failures were dealt with. */
+/** A run ends by a recent failure; the code has handled earlier ones. */
 const maxTrackedFailures = 16;
 
-/** Everything durable goes through here. Every operation gets its position synchronously, in the order of the calls. */
+/** The durable operations of a run. Each gets its position synchronously, in the order of the calls. */
 export class Operations implements OperationOwner {
   readonly drive: DriveHandle;
   readonly lanes: Lanes;
@@ -64,7 +64,7 @@ export class Operations implements OperationOwner {
     readonly requestedCount: ReadonlyMap<Lane, number>;
   }[] = [];
 
-  /** A race was won: who lost it may still be under way when the function ends. */
+  /** A race was won; its losers may still be in progress when the function ends. */
   raced = false;
 
   constructor(drive: DriveHandle) {
@@ -73,7 +73,7 @@ export class Operations implements OperationOwner {
     this.#immediate = drive.options.immediate.of(drive.history.created.workflow);
   }
 
-  /** The lane in which the code stands that is executing. */
+  /** The lane of the code that is executing. */
   get laneNow(): Lane {
     return this.#laneAt(currentSite());
   }
@@ -83,7 +83,7 @@ export class Operations implements OperationOwner {
     return lane !== undefined && lane.of === this.drive ? lane : this.lanes.root;
   }
 
-  /** The position that is next in the lane. */
+  /** The next position of the lane, past positions that a retry has discarded. */
   nextIn(lane: Lane): number {
     const { jumps } = this.drive.history;
     if (jumps.size > 0)
@@ -97,52 +97,54 @@ export class Operations implements OperationOwner {
     if (at?.body?.of === drive)
       return ignoreRejection(Promise.reject(this.#nested(operation.kinds[0]!, operation.name, at.body)));
     if (drive.finished || drive.bodyEnded)
-      return drive.tooLate(placeName({ kind: operation.kinds[0]!, name: operation.name }));
+      return drive.tooLate(operationName({ kind: operation.kinds[0]!, name: operation.name }));
     const pos = this.#takeIn(this.#laneAt(at), operation);
-    if (pos === undefined) return new Promise(() => {}); // the drive is over: nobody is there to hear it
+    if (pos === undefined) return new Promise(() => {}); // the drive is over
     if (drive.cancelled && operation.evenIfCancelled !== true) return ignoreRejection(Promise.reject(cancelledError()));
-    const turn = new LiveOperation<T>(this, pos, operation);
-    if (operation.evenIfCancelled !== true) this.#refusable.add(turn as LiveOperation<unknown>);
-    drive.replay.request(turn);
-    return turn.promise;
+    const live = new LiveOperation<T>(this, pos, operation);
+    if (operation.evenIfCancelled !== true) this.#refusable.add(live as LiveOperation<unknown>);
+    drive.replay.request(live);
+    return live.promise;
   }
 
-  /** What the journal holds and the code has never asked for: the first of it. */
-  unasked(): JournalRecord | undefined {
+  /** The first operation in the journal that the code has never requested. */
+  firstUnrequested(): JournalRecord | undefined {
     const { byPos, lastPos } = this.drive.history;
     const rootOnly = lastPos.size === 0 || (lastPos.size === 1 && lastPos.has(0));
     if (!this.lanes.used && rootOnly && (lastPos.get(0) ?? -1) < this.nextIn(this.lanes.root)) return undefined;
     for (const lane of this.lanes.all()) this.nextIn(lane);
-    const left = [...byPos].flatMap(([pos, [first]]) => (this.lanes.asked(pos) || first === undefined ? [] : [first]));
+    const left = [...byPos].flatMap(([pos, [first]]) =>
+      this.lanes.isRequested(pos) || first === undefined ? [] : [first],
+    );
     return left.sort((a, b) => a.seq - b.seq)[0];
   }
 
-  /** What was asked for and has no result yet. */
+  /** Operations without a result, by name. */
   get open(): string[] {
-    return [...this.#refusable].map(placeName);
+    return [...this.#refusable].map(operationName);
   }
 
-  /** Operations whose bodies may be running. */
+  /** Operations whose bodies may be running, by name. */
   get bodies(): ReadonlyMap<object, string> {
     const found = new Map<object, string>();
     if (this.drive.activeBodies > 0)
-      for (const turn of this.#refusable) if (withBody.has(turn.kind)) found.set(turn, placeName(turn));
+      for (const live of this.#refusable) if (withBody.has(live.kind)) found.set(live, operationName(live));
     return found;
   }
 
-  /** The code has its result: there is nothing left to refuse. */
-  done(turn: LiveOperation<unknown>): void {
-    this.#refusable.delete(turn);
+  /** The code has the result, so a cancellation no longer rejects the operation. */
+  done(operation: LiveOperation<unknown>): void {
+    this.#refusable.delete(operation);
   }
 
-  /** What the code was told, if the run should end by it. */
+  /** Remembers a failure that the code receives, in case the run ends by it. */
   failed(error: unknown, pos: number): void {
     for (const lane of this.lanes.all()) this.nextIn(lane);
     this.#failures.push({ error, pos, requestedCount: this.lanes.counts() });
     if (this.#failures.length > maxTrackedFailures) this.#failures.shift();
   }
 
-  /** What a body asks for is recorded live and not asked for on replay, where bodies do not run. */
+  /** Rejects an operation inside a body: a replay does not run bodies, so it would not request the operation. */
   refuseNested(kind: string, name: string): void {
     const body = currentSite()?.body;
     if (body?.of === this.drive) throw this.#nested(kind, name, body);
@@ -156,24 +158,24 @@ export class Operations implements OperationOwner {
     return error;
   }
 
-  /** The next position; undefined: the journal holds something else there, and the drive is over. */
-  nextPosition(asked: OperationRequest): number | undefined {
-    return this.#takeIn(this.laneNow, asked);
+  /** The next position; undefined: the journal has another operation there, and the drive is over. */
+  nextPosition(request: OperationRequest): number | undefined {
+    return this.#takeIn(this.laneNow, request);
   }
 
-  #takeIn(lane: Lane, asked: OperationRequest): number | undefined {
+  #takeIn(lane: Lane, request: OperationRequest): number | undefined {
     const { drive } = this;
     const pos = this.nextIn(lane);
     lane.next++;
-    lane.kinds[pos % laneRoom] = asked.kinds[0];
+    lane.kinds[pos % laneRoom] = request.kinds[0];
     if (!lane.known) this.#open(lane);
-    const fault = drive.finished ? undefined : compare(drive.history.byPos, pos, asked);
+    const fault = drive.finished ? undefined : compare(drive.history.byPos, pos, request);
     if (fault === undefined) return pos;
     drive.fail(fault);
     return undefined;
   }
 
-  /** Written before anything that is asked for in it. */
+  /** Written before any operation in the lane. */
   #open(lane: Lane): void {
     lane.known = true;
     this.writeDetached({ kind: "lane.opened", data: { lane: lane.number, name: lane.path } });
@@ -188,30 +190,30 @@ export class Operations implements OperationOwner {
     );
   }
 
-  /** The run is cancelled: whatever waits, waits no longer. Bodies that run see their signal. */
+  /** Rejects every pending operation of a cancelled run. Bodies that run see their abort signal. */
   cancelWaits(): void {
     this.drive.waits.clear();
-    for (const turn of [...this.#refusable]) turn.refuse(cancelledError());
+    for (const live of [...this.#refusable]) live.refuse(cancelledError());
     this.#refusable.clear();
   }
 
   /**
-   * The operation whose failure the workflow let pass, if it is what ended it. What was asked for since (in a `finally`)
-   * is forgotten with it, if it can be done anew without harm; an act, a child or a gate cannot: then nothing is tried.
+   * The operation whose failure ended the workflow, if it was one. Operations since then (in a `finally`) are discarded
+   * with it if repeating them does no harm. An effect, a child or a gate may not be repeated: then nothing is retried.
    */
   failureBehind(error: unknown): FailureBehind {
     for (let link = error, depth = 0; link !== undefined && depth < 8; depth++) {
-      const failure = this.#failures.findLast((one) => one.error === link);
+      const failure = this.#failures.findLast((failed) => failed.error === link);
       if (failure !== undefined) return this.#from(failure.pos, failure.requestedCount);
       link = link instanceof Error ? link.cause : undefined;
     }
     return {};
   }
 
-  #from(pos: number, asked: ReadonlyMap<Lane, number>): FailureBehind {
+  #from(pos: number, requestedCount: ReadonlyMap<Lane, number>): FailureBehind {
     const spans: { readonly from: number; readonly to: number }[] = [];
     for (const lane of this.lanes.all()) {
-      const from = asked.get(lane) ?? lane.number * laneRoom;
+      const from = requestedCount.get(lane) ?? lane.number * laneRoom;
       const to = this.nextIn(lane);
       if (from === to) continue;
       const kinds = lane.kinds.slice(from % laneRoom, to % laneRoom);
@@ -222,43 +224,43 @@ export class Operations implements OperationOwner {
     return { pos, ...first, ...(lanes.length > 0 && { lanes }) };
   }
 
-  /** Runs a body of the user's under the lease and records what came of it. */
-  body<T>(turn: OperationHandle<T>, body: () => T | Promise<T>, record: RecordOf): void {
+  /** Runs a body of the workflow under the lease and records its result. */
+  body<T>(handle: OperationHandle<T>, body: () => T | Promise<T>, record: RecordOf): void {
     const { drive } = this;
     drive.activeBodies++;
     try {
       drive.options.lease.assert();
-      const result = this.#call(turn, body);
+      const result = this.#call(handle, body);
       if (isThenable(result)) {
         result
-          .then((value) => this.#returned(turn, value, record))
-          .catch((thrown) => this.#threw(turn, thrown, record));
-      } else this.#returned(turn, result, record); // most steps: no promise of their own
+          .then((value) => this.#returned(handle, value, record))
+          .catch((thrown) => this.#threw(handle, thrown, record));
+      } else this.#returned(handle, result, record); // most steps return no promise
     } catch (thrown) {
-      this.#threw(turn, thrown, record);
+      this.#threw(handle, thrown, record);
     }
   }
 
-  #call<T>(turn: OperationHandle<T>, body: () => T | Promise<T>): T | Promise<T> {
-    const at: ExecutionSite = { context: this.drive.context, body: turn };
-    const immediate = this.#immediate.has(turn.name);
+  #call<T>(handle: OperationHandle<T>, body: () => T | Promise<T>): T | Promise<T> {
+    const at: ExecutionSite = { context: this.drive.context, body: handle };
+    const immediate = this.#immediate.has(handle.name);
     const result = immediate ? runSyncAt(at, body) : runAt(at, body);
-    if (isThenable(result)) this.#immediate.exclude(turn.name);
-    else if (!immediate) this.#immediate.add(turn.name);
+    if (isThenable(result)) this.#immediate.exclude(handle.name);
+    else if (!immediate) this.#immediate.add(handle.name);
     return result;
   }
 
-  #returned<T>(turn: OperationHandle<T>, result: T, record: RecordOf): void {
+  #returned<T>(handle: OperationHandle<T>, result: T, record: RecordOf): void {
     const value = asStored(result);
-    if (!this.drive.finished) turn.end(record(turn.pos, { value }), value);
+    if (!this.drive.finished) handle.end(record(handle.pos, { value }), value);
     this.#bodyOver();
   }
 
-  #threw<T>(turn: OperationHandle<T>, thrown: unknown, record: RecordOf): void {
+  #threw<T>(handle: OperationHandle<T>, thrown: unknown, record: RecordOf): void {
     const tame = tameThrown(thrown);
     const error = toStoredError(tame);
-    if (!this.drive.finished) reportThrown(this.drive, turn, tame);
-    if (!this.drive.finished) turn.endWithError(error, record(turn.pos, { error }));
+    if (!this.drive.finished) reportThrown(this.drive, handle, tame);
+    if (!this.drive.finished) handle.endWithError(error, record(handle.pos, { error }));
     this.#bodyOver();
   }
 
@@ -267,26 +269,28 @@ export class Operations implements OperationOwner {
     this.drive.parkIfIdle();
   }
 
-  /** Writes what opens the wait, unless the journal has it already, then waits for a note that ends it. */
-  wait<T>(turn: OperationHandle<T>, waiting: WaitSpec<T>): void {
+  /** Writes the opening record unless the journal has it, then waits for a note that ends the wait. */
+  wait<T>(handle: OperationHandle<T>, spec: WaitSpec<T>): void {
     const { drive } = this;
-    const { opening, about, match, answer, rise } = waiting;
+    const { opening, about, match, resultOf, endSleepRecord } = spec;
     const opened =
-      opening === undefined ? undefined : drive.history.byPos.get(turn.pos)?.find(({ kind }) => kind === opening.kind);
+      opening === undefined
+        ? undefined
+        : drive.history.byPos.get(handle.pos)?.find(({ kind }) => kind === opening.kind);
     const wait = (): void => {
       let ended: NewRecord | undefined;
       drive.waits.add({
-        pos: turn.pos,
+        pos: handle.pos,
         description: about,
         match: (note) => {
           ended = match(note, opened);
           return ended;
         },
-        written: () => resolveWith(() => answer(ended!), turn),
-        ...(rise && {
+        written: () => resolveWith(() => resultOf(ended!), handle),
+        ...(endSleepRecord && {
           endSleep: () => {
-            ended = rise;
-            return rise;
+            ended = endSleepRecord;
+            return endSleepRecord;
           },
         }),
       });
@@ -295,7 +299,7 @@ export class Operations implements OperationOwner {
     if (opening === undefined || opened !== undefined) wait();
     else
       drive.journal.enqueue([opening], wait, (error) =>
-        turn.endWithError(asStored(error), refusalRecord(opening, turn.pos, error)),
+        handle.endWithError(asStored(error), refusalRecord(opening, handle.pos, error)),
       );
   }
 }
@@ -304,7 +308,7 @@ function refusalRecord(record: NewRecord, pos: number, error: TapeError): NewRec
   return { kind: "step.done", data: { pos, name: nameOf(record), error: asStored(error) } };
 }
 
-/** The value that a record holds; throws what was thrown. */
+/** The value of a record; throws its error if it has one. */
 export function unwrap<T>(data: { readonly value?: unknown; readonly error?: unknown }): T {
   if (data.error !== undefined) throw data.error;
   return data.value as T;

@@ -4,7 +4,7 @@ import type { DriveHandle } from "../core/handle.ts";
 import { asStored } from "../replay/stored-value.ts";
 import type { Operations } from "./operations.ts";
 
-/** Values from inside a run: reads are recorded, writes are fenced by the run's lease and compare the version. */
+/** Values from inside a run. Reads are recorded; writes are fenced by the run's lease and compare the version. */
 export function valuesOf(context: Operations & Pick<TapeContext, "sample">, drive: DriveHandle): ValuesContext {
   return {
     get: (key) =>
@@ -22,9 +22,9 @@ export function valuesOf(context: Operations & Pick<TapeContext, "sample">, driv
           if (data.error !== undefined) throw data.error;
           return data.version;
         },
-        begin: (turn) => {
-          const data = { pos: turn.pos, key, version: version + 1, value: stored };
-          turn.end({ kind: "value.written", data }, version + 1);
+        begin: (handle) => {
+          const data = { pos: handle.pos, key, version: version + 1, value: stored };
+          handle.end({ kind: "value.written", data }, version + 1);
         },
       });
     },

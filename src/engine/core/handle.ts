@@ -26,41 +26,41 @@ export interface DriveOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Given by the run's creator: its journal has nothing but the creation, and need not be read. */
+  /** Set if this process created the run: its journal has only the creation and need not be read. */
   readonly fresh?: RunSpec;
-  /** Who wants to see where time goes, and where the run's starter was. */
+  /** Traces the drive; `startedAt` is the span of the run's starter. */
   readonly tracing?: Tracer;
   readonly startedAt?: SpanContext;
-  /** Taken so long before its timer: it stays with us until that has fired. */
-  readonly earlyMs?: number;
-  /** What the worker knows of the bodies of its workflows. */
+  /** The run was claimed this long before its timer; the drive does not park until the timer has fired. */
+  readonly preloadMs?: number;
+  /** Which bodies of the workflows are synchronous, as far as this process has seen. */
   readonly immediate: ImmediateSteps;
-  /** How long replay waits for the code to ask for what the journal holds next. */
+  /** How long replay waits for the code to request what the journal holds next. */
   readonly patienceMs?: number;
-  /** Its last holder vanished: it may have killed the process. */
+  /** Set if the previous holder crashed: this run may be the cause. */
   readonly suspicion?: Suspicion;
 }
 
-/** How a drive came to its end: the run is over, waits for something, needs a person, or belongs to somebody else now. */
+/** How a drive ended: the run has ended, is parked, needs an operator, or belongs to another process. */
 export type DriveEnd = "ended" | "parked" | "stuck" | "lost";
 
-/** How a run ended, as its record says. */
+/** How a run ended, according to its record. */
 export interface RunResult {
   readonly status: "COMPLETED" | "FAILED" | "CANCELLED" | "COMPENSATED";
   readonly outcome: unknown;
 }
 
-/** What a drive whose last holder vanished has to ask and to tell. */
+/** The test of a run whose previous holder crashed. */
 export interface Suspicion {
-  /** true: the run has killed too many processes, and is stuck now. */
+  /** true: the run has crashed too many processes and is STUCK now. */
   check(drive: DriveHandle): Promise<boolean>;
-  /** It has moved on. */
+  /** The run has made progress. */
   clear(): void;
-  /** It waits for its turn, or is tested with nothing beside it: no company for others that are. */
+  /** The run is queued or driven alone, so it does not disturb the test of another. */
   solo: boolean;
 }
 
-/** A drive, as its parts see it: what they share, and what they tell it. */
+/** A drive, as its parts see it: what they share and how they notify it. */
 export interface DriveHandle {
   readonly options: DriveOptions;
   /** Aborts when the run is cancelled or the drive is over. */
@@ -71,47 +71,47 @@ export interface DriveHandle {
   readonly replay: Replay;
   readonly waits: PendingWaits;
   readonly reservations: Reservations;
-  /** undefined: nobody traces. */
+  /** undefined: no tracer is set. */
   readonly spans: Spans | undefined;
   readonly context: TapeContext & {
     /** Operations whose bodies may be running, by name. */
     readonly bodies: ReadonlyMap<object, string>;
     failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
   };
-  /** The journal of the root run, whose budget this one draws on. */
+  /** The journal of the root run, whose budget this run draws on. */
   readonly root: number;
   /** Child runs that this run has started. */
   readonly children: Set<string>;
-  /** Bodies that are running now: the drive does not park while one is. */
+  /** Bodies that are running. The drive does not park while there is one. */
   activeBodies: number;
-  /** The cancellation has been read: nothing new begins. */
+  /** The cancellation has been read: no new operation starts. */
   cancelRequested: boolean;
-  /** The code has been told of it. */
+  /** The cancellation has been delivered to the code. */
   readonly cancelled: boolean;
-  /** The function has its outcome: what its branches still ask for is not heard. */
+  /** The function has its outcome: later requests of its branches are ignored. */
   readonly bodyEnded: boolean;
   readonly finished: boolean;
-  /** The code is at a point where notes can reach it. */
+  /** The code is live, so that notes can reach it. */
   readonly acceptsNotes: boolean;
   finish(end: DriveEnd): void;
-  /** Something went wrong that is not the workflow's: a lost term ends the drive, a broken rule needs a person. */
+  /** Handles an error that is not the workflow's: a lost term ends the drive, a broken rule makes the run STUCK. */
   fail(error: unknown): void;
-  /** A person is needed, and for which effects; `look` says how to go on where a note was faster. */
-  markStuck(error: TapeError, on?: readonly EffectRef[], look?: () => Promise<void>): Promise<void>;
-  /** At this point of the journal the code is told that it is cancelled. */
+  /** Makes the run STUCK, on these effects if any. `retry` runs instead if notes arrived first. */
+  markStuck(error: TapeError, on?: readonly EffectRef[], retry?: () => Promise<void>): Promise<void>;
+  /** Delivers the cancellation to the code, at this point of the journal. */
   cancel(): void;
-  /** Something happened: see whether the drive can rest. */
+  /** Parks the drive if it has nothing left to do. */
   parkIfIdle(): void;
-  /** An effect whose outcome must be written even if the function does not wait for it. */
-  track(act: Promise<void>): void;
+  /** Tracks an effect whose outcome must be written even if the function does not wait for it. */
+  track(effect: Promise<void>): void;
   matchWaits(): void;
   termEnded(
     waitingFor: readonly string[],
     next?: { readonly nextReactor?: string; readonly delayMs?: number },
   ): NewRecord;
-  /** Parks. Notes that wait are taken first, though nothing waits for them; `look` then says how to go on. */
-  parkWith(make: () => NewRecord[], look: () => Promise<void>, end?: DriveEnd): Promise<void>;
+  /** Parks with these records. If notes are pending, takes them first and then calls `retry` instead. */
+  parkWith(make: () => NewRecord[], retry: () => Promise<void>, end?: DriveEnd): Promise<void>;
   takeLateNotes(): Promise<void>;
-  /** What is asked for after the function has ended: refused once the run has, unheard if it is driven again. */
+  /** A request after the function has ended: rejected once the run has ended, unanswered if the run is driven again. */
   tooLate(what: string): Promise<never>;
 }

@@ -1,10 +1,10 @@
-/** More names than a workflow has steps. One that makes up names for each run pays for an async context each time. */
+/** More names than a workflow has steps. One that generates names for each run pays for an async context each time. */
 const maxNames = 1_000;
 
 /**
- * The bodies of one workflow that return a value, never a promise. Such a body is over when it returns: a variable says
- * whose it is, at a fraction of the cost of an async context. A body whose timers or promises ask for an operation later
- * is found out in the async context of its first call, and counts as immediate no more.
+ * The bodies of one workflow that return a value, never a promise. Such a body has finished when it returns, so a variable
+ * can name it at a fraction of the cost of an async context. The first call of each body has an async context: it detects
+ * bodies whose timers or promises request an operation later, which no longer count as immediate.
  */
 export class ImmediateBodies {
   readonly #names = new Map<string, boolean>();
@@ -13,18 +13,18 @@ export class ImmediateBodies {
     return this.#names.get(name) === true;
   }
 
-  /** It returned a value. */
+  /** The body returned a value. */
   add(name: string): void {
     if (this.#names.size < maxNames && !this.#names.has(name)) this.#names.set(name, true);
   }
 
-  /** It returned a promise, or left something behind that asked for an operation. */
+  /** The body returned a promise, or left a timer or promise behind that requested an operation. */
   exclude(name: string): void {
     if (this.#names.size < maxNames || this.#names.has(name)) this.#names.set(name, false);
   }
 }
 
-/** The immediate bodies of all workflows of a worker. */
+/** The immediate bodies of all workflows of a process. */
 export class ImmediateSteps {
   readonly #workflows = new Map<string, ImmediateBodies>();
 

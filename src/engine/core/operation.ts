@@ -8,53 +8,53 @@ import type { PendingOperation } from "../replay/replay.ts";
 import { asStored, ignoreRejection, isThenable } from "../replay/stored-value.ts";
 import type { DriveHandle } from "./handle.ts";
 
-/** One durable operation: how it is recognised in the journal, what its record means, how it begins for real. */
+/** One durable operation: how the journal identifies it, what its record means, and how it starts live. */
 export interface Operation<T> {
-  /** The kinds of record it may begin with. */
+  /** The kinds that its first record may have. */
   readonly kinds: readonly string[];
   readonly name: string;
   readonly hash?: string;
-  /** Shown where the code asks for other arguments than the journal has. */
+  /** Shown where the arguments of the code differ from those in the journal. */
   readonly args?: unknown;
-  /** Also after the run was cancelled: it cleans up. */
+  /** Allowed after the run was cancelled, because it cleans up. */
   readonly evenIfCancelled?: boolean;
-  /** The result that a record holds; throws what the operation threw. */
+  /** The result in a record; throws the error of a failed operation. */
   readonly result: (delivery: Delivery) => T | Promise<T>;
-  readonly begin: (turn: OperationHandle<T>) => void;
+  readonly begin: (handle: OperationHandle<T>) => void;
 }
 
-/** Whose body is running. */
+/** The operation whose body is running. */
 export type BodyOf = NonNullable<ExecutionSite["body"]>;
 
-/** An operation that has gone live. */
+/** An operation past replay. */
 export interface OperationHandle<T> extends BodyOf {
   readonly pos: number;
-  /** Writes the record that ends it; the code gets the result once it is durable. */
+  /** Writes the record that ends the operation; the code gets the result once it is durable. */
   end(record: NewRecord, value: T | Promise<T>): void;
   endWithError(error: unknown, record: NewRecord): void;
   reject(error: unknown): void;
   resolve(value: T | Promise<T>): void;
 }
 
-/** Whom a turn tells how it went. */
+/** Receives the end of each live operation. */
 export interface OperationOwner {
   readonly drive: DriveHandle;
-  done(turn: LiveOperation<unknown>): void;
+  done(operation: LiveOperation<unknown>): void;
   failed(error: unknown, pos: number): void;
 }
 
-/** The record that ends an operation, and what the code hears once it is written. */
+/** The record that ends an operation, and the result that the code receives once it is written. */
 class EndingWrite<T> implements PendingWrite {
   readonly records: readonly [NewRecord];
-  readonly alone = false;
-  readonly #turn: OperationHandle<T>;
+  readonly exclusive = false;
+  readonly #handle: OperationHandle<T>;
   readonly #drive: DriveHandle;
   readonly #failed: boolean;
   readonly #result: unknown;
 
-  /** `result`: the error of an operation that failed, else its value. */
-  constructor(turn: OperationHandle<T>, drive: DriveHandle, record: NewRecord, failed: boolean, result: unknown) {
-    this.#turn = turn;
+  /** `result`: the error of a failed operation, otherwise its value. */
+  constructor(handle: OperationHandle<T>, drive: DriveHandle, record: NewRecord, failed: boolean, result: unknown) {
+    this.#handle = handle;
     this.#drive = drive;
     this.records = [record];
     this.#failed = failed;
@@ -62,27 +62,27 @@ class EndingWrite<T> implements PendingWrite {
   }
 
   written(): void {
-    if (this.#failed) this.#turn.reject(this.#result);
-    else this.#turn.resolve(this.#result as T | Promise<T>);
+    if (this.#failed) this.#handle.reject(this.#result);
+    else this.#handle.resolve(this.#result as T | Promise<T>);
     this.#drive.parkIfIdle();
   }
 
-  /** The store refused it for a reason of its own: that is the operation's result, and replay must see it too. */
+  /** The store rejected this write alone: its error is the operation's result, and must be recorded for replay. */
   refused(refusal: TapeError): void {
     const error = asStored(refusal);
-    const data = { pos: this.#turn.pos, name: nameOf(this.records[0]), error };
+    const data = { pos: this.#handle.pos, name: nameOf(this.records[0]), error };
     this.#drive.journal.enqueue(
       [{ kind: "step.done", data }],
       () => {
-        this.#turn.reject(error);
+        this.#handle.reject(error);
         this.#drive.parkIfIdle();
       },
-      (again) => this.#drive.fail(again),
+      (secondError) => this.#drive.fail(secondError),
     );
   }
 }
 
-/** One object for each operation, not a closure for each thing it can do: this is the hottest path of the engine. */
+/** One object per operation instead of a closure per method: this is the hottest path of the engine. */
 export class LiveOperation<T> implements OperationHandle<T>, PendingOperation {
   readonly pos: number;
   readonly promise: Promise<T>;
@@ -122,7 +122,7 @@ export class LiveOperation<T> implements OperationHandle<T>, PendingOperation {
 
   begin(): void {
     const { drive } = this.#operations;
-    // Between the taking of the cancellation and its being told nothing begins: it will be refused in a moment.
+    // A cancellation has been read but not delivered yet: nothing starts, because it will be rejected in a moment.
     if (drive.finished || (drive.cancelRequested && this.#operation.evenIfCancelled !== true)) return;
     const { kinds, name } = this.#operation;
     this.#span = drive.spans?.operation(kinds[0]!, name, this.pos);
@@ -163,11 +163,11 @@ export class LiveOperation<T> implements OperationHandle<T>, PendingOperation {
   }
 }
 
-export function resolveWith<T>(work: () => T | Promise<T>, turn: OperationHandle<T>): void {
+export function resolveWith<T>(work: () => T | Promise<T>, handle: OperationHandle<T>): void {
   try {
-    turn.resolve(work());
+    handle.resolve(work());
   } catch (error) {
-    turn.reject(error);
+    handle.reject(error);
   }
 }
 

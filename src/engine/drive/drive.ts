@@ -18,26 +18,27 @@ import type { Spans } from "../journal/spans.ts";
 import { foldHistory, freshHistory, type History, isProgress, type Note } from "../replay/history.ts";
 import { Replay } from "../replay/replay.ts";
 import { closeRun, type RunOutcome } from "./ending.ts";
+import { IdleParking } from "./idle-parking.ts";
 import { Inbox } from "./inbox.ts";
 import { inputOf } from "./input.ts";
 import { withKeptRecords } from "./kept-records.ts";
 import { Latecomers } from "./latecomers.ts";
-import { Parking } from "./parking.ts";
 import { defaultReplayTimeoutMs, stallReplay } from "./stalled.ts";
 import { isDamaged, stopRun } from "./stop.ts";
 import { unstickIfResolved } from "./stuck.ts";
 import { stuckRecord } from "./stuck-records.ts";
 import { spansOf } from "./traced.ts";
 
-/** How long a run that this process could not drive rests before somebody looks again. */
+/** When a run that this process could not drive is claimable again. */
 const retryAfterMs = 1_000;
+/** The same, where another process is needed. */
 const otherWorkerMs = 5_000;
-/** How long a cancelled workflow may take to clean up before the run ends without it. */
+/** How long a cancelled workflow may clean up before the run ends without it. */
 const cancelGraceMs = 30_000;
 
 /**
  * One term of one run: reads the journal, executes the function against it, extends it, and stops when the run ends,
- * parks, sticks or is lost. Nothing of it outlives the drive: the next one begins from the journal again.
+ * parks, becomes STUCK or is lost. No state outlives the drive: the next one starts from the journal.
  *
  *   reading ──▶ replaying ──▶ live ──▶ ending ──▶ ended | parked | stuck
  *       └────────────┴──────────┴─────────┴─────▶ lost
@@ -62,8 +63,8 @@ export class Drive implements DriveHandle {
   #end: DriveEnd | undefined;
   #size!: JournalSize;
   #inbox!: Inbox;
-  #resting: Parking | undefined;
-  #poked = false;
+  #parking: IdleParking | undefined;
+  #notified = false;
   readonly #pendingEffects = new Set<Promise<void>>();
   #late: Latecomers | undefined;
   #cancelCut: (() => void) | undefined;
@@ -72,7 +73,7 @@ export class Drive implements DriveHandle {
     this.options = options;
   }
 
-  /** What the store has accepted as the end of the run. */
+  /** The end of the run that the store has accepted. */
   settled: RunResult | undefined;
 
   get abortSignal(): AbortSignal {
@@ -83,8 +84,8 @@ export class Drive implements DriveHandle {
     return this.#abort.signal;
   }
 
-  /** Effects are under way, each within its time-out. */
-  get acting(): boolean {
+  /** Effects are in progress, each within its time-out. */
+  get callsEffects(): boolean {
     return this.#pendingEffects.size > 0;
   }
 
@@ -104,43 +105,43 @@ export class Drive implements DriveHandle {
     const unsubscribe = lease.onChange(({ to }) => {
       if (to === "lost") this.finish("lost");
     });
-    // Not awaited: what it waits for may never come once the drive is over, and then the drive is over all the same.
+    // Not awaited: once the drive has finished, what it waits for may never happen.
     void this.#begin().catch((error: unknown) => this.fail(error));
     return done.finally(unsubscribe);
   }
 
   /** A note may have arrived. */
   notify(): void {
-    this.#poked = true;
-    this.#inbox?.poke();
+    this.#notified = true;
+    this.#inbox?.notify();
   }
 
-  /** A hint may have been lost: the last renewal knows how many notes there are. */
+  /** A wake hint may have been lost; the last renewal has the number of notes. */
   checkNotes(): void {
     this.#inbox?.setKnownCount(this.options.lease.notes);
   }
 
   /**
-   * The time of its sleep at this position has come: fires the timer and goes on, in one write. False: it does not sleep
-   * here, or the store knows better; then whoever found the timer fires it, with a note. Unanswered when the drive ends.
+   * Fires the timer of the sleep at this position and resumes the run, in one write. False: the run does not sleep here,
+   * or the store refuses; then the caller fires the timer, with a note. Never resolves if the drive ends first.
    */
   endSleep(pos: number): Promise<boolean> {
     const wait = this.acceptsNotes && !this.cancelRequested ? this.waits.sleepAt(pos) : undefined;
     if (wait?.endSleep === undefined) return Promise.resolve(false);
     const record = wait.endSleep();
-    return new Promise((answer) => {
+    return new Promise((resolve) => {
       const onWritten = (): void => {
-        answer(true);
+        resolve(true);
         this.waits.remove(wait);
         wait.written();
       };
-      this.journal.enqueueExclusive([record], onWritten, () => answer(false));
+      this.journal.enqueueExclusive([record], onWritten, () => resolve(false));
     });
   }
 
-  /** Whatever it was kept for can wait. */
+  /** Parks even if the timer of a preloaded run is about to fire. */
   parkNow(): void {
-    this.#resting?.came();
+    this.#parking?.stopStaying();
     this.parkIfIdle();
   }
 
@@ -163,18 +164,18 @@ export class Drive implements DriveHandle {
     const gone = isTapeError(error, "TAPE_FENCED") || isTapeError(error, "TAPE_LEASE_LOST");
     const elsewhere = isTapeError(error, "TAPE_NO_WORKER") || isTapeError(error, "TAPE_RECORD_NEWER");
     if (gone || this.activeBodies > 0)
-      this.finish("lost"); // whoever still acts lets its lease run out
+      this.finish("lost"); // the lease expires, because a body may still call the upstream
     else void this.handOver("released", elsewhere ? otherWorkerMs : retryAfterMs);
   }
 
-  /** Gives the run back unfinished: another may have it at once, or after a while. */
+  /** Releases the run unfinished; another process may claim it after the delay. */
   async handOver(endReason: TermEnd, delayMs: number): Promise<void> {
     if (!this.#halt("lost")) return;
     const { store, tenant, lease } = this.options;
-    const wanted = { endReason, nextReactor: "recovery", delayMs };
+    const handoff = { endReason, nextReactor: "recovery", delayMs };
     try {
-      await this.journal?.whenAnswered();
-      await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.term.head, wanted);
+      await this.journal?.whenLanded();
+      await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.term.head, handoff);
     } catch (error) {
       this.options.log("warn", "run.release_failed", { run: this.options.runId, ...errorFields(error) });
     }
@@ -184,9 +185,9 @@ export class Drive implements DriveHandle {
   async markStuck(
     error: TapeError,
     on: readonly EffectRef[] = [],
-    look: () => Promise<void> = () => this.markStuck(error),
+    retry: () => Promise<void> = () => this.markStuck(error),
   ): Promise<void> {
-    await this.parkWith(() => [stuckRecord(error, on), this.termEnded(["a person"])], look, "stuck");
+    await this.parkWith(() => [stuckRecord(error, on), this.termEnded(["an operator"])], retry, "stuck");
     if (this.#end === "stuck") this.#logStuck(error);
   }
 
@@ -194,14 +195,14 @@ export class Drive implements DriveHandle {
     this.options.log("error", "run.stuck", { run: this.options.runId, ...errorFields(error) });
   }
 
-  /** While the run ends: notes are taken so that it may, but nothing waits for them any more. */
+  /** Takes pending notes while the run ends. The end requires it; nothing waits for them any more. */
   takeLateNotes(): Promise<void> {
     return this.#inbox.takeLate();
   }
 
   tooLate(what: string): Promise<never> {
     if (this.finished && this.#end !== "ended") return new Promise(() => {});
-    return this.#latecomers.ask(what, this.context.raced || this.cancelled);
+    return this.#latecomers.reject(what, this.context.raced || this.cancelled);
   }
 
   get #latecomers(): Latecomers {
@@ -219,8 +220,8 @@ export class Drive implements DriveHandle {
     return { kind: "term.ended", data: { reason: "released", ...data } };
   }
 
-  track(act: Promise<void>): void {
-    const tracked = act
+  track(effect: Promise<void>): void {
+    const tracked = effect
       .catch((error: unknown) => this.fail(error))
       .finally(() => {
         this.#pendingEffects.delete(tracked);
@@ -229,7 +230,7 @@ export class Drive implements DriveHandle {
   }
 
   parkIfIdle(): void {
-    this.#resting?.settle();
+    this.#parking?.recheck();
   }
 
   async #begin(): Promise<void> {
@@ -268,10 +269,10 @@ export class Drive implements DriveHandle {
     this.replay.start();
   }
 
-  /** The parts of a drive that follow from its history. */
+  /** Creates the parts of the drive that depend on its history. */
   #setUp(notes: readonly Note[]): void {
     const { history } = this;
-    const { store, lease, runId, clock, log, earlyMs } = this.options;
+    const { store, lease, runId, clock, log, preloadMs } = this.options;
     this.spans = spansOf(this.options, history.created.workflow);
     for (const id of history.children) this.children.add(id);
     this.reservations = new Reservations(history.byPos);
@@ -279,7 +280,7 @@ export class Drive implements DriveHandle {
     const warn = (records: number): void => warnLong(log, runId, records, store.limits.journalRecords);
     this.#size = new JournalSize(store.limits.journalRecords, history.head, warn);
     this.journal = new JournalWriter({
-      door: store.fenced,
+      appender: store.fenced,
       fence: lease.fence,
       clock,
       head: history.head,
@@ -292,16 +293,16 @@ export class Drive implements DriveHandle {
       onIdle: () => this.parkIfIdle(),
       onLost: (error) => this.fail(error),
     });
-    this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0), this.#poked);
-    this.#resting = new Parking(this, this.#inbox, (why) => this.#logStuck(why));
-    if (earlyMs !== undefined) this.#resting.stayFor(earlyMs);
+    this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0), this.#notified);
+    this.#parking = new IdleParking(this, this.#inbox, (error) => this.#logStuck(error));
+    if (preloadMs !== undefined) this.#parking.stayFor(preloadMs);
   }
 
   #replayOf(history: History): Replay {
     return new Replay({
       history,
       clock: this.options.clock,
-      unasked: () => this.context.unasked(),
+      firstUnrequested: () => this.context.firstUnrequested(),
       onCancel: () => this.cancel(),
       onDiverged: (error) => this.fail(error),
       patienceMs: this.options.patienceMs ?? defaultReplayTimeoutMs,
@@ -310,7 +311,7 @@ export class Drive implements DriveHandle {
         void stallReplay(this, record).catch((error: unknown) => this.fail(error));
       },
       onLive: () => {
-        // What came while it was read and replayed, when nobody could hear of it.
+        // Notes that arrived while the journal was read and replayed.
         if (this.#inbox.hasUnread) void this.#inbox.takeNotes();
         this.parkIfIdle();
       },
@@ -334,7 +335,7 @@ export class Drive implements DriveHandle {
     if (this.finished || this.bodyEnded) return;
     this.bodyEnded = true;
     if (decided.final !== true) await this.replay.codeEnded();
-    // The losers of a race may still be on their way: their outcomes are written before the run's.
+    // Losers of a race may still be in progress: their outcomes are written before the run's.
     while (!this.finished && (this.#pendingEffects.size > 0 || !this.journal.idle)) {
       await (this.#pendingEffects.size > 0 ? Promise.all(this.#pendingEffects) : this.journal.whenIdle());
     }
@@ -349,7 +350,7 @@ export class Drive implements DriveHandle {
     this.options.lease.moved();
     this.#size.note(head);
     for (const record of records) this.reservations.apply(record);
-    this.#resting?.came();
+    this.#parking?.stopStaying();
     if (this.#size.isFull(head)) void this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
   }
 
@@ -369,29 +370,29 @@ export class Drive implements DriveHandle {
     this.cancelled = true;
     this.#abort?.abort(this.#abortReason());
     this.context.cancelWaits();
-    // Code that awaits something of its own hears of nothing: the run ends without it.
+    // Code that awaits something other than an operation does not notice: after this time the run ends without it.
     this.#cancelCut ??= this.options.clock.after(cancelGraceMs, () => {
       void this.#outcome({ cause: "cancelled", outcome: this.#abortReason(), final: true });
     });
   }
 
-  async parkWith(make: () => NewRecord[], look: () => Promise<void>, end: DriveEnd = "parked"): Promise<void> {
+  async parkWith(make: () => NewRecord[], retry: () => Promise<void>, end: DriveEnd = "parked"): Promise<void> {
     try {
       await this.journal.appendExclusive(make());
     } catch (error) {
       if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
       await this.#inbox.takeLate();
-      return look();
+      return retry();
     }
     this.finish(end);
-    this.options.lease.end("given back");
+    this.options.lease.end("released");
   }
 
-  /** A note came for a run that waits for a person: it stays noted, and the run stays stuck. */
+  /** Parks a run that is still STUCK after a note arrived. The note stays in the inbox. */
   #stayStuck(): Promise<void> {
     return this.parkWith(
-      () => [this.termEnded(["a person"])],
-      // Somebody who knows the answer may have been faster than our rest: then the next drive goes on with it.
+      () => [this.termEnded(["an operator"])],
+      // An operator may resolve the effect before this drive has parked; then the next drive continues.
       async () => (this.waits.resolves(this.history.stuck) ? this.handOver("released", 0) : this.#stayStuck()),
       "stuck",
     );
@@ -401,7 +402,7 @@ export class Drive implements DriveHandle {
     if (this.#end !== undefined) return false;
     this.#end = end;
     this.spans?.end({ "tape.drive.end": end });
-    this.#resting?.stop();
+    this.#parking?.stop();
     this.#cancelCut?.();
     this.replay?.stop();
     this.journal?.stop();

@@ -19,20 +19,20 @@ import { unresolved, unresolvedEffectError } from "./stuck-records.ts";
 export interface RunOutcome {
   readonly cause: "completed" | "failed" | "cancelled";
   readonly outcome: unknown;
-  /** No retry helps. */
+  /** A retry would not help. */
   readonly final?: boolean;
 }
 
 const statusOf = { completed: "COMPLETED", failed: "FAILED", cancelled: "CANCELLED" } as const;
 
 /**
- * From the outcome to the end. An outcome is first decided, which withdraws what surely never happened; then the run waits
- * until every doubt is settled and every child has ended; then, if something is owed, it is undone; then it ends. Where
- * nothing is open, all of that is one record.
+ * Takes a run from its outcome to its end. First the outcome is decided, which withdraws effects that surely never
+ * happened. Then the run waits until no effect is in doubt and every child has ended, and until its obligations are
+ * compensated. Then it ends. If nothing is open, all of that is one record.
  */
 export async function closeRun(drive: DriveHandle, decided?: RunOutcome): Promise<void> {
-  const before = drive.history.decided;
-  if (before !== undefined) return finishEnding(drive, before);
+  const earlier = drive.history.decided;
+  if (earlier !== undefined) return finishEnding(drive, earlier);
   if (decided === undefined) throw new TapeError("TAPE_INVARIANT", "a run cannot close without an outcome");
   const { cause } = decided;
   if (cause === "failed" && decided.final !== true && (await scheduleRetry(drive, decided.outcome))) return;
@@ -47,13 +47,13 @@ export async function closeRun(drive: DriveHandle, decided?: RunOutcome): Promis
   await finishEnding(drive, { cause, outcome });
 }
 
-/** `null` stands for nothing: a run that has ended always has an outcome. */
+/** `null` stands for undefined, because a run that has ended always has an outcome. */
 function storedOutcome({ cause, outcome }: RunOutcome): unknown {
   if (cause !== "completed" && outcome instanceof Error) return toStoredError(outcome);
   return outcome === undefined ? null : asStored(outcome);
 }
 
-/** A run that throws is driven again, later, if it declared so; what had failed is then tried anew. */
+/** Schedules another drive of a run that threw, if its workflow has a retry; the failed operation is then retried. */
 async function scheduleRetry(drive: DriveHandle, error: unknown): Promise<boolean> {
   const { runner, random, log, runId } = drive.options;
   const { workflow } = drive.history.created;
@@ -72,7 +72,7 @@ async function scheduleRetry(drive: DriveHandle, error: unknown): Promise<boolea
   return true;
 }
 
-/** What keeps a run from ending is settled while we look, once or twice; a store that keeps refusing is asked later. */
+/** Whatever blocks the end is usually settled within one or two retries. After eight refusals the run parks for 30 s. */
 const refusedBackoff = { baseMs: 20, capMs: 1_000 };
 const maxRefusals = 8;
 const refusedAgainMs = 30_000;
@@ -84,15 +84,15 @@ async function finishEnding(
 ): Promise<void> {
   const { store, tenant, runId } = drive.options;
   const { cause, outcome } = decided;
-  const again = (): Promise<void> => finishEnding(drive, decided);
+  const retry = (): Promise<void> => finishEnding(drive, decided);
   const run = await store.read.run(tenant, runId);
   if (drive.finished) return;
   if (run?.status !== "COMPENSATING") {
     const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
     if (refusal === undefined || drive.finished) return;
-    if (await parkForOpenWork(drive, again)) return;
+    if (await parkForOpenWork(drive, retry)) return;
     if (cause === "completed") {
-      if (await parkForObligations(drive, again)) return;
+      if (await parkForObligations(drive, retry)) return;
       return retryEnding(drive, decided, refusal, refusals + 1);
     }
     await drive.journal.appendExclusive([{ kind: "run.compensating", data: {} }]).catch((error: unknown) => {
@@ -104,13 +104,13 @@ async function finishEnding(
   if (refusal === undefined || drive.finished) return;
   const stuck = await unsettledObligations(drive, ["STUCK"]);
   if (stuck.length > 0)
-    return drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), true), stuck.map(effectRefOf), again);
-  await drive.parkWith(() => [drive.termEnded(["compensation"])], again);
+    return drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), true), stuck.map(effectRefOf), retry);
+  await drive.parkWith(() => [drive.termEnded(["compensation"])], retry);
 }
 
 /**
- * The store says that something is open, and nothing that we can see is: it has been settled meanwhile, and the next try
- * succeeds. Never without a rest, and not for ever in this term: a run that cannot end must not keep a core busy.
+ * The store reports open work, but a read finds none: it has been settled meanwhile, and the next try succeeds. There is a
+ * pause before each try and a limit for this term, because a run that cannot end must not keep a core busy.
  */
 async function retryEnding(
   drive: DriveHandle,
@@ -131,21 +131,21 @@ async function retryEnding(
   );
 }
 
-/** true: parked or stuck, because a person has had something undone, and that is not over yet. */
-async function parkForObligations(drive: DriveHandle, again: () => Promise<void>): Promise<boolean> {
+/** true: parked or STUCK, because a compensation that an operator requested has not finished. */
+async function parkForObligations(drive: DriveHandle, retry: () => Promise<void>): Promise<boolean> {
   const owed = await unsettledObligations(drive, ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"]);
   if (owed.length === 0) return false;
   const stuck = owed.filter(({ status }) => status === "STUCK");
   if (stuck.length > 0)
-    await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), true), stuck.map(effectRefOf), again);
-  else await drive.parkWith(() => [drive.termEnded(["compensation"])], again);
+    await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), true), stuck.map(effectRefOf), retry);
+  else await drive.parkWith(() => [drive.termEnded(["compensation"])], retry);
   return true;
 }
 
 /**
- * Inline effects that a crash cut short, or that were to be sent again and may have happened: a run that is ending sends
- * nothing itself. Late evidence counts; otherwise the reconciler finds out. The journal is read anew, because the
- * history of this drive ends where the drive began.
+ * Settles inline effects whose attempt a crash interrupted, or that await a retry and may have happened. A run that is
+ * ending sends nothing. Late evidence counts; otherwise the reconciler observes. The journal is read again, because the
+ * history of this drive ends where the drive started.
  */
 async function abandonAttempts(drive: DriveHandle, open: readonly EffectRow[]): Promise<void> {
   const { store, tenant, lease } = drive.options;
@@ -182,20 +182,20 @@ function abandonedAs(effect: EffectState, denied: FailedResult | undefined): Omi
   return { to, reason, error, failures: history.failures };
 }
 
-/** true: parked, stuck or ended meanwhile, because something of the run was not settled yet. */
-async function parkForOpenWork(drive: DriveHandle, again: () => Promise<void>): Promise<boolean> {
+/** true: parked, STUCK or ended meanwhile, because an effect or a child of the run was not settled. */
+async function parkForOpenWork(drive: DriveHandle, retry: () => Promise<void>): Promise<boolean> {
   const { store, tenant, runId, lease } = drive.options;
   const status = ["STUCK", "DISPATCHED", "UNKNOWN", "PENDING"];
-  const acts = await store.read.effects(tenant, { run: runId, role: "effect", status });
-  const abandoned = acts.filter(({ authority }) => authority === lease.term.journal);
+  const effects = await store.read.effects(tenant, { run: runId, role: "effect", status });
+  const abandoned = effects.filter(({ authority }) => authority === lease.term.journal);
   if (abandoned.length > 0) {
     await abandonAttempts(drive, abandoned);
-    if (!drive.finished) await again();
+    if (!drive.finished) await retry();
     return true;
   }
-  const stuck = acts.filter(({ status }) => status === "STUCK");
+  const stuck = effects.filter(({ status }) => status === "STUCK");
   if (stuck.length > 0) {
-    await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), false), stuck.map(effectRefOf), again);
+    await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), false), stuck.map(effectRefOf), retry);
     return true;
   }
   const children = await liveChildren(drive);
@@ -204,13 +204,13 @@ async function parkForOpenWork(drive: DriveHandle, again: () => Promise<void>): 
       if (!isTapeError(error, "TAPE_RUN_ENDED")) throw error;
     });
   }
-  if (acts.length === 0 && children.length === 0) return false;
-  const waits = [...acts.map(({ name }) => `effect ${name}`), ...children.map((child) => `child ${child}`)];
-  await drive.parkWith(() => [drive.termEnded(waits)], again);
+  if (effects.length === 0 && children.length === 0) return false;
+  const waits = [...effects.map(({ name }) => `effect ${name}`), ...children.map((child) => `child ${child}`)];
+  await drive.parkWith(() => [drive.termEnded(waits)], retry);
   return true;
 }
 
-/** Of the run and of everything below it: what its finished children owe is its own to wait for. */
+/** Obligations of the run and of all runs below it: it also waits for those of its finished children. */
 function unsettledObligations(drive: DriveHandle, status: readonly string[]): Promise<EffectRow[]> {
   const { store, tenant, lease } = drive.options;
   return store.read.effects(tenant, { root: drive.root, below: lease.term.journal, status });
@@ -222,7 +222,7 @@ async function liveChildren(drive: DriveHandle): Promise<string[]> {
   return runs.flatMap((run) => (run !== undefined && run.endedAt === null ? [run.id] : []));
 }
 
-/** undefined: the run has ended. Otherwise why not. Notes that wait are taken first: they change nothing any more. */
+/** undefined: the run has ended; otherwise the error. Pending notes are taken first; they change nothing any more. */
 async function tryEnd(drive: DriveHandle, end: RunResult): Promise<TapeError | undefined> {
   const { lease, runId } = drive.options;
   const { parent } = drive.history.created;

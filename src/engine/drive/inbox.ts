@@ -4,64 +4,64 @@ import type { DriveHandle } from "../core/handle.ts";
 import { settleMatch } from "../core/report.ts";
 import type { Note } from "../replay/history.ts";
 
-/** A store that was restored, or read through something that lags: soon at first, then every half a minute. */
+/** Retries for notes that are counted but missing, after a restore or through a lagging replica: up to every 30 s. */
 const missingBackoff = { baseMs: 50, capMs: 30_000 };
 
-/** The run's inbox, as its driver reads it: whoever has something to tell leaves a note there, and only this takes it. */
+/** The run's inbox, as its driver reads it. Other processes leave notes there; only this class takes them. */
 export class Inbox {
   readonly #drive: DriveHandle;
-  /** Notes that there are, as far as we were told. */
-  #told: number;
+  /** The highest number of notes that the store has reported. */
+  #count: number;
   #reading = false;
-  /** A note may have come since it was last read, though nobody has counted it. */
-  #poked: boolean;
-  /** Looks that brought nothing although there should have been something. */
-  #fruitless = 0;
+  /** A note may have arrived since the last read, although the count does not show it. */
+  #notified: boolean;
+  /** Reads that returned no note although the count says that there is one. */
+  #emptyReads = 0;
   #endPause = (): void => {};
 
-  constructor(drive: DriveHandle, told: number, poked: boolean) {
+  constructor(drive: DriveHandle, count: number, notified: boolean) {
     this.#drive = drive;
-    this.#told = told;
-    this.#poked = poked;
+    this.#count = count;
+    this.#notified = notified;
   }
 
-  /** There are more notes than were taken, or there may be. */
+  /** There are, or may be, notes that have not been taken. */
   get hasUnread(): boolean {
-    return this.#poked || this.#told > this.#drive.waits.notesTaken;
+    return this.#notified || this.#count > this.#drive.waits.notesTaken;
   }
 
   get reading(): boolean {
     return this.#reading;
   }
 
-  /** The store said how many there are. */
+  /** The store has reported how many notes there are. */
   setKnownCount(count: number): void {
-    if (count > this.#told) this.#told = count;
+    if (count > this.#count) this.#count = count;
     if (this.hasUnread) void this.takeNotes();
   }
 
-  /** A note may have come. Kept until it has been looked for: during replay nobody hears. */
-  poke(): void {
-    this.#poked = true;
+  /** A note may have arrived. Remembered until the next read, because replay takes no notes. */
+  notify(): void {
+    this.#notified = true;
     void this.takeNotes();
   }
 
-  /** Reads what waits, and writes into the journal that it was taken and what it settles. */
+  /** Reads pending notes, and records that they were taken and which waits they settle. */
   async takeNotes(): Promise<void> {
     const drive = this.#drive;
     if (!drive.acceptsNotes) return;
-    this.#poked = true; // what was read until now may be older than the note we are told of
+    this.#notified = true; // a read in flight may miss the note that was just announced
     if (this.#reading) {
       this.#endPause();
       return;
     }
     this.#reading = true;
     try {
-      while (this.#poked && drive.acceptsNotes) {
-        this.#poked = false;
+      while (this.#notified && drive.acceptsNotes) {
+        this.#notified = false;
         const notes = await this.#unread();
         this.#took(notes);
-        if (notes.length === 0 && this.hasUnread && !this.#poked && drive.acceptsNotes) await this.#pause();
+        if (notes.length === 0 && this.hasUnread && !this.#notified && drive.acceptsNotes) await this.#pause();
       }
     } catch (error) {
       drive.fail(error);
@@ -71,32 +71,32 @@ export class Inbox {
     }
   }
 
-  /** While the run ends: notes are taken so that it may, but nothing waits for them any more. */
+  /** Takes pending notes while the run ends. The end requires it; nothing waits for them any more. */
   async takeLate(): Promise<void> {
     const { waits, journal } = this.#drive;
     const before = waits.notesTaken;
     waits.addNotes(await this.#unread());
-    if (waits.notesTaken === before) return this.#pause(); // its caller tries the same again
+    if (waits.notesTaken === before) return this.#pause(); // the caller retries
     await journal.append([{ kind: "notes.taken", data: { through: waits.notesTaken } }]);
   }
 
   #took(notes: readonly Note[]): void {
     const drive = this.#drive;
     if (!drive.acceptsNotes || notes.length === 0) return;
-    // From here on nothing begins: it would be recorded behind the cancellation.
+    // From here on nothing starts: it would be recorded after the cancellation.
     if (notes.some((note) => note.kind === "cancel.requested")) drive.cancelRequested = true;
     drive.waits.addNotes(notes);
     const taken: NewRecord = { kind: "notes.taken", data: { through: drive.waits.notesTaken } };
     const refused = (error: unknown): void => drive.fail(error);
     if (drive.cancelRequested) {
-      const told = (): void => {
+      const deliver = (): void => {
         if (!drive.cancelled) drive.cancel();
         drive.matchWaits();
       };
-      drive.journal.enqueue([taken], told, refused);
+      drive.journal.enqueue([taken], deliver, refused);
       return;
     }
-    // Together with the first wait that they settle: the code hears of that one alone, as it will in replay.
+    // In one append with the first wait that they settle: the code receives that result alone, as in replay.
     const [first, ...others] = drive.waits.matches();
     if (first === undefined) drive.journal.enqueue([taken], () => drive.matchWaits(), refused);
     else drive.journal.enqueue([taken, first.record], () => settleMatch(drive, first), refused);
@@ -104,16 +104,16 @@ export class Inbox {
     drive.parkIfIdle();
   }
 
-  /** The store counts notes that it does not hand out. Whoever waits for them must not ask without end. */
+  /** The store counts notes that it does not return: pauses before the next read, so that the drive does not spin. */
   async #pause(): Promise<void> {
     const { clock, random, log, runId } = this.#drive.options;
-    if (++this.#fruitless === 1) {
-      log("warn", "run.notes_missing", { run: runId, taken: this.#drive.waits.notesTaken, counted: this.#told });
+    if (++this.#emptyReads === 1) {
+      log("warn", "run.notes_missing", { run: runId, taken: this.#drive.waits.notesTaken, counted: this.#count });
     }
     const pause = new AbortController();
     this.#endPause = () => pause.abort();
     const signal = AbortSignal.any([pause.signal, this.#drive.abortSignal]);
-    await clock.sleep(backoffMs(this.#fruitless, missingBackoff, random), signal);
+    await clock.sleep(backoffMs(this.#emptyReads, missingBackoff, random), signal);
   }
 
   #unread(): Promise<Note[]> {

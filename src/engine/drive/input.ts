@@ -4,8 +4,8 @@ import type { AnyWorkflow } from "../../sdk/workflow.ts";
 import type { History } from "../replay/history.ts";
 
 /**
- * The input of a run whose starter did not know the schema (the command line, HTTP, a parent, a schedule): as the schema
- * gives it, or why it does not fit. The same on every replay, as long as the schema is.
+ * The input of a run whose starter did not have the schema (the command line, HTTP, a parent, a schedule): as the schema
+ * returns it, or why it does not fit. It is the same on every replay as long as the schema is.
  */
 export async function inputOf(
   { created, lastPos }: History,
@@ -14,7 +14,7 @@ export async function inputOf(
   const value = created.input;
   const checked = await validate(schema, value);
   if ("value" in checked) return checked;
-  // It fitted when the run began: a schema that was narrowed since then is for the runs to come.
+  // It fitted when the run started. A schema that was narrowed since then applies to later runs only.
   if (lastPos.size > 0) return { value };
   return { fault: new TapeError("TAPE_BAD_INPUT", `input of ${name}: ${checked.fault}`, { field: "input" }) };
 }

@@ -8,7 +8,7 @@ import { journalPages } from "../../store/read-all.ts";
 import { cutOf } from "../context/lanes.ts";
 import { positionOf } from "../replay/history.ts";
 
-/** The records with those that a fork kept of another run in their place: replay hands them out like its own. */
+/** Replaces each `fork.kept` record by the records of the other run that it holds; replay returns them like its own. */
 export function expandKeptRecords(records: readonly JournalRecord[]): JournalRecord[] {
   if (!records.some(({ kind }) => kind === "fork.kept")) return [...records];
   return records.flatMap((record) => {
@@ -18,13 +18,13 @@ export function expandKeptRecords(records: readonly JournalRecord[]): JournalRec
   });
 }
 
-/** A record of another run, as this one keeps it. */
+/** A record of another run that a fork keeps. */
 export interface KeptRecord {
   readonly kind: string;
   readonly data: unknown;
 }
 
-/** The records that give the kept operations their results. Numbers of another run's inbox mean nothing in this one. */
+/** The records with the results of the kept operations, without the note numbers of the other run's inbox. */
 export function keptRecords(records: readonly JournalRecord[], at: number, lanes?: readonly number[]): KeptRecord[] {
   return records.flatMap((record): KeptRecord[] => {
     if (record.kind === "lane.opened") return [{ kind: record.kind, data: record.data }];
@@ -39,11 +39,11 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
         const { timeoutMs: _, notesSeen: __, ...data } = record.data;
         return [{ kind: record.kind, data }];
       }
-      // The money was another run's: the code hears that it was granted, and nothing is charged here.
+      // The source run has paid: the code sees a granted reservation, and nothing is charged here.
       case "budget.reserved":
         return [{ kind: record.kind, data: { ...record.data, amounts: {} } }];
       case "budget.charged":
-        // Without `for` it is no operation: the run gave back at its end what it still held.
+        // Without `reservation` it is not an operation: the run released its open reservations when it ended.
         if (record.data.reservation === undefined) return [];
         return [{ kind: record.kind, data: { ...record.data, spent: {}, reserved: {} } }];
       case "effect.dispatched":
@@ -55,12 +55,12 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
   });
 }
 
-/** Beyond this a record of kept ones is begun anew: it must fit what the store takes as one. */
+/** Above this size another `fork.kept` record is started, so that each one fits the store's limit. */
 const maxKeptBytes = 512 * 1024;
 
 /**
- * Writes what a fork keeps, with who asked for it, in one append. Its maker does so; if it died in between, the first who
- * drives the run does the same, before anything of it runs.
+ * Writes the kept records of a fork and its operator action in one append. The process that creates the fork does so; if
+ * it crashed in between, the first drive does, before any code of the run executes.
  */
 export async function writeKeptRecords(
   store: Store,
@@ -68,30 +68,30 @@ export async function writeKeptRecords(
   fence: Fence,
   after: number,
   data: ForkData,
-  more: readonly NewRecord[] = [],
+  last: readonly NewRecord[] = [],
 ): Promise<void> {
   const { journal, pos, through, lanes } = data;
   const records = expandKeptRecords(await readJournal(store, tenant, journal, through));
   if (records.length === 0) {
-    throw new TapeError("TAPE_BAD_FORK_POINT", "the run it was forked from was deleted before this one began", {
+    throw new TapeError("TAPE_BAD_FORK_POINT", "the source run was deleted before this fork started", {
       journal,
     });
   }
   await store.fenced.append(fence, {
     after,
-    records: [forkActed(data), ...chunked(keptRecords(records, pos, lanes)), ...more],
+    records: [forkAction(data), ...chunked(keptRecords(records, pos, lanes)), ...last],
   });
 }
 
-/** Who asked for a fork, in its journal: as its creation says, whichever process writes it. */
-export function forkActed({ journal, pos, through, by, reason, via }: ForkData): NewRecord {
+/** The operator action of a fork, from its creation: the same whichever process writes it. */
+export function forkAction({ journal, pos, through, by, reason, via }: ForkData): NewRecord {
   const detail = { journal, pos, through };
   return { kind: "operator.action", data: { who: by, action: "fork", reason, detail, ...(via && { via }) } };
 }
 
 /**
- * The records of a run, with what it keeps if it is a fork. One whose maker died before it had written that: it comes
- * first, or all of it would run again. `lost`: it is gone for good, and a person must decide.
+ * The records of a run, including what it keeps if it is a fork. If the creating process crashed before it wrote the kept
+ * records, this writes them first; otherwise everything would run again. `lost`: the source is gone, so the run is STUCK.
  */
 export async function withKeptRecords(
   {
@@ -130,16 +130,16 @@ function chunked(kept: readonly KeptRecord[]): NewRecord[] {
 }
 
 /**
- * What a cancelled run asks for is refused, but for giving back what it had reserved: that answers the cancellation, and
- * a fork, which nobody has cancelled, would be told that it had asked for it.
+ * A cancelled run may still release its reservations. Those charges result from the cancellation, so a fork, which is not
+ * cancelled, must not keep them: its code would not request them.
  */
 export function withoutCancellationCharges(
   records: readonly JournalRecord[],
   notes: readonly JournalRecord[],
 ): JournalRecord[] {
-  const asked = notes.find(({ kind }) => kind === "cancel.requested")?.seq ?? Number.POSITIVE_INFINITY;
-  const told = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= asked);
-  return records.filter(({ kind }, k) => told < 0 || k < told || kind !== "budget.charged");
+  const cancelSeq = notes.find(({ kind }) => kind === "cancel.requested")?.seq ?? Number.POSITIVE_INFINITY;
+  const delivered = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= cancelSeq);
+  return records.filter(({ kind }, k) => delivered < 0 || k < delivered || kind !== "budget.charged");
 }
 
 export async function readJournal(
@@ -151,9 +151,9 @@ export async function readJournal(
 ): Promise<JournalRecord[]> {
   const all: JournalRecord[] = [];
   for await (const page of journalPages((from) => store.read.journal(tenant, { journal }, { from, inbox }))) {
-    const wanted = page.filter(({ seq }) => seq <= through);
-    all.push(...wanted);
-    if (wanted.length < page.length) break;
+    const included = page.filter(({ seq }) => seq <= through);
+    all.push(...included);
+    if (included.length < page.length) break;
   }
   return all;
 }

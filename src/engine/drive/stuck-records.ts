@@ -6,7 +6,7 @@ import type { EffectRef, EffectRow, UnresolvedEffect } from "../../model/rows.ts
 
 export type StuckRecord = RecordData<"run.stuck">;
 
-/** What stopped the run, in words that say what to do; where it is effects, resolving one lets the run go on by itself. */
+/** Why the run is STUCK and what to do. If it names effects, resolving one of them resumes the run. */
 export function stuckRecord(error: TapeError, on: readonly EffectRef[] = []): NewRecord {
   const { code, message, details, next } = error;
   const data: StuckRecord = {
@@ -19,22 +19,22 @@ export function stuckRecord(error: TapeError, on: readonly EffectRef[] = []): Ne
 
 export function unresolved(row: EffectRow): UnresolvedEffect {
   const { run, pos, sub, name, reason, outcome } = row;
-  const said = outcome === null ? {} : (decode(outcome) as { readonly error?: unknown });
-  return { run, pos, sub, name, reason, error: said.error };
+  const { error } = outcome === null ? {} : (decode(outcome) as { readonly error?: unknown });
+  return { run, pos, sub, name, reason, error };
 }
 
-/** Enough to see what the upstream did not like. */
+/** Enough to see why the upstream rejected it. */
 const maxChars = 300;
 
-/** An act, or the undoing of one, that only a person can settle; with the words that `resolve` takes for it. */
-export function unresolvedEffectError(effect: UnresolvedEffect, undoing: boolean): TapeError {
+/** The error for an effect or a compensation that only an operator can settle, with the `resolve` command for it. */
+export function unresolvedEffectError(effect: UnresolvedEffect, isCompensation: boolean): TapeError {
   const { pos, sub, name, reason, error } = effect;
-  const what = undoing ? `undoing ${name ?? "a surplus act"}` : `${name}`;
-  const said = error === undefined ? "" : `; the last attempt said: ${describeThrown(error).slice(0, maxChars)}`;
+  const subject = isCompensation ? `the compensation of ${name ?? "a surplus effect"}` : `${name}`;
+  const last = error === undefined ? "" : `; the last attempt failed with: ${describeThrown(error).slice(0, maxChars)}`;
   const where = sub === 0 ? `${pos}` : `${pos}.${sub}`;
-  const how = undoing
-    ? `confirmed once it is undone, or retry to have it undone (app.resolve, durable-tape resolve obligation <run> ${where})`
-    : `confirmed or failed, or retry to have it sent again (app.resolve, durable-tape resolve effect <run> ${where})`;
-  const message = `nobody knows what became of ${what} at position ${pos} (${reason ?? "in doubt"}${said}): find out on the other side, then resolve it as ${how}`;
+  const how = isCompensation
+    ? `confirmed once the effect is reversed, or retry to call it again (app.resolve, durable-tape resolve obligation <run> ${where})`
+    : `confirmed or failed, or retry to send it again (app.resolve, durable-tape resolve effect <run> ${where})`;
+  const message = `the outcome of ${subject} at position ${pos} is unknown (${reason ?? "in doubt"}${last}): check the upstream, then resolve it as ${how}`;
   return new TapeError("TAPE_RUN_STUCK", message, { effect: name, pos, sub, reason });
 }

@@ -5,8 +5,8 @@ import type { DriveHandle } from "../core/handle.ts";
 import type { StuckRecord } from "./stuck-records.ts";
 
 /**
- * A stuck run that waited for a person's word on an effect goes on where it was once that word is there. true: it does,
- * and its journal says so. Any other kind of stuck needs a redrive.
+ * Resumes a run that is STUCK on an effect once an operator has resolved that effect. true: the run resumes, and its
+ * journal has the record. A run that is STUCK for another reason needs a redrive.
  */
 export async function unstickIfResolved(drive: DriveHandle): Promise<boolean> {
   const { stuck } = drive.history;
@@ -21,16 +21,16 @@ export async function unstickIfResolved(drive: DriveHandle): Promise<boolean> {
   return true;
 }
 
-/** Why a run is stuck, as its journal says: for whoever waits for its result. */
+/** Why a run is STUCK, from its journal, for callers that wait for its result. */
 export async function stuckError(store: Store, tenant: string, run: string): Promise<TapeError> {
   let last: { readonly data: StuckRecord; readonly at: number } | undefined;
   for await (const page of journalPages((from) => store.read.journal(tenant, { run }, { from }))) {
     for (const record of page) if (record.kind === "run.stuck") last = record;
   }
-  const why = last?.data.reason.replace(/^TAPE_\w+: /, "") ?? "its journal does not say why";
+  const why = last?.data.reason.replace(/^TAPE_\w+: /, "") ?? "its journal has no reason";
   const detail = (last?.data.detail ?? {}) as Readonly<Record<string, unknown>>;
   const effects = last?.data.effects;
   const details = { ...detail, run, ...(last && { since: last.at }), ...(effects && { effects }) };
-  const then = effects === undefined ? "; when that is seen to, redrive the run" : "";
-  return new TapeError("TAPE_RUN_STUCK", `run ${run} needs a person: ${why}${then}`, details);
+  const then = effects === undefined ? "; fix that, then redrive the run" : "";
+  return new TapeError("TAPE_RUN_STUCK", `run ${run} needs an operator: ${why}${then}`, details);
 }

@@ -1,7 +1,7 @@
 import type { DriveOptions } from "../core/handle.ts";
 import { Spans } from "../journal/spans.ts";
 
-/** undefined: nobody traces. */
+/** undefined: no tracer is set. */
 export function spansOf(options: DriveOptions, workflow: string): Spans | undefined {
   const { tracing, tenant, runId, lease, startedAt } = options;
   if (tracing === undefined) return undefined;

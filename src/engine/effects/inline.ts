@@ -44,7 +44,7 @@ registerErrorClass("TapeError", (error) => {
   return whole ? EffectFailed.prototype : undefined;
 });
 
-/** What a record says an act came to. */
+/** The result of an effect, from its record. */
 export function effectResultOf<R>(record: JournalRecord | NewRecord): EffectResult<R> {
   const data = record.data as { to?: string; status?: string; reason?: string; value?: unknown; error?: unknown };
   if (data.status === "REFUSED") throw data.error;
@@ -55,14 +55,14 @@ export function effectResultOf<R>(record: JournalRecord | NewRecord): EffectResu
   return { status: "failed", reason: data.reason ?? "failed", error: data.error };
 }
 
-/** So often a drive calls an idempotent effect that gets no answer, before it hands it over: some seconds of back-off. */
+/** How often a drive calls an idempotent effect without a response before the outbox takes it: seconds of back-off. */
 const inlineAttempts = 5;
 
 type EffectOperation = OperationHandle<EffectResult<unknown>>;
 
-async function resultOf(effect: EffectDefinition, answer: unknown): Promise<CallResult> {
+async function resultOf(effect: EffectDefinition, returned: unknown): Promise<CallResult> {
   try {
-    return { kind: "returned", value: asStored(await answer) };
+    return { kind: "returned", value: asStored(await returned) };
   } catch (thrown) {
     return failedCall(effect, tameThrown(thrown));
   }
@@ -74,42 +74,42 @@ const failedCall = (effect: EffectDefinition, error: unknown): FailedResult => (
 });
 
 /**
- * An act, live. Inline: intent and dispatch are durable before the body runs, its outcome after it: two commits. From the
- * moment nobody knows, or if it was the outbox's from the start, its item journal decides and the run waits for the note.
+ * Starts an effect live. Inline effects take two commits: intent and dispatch before the body runs, the outcome after it.
+ * If the effect is in doubt, or dispatched by the outbox, its item journal decides and the run waits for the note.
  */
-export function startEffect(drive: DriveHandle, act: EffectCall<unknown>, turn: EffectOperation): void {
-  register(drive, act.effect);
-  const known = drive.history.effects.get(turn.pos);
-  const inline = act.effect.dispatch === "inline" && act.effect.body !== undefined;
+export function startEffect(drive: DriveHandle, call: EffectCall<unknown>, handle: EffectOperation): void {
+  register(drive, call.effect);
+  const known = drive.history.effects.get(handle.pos);
+  const inline = call.effect.dispatch === "inline" && call.effect.body !== undefined;
   if (known === undefined) {
-    recordIntent(drive, act, turn, inline);
+    recordIntent(drive, call, handle, inline);
     return;
   }
   if (!inline || known.status === "UNKNOWN" || known.status === "STUCK") {
-    awaitOutcome(drive, act, turn);
+    awaitOutcome(drive, call, handle);
     return;
   }
   if (known.status === "DISPATCHED") {
-    recoverAttempt(drive, act, turn, known);
+    recoverAttempt(drive, call, handle, known);
     return;
   }
-  drive.track(retryAttempt(drive, act, turn, known.attempt, known));
+  drive.track(retryAttempt(drive, call, handle, known.attempt, known));
 }
 
 /**
- * An effect that was left out of the runner works until its first answer gets lost: then no reactor knows how to look, or
- * what undoes it. So it is registered by its first use, and the author hears that this does not outlast the process.
+ * An effect that is missing from the runner works until a response is lost: then no reactor can observe or compensate it.
+ * So its first use registers it, and a warning says that the registration does not outlast the process.
  */
 function register({ options: { runner, log, runId } }: DriveHandle, definition: EffectDefinition): void {
   if (runner.effects.has(definition.name) || runner.register?.(definition) !== true) return;
-  const next = `add it to createRunner({ effects: [...] }): after a restart nobody could find out about a lost answer, or undo it`;
+  const next = `add it to createRunner({ effects: [...] }): after a restart no process could observe it after a lost response, or compensate it`;
   const code = "TAPE_EFFECT_UNREGISTERED" satisfies ErrorCode;
   log("warn", "effect.unregistered", { run: runId, effect: definition.name, code, next });
 }
 
-function recordIntent(drive: DriveHandle, act: EffectCall<unknown>, turn: EffectOperation, inline: boolean): void {
-  const { effect, args, hash } = act;
-  const { pos } = turn;
+function recordIntent(drive: DriveHandle, call: EffectCall<unknown>, handle: EffectOperation, inline: boolean): void {
+  const { effect, args, hash } = call;
+  const { pos } = handle;
   const businessKey = effect.businessKey?.(args);
   const { connector } = effect;
   const data: RecordData<"effect.intended"> = {
@@ -130,35 +130,35 @@ function recordIntent(drive: DriveHandle, act: EffectCall<unknown>, turn: Effect
     },
   };
   const records: NewRecord[] = [{ kind: "effect.intended", data }];
-  if (inline) records.push(dispatched(drive, act, pos, 1));
+  if (inline) records.push(dispatched(drive, call, pos, 1));
   const refused = (error: TapeError): void => {
     const stored = asStored(error);
-    turn.endWithError(stored, { kind: "effect.received", data: { pos, status: "REFUSED", error: stored } });
+    handle.endWithError(stored, { kind: "effect.received", data: { pos, status: "REFUSED", error: stored } });
   };
   const authorised = readClocks(drive.options.clock);
   const written = (): void =>
-    inline ? startAttempt(drive, act, turn, 1, noAttempts, authorised) : awaitOutcome(drive, act, turn);
+    inline ? startAttempt(drive, call, handle, 1, noAttempts, authorised) : awaitOutcome(drive, call, handle);
   drive.journal.enqueue(records, written, refused);
 }
 
-const dispatched = (drive: DriveHandle, act: EffectCall<unknown>, pos: number, attempt: number): NewRecord => ({
+const dispatched = (drive: DriveHandle, call: EffectCall<unknown>, pos: number, attempt: number): NewRecord => ({
   kind: "effect.dispatched",
-  data: { pos, attempt, sendWithinMs: sendWindowMs(drive.options.lease, act.effect.timeoutMs) },
+  data: { pos, attempt, sendWithinMs: sendWindowMs(drive.options.lease, call.effect.timeoutMs) },
 });
 
-/** run id + position: stable over re-drives, and never the same for two decisions. */
+/** Run id and position: the same in every drive, and different for every decision. */
 export const idempotencyKeyOf = (drive: DriveHandle, pos: number): string => `${drive.options.runId}:${pos}`;
 
 function startAttempt(
   drive: DriveHandle,
-  act: EffectCall<unknown>,
-  turn: EffectOperation,
+  call: EffectCall<unknown>,
+  handle: EffectOperation,
   attempt: number,
   history: AttemptHistory,
   authorised: ClockReading,
 ): void {
   drive.activeBodies++;
-  const work = runAttempt(drive, act, turn, attempt, history, authorised)
+  const work = runAttempt(drive, call, handle, attempt, history, authorised)
     .catch((error: unknown) => drive.fail(error))
     .finally(() => {
       drive.activeBodies--;
@@ -169,21 +169,21 @@ function startAttempt(
 
 async function runAttempt(
   drive: DriveHandle,
-  act: EffectCall<unknown>,
-  turn: EffectOperation,
+  call: EffectCall<unknown>,
+  handle: EffectOperation,
   attempt: number,
   history: AttemptHistory,
   authorised: ClockReading,
 ): Promise<void> {
-  const { effect, args } = act;
+  const { effect, args } = call;
   const { lease, runId } = drive.options;
   const timeout = new AbortController();
   const cancelTimer = drive.options.clock.after(effect.timeoutMs, () =>
-    timeout.abort(new AckLost("the time-out was over")),
+    timeout.abort(new AckLost("the effect timed out")),
   );
   const fx: EffectContext = {
     runId,
-    key: idempotencyKeyOf(drive, turn.pos),
+    key: idempotencyKeyOf(drive, handle.pos),
     token: lease.token,
     fence: lease.fence,
     attempt,
@@ -191,61 +191,61 @@ async function runAttempt(
     businessKey: effect.businessKey?.(args),
   };
   let result: CallResult;
-  let answer: Promise<CallResult> | undefined;
+  let response: Promise<CallResult> | undefined;
   try {
     assertHeld(lease);
     assertStartWindow(lease, authorised, drive.options.clock);
     const late = new Promise<never>((_, reject) =>
       timeout.signal.addEventListener("abort", () => reject(timeout.signal.reason)),
     );
-    const body = runAt({ context: drive.context, body: turn }, () => effect.body!(args, fx));
-    answer = resultOf(effect, body);
-    result = await Promise.race([answer, late]);
+    const body = runAt({ context: drive.context, body: handle }, () => effect.body!(args, fx));
+    response = resultOf(effect, body);
+    result = await Promise.race([response, late]);
   } catch (error) {
     result = failedCall(effect, tameThrown(error));
   } finally {
     cancelTimer();
   }
-  const evidence = (known: CallResult): Promise<void> => leaveEvidence(drive, act, turn.pos, attempt, known);
-  // Asked now, by the clocks: after a stall no timer has had its turn to tell the drive that it is over.
+  const evidence = (late: CallResult): Promise<void> => leaveEvidence(drive, call, handle.pos, attempt, late);
+  // Compares the clocks now: after a stall, the timer that ends the drive may not have fired yet.
   if (drive.finished || lease.belief === "lost") return evidence(result);
-  // The answer may still come after the time-out: whoever decides by then should hear of it.
-  if (timeout.signal.aborted && effect.semantics === "non_idempotent") void answer?.then(evidence);
+  // The response may still arrive after the time-out: it is evidence for the process that decides by then.
+  if (timeout.signal.aborted && effect.semantics === "non_idempotent") void response?.then(evidence);
   if (result.kind === "returned") {
     const lost = new Promise<true>((resolve) => lease.abortSignal.addEventListener("abort", () => resolve(true)));
-    // Fenced at this very write: the answer must not get lost with it.
-    if (await Promise.race([confirm(drive, act, turn, result), lost])) await evidence(result);
-  } else await handleFailure(drive, act, turn, attempt, history, result);
+    // If this write is fenced, the result is kept as evidence.
+    if (await Promise.race([confirm(drive, call, handle, result), lost])) await evidence(result);
+  } else await handleFailure(drive, call, handle, attempt, history, result);
 }
 
-/** At the point of use: a signal would still read "not aborted" after a stall. */
+/** Checked at the point of use: after a stall the abort signal may not have fired yet. */
 function assertHeld(lease: DriveHandle["options"]["lease"]): void {
   try {
     lease.assert();
   } catch (cause) {
-    throw new NotSent("the lease was lost before it was sent", { cause });
+    throw new NotSent("the lease was lost before the effect was sent", { cause });
   }
 }
 
 function confirm(
   drive: DriveHandle,
-  act: EffectCall<unknown>,
-  turn: EffectOperation,
+  call: EffectCall<unknown>,
+  handle: EffectOperation,
   result: ConfirmedResult,
 ): Promise<void> {
-  const { pos } = turn;
-  const records = confirmationRecords(drive, act.effect, pos, act.args, result);
-  const tell = (): void =>
-    "error" in result ? turn.reject(result.error) : turn.resolve({ status: "confirmed", value: result.value });
-  return writeOutcome(drive, records, tell, (refusal) => {
-    // It happened, and that must be written; only its result cannot be. The code is told so, live and on replay.
+  const { pos } = handle;
+  const records = confirmationRecords(drive, call.effect, pos, call.args, result);
+  const deliver = (): void =>
+    "error" in result ? handle.reject(result.error) : handle.resolve({ status: "confirmed", value: result.value });
+  return writeOutcome(drive, records, deliver, (refusal) => {
+    // It happened, and that must be recorded although its result cannot be. The code gets the error, live and on replay.
     const error = asStored(refusal);
-    const bare = confirmationRecords(drive, act.effect, pos, act.args, { error });
-    return writeOutcome(drive, bare, () => turn.reject(error));
+    const withError = confirmationRecords(drive, call.effect, pos, call.args, { error });
+    return writeOutcome(drive, withError, () => handle.reject(error));
   });
 }
 
-/** The act happened; what undoes it is armed in the same transaction. */
+/** The effect happened; its obligation is armed in the same transaction. */
 export function confirmationRecords(
   drive: DriveHandle,
   effect: EffectDefinition,
@@ -270,19 +270,19 @@ function confirmationOf(pos: number, result: ConfirmedResult): RecordData<"effec
 
 async function handleFailure(
   drive: DriveHandle,
-  act: EffectCall<unknown>,
-  turn: EffectOperation,
+  call: EffectCall<unknown>,
+  handle: EffectOperation,
   attempt: number,
   earlier: AttemptHistory,
   { kind, error }: FailedResult,
 ): Promise<void> {
-  const { effect } = act;
-  const { pos } = turn;
+  const { effect } = call;
+  const { pos } = handle;
   const { semantics, attempts } = effect;
   const { to, reason, history } = verdictOf(kind, {
     semantics,
     attempts,
-    // A long outage is waited for without a lease: from there on its item is sent again by the outbox.
+    // A long outage is not waited for under the run's lease: after these attempts the outbox sends the item.
     handOverAfter: inlineAttempts,
     settlesEarlier: settlesEarlierAttempts(error, semantics),
     interrupted: isInterrupted(error),
@@ -293,28 +293,28 @@ async function handleFailure(
   const record: NewRecord = { kind: "effect.settled", data: { pos, to, reason, error: stored, ...counted } };
   await writeOutcome(drive, [record], () => {
     reportSettled(drive.options.log, { run: drive.options.runId, effect: effect.name }, record);
-    if (to === "FAILED") turn.resolve({ status: "failed", reason, error: stored });
-    if (to === "UNKNOWN") awaitOutcome(drive, act, turn);
+    if (to === "FAILED") handle.resolve({ status: "failed", reason, error: stored });
+    if (to === "UNKNOWN") awaitOutcome(drive, call, handle);
   });
   if (to !== "PENDING") return;
   const nominalMs = backoffMs(Math.max(1, history.failures), effect.backoff, drive.options.random);
-  const restMs = Math.max(nominalMs, requestedDelayMs(error));
-  await drive.options.clock.sleep(restMs, drive.abortSignal);
-  // Cancelled meanwhile: it is not sent again. The decision withdraws it, unless an attempt may have happened.
-  if (!drive.finished && !drive.cancelRequested) await retryAttempt(drive, act, turn, attempt, history);
+  const delayMs = Math.max(nominalMs, requestedDelayMs(error));
+  await drive.options.clock.sleep(delayMs, drive.abortSignal);
+  // If the run was cancelled meanwhile, it is not sent again. The run's decision withdraws it unless it may have happened.
+  if (!drive.finished && !drive.cancelRequested) await retryAttempt(drive, call, handle, attempt, history);
 }
 
 function writeOutcome(
   drive: DriveHandle,
   records: readonly NewRecord[],
-  tell: () => void,
+  deliver: () => void,
   refused: (error: TapeError) => void | Promise<void> = (error) => drive.fail(error),
 ): Promise<void> {
   return new Promise((resolve) => {
     drive.journal.enqueue(
       records,
       () => {
-        tell();
+        deliver();
         resolve();
         drive.parkIfIdle();
       },
@@ -323,49 +323,54 @@ function writeOutcome(
   });
 }
 
-/** A successor finds an attempt that nobody finished. */
-function recoverAttempt(drive: DriveHandle, act: EffectCall<unknown>, turn: EffectOperation, known: EffectState): void {
-  const { pos } = turn;
+/** Settles an attempt that the previous term did not finish. */
+function recoverAttempt(
+  drive: DriveHandle,
+  call: EffectCall<unknown>,
+  handle: EffectOperation,
+  known: EffectState,
+): void {
+  const { pos } = handle;
   const { attempt } = known;
   const evidence = drive.waits.evidenceFor(pos, known.token);
   if (evidence !== undefined) {
-    if (evidence.happened) drive.track(confirm(drive, act, turn, resultIn(evidence)));
-    else drive.track(handleFailure(drive, act, turn, attempt, known, deniedCall(evidence.error)));
+    if (evidence.happened) drive.track(confirm(drive, call, handle, resultIn(evidence)));
+    else drive.track(handleFailure(drive, call, handle, attempt, known, deniedCall(evidence.error)));
     return;
   }
-  const { to, reason } = verdictOnCrash(act.effect.semantics);
+  const { to, reason } = verdictOnCrash(call.effect.semantics);
   const record: NewRecord = { kind: "effect.settled", data: { pos, to, reason } };
   const history: AttemptHistory = { failures: known.failures, uncertain: true };
   drive.track(
     writeOutcome(drive, [record], () => {
-      reportSettled(drive.options.log, { run: drive.options.runId, effect: act.effect.name }, record);
-      if (to === "UNKNOWN") awaitOutcome(drive, act, turn);
-      else if (!drive.cancelRequested) drive.track(retryAttempt(drive, act, turn, attempt, history));
+      reportSettled(drive.options.log, { run: drive.options.runId, effect: call.effect.name }, record);
+      if (to === "UNKNOWN") awaitOutcome(drive, call, handle);
+      else if (!drive.cancelRequested) drive.track(retryAttempt(drive, call, handle, attempt, history));
     }),
   );
 }
 
 function retryAttempt(
   drive: DriveHandle,
-  act: EffectCall<unknown>,
-  turn: EffectOperation,
+  call: EffectCall<unknown>,
+  handle: EffectOperation,
   attempt: number,
   history: AttemptHistory,
 ): Promise<void> {
   const next = attempt + 1;
   const authorised = readClocks(drive.options.clock);
-  const begin = (): void => startAttempt(drive, act, turn, next, history, authorised);
-  return writeOutcome(drive, [dispatched(drive, act, turn.pos, next)], begin);
+  const begin = (): void => startAttempt(drive, call, handle, next, history, authorised);
+  return writeOutcome(drive, [dispatched(drive, call, handle.pos, next)], begin);
 }
 
-/** The item journal decides; the run parks and is woken by the note. */
-function awaitOutcome(drive: DriveHandle, act: EffectCall<unknown>, turn: EffectOperation): void {
-  const { pos } = turn;
+/** The item journal decides; the run parks until the note arrives. */
+function awaitOutcome(drive: DriveHandle, call: EffectCall<unknown>, handle: EffectOperation): void {
+  const { pos } = handle;
   let received: NewRecord | undefined;
   drive.waits.add({
     pos,
-    description: `effect ${act.effect.name}`,
-    effect: act.effect.name,
+    description: `effect ${call.effect.name}`,
+    effect: call.effect.name,
     match: (note) => {
       if (note.kind !== "effect.outcome" || note.data.pos !== pos || note.data.sub !== 0) return undefined;
       const { status, reason, value, error } = note.data;
@@ -375,9 +380,9 @@ function awaitOutcome(drive: DriveHandle, act: EffectCall<unknown>, turn: Effect
     },
     written: () => {
       try {
-        turn.resolve(effectResultOf(received!));
+        handle.resolve(effectResultOf(received!));
       } catch (error) {
-        turn.reject(error);
+        handle.reject(error);
       }
     },
   });

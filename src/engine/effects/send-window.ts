@@ -4,25 +4,25 @@ import type { Lease } from "../../lease/lease.ts";
 import { TapeError } from "../../model/errors.ts";
 import { NotSent } from "../../sdk/outcomes.ts";
 
-type Held = Pick<Lease, "timings">;
+type LeaseTimings = Pick<Lease, "timings">;
 
 const maxStartWindowMs = 10_000;
 
 /**
- * An attempt that is authorised begins by then, or not at all. Longer than a commit takes in any but the worst hour; and
- * no longer than a lease lasts, for no transaction of a store outlasts one: who asks for short leases is not kept waiting.
+ * Start deadline of an authorised attempt. Ten seconds outlasts any normal commit. It is capped at the lease TTL, which no
+ * transaction of a store outlasts, so that short leases do not delay the verdict.
  */
-const startWindowMs = ({ timings }: Held): number => Math.min(maxStartWindowMs, Math.ceil(timings.ttlMs));
+const startWindowMs = ({ timings }: LeaseTimings): number => Math.min(maxStartWindowMs, Math.ceil(timings.ttlMs));
 
-/** How long after its authorisation an attempt may still send: until it begins, and as long as it may last then. */
-export const sendWindowMs = (lease: Held, timeoutMs: number): number => startWindowMs(lease) + timeoutMs;
+/** How long after its authorisation an attempt may still send: the start window and the effect's time-out. */
+export const sendWindowMs = (lease: LeaseTimings, timeoutMs: number): number => startWindowMs(lease) + timeoutMs;
 
 /**
- * Whoever was stopped between the authorisation and the call may have been given up meanwhile, though its lease lives:
- * whether the act is absent is judged from the send deadline on. `authorised`: when the record was handed to the store.
+ * A process that stalled between the authorisation and the call must not send any more, even if its lease is valid: after
+ * the send window an observation may already have found the effect absent. `authorised`: when the record was sent to the store.
  */
-export function assertStartWindow(lease: Held, authorised: ClockReading, clock: Clock): void {
+export function assertStartWindow(lease: LeaseTimings, authorised: ClockReading, clock: Clock): void {
   if (elapsedSince(authorised, clock) <= startWindowMs(lease)) return;
-  const cause = new TapeError("TAPE_LEASE_LOST", "the time to begin had passed");
-  throw new NotSent("it was too late to send it", { cause });
+  const cause = new TapeError("TAPE_LEASE_LOST", "the start window had passed");
+  throw new NotSent("the send window had passed", { cause });
 }

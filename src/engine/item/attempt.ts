@@ -12,8 +12,8 @@ import type { ReactorDeps } from "./deps.ts";
 import type { Item } from "./item.ts";
 
 /**
- * One attempt of an act or of an inverse, under its item's lease: authorised by a durable record, carried out, and its
- * outcome written with the end of the term. `before` is written together with the authorisation.
+ * One attempt of an effect or a compensation, under its item's lease. A durable record authorises it, and its outcome is
+ * written with the end of the term. `before` is written together with the authorisation.
  */
 export async function runAttempt(
   deps: ReactorDeps,
@@ -24,9 +24,9 @@ export async function runAttempt(
 ): Promise<void> {
   const { effect, ref } = item;
   const attempt = effect.attempt + 1;
-  const happened = item.evidence.findLast((said) => said.happened);
+  const happened = item.evidence.findLast((evidence) => evidence.happened);
   if (happened !== undefined) {
-    // A late owner says that it is done. Only an authorised attempt can be confirmed: this one sends nothing.
+    // A late owner confirms it. Only an authorised attempt can be confirmed, so this one is authorised but sends nothing.
     const authorised: NewRecord = { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs: 0 } };
     return item.finish([...before, authorised, ...item.confirmed("evidence", resultIn(happened))]);
   }
@@ -39,7 +39,7 @@ export async function runAttempt(
   try {
     await conclude(deps, item, definition, result, before);
   } catch (error) {
-    // Nobody but us knows what came of it: whoever decides now hears it from the inbox.
+    // Only this process has the result: it leaves it in the inbox for the process that decides now.
     await leaveEvidenceOf(item, result);
     throw error;
   }

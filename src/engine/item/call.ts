@@ -11,8 +11,8 @@ import type { ReactorDeps } from "./deps.ts";
 import type { Item } from "./item.ts";
 
 /**
- * Calls into the user's code with a deadline, under the item's lease. The loss of the lease aborts the call's signal but
- * does not end the wait: an answer that comes after it is evidence, and so is one that comes after the deadline.
+ * Calls the effect's code with a deadline, under the item's lease. Losing the lease aborts the call's signal but does not
+ * end the wait: a response after the loss or after the deadline is evidence.
  */
 export async function callWithDeadline(
   item: Item,
@@ -26,7 +26,7 @@ export async function callWithDeadline(
 ): Promise<CallResult> {
   const { lease } = item;
   try {
-    lease.assert(); // at the point of use: a signal would still read "not aborted" after a stall
+    lease.assert(); // at the point of use: after a stall the abort signal may not have fired yet
   } catch (error) {
     await item.leaveEvidence({ happened: false, error: toStoredError(error, maxErrorChars) });
     throw error;
@@ -37,16 +37,16 @@ export async function callWithDeadline(
     return { kind: "not_sent", error };
   }
   const timeout = new AbortController();
-  const cancel = deps.clock.after(limits.timeoutMs, () => timeout.abort(new AckLost("the time-out was over")));
-  const answer = resultOf(() => call(AbortSignal.any([timeout.signal, lease.abortSignal])), limits.isDefinite);
-  const carried = await Promise.race([answer, aborted(timeout.signal)]);
+  const cancel = deps.clock.after(limits.timeoutMs, () => timeout.abort(new AckLost("the effect timed out")));
+  const response = resultOf(() => call(AbortSignal.any([timeout.signal, lease.abortSignal])), limits.isDefinite);
+  const result = await Promise.race([response, aborted(timeout.signal)]);
   cancel();
-  if (carried !== undefined) return carried;
-  void answer.then((late) => leaveEvidenceOf(item, late));
+  if (result !== undefined) return result;
+  void response.then((late) => leaveEvidenceOf(item, late));
   return { kind: "unknown", error: timeout.signal.reason };
 }
 
-/** A look at the world: it changes nothing, so it may be dropped at any moment. */
+/** Observes the upstream. That changes nothing, so it may be abandoned at any moment. */
 export async function observeWithTimeout(
   item: Item,
   deps: ReactorDeps,
@@ -54,9 +54,9 @@ export async function observeWithTimeout(
   call: (signal: AbortSignal) => unknown,
 ): Promise<CallResult> {
   const timeout = new AbortController();
-  const cancel = deps.clock.after(timeoutMs, () => timeout.abort(new AckLost("the look took too long")));
+  const cancel = deps.clock.after(timeoutMs, () => timeout.abort(new AckLost("the observation timed out")));
   const signal = AbortSignal.any([timeout.signal, item.lease.abortSignal]);
-  const seen = await Promise.race([
+  const observed = await Promise.race([
     resultOf(
       () => call(signal),
       () => false,
@@ -64,16 +64,16 @@ export async function observeWithTimeout(
     aborted(signal),
   ]);
   cancel();
-  return seen ?? { kind: "unknown", error: signal.reason };
+  return observed ?? { kind: "unknown", error: signal.reason };
 }
 
-/** What is known of an attempt whose outcome could not be written by the one who made it. */
-export async function leaveEvidenceOf(item: Item, carried: CallResult): Promise<void> {
-  if (carried.kind === "unknown") return; // it does not know either
+/** Leaves the result of an attempt whose outcome this process could not write. */
+export async function leaveEvidenceOf(item: Item, result: CallResult): Promise<void> {
+  if (result.kind === "unknown") return; // no evidence either way
   await item.leaveEvidence(
-    carried.kind === "returned"
-      ? { happened: true, value: carried.value }
-      : { happened: false, error: toStoredError(carried.error, maxErrorChars) },
+    result.kind === "returned"
+      ? { happened: true, value: result.value }
+      : { happened: false, error: toStoredError(result.error, maxErrorChars) },
   );
 }
 

@@ -6,7 +6,7 @@ import type { LeaseKeeper } from "../../lease/keeper.ts";
 import type { Runner } from "../../sdk/workflow.ts";
 import type { Store } from "../../store/contract/store.ts";
 
-/** What every reactor works with. */
+/** The collaborators of every reactor. */
 export interface ReactorDeps {
   readonly store: Store;
   readonly runner: Runner;
@@ -15,23 +15,23 @@ export interface ReactorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** How to go on with work that went wrong; absent: {@link retryBackoff}, for ever. */
+  /** How failed work is retried; absent: {@link retryBackoff}, without a limit. */
   readonly retry?: RetryOptions;
 }
 
 export interface RetryOptions {
   readonly backoff?: BackoffOptions;
-  /** After so many terms in a row that came to nothing, an item is parked for an hour and reported. */
+  /** After this many terms in a row without a result, an item is parked for an hour and reported. */
   readonly maxAttempts?: number;
 }
 
-/** Jittered, for work that went wrong or that nobody here can do: soon at first, once a minute at last. */
+/** Jittered, for work that failed or that this process does not serve: from a second to a minute. */
 export const retryBackoff = { baseMs: 1_000, capMs: 60_000 };
 
-/** Neither for ever nor in anybody's way: somebody has been told, and an hour later it may have been put right. */
+/** The item has been reported; in an hour the cause may be fixed, and until then it delays no other work. */
 const parkedMs = 3_600_000;
 
-/** How long to leave an item alone after `attempt` tries in a row that came to nothing. */
+/** How long an item is parked after `attempt` terms in a row without a result. */
 export function retryDelayMs(
   deps: Pick<ReactorDeps, "retry" | "random" | "log">,
   attempt: number,

@@ -8,28 +8,28 @@ import type { JournalRecord, NewRecord, RecordData } from "../../model/records.t
 import type { EffectRow } from "../../model/rows.ts";
 import type { EffectContext, EffectDefinition } from "../../sdk/effect.ts";
 import { reportSettled } from "../core/report.ts";
-import { type ConfirmedResult, leaveSaid } from "../effects/evidence.ts";
+import { type ConfirmedResult, leaveStorable } from "../effects/evidence.ts";
 import { type ReactorDeps, retryDelayMs } from "./deps.ts";
-import { type OperatorWord, operatorWord } from "./operator-word.ts";
+import { type OperatorResolution, operatorResolution } from "./operator-resolution.ts";
 
-/** A verdict in an act's words; an inverse has its own, see {@link Item.settled}. */
+/** A settlement with the statuses of an effect; {@link Item.settled} translates them for a compensation. */
 export type Settlement = Pick<RecordData<"effect.settled">, "to" | "reason" | "value" | "error">;
 
 type Evidence = RecordData<"effect.evidence">;
 
 /**
- * One effect under its own lease: its row, its journal, its inbox, and the pen. A reactor finds it, acquires it, works,
- * writes under the token, and gives it back; the keeper renews meanwhile.
+ * One effect under its own lease: its row, journal, inbox and the right to append. A reactor claims it, works, writes under
+ * the token and releases it; the keeper renews the lease meanwhile.
  */
 export class Item {
   readonly effect: EffectRow;
   readonly records: readonly JournalRecord[];
   readonly lease: Lease;
   readonly runId: string;
-  /** How long it had been due, or abandoned, when it was found. */
+  /** How long the item had been due, or abandoned, when it was found. */
   readonly lagMs: number;
   readonly #deps: ReactorDeps;
-  readonly #overheard: readonly JournalRecord[];
+  readonly #runEvidence: readonly JournalRecord[];
   #notes: readonly JournalRecord[];
   #head: number;
   #status: EffectRow["status"];
@@ -42,24 +42,24 @@ export class Item {
     this.effect = effect;
     this.records = read.records;
     this.#notes = read.notes;
-    this.#overheard = read.runEvidence;
+    this.#runEvidence = read.runEvidence;
     this.runId = runId;
     this.#head = lease.term.head;
     this.#status = effect.status;
     this.lagMs = lease.term.lagMs ?? 0;
   }
 
-  /** As of what this term has written. */
+  /** The status after what this term has written. */
   get status(): EffectRow["status"] {
     return this.#status;
   }
 
-  /** Set once it is given back: who is wanted next. */
+  /** Set once the item is released: the next reactor. */
   get handoff(): Handoff | undefined {
     return this.#next;
   }
 
-  /** Parked, because nobody here can go on with it. */
+  /** Parked, because this process does not have its definition. */
   get unserved(): boolean {
     return this.#unserved;
   }
@@ -72,53 +72,53 @@ export class Item {
     return this.effect.role === "compensation";
   }
 
-  /** The reactor that acts on it, as against the one that finds out what became of it. */
+  /** The reactor that sends it; the reconciler observes it. */
   get actor(): "outbox" | "compensation" {
     return this.isCompensation ? "compensation" : "outbox";
   }
 
-  /** The definition by which this effect is carried out; undefined: this process does not know it. */
+  /** The definition of the effect; undefined: this process does not have it. */
   get definition(): EffectDefinition | undefined {
     return this.effect.name === null ? undefined : this.#deps.runner.effects.get(this.effect.name);
   }
 
-  /** What the attempts before this term have left; `more`: and what this term has found of them. */
-  history(more: readonly NewRecord[] = []): AttemptHistory {
-    return attemptHistory([...this.records, ...more], this.effect.dispatch === "inline");
+  /** The history of earlier attempts, including `added` records of this term. */
+  history(added: readonly NewRecord[] = []): AttemptHistory {
+    return attemptHistory([...this.records, ...added], this.effect.dispatch === "inline");
   }
 
-  /** The run's outcome is decided: nothing of it is started any more. */
+  /** The run's outcome is decided: none of its effects may start any more. */
   async runIsEnding(): Promise<boolean> {
     const { store, tenant } = this.#deps;
     const run = await store.read.run(tenant, this.runId);
     return run === undefined || run.endedAt !== null || (run.cause ?? null) !== null;
   }
 
-  /** Names the effect inside its own journal's records. */
+  /** Identifies the effect in the records of its own journal. */
   get ref(): { run: number; pos: number; sub: number } {
     const { run, pos, sub } = this.effect;
     return { run, pos, sub };
   }
 
-  /** Terms that came and went without a word about the effect, this one included. */
+  /** Terms in a row without a record about the effect, including this one. */
   get idleTerms(): number {
     const last = this.records.findLastIndex(({ kind }) => kind !== "term.started" && kind !== "term.ended");
     return this.records.slice(last + 1).filter(({ kind }) => kind === "term.started").length;
   }
 
-  /** Everything that late owners have said, oldest first. */
+  /** All evidence of late owners, oldest first. */
   get evidence(): readonly Evidence[] {
-    const notes = [...this.#overheard, ...this.#notes];
+    const notes = [...this.#runEvidence, ...this.#notes];
     return notes.flatMap((note) => (note.kind === "effect.evidence" ? [note.data] : []));
   }
 
-  /** What a person has said of it where nobody could settle it: that it happened, what it answered, and whether to undo it. */
-  get operatorVerdict(): { readonly value: unknown; readonly undo: boolean } | undefined {
-    const { as, value } = this.#word;
-    return as === "confirmed" || as === "compensate" ? { value, undo: as === "compensate" } : undefined;
+  /** An operator's confirmation that no process could settle yet: its value, and whether to compensate the effect. */
+  get operatorVerdict(): { readonly value: unknown; readonly compensate: boolean } | undefined {
+    const { as, value } = this.#resolution;
+    return as === "confirmed" || as === "compensate" ? { value, compensate: as === "compensate" } : undefined;
   }
 
-  /** What the last attempt that failed said, as far as the store knows. */
+  /** The error of the last failed attempt, if the store has it. */
   get lastError(): unknown {
     const settled = this.records.findLast(({ data }) => (data as { error?: unknown }).error !== undefined);
     if (settled !== undefined) return (settled.data as { error?: unknown }).error;
@@ -126,17 +126,17 @@ export class Item {
     return outcome === null ? undefined : (decode(outcome) as { error?: unknown }).error;
   }
 
-  /** A person wants the world looked at, although nobody would by themselves any more. */
+  /** An operator has requested an observation although the reconciler has given up. */
   get observeRequested(): boolean {
-    return this.status === "STUCK" && this.#word.as === "observe";
+    return this.status === "STUCK" && this.#resolution.as === "observe";
   }
 
-  /** What the last person said since it was last settled. */
-  get #word(): OperatorWord {
-    return operatorWord(this.records);
+  /** The last operator resolution since the effect was last settled. */
+  get #resolution(): OperatorResolution {
+    return operatorResolution(this.records);
   }
 
-  /** Looks at the world, if its definition says how. */
+  /** The function that observes the upstream, if the definition has one. */
   get observer(): ((args: never, fx: EffectContext) => unknown) | undefined {
     return this.isCompensation ? this.definition?.compensate?.observe : this.definition?.observe;
   }
@@ -155,7 +155,7 @@ export class Item {
     };
   }
 
-  /** An inverse speaks of obligations, an act of effects; the steps are the same. What failed to be undone is stuck. */
+  /** The record of a settlement: of the effect, or of the obligation for a compensation. One that failed is STUCK. */
   settled(data: Settlement): NewRecord {
     const { ref } = this;
     if (!this.isCompensation) return { kind: "effect.settled", data: { ...ref, ...data } };
@@ -163,7 +163,7 @@ export class Item {
     return { kind: "obligation.settled", data: { ...ref, ...data, to } };
   }
 
-  /** It happened: its result, or why that cannot be stored, and the obligation to undo it. One rule for every way to know. */
+  /** Records that the effect happened: its result, or why that cannot be stored, and the obligation. Used on every path. */
   confirmed(reason: string, result: ConfirmedResult): NewRecord[] {
     if ("error" in result) {
       return [this.settled({ to: "CONFIRMED", reason, error: result.error }), ...this.armedObligation(undefined)];
@@ -172,25 +172,26 @@ export class Item {
     return [this.settled({ to: "CONFIRMED", reason, value }), ...this.armedObligation(value)];
   }
 
-  /** The obligation to undo it, armed with the confirmation. */
+  /** The obligation that is armed with the confirmation. */
   armedObligation(result: unknown): NewRecord[] {
     const { definition } = this;
     if (this.isCompensation || definition?.compensate === undefined) return [];
     const { name, compensate } = definition;
+    const data = { ...this.#obligationOf(result), name, semantics: compensate.semantics };
+    return [{ kind: "obligation.armed", data }];
+  }
+
+  /** The same, but due at once and whatever the outcome of the run. Without `compensate` an operator must do it. */
+  dueObligation(result: unknown): NewRecord[] {
+    const { definition } = this;
+    const compensate = definition?.compensate;
+    const data = { ...this.#obligationOf(result), semantics: compensate?.semantics ?? "non_idempotent" } as const;
     return [
-      { kind: "obligation.armed", data: { ...this.#compensationOf(result), name, semantics: compensate.semantics } },
+      { kind: "obligation.surplus", data: compensate === undefined ? data : { ...data, name: definition!.name } },
     ];
   }
 
-  /** The same, due at once and whatever becomes of the run. Where nobody knows how to undo it, a person must. */
-  dueObligation(result: unknown): NewRecord[] {
-    const { definition } = this;
-    const undo = definition?.compensate;
-    const data = { ...this.#compensationOf(result), semantics: undo?.semantics ?? "non_idempotent" } as const;
-    return [{ kind: "obligation.surplus", data: undo === undefined ? data : { ...data, name: definition!.name } }];
-  }
-
-  #compensationOf(result: unknown) {
+  #obligationOf(result: unknown) {
     const { run, pos } = this.ref;
     return { run, pos, sub: 1, key: `${this.effect.key}:compensation`, args: { args: this.args, result } };
   }
@@ -207,71 +208,71 @@ export class Item {
   }
 
   /**
-   * The last records of this term, and who is wanted next. Notes that arrived meanwhile refuse them as a whole: then
-   * `heard` decides anew, or, where no note can change anything, the same is written again.
+   * Writes the last records of this term and the handoff. If notes arrived meanwhile, the store rejects the write as a
+   * whole. Then `onNotes` decides again; without it no note matters, and the same records are written again.
    */
-  async finish(records: readonly NewRecord[], next: Handoff = {}, heard?: () => Promise<void>): Promise<void> {
-    const { waitingFor, ...more } = next;
+  async finish(records: readonly NewRecord[], next: Handoff = {}, onNotes?: () => Promise<void>): Promise<void> {
+    const { waitingFor, ...rest } = next;
     for (;;) {
       const notesTaken = this.#notes.at(-1)?.seq ?? 0;
-      const said = waitingFor === undefined ? more : { ...more, waitingFor: [...waitingFor] };
-      const data = { reason: "released", notesTaken, term: this.lease.stats(), ...said } as const;
+      const handoff = waitingFor === undefined ? rest : { ...rest, waitingFor: [...waitingFor] };
+      const data = { reason: "released", notesTaken, term: this.lease.stats(), ...handoff } as const;
       try {
         await this.write([...records, { kind: "term.ended", data }]);
         break;
       } catch (error) {
         if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
       }
-      await this.#onNote();
-      if (heard !== undefined) return heard();
+      await this.#readNotes();
+      if (onNotes !== undefined) return onNotes();
     }
     this.#next = next;
-    this.lease.end("given back");
+    this.lease.end("released");
   }
 
-  /** Nobody here can go on with it: it waits, visibly, for somebody who can. */
-  park(nextReactor: string, what: string): Promise<void> {
+  /** Parks an item that this process cannot handle; the record and the log say what is missing. */
+  park(nextReactor: string, missing: string): Promise<void> {
     const { log } = this.#deps;
     this.#unserved = true;
-    const next = `start a process whose createRunner({ effects, connectors }) has ${what}`;
-    log("warn", "reactor.no_handler", { nextReactor, effect: this.effect.name, run: this.runId, missing: what, next });
+    const next = `start a process whose createRunner({ effects, connectors }) has ${missing}`;
+    log("warn", "reactor.no_handler", { nextReactor, effect: this.effect.name, run: this.runId, missing, next });
     const delayMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
-    return this.finish([], { nextReactor, delayMs, waitingFor: [`a process that has ${what}`] });
+    return this.finish([], { nextReactor, delayMs, waitingFor: [`a process that has ${missing}`] });
   }
 
-  /** Not this reactor's business any more: to whom it belongs now, or to nobody. */
+  /** Releases an item that is no longer this reactor's: to the reactor of its status, or to none. */
   handOff(): Promise<void> {
     return this.finish([], nextReactorOf(this.status, this.actor));
   }
 
-  /** The work went wrong. */
+  /** Releases an item whose work failed, for a later retry. Returns whether the store acknowledged. */
   async fail(): Promise<boolean> {
     const { store, tenant } = this.#deps;
-    // What a person has said of it waits for whoever can settle it, or look.
-    const asked = this.operatorVerdict !== undefined || this.observeRequested;
-    const { nextReactor } = asked ? { nextReactor: "reconciler" } : nextReactorOf(this.status, this.actor);
+    // An operator's resolution waits for a reconciler that can settle or observe the effect.
+    const resolved = this.operatorVerdict !== undefined || this.observeRequested;
+    const { nextReactor } = resolved ? { nextReactor: "reconciler" } : nextReactorOf(this.status, this.actor);
     const delayMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
     const next = nextReactor === undefined ? {} : { nextReactor, delayMs };
-    const told = await releaseJournal(store, tenant, this.lease, this.#head, next);
-    if (told) this.#next = next;
-    return told;
+    const acknowledged = await releaseJournal(store, tenant, this.lease, this.#head, next);
+    if (acknowledged) this.#next = next;
+    return acknowledged;
   }
 
-  /** A fenced-out owner may not write the outcome, but what it knows is worth keeping. */
+  /** A fenced owner may not write the outcome, so it leaves its result as evidence. */
   async leaveEvidence(evidence: { happened: boolean; value?: unknown; error?: unknown }): Promise<void> {
     const { store, log } = this.#deps;
     const { tenant, token, nonce } = this.lease.fence;
     const about = { run: this.runId, effect: this.effect.name };
     try {
       const of = { ...this.ref, token, nonce };
-      await leaveSaid(evidence, (said) => store.intake.leaveEvidence(tenant, of, said));
+      await leaveStorable(evidence, (claim) => store.intake.leaveEvidence(tenant, of, claim));
       log("info", "effect.evidence_recorded", about);
     } catch (error) {
       log("warn", "effect.evidence_refused", { ...about, ...errorFields(error) });
     }
   }
 
-  async #onNote(): Promise<void> {
+  async #readNotes(): Promise<void> {
     const { store, tenant } = this.#deps;
     const target = { journal: this.lease.term.journal };
     const from = (this.#notes.at(-1)?.seq ?? 0) + 1;
@@ -282,11 +283,11 @@ export class Item {
 export interface ItemJournal {
   readonly records: readonly JournalRecord[];
   readonly notes: readonly JournalRecord[];
-  /** Evidence in the inbox of the run that decided over it before. */
+  /** Evidence in the inbox of the run, from the time when the run decided about the effect. */
   readonly runEvidence: readonly JournalRecord[];
 }
 
-/** Who is to go on with an effect in this status. An attempt that nobody finished is the reconciler's. */
+/** The next reactor for an effect in this status. An unfinished attempt belongs to the reconciler. */
 function nextReactorOf(status: EffectRow["status"], actor: string): { nextReactor?: string } {
   if (status === "PENDING") return { nextReactor: actor };
   if (status === "DISPATCHED" || status === "COMMITTED" || status === "UNKNOWN") return { nextReactor: "reconciler" };

@@ -18,11 +18,11 @@ export async function loadItem(deps: ReactorDeps, lease: Lease, term: Term): Pro
   ]);
   const [effect] = effects;
   if (effect === undefined) throw new TapeError("TAPE_INVARIANT", `item ${term.journal} has no effect`, target);
-  const overheard = await evidenceInRun(deps, effect);
-  return new Item(deps, lease, effect, { records, notes, runEvidence: overheard }, run?.name ?? String(effect.run));
+  const runEvidence = await evidenceInRun(deps, effect);
+  return new Item(deps, lease, effect, { records, notes, runEvidence }, run?.name ?? String(effect.run));
 }
 
-/** What was told of an inline act while the run still decided over it, and came too late for the run to use. */
+/** Evidence of an inline effect that reached the run's inbox too late for the run to use. */
 async function evidenceInRun({ store, tenant }: ReactorDeps, effect: EffectRow): Promise<readonly JournalRecord[]> {
   if (effect.dispatch !== "inline" || effect.role !== "effect") return [];
   const target = { journal: effect.run };

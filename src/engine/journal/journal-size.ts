@@ -1,20 +1,20 @@
 import type { Log } from "../../base/log.ts";
 import { TapeError } from "../../model/errors.ts";
 
-/** Authors are warned when a wake begins to cost, and once more well before the limit bites. */
+/** Authors are warned when reading the journal becomes expensive, and again well before the limit. */
 const warnAt = 0.8;
 const longFrom = 10_000;
-/** Kept free for what must still be written when the run fails: outcomes of acts under way, obligations, the end. */
+/** Reserved for what a failing run must still write: outcomes of effects in progress, obligations, its end. */
 const reserveOf = (limit: number): number => Math.max(8, Math.min(1_000, Math.floor(limit * 0.05)));
 
-/** Where the next warning is due; the marks that the journal has passed were given by the process that wrote past them. */
+/** The head at which the next warning is due. The process that wrote past an earlier mark has already warned. */
 function markAfter(head: number, limit: number): number {
   const last = Math.ceil(limit * warnAt);
   const first = Math.min(longFrom, last);
   return head < first ? first : head < last ? last : Number.POSITIVE_INFINITY;
 }
 
-/** How long a run's journal may get: replay reads all of it. */
+/** Limits the length of a run's journal, because replay reads all of it. */
 export class JournalSize {
   readonly #limit: number;
   readonly #full: number;
@@ -39,12 +39,12 @@ export class JournalSize {
   }
 
   error(): TapeError {
-    const message = `the journal has almost ${this.#limit} records, which is all it takes: split the work into child runs`;
+    const message = `the journal has almost reached its limit of ${this.#limit} records: split the work into child runs`;
     return new TapeError("TAPE_TOO_LARGE", message, { limit: "journalRecords" });
   }
 }
 
 export function warnLong(log: Log, run: string, records: number, limit: number): void {
-  const next = "Every wake reads all of it: split the work into child runs before the limit, at which the run fails.";
+  const next = "Every drive reads all of it. Split the work into child runs before the limit, at which the run fails.";
   log("warn", "run.journal_near_limit", { run, records, limit, next });
 }

@@ -3,27 +3,27 @@ import { type ErrorCode, isTapeError, type TapeError } from "../../model/errors.
 import type { Fence } from "../../model/fence.ts";
 import type { NewRecord } from "../../model/records.ts";
 
-/** The part of a store through which records enter. */
+/** The part of a store that appends records. */
 export interface JournalAppender {
-  append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<Appended>;
+  append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<AppendOutcome>;
 }
 
-interface Appended {
+interface AppendOutcome {
   readonly head: number;
   readonly notes: number;
 }
 
-/** Records that are to be written together, and who hears what came of it. */
+/** Records that are written together, and the callbacks for the result. */
 export interface PendingWrite {
   readonly records: readonly NewRecord[];
-  /** Goes by itself, and every refusal is its own. */
-  readonly alone: boolean;
-  /** Called in journal order, with a rest for the code between two. */
+  /** AppendOutcome alone, so that every error belongs to it. */
+  readonly exclusive: boolean;
+  /** Called in journal order; microtasks are drained between two calls. */
   written(): void;
   refused(error: TapeError): void;
 }
 
-/** An append that is under way. */
+/** An append in flight. */
 interface InFlightAppend {
   readonly batch: readonly PendingWrite[];
   readonly records: readonly NewRecord[];
@@ -31,7 +31,7 @@ interface InFlightAppend {
 }
 
 export interface JournalWriterOptions {
-  readonly door: JournalAppender;
+  readonly appender: JournalAppender;
   readonly fence: Fence;
   readonly clock: Clock;
   readonly head: number;
@@ -39,13 +39,13 @@ export interface JournalWriterOptions {
   readonly assertHeld: () => void;
   readonly onNotes: (notes: number) => void;
   readonly onWritten: (records: readonly NewRecord[], head: number) => void;
-  /** Everything is written and told. */
+  /** Everything is written and delivered. */
   readonly onIdle: () => void;
-  /** The term is over, or nobody knows what the store holds: nothing more may be written. */
+  /** The term is over, or the result of an append is unknown: nothing more may be written. */
   readonly onLost: (error: unknown) => void;
 }
 
-/** Refusals that concern one write alone; all others end the drive. */
+/** Errors that concern one write alone; all others end the drive. */
 const writeErrors: readonly ErrorCode[] = [
   "TAPE_BUSINESS_KEY_TAKEN",
   "TAPE_BUDGET_EXCEEDED",
@@ -55,31 +55,31 @@ const writeErrors: readonly ErrorCode[] = [
   "TAPE_NOT_ENCODABLE",
   "TAPE_BAD_INPUT",
 ];
-/** Refusals of a step of the run's own machine, which its driver knows how to deal with. */
+/** Errors of a status change of the run, which the driver handles. */
 const runErrors: readonly ErrorCode[] = ["TAPE_NOTES_PENDING", "TAPE_RUN_UNSETTLED", "TAPE_ILLEGAL_TRANSITION"];
-/** What has gathered while an append was under way goes together, up to this many writes. */
+/** How many writes that were queued during an append go into the next one. */
 const maxBatchedWrites = 64;
 
 /**
- * The writer of one run's journal: one append in flight, what arrives meanwhile goes together into the next. Results are
- * told in journal order, one at a time, with the code at rest in between: exactly as replay will tell them.
+ * Writes one run's journal. One append is in flight; later records are batched into the next. Results are delivered one at
+ * a time, in journal order, with microtasks drained in between: exactly as replay delivers them.
  */
 export class JournalWriter {
   readonly #options: JournalWriterOptions;
   #head: number;
   #queue: PendingWrite[] = [];
-  /** An append is under way. */
+  /** An append is in flight. */
   #writing = false;
   #whenLanded: (() => void)[] = [];
   #emitting = false;
-  #told: Pick<PendingWrite, "written">[] = [];
+  #undelivered: Pick<PendingWrite, "written">[] = [];
   #over = false;
-  #quiet: (() => void)[] = [];
+  #whenIdle: (() => void)[] = [];
   #flight: InFlightAppend | undefined;
-  // Made once for each journal, not for each write: this is the hottest path of the engine.
+  // Created once per journal, not per write: this is the hottest path of the engine.
   readonly #pumpOn = (): void => this.#pump();
-  readonly #tellOn = (): void => this.#tellNext();
-  readonly #landOn = (appended: Appended): void => this.#land(appended);
+  readonly #deliverOn = (): void => this.#deliverNext();
+  readonly #landOn = (appended: AppendOutcome): void => this.#land(appended);
   readonly #refuseOn = (error: unknown): void => this.#refused(this.#flight!, error);
 
   constructor(options: JournalWriterOptions) {
@@ -91,43 +91,43 @@ export class JournalWriter {
     return this.#head;
   }
 
-  /** Nothing is under way. */
+  /** Nothing is queued, in flight or to be delivered. */
   get idle(): boolean {
-    return !this.#writing && this.#queue.length === 0 && this.#told.length === 0 && !this.#emitting;
+    return !this.#writing && this.#queue.length === 0 && this.#undelivered.length === 0 && !this.#emitting;
   }
 
-  send(writing: PendingWrite): void {
+  send(write: PendingWrite): void {
     if (this.#over) return;
-    this.#queue.push(writing);
+    this.#queue.push(write);
     if (!this.#writing) this.#pump();
   }
 
   enqueue(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
-    this.send({ records, written, refused, alone: false });
+    this.send({ records, written, refused, exclusive: false });
   }
 
-  /** The same as a promise, for the driver itself. */
+  /** The same as a promise, for the driver. */
   append(records: readonly NewRecord[]): Promise<void> {
     return new Promise((resolve, reject) => this.enqueue(records, resolve, reject));
   }
 
-  /** After everything before it, and by itself: every refusal is its own. */
+  /** Appends after everything before it, and alone, so that every error belongs to it. */
   enqueueExclusive(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
-    this.send({ records, written, refused, alone: true });
+    this.send({ records, written, refused, exclusive: true });
   }
 
-  /** The same for a step of the run, whose refusal the driver deals with. */
+  /** The same as a promise, for a status change of the run. */
   appendExclusive(records: readonly NewRecord[]): Promise<void> {
     return new Promise((written, refused) => this.enqueueExclusive(records, written, refused));
   }
 
-  /** Resolves when nothing is under way, or never once the drive is over. */
+  /** Resolves when the writer is idle; never once the drive is over. */
   whenIdle(): Promise<void> {
-    return this.idle ? Promise.resolve() : new Promise((resolve) => this.#quiet.push(resolve));
+    return this.idle ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
-  /** Resolves when the append in flight has an answer, whatever it is. */
-  whenAnswered(): Promise<void> {
+  /** Resolves when the append in flight has a result or an error. */
+  whenLanded(): Promise<void> {
     return this.#writing ? new Promise((resolve) => this.#whenLanded.push(resolve)) : Promise.resolve();
   }
 
@@ -136,12 +136,12 @@ export class JournalWriter {
     this.#queue = [];
   }
 
-  /** Callbacks, not async functions: this is the hottest path of the engine, and each of those costs three promises. */
+  /** Callbacks instead of async functions: this is the hottest path, and each async function costs three promises. */
   #pump(): void {
     this.#writing = this.#queue.length > 0 && !this.#over;
     if (!this.#writing) {
       if (this.#whenLanded.length > 0) for (const resolve of this.#whenLanded.splice(0)) resolve();
-      this.#tellIdle();
+      this.#reportIdle();
       return;
     }
     if (this.#queue.length === 1) {
@@ -150,19 +150,19 @@ export class JournalWriter {
       this.#append(batch, this.#pumpOn);
       return;
     }
-    const together = this.#queue.findIndex(({ alone }) => alone);
-    const most = Math.min(maxBatchedWrites, together < 0 ? this.#queue.length : Math.max(1, together));
-    this.#append(this.#queue.splice(0, most), this.#pumpOn);
+    const exclusiveAt = this.#queue.findIndex(({ exclusive }) => exclusive);
+    const size = Math.min(maxBatchedWrites, exclusiveAt < 0 ? this.#queue.length : Math.max(1, exclusiveAt));
+    this.#append(this.#queue.splice(0, size), this.#pumpOn);
   }
 
   #append(batch: readonly PendingWrite[], next: () => void): void {
-    const { door, fence, assertHeld } = this.#options;
-    const records = batch.length === 1 ? batch[0]!.records : batch.flatMap((writing) => writing.records);
+    const { appender, fence, assertHeld } = this.#options;
+    const records = batch.length === 1 ? batch[0]!.records : batch.flatMap((write) => write.records);
     this.#flight = { batch, records, next };
-    let appended: Promise<Appended>;
+    let appended: Promise<AppendOutcome>;
     try {
       assertHeld();
-      appended = door.append(fence, { after: this.#head, records });
+      appended = appender.append(fence, { after: this.#head, records });
     } catch (error) {
       this.#refused(this.#flight, error);
       return;
@@ -170,7 +170,7 @@ export class JournalWriter {
     appended.then(this.#landOn, this.#refuseOn);
   }
 
-  #land({ head, notes }: Appended): void {
+  #land({ head, notes }: AppendOutcome): void {
     const flight = this.#flight!;
     this.#head = head;
     try {
@@ -182,7 +182,7 @@ export class JournalWriter {
   }
 
   #written({ batch, records }: InFlightAppend, notes: number): void {
-    for (const writing of batch) this.#tell(writing);
+    for (const write of batch) this.#deliver(write);
     this.#options.onWritten(records, this.#head);
     this.#options.onNotes(notes);
   }
@@ -190,16 +190,16 @@ export class JournalWriter {
   #refused({ batch, next }: InFlightAppend, error: unknown): void {
     const [first, ...others] = batch;
     const known =
-      isTapeError(error) && (writeErrors.includes(error.code) || (first!.alone && runErrors.includes(error.code)));
+      isTapeError(error) && (writeErrors.includes(error.code) || (first!.exclusive && runErrors.includes(error.code)));
     if (this.#over) next();
     else if (!known) {
       this.stop();
       this.#options.onLost(error);
       next();
     } else if (others.length > 0) {
-      this.#oneByOne(batch, 0, next); // one bad write harms no other
+      this.#oneByOne(batch, 0, next); // a bad write must not fail the others
     } else {
-      this.#tell({ written: () => first!.refused(error) });
+      this.#deliver({ written: () => first!.refused(error) });
       next();
     }
   }
@@ -209,27 +209,27 @@ export class JournalWriter {
     else this.#append([batch[k]!], () => this.#oneByOne(batch, k + 1, next));
   }
 
-  /** Tells at once if nothing was told in this turn; else when the code has come to rest. */
-  #tell(writing: Pick<PendingWrite, "written">): void {
-    this.#told.push(writing);
-    if (!this.#emitting) this.#tellNext();
+  /** Delivers at once if nothing was delivered in this turn of the event loop; otherwise in a later one. */
+  #deliver(write: Pick<PendingWrite, "written">): void {
+    this.#undelivered.push(write);
+    if (!this.#emitting) this.#deliverNext();
   }
 
-  #tellNext(): void {
+  #deliverNext(): void {
     if (this.#over) return;
-    const writing = this.#told.shift();
-    this.#emitting = writing !== undefined;
-    if (writing === undefined) {
-      this.#tellIdle();
+    const write = this.#undelivered.shift();
+    this.#emitting = write !== undefined;
+    if (write === undefined) {
+      this.#reportIdle();
       return;
     }
-    writing.written();
-    this.#options.clock.immediate(this.#tellOn);
+    write.written();
+    this.#options.clock.immediate(this.#deliverOn);
   }
 
-  #tellIdle(): void {
+  #reportIdle(): void {
     if (this.#over || !this.idle) return;
-    if (this.#quiet.length > 0) for (const resolve of this.#quiet.splice(0)) resolve();
+    if (this.#whenIdle.length > 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     this.#options.onIdle();
   }
 }

@@ -2,27 +2,27 @@ import type { NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectRef, UnresolvedEffect } from "../../model/rows.ts";
 import type { History, Note } from "../replay/history.ts";
 
-/** An operation that waits for a note, and what it makes of one. */
+/** An operation that waits for a note. */
 export interface Wait {
   readonly pos: number;
-  /** For people: what the run waits for. */
+  /** What the run waits for, shown to operators. */
   readonly description: string;
   /** The record that ends the wait, or undefined if this note is not for it. */
   readonly match: (note: Note) => NewRecord | undefined;
   readonly written: () => void;
-  /** The effect whose outcome it waits for, if it is one. */
+  /** The effect whose outcome it waits for, if any. */
   readonly effect?: string;
-  /** It sleeps: the record with which its driver ends that by itself once the time has come. */
+  /** Set for a sleep: the record with which the driver ends it without a note. */
   readonly endSleep?: () => NewRecord;
 }
 
-/** A note that a wait takes, by the record that says so; a refused signal leaves its gate waiting. */
+/** A wait and the record of the note that matches it. After a refused signal the gate keeps waiting. */
 export interface Match {
   readonly record: NewRecord;
   readonly wait: Wait;
 }
 
-/** An effect that only a person can settle. */
+/** An effect that only an operator can settle. */
 export interface StuckEffect extends UnresolvedEffect {
   readonly name: string;
 }
@@ -35,8 +35,8 @@ interface LastStatus {
 }
 
 /**
- * Notes on the one side, waiting operations on the other. A note that nobody waits for yet stays (a signal may come
- * before its gate); one that was used is gone. Timers, outcomes and children settle at most one wait each.
+ * Matches notes with waiting operations. A note without a wait stays, because a signal may arrive before its gate; a used
+ * note is removed. Timers, outcomes and children settle at most one wait each.
  */
 export class PendingWaits {
   #waits: Wait[] = [];
@@ -49,11 +49,11 @@ export class PendingWaits {
   constructor(history: History, notes: readonly Note[], run: number) {
     this.#run = run;
     this.#seen = history.taken;
-    // What was taken into the journal before, and not used by it, still waits: a signal without a gate, a child's end.
+    // Notes that were taken earlier and not used still count: a signal without a gate, the end of a child.
     this.#notes = notes.filter((note) => note.seq <= history.taken && !history.used(note));
-    // Evidence counts from the moment it is there: it may say what became of the attempt that is found cut short.
+    // Evidence counts even before it is taken: it may settle an attempt that a crash interrupted.
     for (const note of notes) if (note.kind === "effect.evidence") this.#evidence.push(note.data);
-    for (const note of notes) this.#onNote(note);
+    for (const note of notes) this.#updateStatus(note);
   }
 
   get empty(): boolean {
@@ -74,35 +74,35 @@ export class PendingWaits {
       if (note.seq <= this.#seen) continue;
       this.#seen = note.seq;
       this.#notes.push(note);
-      this.#onNote(note);
+      this.#updateStatus(note);
     }
   }
 
-  /** What was last told of an effect that is not the run's to decide. */
+  /** The last reported status of an effect that its item decides. */
   lastStatus({ run, pos, sub }: EffectRef): LastStatus | undefined {
     return this.#lastStatuses.get(`${run} ${pos} ${sub}`);
   }
 
-  /** A person has decided about what the run is stuck on. */
+  /** An operator has resolved an effect on which the run is STUCK. */
   resolves(stuck: History["stuck"]): boolean {
-    return (stuck?.record.effects ?? []).some((place) => {
-      const told = this.lastStatus(place);
-      return told !== undefined && told.seq > stuck!.taken && told.status !== "STUCK";
+    return (stuck?.record.effects ?? []).some((ref) => {
+      const last = this.lastStatus(ref);
+      return last !== undefined && last.seq > stuck!.taken && last.status !== "STUCK";
     });
   }
 
-  /** The effects that are waited for, if each of them needs a person: as long as something else may move it, it waits. */
+  /** The awaited effects if every wait is for one that needs an operator; otherwise none, because the run may resume. */
   get stuckEffects(): readonly StuckEffect[] {
-    const doubts = this.#waits.map(({ pos, effect }): StuckEffect | undefined => {
+    const effects = this.#waits.map(({ pos, effect }): StuckEffect | undefined => {
       if (effect === undefined) return undefined;
-      const place = { run: this.#run, pos, sub: 0 };
-      const told = this.lastStatus(place);
-      return told?.status === "STUCK" ? { ...place, name: effect, reason: told.reason, error: told.error } : undefined;
+      const ref = { run: this.#run, pos, sub: 0 };
+      const last = this.lastStatus(ref);
+      return last?.status === "STUCK" ? { ...ref, name: effect, reason: last.reason, error: last.error } : undefined;
     });
-    return doubts.every((doubt) => doubt !== undefined) ? doubts : [];
+    return effects.every((effect) => effect !== undefined) ? effects : [];
   }
 
-  #onNote(note: Note): void {
+  #updateStatus(note: Note): void {
     if (note.kind !== "effect.outcome") return;
     const { run = this.#run, pos, sub, status, reason, error } = note.data;
     this.#lastStatuses.set(`${run} ${pos} ${sub}`, { seq: note.seq, status, reason, error });
@@ -112,24 +112,22 @@ export class PendingWaits {
     this.#waits.push(wait);
   }
 
-  /** Who sleeps at this position. */
+  /** The sleep at this position. */
   sleepAt(pos: number): Wait | undefined {
     return this.#waits.find((wait) => wait.pos === pos && wait.endSleep !== undefined);
   }
 
-  /** It needs no note any more. */
+  /** Removes a wait that ended without a note. */
   remove(wait: Wait): void {
-    this.#waits = this.#waits.filter((one) => one !== wait);
+    this.#waits = this.#waits.filter((other) => other !== wait);
   }
 
-  /** Every wait is refused (the run is cancelled): they are gone, the notes stay. */
-  clear(): readonly Wait[] {
-    const gone = this.#waits;
+  /** Removes every wait (the run is cancelled); the notes stay. */
+  clear(): void {
     this.#waits = [];
-    return gone;
   }
 
-  /** Waits and notes that belong together, oldest wait first; each is used once. */
+  /** Matching waits and notes, oldest wait first; each is used once. */
   matches(): Match[] {
     const found: Match[] = [];
     this.#waits = this.#waits.filter((wait) => {
@@ -139,14 +137,14 @@ export class PendingWaits {
         this.#notes.splice(k, 1);
         found.push({ record, wait });
         if (record.kind !== "signal.refused") return false;
-        k--; // the note is used up, and the gate still waits
+        k--; // the note is used, and the gate still waits
       }
       return true;
     });
     return found;
   }
 
-  /** What a late owner said about an attempt that this run still decides over: that it did happen outweighs the rest. */
+  /** Evidence about an attempt that this run still decides. Evidence that the effect happened outweighs the rest. */
   evidenceFor(pos: number, token: bigint): RecordData<"effect.evidence"> | undefined {
     const about = this.#evidence.filter((evidence) => evidence.pos === pos);
     return about.find(({ happened }) => happened) ?? about.find((evidence) => evidence.token === String(token));

@@ -6,30 +6,30 @@ export interface SpansOptions {
   readonly tenant: string;
   readonly run: string;
   readonly attributes: SpanAttributes;
-  /** Where its starter was, if that was in this process. */
+  /** The span of the run's starter, if that was in this process. */
   readonly startedAt?: SpanContext;
 }
 
 /**
- * A place that follows from the run's name: every drive of the run, in whatever process, stands in the same trace and is
- * linked to it, though nothing about traces is ever stored.
+ * A span context that is derived from the run's name. Every drive of the run, in any process, belongs to the same trace
+ * and links to it, although nothing about traces is stored.
  */
 export function spanContextOfRun(tenant: string, run: string): SpanContext {
   const digits = fingerprint(["trace", tenant, run]);
   return { traceId: digits.slice(0, 32), spanId: digits.slice(32, 48) };
 }
 
-/** The spans of one drive: one for the term, one for each operation; what is replayed is marked, and took no time. */
+/** The spans of one drive: one for the term and one per operation. A replayed operation is marked and takes no time. */
 export class Spans {
   readonly #tracing: Tracer;
   readonly #drive: Span;
 
   constructor({ tracing, tenant, run, attributes, startedAt }: SpansOptions) {
-    const place = spanContextOfRun(tenant, run);
+    const context = spanContextOfRun(tenant, run);
     this.#tracing = tracing;
     this.#drive = tracing.startSpan("tape.drive", {
-      parent: place,
-      links: [place, ...(startedAt === undefined ? [] : [startedAt])],
+      parent: context,
+      links: [context, ...(startedAt === undefined ? [] : [startedAt])],
       attributes: { "tape.run": run, "tape.tenant": tenant, ...attributes },
     });
   }
@@ -48,10 +48,10 @@ export class Spans {
   }
 
   #begin(kind: string, name: string, pos: number, replayed: boolean): Span {
-    const what = kind.split(".")[0]!;
-    return this.#tracing.startSpan(`tape.${what} ${name}`, {
+    const operation = kind.split(".")[0]!;
+    return this.#tracing.startSpan(`tape.${operation} ${name}`, {
       parent: this.#drive,
-      attributes: { "tape.operation": what, "tape.pos": pos, "tape.replayed": replayed },
+      attributes: { "tape.operation": operation, "tape.pos": pos, "tape.replayed": replayed },
     });
   }
 }

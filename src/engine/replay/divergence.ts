@@ -4,7 +4,7 @@ import { laneOf } from "../../model/record-context.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { History } from "./history.ts";
 
-/** Where the code and the journal disagree, in words: what is recorded, what was asked for, how to go on. */
+/** Errors for code and journal that disagree: what is recorded, what is requested, how to continue. */
 
 export interface RequestedOperation {
   readonly kinds: readonly string[];
@@ -13,20 +13,22 @@ export interface RequestedOperation {
   readonly args?: unknown;
 }
 
-/** Compares what the code asks for at a position with what the journal holds there. */
-export function compare(byPos: History["byPos"], pos: number, asked: RequestedOperation): TapeError | undefined {
+/** Compares the request at a position with the journal's record there. */
+export function compare(byPos: History["byPos"], pos: number, request: RequestedOperation): TapeError | undefined {
   const first = byPos.get(pos)?.[0];
-  if (first === undefined || isSame(first, asked)) return undefined;
+  if (first === undefined || isSame(first, request)) return undefined;
   const data = first.data as { args?: unknown; input?: unknown };
-  const other = asked.kinds.includes(first.kind) && [undefined, asked.name].includes(nameOf(first));
-  const has = other ? `${describe(first)} with ${excerpt(data.args ?? data.input)}` : describe(first);
-  const what = other ? `the same with ${excerpt(asked.args)}` : `${kindName(asked.kinds[0]!)} "${asked.name}"`;
-  const message = `at position ${pos} the journal has ${has}, but the code asks for ${what}`;
-  // It is there, only later: nothing was changed but the order.
+  const otherArgs = request.kinds.includes(first.kind) && [undefined, request.name].includes(nameOf(first));
+  const recorded = otherArgs ? `${describe(first)} with ${excerpt(data.args ?? data.input)}` : describe(first);
+  const requested = otherArgs
+    ? `the same with ${excerpt(request.args)}`
+    : `${kindName(request.kinds[0]!)} "${request.name}"`;
+  const message = `at position ${pos} the journal has ${recorded}, but the code requests ${requested}`;
+  // The same operation exists at a later position: only the order has changed.
   for (const [at, [later]] of byPos) {
-    if (at <= pos || laneOf(at) !== laneOf(pos) || later === undefined || !isSame(later, asked)) continue;
+    if (at <= pos || laneOf(at) !== laneOf(pos) || later === undefined || !isSame(later, request)) continue;
     return diverged(
-      `${message}, which it has at position ${at}: branches have asked in another order`,
+      `${message}, which it has at position ${at}: branches have requested operations in another order`,
       first,
       laneAdvice,
     );
@@ -34,54 +36,54 @@ export function compare(byPos: History["byPos"], pos: number, asked: RequestedOp
   return diverged(message, first);
 }
 
-function isSame(first: JournalRecord, asked: RequestedOperation): boolean {
+function isSame(first: JournalRecord, request: RequestedOperation): boolean {
   const data = first.data as { argsHash?: string; inputHash?: string; binds?: string };
   const name = nameOf(first);
   const hash = data.argsHash ?? data.inputHash ?? data.binds;
-  const sameName = name === undefined || name === asked.name;
-  const sameArgs = asked.hash === undefined || hash === undefined || hash === asked.hash;
-  return asked.kinds.includes(first.kind) && sameName && sameArgs;
+  const sameName = name === undefined || name === request.name;
+  const sameArgs = request.hash === undefined || hash === undefined || hash === request.hash;
+  return request.kinds.includes(first.kind) && sameName && sameArgs;
 }
 
 export function neverRequested(record: JournalRecord): TapeError {
-  return diverged(`the journal goes on with ${describe(record)}, but the code has not asked for it`, record);
+  return diverged(`the journal continues with ${describe(record)}, but the code has not requested it`, record);
 }
 
-/** `times` replays have waited so long for the code to ask for it. */
+/** `times` replays have waited this long for the code to request the record's operation. */
 export function awaitedInVain(record: JournalRecord, ms: number, times: number): TapeError {
-  const message = `${times} replays waited ${ms / 1_000} s each for the code to ask for ${describe(record)}. To go on: if the workflow waits for something of its own there (I/O, a timer, a lock), put that into a step, or raise the patience of replay (replayPatience); if its code was changed, ${patchAdvice}`;
+  const message = `${times} replays waited ${ms / 1_000} s each for the code to request ${describe(record)}. To continue: if the workflow awaits something other than an operation there (I/O, a timer, a lock), move that into a step, or raise replayPatience; if its code was changed, ${patchAdvice}`;
   return new TapeError("TAPE_DIVERGED", message, { seq: record.seq, kind: record.kind, waitedMs: ms, times });
 }
 
 export function endedEarly(left: JournalRecord): TapeError {
-  return diverged(`the code ended, but the journal goes on with ${describe(left)}`, left);
+  return diverged(`the code ended, but the journal continues with ${describe(left)}`, left);
 }
 
-/** An operation that a body asks for. */
-export function nested(asked: Place, body: Place): TapeError {
-  const [inner, outer] = [placeName(asked), placeName(body)];
-  const message = `${inner} was asked for inside ${outer}, where no replay would find it. Ask for it in the workflow itself, before or after ${outer}: a body returns what the workflow then acts on. Several of them that belong together are a child run (tape.spawn)`;
+/** An operation that a body requests. */
+export function nested(request: NamedOperation, body: NamedOperation): TapeError {
+  const [inner, outer] = [operationName(request), operationName(body)];
+  const message = `${inner} was requested inside ${outer}, where a replay would not find it. Request it in the workflow itself, before or after ${outer}, and use what that returns. To group several operations, start a child run (tape.spawn)`;
   return new TapeError("TAPE_NESTED", message, { inner, outer });
 }
 
-interface Place {
+interface NamedOperation {
   readonly kind: string;
   readonly name: string;
 }
 
-/** step "greet"; what is no operation by itself goes by its name alone. */
-export function placeName({ kind, name }: Place): string {
-  const word = kindNames[kind];
-  return word === undefined ? name : `${word} "${name}"`;
+/** For example `step "greet"`; a kind that is not an operation is left out. */
+export function operationName({ kind, name }: NamedOperation): string {
+  const known = kindNames[kind];
+  return known === undefined ? name : `${known} "${name}"`;
 }
 
 const patchAdvice =
-  'guard the change with `if (tape.patched("…"))` so that this run goes on as it began, or bring the old code back; then redrive the run';
+  'guard the change with `if (tape.patched("…"))` so that this run continues as it started, or restore the old code; then redrive the run';
 
-const laneAdvice = `if they run side by side and wait for something of their own (I/O, a timer), begin each of them in a lane, tape.lane(name, branch), which keeps its own order, and fork the run; else ${patchAdvice}`;
+const laneAdvice = `if they run concurrently and await something other than operations (I/O, a timer), start each of them in a lane, tape.lane(name, branch), which keeps its own order, and fork the run; otherwise ${patchAdvice}`;
 
 function diverged(message: string, record: JournalRecord, advice = patchAdvice): TapeError {
-  return new TapeError("TAPE_DIVERGED", `${message}. To go on: ${advice}`, { seq: record.seq, kind: record.kind });
+  return new TapeError("TAPE_DIVERGED", `${message}. To continue: ${advice}`, { seq: record.seq, kind: record.kind });
 }
 
 export function describe(record: JournalRecord): string {
@@ -119,12 +121,12 @@ function kindName(kind: string): string {
   return kindNames[kind] ?? kind;
 }
 
-const maxExcerpt = 200;
+const maxExcerptChars = 200;
 
 function excerpt(value: unknown): string {
   try {
     const text = encode(value);
-    return text.length <= maxExcerpt ? text : `${text.slice(0, maxExcerpt)}…`;
+    return text.length <= maxExcerptChars ? text : `${text.slice(0, maxExcerptChars)}…`;
   } catch {
     return "arguments that cannot be stored";
   }

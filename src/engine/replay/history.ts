@@ -5,13 +5,13 @@ import type { JournalRecord, NewRecord, RecordData } from "../../model/records.t
 import type { RunSpec } from "../../store/contract/store.ts";
 import { asStored } from "./stored-value.ts";
 
-/** The sample that `now` takes; no author's sample may be called so. */
+/** The name of the sample that `now` takes; a workflow may not use it. */
 export const nowName = "now()";
 
-/** A note as the inbox holds it. */
+/** A record of an inbox. */
 export type Note = JournalRecord;
 
-/** A record that gives an operation its result, or tells the run that it is cancelled, at its place in the journal. */
+/** A record with the result of an operation, or with the cancellation of the run, in journal order. */
 export interface Delivery {
   readonly seq: number;
   readonly at: number;
@@ -24,45 +24,45 @@ export interface EffectState {
   readonly intended: RecordData<"effect.intended">;
   status: string;
   attempt: number;
-  /** Attempts that were cut short by a crash or a drain are not charged as failed ones. */
+  /** Failed attempts. Those that a crash or a drain interrupted do not count. */
   failures: number;
-  /** An attempt may have happened, and the effect is sent again. */
+  /** An earlier attempt may have happened, although the effect is sent again. */
   uncertain: boolean;
   token: bigint;
 }
 
-/** What the journal says about a run, folded once when a drive begins. */
+/** The state of a run according to its journal, folded once when a drive starts. */
 export interface History {
   readonly created: RecordData<"run.created">;
   readonly head: number;
-  /** In journal order: what replay hands out. */
+  /** What replay delivers, in journal order. */
   readonly deliveries: readonly Delivery[];
-  /** Every record of an operation, by its position: what replay compares the code with. */
+  /** All records of operations, by position; replay compares the code with them. */
   readonly byPos: ReadonlyMap<number, readonly JournalRecord[]>;
   readonly effects: ReadonlyMap<number, EffectState>;
   readonly taken: number;
-  /** Whether a record of the journal has made use of this note. */
+  /** Whether a record of the journal has used this note. */
   used(note: Note): boolean;
   readonly cancelled: boolean;
   readonly decided: RecordData<"run.decided"> | undefined;
-  /** A person is awaited: nobody drives it until then. With the notes that had been taken when it got stuck. */
+  /** Set while the run is STUCK, with the number of notes that had been taken before. */
   readonly stuck: { readonly record: RecordData<"run.stuck">; readonly taken: number } | undefined;
   readonly retries: number;
-  /** Where positions are left out: what had been asked for there was forgotten with a failure that is tried again. */
+  /** Ranges of discarded positions, from start to end: their operations came after a failure that is retried. */
   readonly jumps: ReadonlyMap<number, number>;
   /** The number of each lane, by its path. */
   readonly lanes: ReadonlyMap<string, number>;
-  /** By lane, the highest position that a record names. */
+  /** The highest recorded position of each lane. */
   readonly lastPos: ReadonlyMap<number, number>;
-  /** Crashes while driven alone, since the run last made progress; undefined: it was not driven alone since. */
+  /** Crashes while driven alone, since the run last made progress; undefined: not driven alone since then. */
   readonly crashes: number | undefined;
-  /** Terms that began because the one before had vanished, since the run last made progress. */
+  /** Terms that started because the previous holder crashed, since the run last made progress. */
   readonly recoveries: number;
   /** Replays that waited in vain, since the run last made progress. */
   readonly stalls: number;
-  /** The record by which it last made progress. */
+  /** The record with which the run last made progress. */
   readonly progressAt: number;
-  /** Ids of the children it has started. */
+  /** Ids of the child runs. */
   readonly children: readonly string[];
 }
 
@@ -81,7 +81,7 @@ const results: ReadonlySet<string> = new Set([
   "budget.charged",
 ]);
 
-/** The history of a run that was created a moment ago. Its input goes through the codec, as replay will see it. */
+/** The history of a new run. Its input goes through the codec, so that it is what replay will see. */
 export function freshHistory(spec: Pick<RunSpec, "id" | "workflow" | "input" | "checked">): History {
   const { id, workflow, input, checked } = spec;
   const data = {
@@ -90,7 +90,7 @@ export function freshHistory(spec: Pick<RunSpec, "id" | "workflow" | "input" | "
     input: asStored(input),
     ...(checked && { checked }),
     get inputHash() {
-      return fingerprint(input); // the store has it; few ask here
+      return fingerprint(input); // rarely needed here; the store has computed it
     },
   };
   const created: JournalRecord = { kind: "run.created", data, journal: 0, seq: 1, token: 0n, at: 0 };
@@ -121,7 +121,7 @@ class FoldedHistory implements History {
   readonly children: string[] = [];
   readonly #records: readonly JournalRecord[];
   readonly #notes: readonly Note[];
-  /** Numbers of the notes that a record names. */
+  /** Numbers of the notes that a record has used. */
   readonly #consumed = new Set<number>();
   #owner: string | undefined;
 
@@ -214,13 +214,13 @@ class FoldedHistory implements History {
         this.decided = record.data;
         break;
       case "run.retried":
-        this.#forget(record.data);
+        this.#discard(record.data);
         break;
       case "lane.opened":
         this.lanes.set(record.data.name, record.data.lane);
         break;
       case "term.started":
-        // An owner that takes over from itself was slow, not dead.
+        // An owner that takes over its own term was slow and has not crashed.
         if (record.data.reason === "recovery" && record.data.owner !== this.#owner) this.recoveries++;
         this.#owner = record.data.owner;
         break;
@@ -250,11 +250,11 @@ class FoldedHistory implements History {
     this.taken = through;
   }
 
-  /** The run is retried: what its failure makes forgotten is neither handed out nor compared any more. */
-  #forget(retried: RecordData<"run.retried">): void {
+  /** The run is retried: discarded operations are neither delivered nor compared any more. */
+  #discard(retried: RecordData<"run.retried">): void {
     this.retries = retried.attempt;
     this.deliveries = withoutFailure(this.deliveries, retried.pos);
-    for (const { from, to } of forgotten(retried)) {
+    for (const { from, to } of discardedRanges(retried)) {
       const kept = (pos: number): boolean => pos < from || laneOf(pos) !== laneOf(from);
       this.deliveries = this.deliveries.filter(({ pos }) => pos === undefined || kept(pos));
       for (const pos of [...this.byPos.keys()]) if (!kept(pos)) this.byPos.delete(pos);
@@ -276,14 +276,14 @@ const unsentEffect = (intended: RecordData<"effect.intended">): EffectState => (
   token: 0n,
 });
 
-/** What a failure that is tried again makes forgotten, in each lane. */
-function forgotten({ from, to, lanes = [] }: RecordData<"run.retried">): readonly { from: number; to: number }[] {
+/** The positions that are discarded with a retried failure, in each lane. */
+function discardedRanges({ from, to, lanes = [] }: RecordData<"run.retried">): readonly { from: number; to: number }[] {
   return from === undefined || to === undefined ? lanes : [{ from, to }, ...lanes];
 }
 
 /**
- * The failure that ended the run is tried again: its result is no longer handed out, nor that of anything that failed
- * beside it later (nothing was asked for in between). A failure that the code dealt with stays.
+ * The failure that ended the run is retried: its result is no longer delivered, nor that of concurrent operations that
+ * failed after it (nothing was requested in between). A failure that the code handled stays.
  */
 function withoutFailure(deliveries: Delivery[], pos: number | undefined): Delivery[] {
   const from = deliveries.findLast((delivery) => delivery.pos === pos && failed(delivery.record))?.seq;
@@ -297,8 +297,8 @@ function failed(record: JournalRecord): boolean {
 }
 
 /**
- * Whether a record shows that the run has moved on. What a successor repeats after a crash (a term, an attempt) does not,
- * or a run that kills its process in every attempt would look busy for ever.
+ * Whether a record shows progress of the run. What a successor repeats after a crash (a term, an attempt) does not count;
+ * otherwise a run that crashes its process in every attempt would seem to make progress forever.
  */
 export function isProgress(record: NewRecord): boolean {
   switch (record.kind) {
@@ -345,7 +345,7 @@ function isUsed(
   }
 }
 
-/** Taken synchronously by the code: there is nobody to hand it to. */
+/** The code reads it synchronously, so there is nothing to deliver. */
 function isSynchronous(record: JournalRecord): boolean {
   return record.kind === "sample.taken" && record.data.name === nowName;
 }

@@ -5,38 +5,38 @@ import type { JournalRecord } from "../../model/records.ts";
 import { endedEarly, neverRequested } from "./divergence.ts";
 import type { Delivery, History } from "./history.ts";
 
-/** An operation that the code has asked for and that waits for its result. */
+/** An operation that the code has requested and that waits for its result. */
 export interface PendingOperation {
   readonly pos: number;
-  /** Hands the recorded result to the code. */
+  /** Delivers the recorded result to the code. */
   readonly deliver: (delivery: Delivery) => void;
-  /** Begins the operation for real, once the journal has nothing more to say. */
+  /** Starts the operation live, once everything recorded has been delivered. */
   readonly begin: () => void;
 }
 
 export interface ReplayOptions {
   readonly history: History;
   readonly clock: Clock;
-  /** A record that the code has not asked for, now that it has ended. */
-  readonly unasked: () => JournalRecord | undefined;
+  /** The first recorded operation that the code has not requested. */
+  readonly firstUnrequested: () => JournalRecord | undefined;
   /** The run is cancelled, at this point of its journal. */
   readonly onCancel: () => void;
   /** The code and the journal disagree. */
   readonly onDiverged: (error: TapeError) => void;
-  /** How long the code may wait for something of its own before it asks for what the journal holds next. */
+  /** How long the code may await something else before it requests what the journal holds next. */
   readonly patienceMs: number;
-  /** It has not asked for it. */
+  /** The code has not requested this record in time. */
   readonly onStalled: (record: JournalRecord) => void;
-  /** Everything recorded has been handed out: operations go live. */
+  /** Everything recorded has been delivered: operations are live from now on. */
   readonly onLive: () => void;
 }
 
 /**
- * Replay. Results are handed out one at a time in journal order, and the code runs to its next rest in between: else two
- * parallel branches would call their next operations in another order than they did at first, and get other positions.
- * Where a branch is already waiting for the next result a whole turn of the event loop passes, as it did at first;
- * sequential code needs no more than its own microtasks. Operations without a record wait until everything is handed
- * out, then begin in the order of their positions.
+ * Delivers recorded results one at a time, in journal order, and lets the code run until it waits again in between.
+ * Otherwise two parallel branches could call their next operations in another order than at first and get other positions.
+ * If a branch already waits for the next result, a whole turn of the event loop passes, as it did at first; sequential code
+ * needs only its own microtasks. Operations without a record wait until everything is delivered, then start in the order
+ * of their positions.
  */
 export class Replay {
   readonly #options: ReplayOptions;
@@ -45,7 +45,7 @@ export class Replay {
   #live: boolean;
   #pausing = false;
   #over = false;
-  #tellLive: (() => void) | undefined;
+  #onLive: (() => void) | undefined;
   #codeEnded = false;
   #cancelPatience: (() => void) | undefined;
 
@@ -58,7 +58,7 @@ export class Replay {
     return this.#live;
   }
 
-  /** Begins: there may be nothing to hand out, or a cancellation first. */
+  /** Starts; there may be nothing to deliver, or a cancellation first. */
   start(): void {
     if (this.#live) this.#options.onLive();
     else {
@@ -67,25 +67,25 @@ export class Replay {
     }
   }
 
-  request(asked: PendingOperation): void {
-    if (this.#live) asked.begin();
+  request(operation: PendingOperation): void {
+    if (this.#live) operation.begin();
     else {
-      this.#waiting.set(asked.pos, asked);
+      this.#waiting.set(operation.pos, operation);
       this.#pause(false);
     }
   }
 
   /**
-   * The workflow has returned or thrown. What it asked for and did not wait for (the losers of a race) is handed out or
-   * begun all the same; resolves when that is done. Records it never asked for are a divergence.
+   * The workflow has returned or thrown. Operations that it did not wait for (the losers of a race) are still delivered or
+   * started; resolves when that is done. Records that it never requested are a divergence.
    */
   async codeEnded(): Promise<void> {
     this.#codeEnded = true;
-    const left = this.#options.unasked();
+    const left = this.#options.firstUnrequested();
     if (left !== undefined) return this.#options.onDiverged(endedEarly(left));
     if (this.#live || this.#over) return;
     const live = new Promise<void>((resolve) => {
-      this.#tellLive = resolve;
+      this.#onLive = resolve;
     });
     this.#pause(false);
     await live;
@@ -94,7 +94,7 @@ export class Replay {
   stop(): void {
     this.#over = true;
     this.#cancelPatience?.();
-    this.#tellLive?.();
+    this.#onLive?.();
   }
 
   #advance(): void {
@@ -108,17 +108,17 @@ export class Replay {
     if (delivery.pos === undefined) {
       this.#next++;
       this.#options.onCancel();
-      this.#pause(true); // what was waiting has been refused: let the code see it first
+      this.#pause(true); // waiting operations were rejected: let the code see that first
       return;
     }
-    const asked = this.#waiting.get(delivery.pos);
-    if (asked === undefined) {
+    const operation = this.#waiting.get(delivery.pos);
+    if (operation === undefined) {
       if (this.#codeEnded) this.#options.onDiverged(neverRequested(delivery.record));
-      return; // the code asks for it, which calls us again, or patience runs out
+      return; // the request will call this again, or the replay stalls
     }
     this.#next++;
     this.#waiting.delete(delivery.pos);
-    asked.deliver(delivery);
+    operation.deliver(delivery);
     const upcoming = deliveries[this.#next];
     this.#pause(upcoming === undefined || upcoming.pos === undefined || this.#waiting.has(upcoming.pos));
   }
@@ -140,11 +140,11 @@ export class Replay {
     this.#options.onLive();
     const ready = [...this.#waiting.values()].sort((a, b) => a.pos - b.pos);
     this.#waiting.clear();
-    for (const asked of ready) asked.begin();
-    this.#tellLive?.();
+    for (const operation of ready) operation.begin();
+    this.#onLive?.();
   }
 
-  /** One timer for the whole replay: whether anything was handed out since it was set. */
+  /** One timer for the whole replay; it checks whether anything was delivered since it was set. */
   #watch(from: number): void {
     this.#cancelPatience = this.#options.clock.after(this.#options.patienceMs, () => {
       if (this.#over || this.#live) return;

@@ -111,7 +111,7 @@ function writeHandlers({ clock, random, operators, runner, served }: ServerDeps)
     async "runs.cancel"({ params: { id }, body }, who) {
       const by = body.by === undefined && who.token === undefined ? {} : { by: actorOf(who, body.by) };
       const noted = await who.intake.cancel(who.tenant, id, { ...body, ...by, ...stamped(who) });
-      await operators.endUnbegun(who.tenant, id);
+      await operators.endUnstarted(who.tenant, id);
       return noted;
     },
     async "runs.takeover"({ params: { id }, body }, who) {

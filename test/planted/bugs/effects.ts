@@ -31,7 +31,7 @@ export const effectBugs: readonly Bug[] = [
       withoutStoreCheck,
       {
         file: "engine/effects/inline.ts",
-        find: "verdictOnCrash(act.effect.semantics)",
+        find: "verdictOnCrash(call.effect.semantics)",
         replace: 'verdictOnCrash("idempotent")',
       },
     ],
@@ -61,13 +61,13 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/journal/journal-writer.ts",
-        find: "      appended = door.append(fence, { after: this.#head, records });\n",
+        find: "      appended = appender.append(fence, { after: this.#head, records });\n",
         replace:
-          "      appended = door.append(fence, { after: this.#head, records });\n      for (const writing of batch) this.#tell(writing);\n",
+          "      appended = appender.append(fence, { after: this.#head, records });\n      for (const write of batch) this.#deliver(write);\n",
       },
       {
         file: "engine/journal/journal-writer.ts",
-        find: "    for (const writing of batch) this.#tell(writing);\n    this.#options.onWritten",
+        find: "    for (const write of batch) this.#deliver(write);\n    this.#options.onWritten",
         replace: "    void batch;\n    this.#options.onWritten",
       },
     ],
@@ -115,11 +115,11 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/effects/inline.ts",
-        find: 'if (timeout.signal.aborted && effect.semantics === "non_idempotent") void answer?.then(evidence);',
+        find: 'if (timeout.signal.aborted && effect.semantics === "non_idempotent") void response?.then(evidence);',
         replace: `if (timeout.signal.aborted && effect.semantics === "non_idempotent") {
     drive.activeBodies++;
-    void answer
-      ?.then((late) => (late.kind === "returned" && !drive.finished ? confirm(drive, act, turn, late) : evidence(late)))
+    void response
+      ?.then((late) => (late.kind === "returned" && !drive.finished ? confirm(drive, call, handle, late) : evidence(late)))
       .finally(() => {
         drive.activeBodies--;
         drive.parkIfIdle();
@@ -142,8 +142,8 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/effects/inline.ts",
-        find: "    key: idempotencyKeyOf(drive, turn.pos),\n    token: lease.token,",
-        replace: "    key: `$" + "{idempotencyKeyOf(drive, turn.pos)}/$" + "{attempt}`,\n    token: lease.token,",
+        find: "    key: idempotencyKeyOf(drive, handle.pos),\n    token: lease.token,",
+        replace: "    key: `$" + "{idempotencyKeyOf(drive, handle.pos)}/$" + "{attempt}`,\n    token: lease.token,",
       },
     ],
     detectedBy: ["keysHaveIntents", "idempotentOnce"],

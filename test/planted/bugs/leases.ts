@@ -42,8 +42,8 @@ export const leaseBugs: readonly Bug[] = [
       ...noFence,
       {
         file: "engine/drive/drive.ts",
-        find: "      door: store.fenced,\n",
-        replace: `      door: {
+        find: "      appender: store.fenced,\n",
+        replace: `      appender: {
         append: async (fence, entry) => {
           ${readFirst("store", "tenant", "fence")}
           return store.fenced.append(fence, entry);

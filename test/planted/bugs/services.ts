@@ -53,7 +53,7 @@ export const serviceBugs: readonly Bug[] = [
     patches: [
       {
         file: "operator/preempt.ts",
-        find: "    operatorAction(act, action),\n",
+        find: "    operatorAction(request, action),\n",
         replace: "",
       },
     ],

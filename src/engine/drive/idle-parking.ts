@@ -4,47 +4,47 @@ import type { DriveHandle } from "../core/handle.ts";
 import type { Inbox } from "./inbox.ts";
 import { stuckRecord, unresolvedEffectError } from "./stuck-records.ts";
 
-/** From when a timer falls due to when it has been fired, at the worst: then a run that was taken early rests again. */
+/** The longest delay between a due timer and its firing. After it a preloaded run may park again. */
 const firingMarginMs = 1_000;
 
-/** Parks a drive when nothing runs, nothing is being written, and everything that is asked for waits for a note. */
-export class Parking {
+/** Parks a drive when no body runs, no write is in flight, and every open operation waits for a note. */
+export class IdleParking {
   readonly #drive: DriveHandle;
   readonly #inbox: Inbox;
-  readonly #onStuck: (why: TapeError) => void;
+  readonly #onStuck: (error: TapeError) => void;
   #checking = false;
-  /** Until then it does not rest: what it waits for is about to come. */
+  /** Until then the drive does not park, because its timer is about to fire. */
   #stayUntil = 0;
   #cancelStay: (() => void) | undefined;
 
-  constructor(drive: DriveHandle, inbox: Inbox, onStuck: (why: TapeError) => void) {
+  constructor(drive: DriveHandle, inbox: Inbox, onStuck: (error: TapeError) => void) {
     this.#drive = drive;
     this.#inbox = inbox;
     this.#onStuck = onStuck;
   }
 
-  /** It was taken so long before its timer. */
-  stayFor(earlyMs: number): void {
-    this.#stayUntil = this.#drive.options.clock.mono() + earlyMs + firingMarginMs;
+  /** The run was claimed this long before its timer. */
+  stayFor(preloadMs: number): void {
+    this.#stayUntil = this.#drive.options.clock.mono() + preloadMs + firingMarginMs;
   }
 
-  /** What it was kept for has come. */
-  came(): void {
+  /** The timer has fired, or the process is draining. */
+  stopStaying(): void {
     this.#stayUntil = 0;
   }
 
-  /** Something happened: see whether it can rest. */
-  settle(): void {
+  /** Checks soon whether the drive can park. */
+  recheck(): void {
     const drive = this.#drive;
-    // Without a wait there is nothing to rest for; whoever adds one comes here again.
+    // Without a wait there is nothing to park for; adding a wait calls this again.
     if (this.#checking || drive.finished || drive.waits.empty) return;
     this.#checking = true;
     const { clock } = drive.options;
-    // Twice a turn: the code that was just set free may ask for its next operation.
+    // Two turns of the event loop, so that code that has just resumed can request its next operation.
     clock.immediate(() =>
       clock.immediate(() => {
         this.#checking = false;
-        void this.#rest().catch((error: unknown) => drive.fail(error));
+        void this.#park().catch((error: unknown) => drive.fail(error));
       }),
     );
   }
@@ -53,7 +53,7 @@ export class Parking {
     this.#cancelStay?.();
   }
 
-  async #rest(): Promise<void> {
+  async #park(): Promise<void> {
     const drive = this.#drive;
     const { waits, journal } = drive;
     if (!drive.acceptsNotes) return;
@@ -63,18 +63,18 @@ export class Parking {
     const stayMs = this.#stayUntil - clock.mono();
     if (stayMs > 0) {
       this.#cancelStay ??= clock.after(stayMs, () => {
-        this.came();
-        this.settle();
+        this.stopStaying();
+        this.recheck();
       });
       return;
     }
-    // Nothing but effects that only a person can settle: the run says so, instead of waiting in silence.
-    const { stuckEffects: doubts } = waits;
-    const stuck = doubts.length === 0 ? undefined : unresolvedEffectError(doubts[0]!, false);
-    const rest = stuck === undefined ? [drive.termEnded(waits.descriptions)] : [drive.termEnded(["a person"])];
+    // Only effects that an operator must settle are left: the run becomes STUCK instead of waiting silently.
+    const { stuckEffects } = waits;
+    const stuck = stuckEffects.length === 0 ? undefined : unresolvedEffectError(stuckEffects[0]!, false);
+    const termEnded = drive.termEnded(stuck === undefined ? waits.descriptions : ["an operator"]);
     try {
       await journal.appendExclusive(
-        stuck === undefined ? rest : [stuckRecord(stuck, doubts.map(effectRefOf)), ...rest],
+        stuck === undefined ? [termEnded] : [stuckRecord(stuck, stuckEffects.map(effectRefOf)), termEnded],
       );
     } catch (error) {
       if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
@@ -82,6 +82,6 @@ export class Parking {
     }
     if (stuck !== undefined) this.#onStuck(stuck);
     drive.finish(stuck === undefined ? "parked" : "stuck");
-    lease.end("given back");
+    lease.end("released");
   }
 }
