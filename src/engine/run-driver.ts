@@ -230,7 +230,10 @@ export class RunDriver {
         tenant,
         workflows: this.#workflows,
         // Preloaded runs only wait, so half of the capacity stays free for runs with work to do.
-        preload: { withinMs: preloadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#preloaded) },
+        preload: {
+          withinMs: preloadMs,
+          limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#preloaded),
+        },
       });
       const lagMs = terms.reduce((max, term) => Math.max(max, term.lagMs ?? 0), 0);
       return { drives: terms.map((term) => this.#take(term, sent)), lagMs };
