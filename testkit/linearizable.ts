@@ -51,103 +51,140 @@ export function checkLinearizable<S, I, O>(
   history: readonly Operation<I, O>[],
   maxStates: number = defaultMaxStates,
 ): Verdict {
-  const head = link(history);
-  const unknown = history.filter(({ ret }) => ret === Number.POSITIVE_INFINITY).sort((a, b) => a.call - b.call);
-  const earlierTwin = twins(unknown.map(({ input }) => model.effect?.(input) ?? show(input)));
-  const total = history.length - unknown.length;
+  return new Search(model, history, maxStates).run();
+}
+
+/** Unknown operations are tried last: known ones explain most of a history. */
+class Search<S, I, O> {
+  readonly #model: SequentialModel<S, I, O>;
+  readonly #history: readonly Operation<I, O>[];
+  readonly #maxStates: number;
+  readonly #head: Entry;
+  readonly #unknown: readonly Operation<I, O>[];
+  readonly #earlierTwin: readonly (number | undefined)[];
   /** Configurations reached (open known operations, state), each with the sets of unknown operations used there. */
-  const seen = new Map<string, bigint[]>();
-  let states = 0;
+  readonly #seen = new Map<string, bigint[]>();
+  #states = 0;
   /**
    * The choices so far. At a call: that operation. At a return that no known operation fits: the unknown one at
    * `index`.
    */
-  const taken: { readonly entry: Entry; readonly index: number; readonly before: S }[] = [];
-  let state = model.init();
-  let used = 0n;
-  let best = { placed: -1, stuckAt: -1, state: "" };
+  readonly #taken: { readonly entry: Entry; readonly index: number; readonly before: S }[] = [];
+  #state: S;
+  /** Unknown operations that were chosen, as bits. */
+  #used = 0n;
+  #best = { placed: -1, stuckAt: -1, state: "" };
+  #entry: Entry | undefined;
+  #index = 0;
+  /** Known operations that were chosen. */
+  #placed = 0;
 
-  // Unknown operations are tried last: known ones explain most of a history.
-  let entry = head.next;
-  let index = 0;
-  let placed = 0;
-  isNew(model.key(state), used);
-  while (entry !== undefined) {
-    if (!entry.isReturn) {
-      const { input, output } = history[entry.id]!;
-      const next = model.step(state, input, output);
-      if (next.ok) {
-        unlink(entry);
-        if (isNew(model.key(next.state), used)) {
-          choose(next.state);
-          placed++;
-          continue;
-        }
-        relink(entry);
+  constructor(model: SequentialModel<S, I, O>, history: readonly Operation<I, O>[], maxStates: number) {
+    this.#model = model;
+    this.#history = history;
+    this.#maxStates = maxStates;
+    this.#head = link(history);
+    this.#unknown = history.filter(({ ret }) => ret === Number.POSITIVE_INFINITY).sort((a, b) => a.call - b.call);
+    this.#earlierTwin = twins(this.#unknown.map(({ input }) => model.effect?.(input) ?? show(input)));
+    this.#state = model.init();
+    this.#entry = this.#head.next;
+  }
+
+  run(): Verdict {
+    this.#isNew(this.#model.key(this.#state), this.#used);
+    while (this.#entry !== undefined) {
+      const entry = this.#entry;
+      if (!entry.isReturn) this.#tryKnown(entry);
+      else if (this.#index < this.#unknown.length && this.#unknown[this.#index]!.call <= entry.time) this.#tryUnknown();
+      else if (!this.#backtrack(entry)) return { ok: false, reason: this.#explain() };
+    }
+    return { ok: true };
+  }
+
+  #tryKnown(entry: Entry): void {
+    const { input, output } = this.#history[entry.id]!;
+    const next = this.#model.step(this.#state, input, output);
+    if (next.ok) {
+      unlink(entry);
+      if (this.#isNew(this.#model.key(next.state), this.#used)) {
+        this.#choose(next.state);
+        this.#placed++;
+        return;
       }
-      entry = entry.next;
-    } else if (index < unknown.length && unknown[index]!.call <= entry.time) {
-      const bit = 1n << BigInt(index);
-      // Of equivalent operations, only the one called first is tried: it is free whenever the others are.
-      const twin = earlierTwin[index];
-      if ((used & bit) === 0n && (twin === undefined || (used & (1n << BigInt(twin))) !== 0n)) {
-        const next = model.step(state, unknown[index]!.input, undefined);
-        if (next.ok && isNew(model.key(next.state), used | bit)) {
-          choose(next.state);
-          used |= bit;
-          continue;
-        }
-      }
-      index++;
-    } else {
-      // The operation of this return has not been placed: one of the choices was wrong.
-      if (placed > best.placed) best = { placed, stuckAt: entry.id, state: model.key(state) };
-      const last = taken.pop();
-      if (last === undefined) return { ok: false, reason: explain() };
-      state = last.before;
-      if (last.entry.isReturn) {
-        used ^= 1n << BigInt(last.index);
-        entry = last.entry;
-        index = last.index + 1;
-      } else {
-        relink(last.entry);
-        placed--;
-        entry = last.entry.next;
-        index = 0;
+      relink(entry);
+    }
+    this.#entry = entry.next;
+  }
+
+  #tryUnknown(): void {
+    const bit = 1n << BigInt(this.#index);
+    // Of equivalent operations, only the one called first is tried: it is free whenever the others are.
+    const twin = this.#earlierTwin[this.#index];
+    if ((this.#used & bit) === 0n && (twin === undefined || (this.#used & (1n << BigInt(twin))) !== 0n)) {
+      const next = this.#model.step(this.#state, this.#unknown[this.#index]!.input, undefined);
+      if (next.ok && this.#isNew(this.#model.key(next.state), this.#used | bit)) {
+        this.#choose(next.state);
+        this.#used |= bit;
+        return;
       }
     }
+    this.#index++;
   }
-  return { ok: true };
 
-  function choose(next: S): void {
-    taken.push({ entry: entry!, index, before: state });
-    state = next;
-    entry = head.next;
-    index = 0;
+  /** The operation of this return has not been placed: one of the choices was wrong. false: there is none left. */
+  #backtrack(entry: Entry): boolean {
+    if (this.#placed > this.#best.placed) {
+      this.#best = { placed: this.#placed, stuckAt: entry.id, state: this.#model.key(this.#state) };
+    }
+    const last = this.#taken.pop();
+    if (last === undefined) return false;
+    this.#state = last.before;
+    if (last.entry.isReturn) {
+      this.#used ^= 1n << BigInt(last.index);
+      this.#entry = last.entry;
+      this.#index = last.index + 1;
+    } else {
+      relink(last.entry);
+      this.#placed--;
+      this.#entry = last.entry.next;
+      this.#index = 0;
+    }
+    return true;
+  }
+
+  #choose(next: S): void {
+    this.#taken.push({ entry: this.#entry!, index: this.#index, before: this.#state });
+    this.#state = next;
+    this.#entry = this.#head.next;
+    this.#index = 0;
   }
 
   /**
    * Whether this configuration is new. An earlier visit that used fewer unknown operations had every option that this
    * one has. This also drops unknown operations that change nothing.
    */
-  function isNew(key: string, use: bigint): boolean {
+  #isNew(key: string, use: bigint): boolean {
     // The calls up to the first return identify what is done: nothing called later can be.
     let place = "";
-    for (let open = head.next; open !== undefined; open = open.isReturn ? undefined : open.next) place += `${open.id} `;
+    for (let open = this.#head.next; open !== undefined; open = open.isReturn ? undefined : open.next) {
+      place += `${open.id} `;
+    }
     place += `| ${key}`;
-    const visits = seen.get(place);
+    const visits = this.#seen.get(place);
     if (visits?.some((earlier) => (earlier & ~use) === 0n)) return false;
-    if (++states > maxStates) throw new UndecidedError(maxStates);
-    if (visits === undefined) seen.set(place, [use]);
+    if (++this.#states > this.#maxStates) throw new UndecidedError(this.#maxStates);
+    if (visits === undefined) this.#seen.set(place, [use]);
     else visits.push(use);
     return true;
   }
 
-  function explain(): string {
-    const { call, ret, input, output } = history[best.stuckAt]!;
+  #explain(): string {
+    const { placed, stuckAt, state } = this.#best;
+    const { call, ret, input, output } = this.#history[stuckAt]!;
+    const total = this.#history.length - this.#unknown.length;
     return (
-      `no legal order places operation ${best.stuckAt}, ${show(input)} → ${show(output)} (called ${call}, returned ` +
-      `${ret}); the longest one has ${best.placed} of ${total} operations and ends in state ${best.state}`
+      `no legal order places operation ${stuckAt}, ${show(input)} → ${show(output)} (called ${call}, returned ` +
+      `${ret}); the longest one has ${placed} of ${total} operations and ends in state ${state}`
     );
   }
 }

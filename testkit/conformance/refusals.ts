@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import { type ErrorCode, TapeError } from "../../src/model/errors.ts";
 import type { NewRecord } from "../../src/model/records.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import {
   bigintText,
   type Cases,
@@ -14,7 +15,7 @@ import {
   step,
   tenant,
 } from "./frame.ts";
-import { begin, dispatched, intent, settled, unchanged } from "./holder.ts";
+import { begin, dispatched, type Holder, intent, settled, unchanged } from "./holder.ts";
 import { findRequest } from "./lease-fixtures.ts";
 
 /** A caller in JavaScript: the value does not have its declared type. */
@@ -56,87 +57,90 @@ async function allRefused(code: ErrorCode, calls: Readonly<Record<string, () => 
 const spread = (what: string, values: readonly unknown[], call: (value: never) => unknown) =>
   Object.fromEntries(values.map((value, k) => [`${what} ${k}: ${String(value)}`, () => call(lie(value))]));
 
+/** Every call that takes a name, once for each of its names. */
+function namedCalls(store: Store, run: Holder, name: string): Record<string, () => unknown> {
+  const { intake, claim, read } = store;
+  const first = { ...claimant(), nonce: nonce() };
+  const row = { id: "s", spec: scheduleSpec(), nextAt: null, paused: false };
+  const put = (one: NewRecord) => store.fenced.append(run.term.fence, { after: 1, records: [one] });
+  return {
+    "createRuns tenant": () => intake.createRuns(name, [spec()]),
+    "createRuns id": () => intake.createRuns(tenant, [spec({ id: name })]),
+    "createRuns workflow": () => intake.createRuns(tenant, [spec({ workflow: name })]),
+    "createRuns label": () => intake.createRuns(tenant, [spec({ labels: { [lie<string>(name)]: "v" } })]),
+    "createRuns unit": () => intake.createRuns(tenant, [spec({ budget: { [lie<string>(name)]: 5 } })]),
+    "createRuns owner": () => intake.createRuns(tenant, [spec()], { ...first, owner: name }),
+    "createRuns reactor": () => intake.createRuns(tenant, [spec()], { ...first, reactor: name }),
+    "signal tenant": () => intake.signal(name, run.id, { name: "s", value: 1 }),
+    "signal run": () => intake.signal(tenant, name, { name: "s", value: 1 }),
+    "signal name": () => intake.signal(tenant, run.id, { name, value: 1 }),
+    "cancel run": () => intake.cancel(tenant, name, { reason: "r" }),
+    "fireTimer purpose": () => intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: name }),
+    "putValue tenant": () => intake.putValue(name, "k", 1, "must_create"),
+    "putValue key": () => intake.putValue(tenant, name, 1, "must_create"),
+    "deleteValue key": () => intake.deleteValue(tenant, name, 1),
+    "putSchedule tenant": () => intake.putSchedule(name, row),
+    "putSchedule id": () => intake.putSchedule(tenant, { ...row, id: name }),
+    "deleteSchedule tenant": () => intake.deleteSchedule(name, "s"),
+    "deleteSchedule id": () => intake.deleteSchedule(tenant, name),
+    "fireSchedule tenant": () => intake.fireSchedule(name, "s", 1, null, []),
+    "fireSchedule id": () => intake.fireSchedule(tenant, name, 1, null, []),
+    "prune tenant": () => intake.prune(name, 5, 1),
+    "report tenant": () => intake.reportProcess(name, { owner: "o", label: "l", body: {} }),
+    "report owner": () => intake.reportProcess(tenant, { owner: name, label: "l", body: {} }),
+    "report label": () => intake.reportProcess(tenant, { owner: "o", label: name, body: {} }),
+    "removeProcess tenant": () => intake.removeProcess(name, "o"),
+    "removeProcess owner": () => intake.removeProcess(tenant, name),
+    "acquire tenant": () => claim.acquire(name, request({ run: run.id })),
+    "acquire run": () => claim.acquire(tenant, request({ run: name })),
+    "acquire name": () => claim.acquire(tenant, request({ name })),
+    "acquire by": () => claim.acquire(tenant, request({ run: run.id }, { expect: "any", by: name, auditReason: "w" })),
+    "find wants": () => claim.find({ claimant: claimant(), nextReactor: name, staleOf: [], limit: 1, nonce: nonce() }),
+    "find workflows": () => claim.find({ ...findRequest(), workflows: [name] }),
+    "unserved workflows": () => read.unserved([name], 0),
+    "find staleOf": () =>
+      claim.find({ claimant: claimant(), nextReactor: "w", staleOf: [name], limit: 1, nonce: nonce() }),
+    "pause name": () => claim.pause(tenant, name, true, "ann", "why"),
+    "pause by": () => claim.pause(tenant, "n", true, name, "why"),
+    restored: () => claim.restored(name),
+    "append name": () => put(record("step.done", { pos: 0, name })),
+    "append effect name": () => put(intent(0, { name })),
+    "append effect key": () => put(intent(0, { key: name })),
+    "append argsHash": () => put(intent(0, { argsHash: name })),
+    "append gate": () => put(record("gate.opened", { pos: 0, name })),
+    "append value key": () => put(record("value.written", { key: name, version: 1, value: 1 })),
+    "append child id": () =>
+      put(record("child.started", { pos: 0, id: name, workflow: "w", input: 1, inputHash: "h" })),
+    "append child hash": () =>
+      put(record("child.started", { pos: 0, id: "c", workflow: "w", input: 1, inputHash: name })),
+    "append timer purpose": () => put(record("timer.cancelled", { pos: 0, purpose: name })),
+    "append reason": () => put(settled(0, "FAILED", { reason: name })),
+    "read run tenant": () => read.run(name, "r"),
+    "read run id": () => read.run(tenant, name),
+    "read runs": () => read.runs(name),
+    "read journal": () => read.journal(tenant, { run: name }),
+    "read effects": () => read.effects(name),
+    "read gates": () => read.gates(name),
+    "read timers": () => read.timers(name),
+    "read schedules": () => read.schedules(name),
+    "read budgets": () => read.budgets(tenant, name),
+    "read businessKeyOwner": () => read.businessKeyOwner(tenant, "s", name),
+    "read value": () => read.value(tenant, name),
+    "read values tenant": () => read.values(name, ""),
+    "read history": () => read.valueHistory(tenant, name, 0),
+    "read lease": () => read.lease(tenant, { name }),
+    "read leases": () => read.leases(name),
+    "read processes": () => read.processes(name),
+    "read terms": () => read.terms(tenant, { run: name }),
+  };
+}
+
 /** Bad input of every kind: a stable code, and the store unchanged. */
 export const refusals: Cases = ({ it }, fresh) => {
   it("every call refuses an invalid name", async () => {
     const { store } = fresh();
     const run = await begin(store);
-    const { intake, claim, read } = store;
-    const first = { ...claimant(), nonce: nonce() };
-    const row = { id: "s", spec: scheduleSpec(), nextAt: null, paused: false };
-    const put = (one: NewRecord) => store.fenced.append(run.term.fence, { after: 1, records: [one] });
-    const ways = (name: string): Record<string, () => unknown> => ({
-      "createRuns tenant": () => intake.createRuns(name, [spec()]),
-      "createRuns id": () => intake.createRuns(tenant, [spec({ id: name })]),
-      "createRuns workflow": () => intake.createRuns(tenant, [spec({ workflow: name })]),
-      "createRuns label": () => intake.createRuns(tenant, [spec({ labels: { [lie<string>(name)]: "v" } })]),
-      "createRuns unit": () => intake.createRuns(tenant, [spec({ budget: { [lie<string>(name)]: 5 } })]),
-      "createRuns owner": () => intake.createRuns(tenant, [spec()], { ...first, owner: name }),
-      "createRuns reactor": () => intake.createRuns(tenant, [spec()], { ...first, reactor: name }),
-      "signal tenant": () => intake.signal(name, run.id, { name: "s", value: 1 }),
-      "signal run": () => intake.signal(tenant, name, { name: "s", value: 1 }),
-      "signal name": () => intake.signal(tenant, run.id, { name, value: 1 }),
-      "cancel run": () => intake.cancel(tenant, name, { reason: "r" }),
-      "fireTimer purpose": () => intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: name }),
-      "putValue tenant": () => intake.putValue(name, "k", 1, "must_create"),
-      "putValue key": () => intake.putValue(tenant, name, 1, "must_create"),
-      "deleteValue key": () => intake.deleteValue(tenant, name, 1),
-      "putSchedule tenant": () => intake.putSchedule(name, row),
-      "putSchedule id": () => intake.putSchedule(tenant, { ...row, id: name }),
-      "deleteSchedule tenant": () => intake.deleteSchedule(name, "s"),
-      "deleteSchedule id": () => intake.deleteSchedule(tenant, name),
-      "fireSchedule tenant": () => intake.fireSchedule(name, "s", 1, null, []),
-      "fireSchedule id": () => intake.fireSchedule(tenant, name, 1, null, []),
-      "prune tenant": () => intake.prune(name, 5, 1),
-      "report tenant": () => intake.reportProcess(name, { owner: "o", label: "l", body: {} }),
-      "report owner": () => intake.reportProcess(tenant, { owner: name, label: "l", body: {} }),
-      "report label": () => intake.reportProcess(tenant, { owner: "o", label: name, body: {} }),
-      "removeProcess tenant": () => intake.removeProcess(name, "o"),
-      "removeProcess owner": () => intake.removeProcess(tenant, name),
-      "acquire tenant": () => claim.acquire(name, request({ run: run.id })),
-      "acquire run": () => claim.acquire(tenant, request({ run: name })),
-      "acquire name": () => claim.acquire(tenant, request({ name })),
-      "acquire by": () =>
-        claim.acquire(tenant, request({ run: run.id }, { expect: "any", by: name, auditReason: "w" })),
-      "find wants": () =>
-        claim.find({ claimant: claimant(), nextReactor: name, staleOf: [], limit: 1, nonce: nonce() }),
-      "find workflows": () => claim.find({ ...findRequest(), workflows: [name] }),
-      "unserved workflows": () => read.unserved([name], 0),
-      "find staleOf": () =>
-        claim.find({ claimant: claimant(), nextReactor: "w", staleOf: [name], limit: 1, nonce: nonce() }),
-      "pause name": () => claim.pause(tenant, name, true, "ann", "why"),
-      "pause by": () => claim.pause(tenant, "n", true, name, "why"),
-      restored: () => claim.restored(name),
-      "append name": () => put(record("step.done", { pos: 0, name })),
-      "append effect name": () => put(intent(0, { name })),
-      "append effect key": () => put(intent(0, { key: name })),
-      "append argsHash": () => put(intent(0, { argsHash: name })),
-      "append gate": () => put(record("gate.opened", { pos: 0, name })),
-      "append value key": () => put(record("value.written", { key: name, version: 1, value: 1 })),
-      "append child id": () =>
-        put(record("child.started", { pos: 0, id: name, workflow: "w", input: 1, inputHash: "h" })),
-      "append child hash": () =>
-        put(record("child.started", { pos: 0, id: "c", workflow: "w", input: 1, inputHash: name })),
-      "append timer purpose": () => put(record("timer.cancelled", { pos: 0, purpose: name })),
-      "append reason": () => put(settled(0, "FAILED", { reason: name })),
-      "read run tenant": () => read.run(name, "r"),
-      "read run id": () => read.run(tenant, name),
-      "read runs": () => read.runs(name),
-      "read journal": () => read.journal(tenant, { run: name }),
-      "read effects": () => read.effects(name),
-      "read gates": () => read.gates(name),
-      "read timers": () => read.timers(name),
-      "read schedules": () => read.schedules(name),
-      "read budgets": () => read.budgets(tenant, name),
-      "read businessKeyOwner": () => read.businessKeyOwner(tenant, "s", name),
-      "read value": () => read.value(tenant, name),
-      "read values tenant": () => read.values(name, ""),
-      "read history": () => read.valueHistory(tenant, name, 0),
-      "read lease": () => read.lease(tenant, { name }),
-      "read leases": () => read.leases(name),
-      "read processes": () => read.processes(name),
-      "read terms": () => read.terms(tenant, { run: name }),
-    });
+    const ways = (name: string) => namedCalls(store, run, name);
     // Object keys are always text, so these two cannot have another type.
     const keys = ["createRuns label", "createRuns unit"];
     await unchanged(store, async () => {
