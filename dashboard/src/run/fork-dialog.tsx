@@ -103,42 +103,9 @@ function PlanParts({
         </section>
       </div>
       {plan.alreadyHappened.length > 0 && (
-        <fieldset className="fork-choices">
-          <legend>Already happened upstream</legend>
-          {plan.alreadyHappened.map(({ pos, name, args, repeatable, businessKey }) => (
-            <label key={pos} className="check">
-              <input
-                type="checkbox"
-                disabled={repeatable}
-                checked={repeatable || repeat.includes(pos)}
-                onChange={(event) => onRepeat(pos, event.target.checked)}
-              />
-              <span>
-                <strong>{name}</strong> {businessKey} <span className="mono small muted">{brief(args, 70)}</span>
-                <span className="small block">{repeatable ? "Safe to repeat" : "Let it happen a second time"}</span>
-              </span>
-            </label>
-          ))}
-        </fieldset>
+        <RepeatChoices of={plan.alreadyHappened} repeat={repeat} onRepeat={onRepeat} />
       )}
-      {plan.compensated.length > 0 && (
-        <fieldset className="fork-choices">
-          <legend>Kept, but this run compensated it or still may</legend>
-          {plan.compensated.map(({ pos, name, obligation }) => (
-            <label key={pos} className="check">
-              <input
-                type="checkbox"
-                checked={keep.includes(pos)}
-                onChange={(event) => onKeep(pos, event.target.checked)}
-              />
-              <span>
-                <strong>{name}</strong> <span className="mono small muted">{obligation}</span>
-                <span className="small block">Keep it anyway; or fork at {pos} to execute it again</span>
-              </span>
-            </label>
-          ))}
-        </fieldset>
-      )}
+      {plan.compensated.length > 0 && <KeepChoices of={plan.compensated} keep={keep} onKeep={onKeep} />}
       {plan.notCompensated.length > 0 && (
         <p className="muted">
           If the new run fails, it does not compensate what it kept:{" "}
@@ -146,6 +113,61 @@ function PlanParts({
         </p>
       )}
     </>
+  );
+}
+
+function RepeatChoices({
+  of,
+  repeat,
+  onRepeat,
+}: {
+  readonly of: ForkPlan["alreadyHappened"];
+  readonly repeat: readonly number[];
+  readonly onRepeat: (pos: number, chosen: boolean) => void;
+}) {
+  return (
+    <fieldset className="fork-choices">
+      <legend>Already happened upstream</legend>
+      {of.map(({ pos, name, args, repeatable, businessKey }) => (
+        <label key={pos} className="check">
+          <input
+            type="checkbox"
+            disabled={repeatable}
+            checked={repeatable || repeat.includes(pos)}
+            onChange={(event) => onRepeat(pos, event.target.checked)}
+          />
+          <span>
+            <strong>{name}</strong> {businessKey} <span className="mono small muted">{brief(args, 70)}</span>
+            <span className="small block">{repeatable ? "Safe to repeat" : "Let it happen a second time"}</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function KeepChoices({
+  of,
+  keep,
+  onKeep,
+}: {
+  readonly of: ForkPlan["compensated"];
+  readonly keep: readonly number[];
+  readonly onKeep: (pos: number, chosen: boolean) => void;
+}) {
+  return (
+    <fieldset className="fork-choices">
+      <legend>Kept, but this run compensated it or still may</legend>
+      {of.map(({ pos, name, obligation }) => (
+        <label key={pos} className="check">
+          <input type="checkbox" checked={keep.includes(pos)} onChange={(event) => onKeep(pos, event.target.checked)} />
+          <span>
+            <strong>{name}</strong> <span className="mono small muted">{obligation}</span>
+            <span className="small block">Keep it anyway; or fork at {pos} to execute it again</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
   );
 }
 

@@ -82,6 +82,64 @@ function Grid({
     ...{ records, effects, timers },
     items: new Map(journals.map(({ item }, k) => [item, items[k]?.data?.records ?? []])),
   });
+  const { started, now, visible, next, scale, replays, nowAt } = layoutOf({
+    run,
+    terms,
+    timers,
+    records,
+    isLast,
+    rows,
+    clock,
+    kind,
+  });
+  return (
+    <section className="timeline" aria-label="Timeline">
+      <div className="timeline-tools">
+        <OwnerList terms={visible} />
+        <ScaleSwitch kind={kind} onChange={setKind} />
+      </div>
+      <div className="time-grid">
+        <Axis scale={scale} started={started} />
+        <OwnersRow {...{ visible, scale, now, nowAt }} />
+        {rows.map((row) => (
+          <TimeRow
+            key={row.key}
+            {...{ row, scale, now, nowAt }}
+            replays={replayedIn(row, replays)}
+            onOpen={() => setChosen(row)}
+          />
+        ))}
+        {next !== undefined && (
+          <p className="muted small next">
+            Next: {next.label} in {formatDuration(next.at - now)}
+          </p>
+        )}
+        <Legend />
+      </div>
+      {chosen !== undefined && (
+        <RowDrawer row={chosen} replays={replayedIn(chosen, replays)} onClose={() => setChosen(undefined)} />
+      )}
+    </section>
+  );
+}
+
+/** What the grid draws: the visible stretch of time, its scale, and what is planned next. */
+function layoutOf({
+  run,
+  terms,
+  timers,
+  records,
+  isLast,
+  rows,
+  clock,
+  kind,
+}: Pick<TimelineProps, "run" | "terms" | "timers"> & {
+  readonly records: readonly JournalRecord[];
+  readonly isLast: boolean;
+  readonly rows: readonly Row[];
+  readonly clock: number;
+  readonly kind: ScaleKind;
+}) {
   const started = records[0]?.seq === 1 ? run.createdAt : (records[0]?.at ?? run.createdAt);
   const now = run.endedAt ?? Math.max(clock, records.at(-1)?.at ?? 0);
   const until = isLast ? now : (records.at(-1)?.at ?? now);
@@ -106,58 +164,58 @@ function Grid({
   );
   const replays = replaysOf(terms, records, now).filter(({ from }) => from >= started && from <= until);
   const nowAt = isLast && run.endedAt === null ? scale.at(now) : undefined;
+  return { started, now, visible, next, scale, replays, nowAt };
+}
+
+function ScaleSwitch({ kind, onChange }: { readonly kind: ScaleKind; readonly onChange: (kind: ScaleKind) => void }) {
   return (
-    <section className="timeline" aria-label="Timeline">
-      <div className="timeline-tools">
-        <OwnerList terms={visible} />
-        <label className="check">
-          <input
-            type="checkbox"
-            checked={kind === "linear"}
-            onChange={(event) => setKind(event.target.checked ? "linear" : "compressed")}
-          />
-          linear time
-        </label>
+    <label className="check">
+      <input
+        type="checkbox"
+        checked={kind === "linear"}
+        onChange={(event) => onChange(event.target.checked ? "linear" : "compressed")}
+      />
+      linear time
+    </label>
+  );
+}
+
+function OwnersRow({
+  visible,
+  scale,
+  now,
+  nowAt,
+}: {
+  readonly visible: TimelineProps["terms"];
+  readonly scale: Scale;
+  readonly now: number;
+  readonly nowAt: number | undefined;
+}) {
+  return (
+    <div className="time-row owners-row">
+      <span className="time-name">
+        <strong>owner</strong>
+      </span>
+      <div className="track">
+        <OwnershipBand terms={visible} scale={scale} now={now} />
+        <NowLine at={nowAt} labelled />
       </div>
-      <div className="time-grid">
-        <div className="time-row axis" aria-hidden="true">
-          <span />
-          <div className="track">
-            {ticks.map((share) => (
-              <span key={share} className="tick" style={{ left: `${share * 100}%` }}>
-                {share === 0 ? formatTime(started).slice(11) : `+${formatDuration(scale.timeAt(share) - started)}`}
-              </span>
-            ))}
-          </div>
-        </div>
-        <div className="time-row owners-row">
-          <span className="time-name">
-            <strong>owner</strong>
+    </div>
+  );
+}
+
+function Axis({ scale, started }: { readonly scale: Scale; readonly started: number }) {
+  return (
+    <div className="time-row axis" aria-hidden="true">
+      <span />
+      <div className="track">
+        {ticks.map((share) => (
+          <span key={share} className="tick" style={{ left: `${share * 100}%` }}>
+            {share === 0 ? formatTime(started).slice(11) : `+${formatDuration(scale.timeAt(share) - started)}`}
           </span>
-          <div className="track">
-            <OwnershipBand terms={visible} scale={scale} now={now} />
-            <NowLine at={nowAt} labelled />
-          </div>
-        </div>
-        {rows.map((row) => (
-          <TimeRow
-            key={row.key}
-            {...{ row, scale, now, nowAt }}
-            replays={replayedIn(row, replays)}
-            onOpen={() => setChosen(row)}
-          />
         ))}
-        {next !== undefined && (
-          <p className="muted small next">
-            Next: {next.label} in {formatDuration(next.at - now)}
-          </p>
-        )}
-        <Legend />
       </div>
-      {chosen !== undefined && (
-        <RowDrawer row={chosen} replays={replayedIn(chosen, replays)} onClose={() => setChosen(undefined)} />
-      )}
-    </section>
+    </div>
   );
 }
 

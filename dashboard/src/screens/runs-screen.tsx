@@ -203,19 +203,7 @@ function RunTable({ search }: { readonly search: RunSearch }) {
   }, [seam, newestLength, cursors]);
   const error = pages.find((page) => page.error !== null && page.data === undefined)?.error;
   if (error !== undefined) return <ErrorMessage error={error} />;
-  if (cursors.length === 1 && endLength === 0) {
-    return (
-      <Empty title={isFiltered(search) ? "No runs match" : "No runs yet"}>
-        {isFiltered(search) ? (
-          <Link to="/runs">Show all runs</Link>
-        ) : (
-          <>
-            Start one: <code>durable-tape start my-workflow --input '{"{}"}'</code>
-          </>
-        )}
-      </Empty>
-    );
-  }
+  if (cursors.length === 1 && endLength === 0) return <NoRuns filtered={isFiltered(search)} />;
   const more = lengths.length < cursors.length;
   return (
     <div className="runs">
@@ -236,6 +224,20 @@ function RunTable({ search }: { readonly search: RunSearch }) {
         {more ? `${Math.max(count, pageRows)} or more runs; scroll to load more` : plural(count, "run")}
       </p>
     </div>
+  );
+}
+
+function NoRuns({ filtered }: { readonly filtered: boolean }) {
+  return (
+    <Empty title={filtered ? "No runs match" : "No runs yet"}>
+      {filtered ? (
+        <Link to="/runs">Show all runs</Link>
+      ) : (
+        <>
+          Start one: <code>durable-tape start my-workflow --input '{"{}"}'</code>
+        </>
+      )}
+    </Empty>
   );
 }
 

@@ -51,20 +51,7 @@ export function Chart({
     <figure className="chart">
       <figcaption>
         <strong>{title}</strong>
-        <ul className="chart-names">
-          {series.map(({ name, tone, kind }) => (
-            <li key={name}>
-              <svg viewBox="0 0 18 10" width="18" height="10" className={tone} aria-hidden="true">
-                {kind === "bar" ? (
-                  <path className="bar" d="M3 0h12v10h-12Z" />
-                ) : (
-                  <path d="M0 5h18" strokeDasharray={dashOf(lines, name)} />
-                )}
-              </svg>
-              {name}
-            </li>
-          ))}
-        </ul>
+        <ChartNames series={series} lines={lines} />
       </figcaption>
       <div className="plot">
         <span className="plot-top">{format(axisEnd)}</span>
@@ -90,6 +77,25 @@ export function Chart({
         <span>now</span>
       </div>
     </figure>
+  );
+}
+
+function ChartNames({ series, lines }: { readonly series: readonly Series[]; readonly lines: readonly Series[] }) {
+  return (
+    <ul className="chart-names">
+      {series.map(({ name, tone, kind }) => (
+        <li key={name}>
+          <svg viewBox="0 0 18 10" width="18" height="10" className={tone} aria-hidden="true">
+            {kind === "bar" ? (
+              <path className="bar" d="M3 0h12v10h-12Z" />
+            ) : (
+              <path d="M0 5h18" strokeDasharray={dashOf(lines, name)} />
+            )}
+          </svg>
+          {name}
+        </li>
+      ))}
+    </ul>
   );
 }
 

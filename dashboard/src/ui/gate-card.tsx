@@ -12,25 +12,10 @@ import { useNow } from "./use-now.ts";
 export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: string | undefined }) {
   const { start } = usePermissions();
   const now = useNow();
-  const { name, pos, payload, binds, openedAt } = gate;
+  const { name, payload, binds, openedAt } = gate;
   const identity = useIdentity();
   const approvers = gate.approvers as Approvers | null;
   const refusal = approvers === null ? undefined : refusalFor(approvers, identity);
-  const send = async (value: unknown, reason: string, key: string): Promise<void> => {
-    const { gates } = await call("gates.list", { query: { run: run ?? "", open: true } });
-    const isOpen = gates.some((other) => other.pos === pos && other.binds === binds);
-    if (!isOpen) throw new Error("This gate is no longer open: it has been answered, or it timed out.");
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    await call("runs.signal", {
-      params: { id: run ?? "" },
-      body: {
-        name,
-        value: isObject ? { note: reason, ...value } : value,
-        key: `page-${key}`,
-        ...(binds === null ? {} : { binds }),
-      },
-    });
-  };
   return (
     <article className="card gate-card" aria-label={`Gate ${name} of ${run ?? "a run"}`}>
       <header>
@@ -63,26 +48,51 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
           {refusal}
         </p>
       )}
-      {start && refusal === undefined && run !== undefined && (
-        <footer className="actions">
-          <ConfirmAction
-            label="Approve"
-            title={`Approve ${name}`}
-            primary
-            value={{ label: "Value sent to the run, as JSON", initial: '{"approved": true}' }}
-            run={({ reason, value, key }) => send(value, reason, key)}
-          />
-          <ConfirmAction
-            label="Reject"
-            title={`Reject ${name}`}
-            danger
-            value={{ label: "Value sent to the run, as JSON", initial: '{"approved": false}' }}
-            run={({ reason, value, key }) => send(value, reason, key)}
-          />
-        </footer>
-      )}
+      {start && refusal === undefined && run !== undefined && <GateActions gate={gate} run={run} />}
     </article>
   );
+}
+
+function GateActions({ gate, run }: { readonly gate: Gate; readonly run: string }) {
+  const { name } = gate;
+  return (
+    <footer className="actions">
+      <ConfirmAction
+        label="Approve"
+        title={`Approve ${name}`}
+        primary
+        value={{ label: "Value sent to the run, as JSON", initial: '{"approved": true}' }}
+        run={({ reason, value, key }) => sendSignal(gate, run, { value, reason, key })}
+      />
+      <ConfirmAction
+        label="Reject"
+        title={`Reject ${name}`}
+        danger
+        value={{ label: "Value sent to the run, as JSON", initial: '{"approved": false}' }}
+        run={({ reason, value, key }) => sendSignal(gate, run, { value, reason, key })}
+      />
+    </footer>
+  );
+}
+
+async function sendSignal(
+  { name, pos, binds }: Gate,
+  run: string,
+  { value, reason, key }: { readonly value: unknown; readonly reason: string; readonly key: string },
+): Promise<void> {
+  const { gates } = await call("gates.list", { query: { run, open: true } });
+  const isOpen = gates.some((other) => other.pos === pos && other.binds === binds);
+  if (!isOpen) throw new Error("This gate is no longer open: it has been answered, or it timed out.");
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  await call("runs.signal", {
+    params: { id: run },
+    body: {
+      name,
+      value: isObject ? { note: reason, ...value } : value,
+      key: `page-${key}`,
+      ...(binds === null ? {} : { binds }),
+    },
+  });
 }
 
 /** As in the gate's definition. The server decides; the card only does not offer what the server would reject. */
