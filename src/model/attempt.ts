@@ -2,18 +2,19 @@ import { isTapeError } from "./errors.ts";
 import type { NewRecord, RecordData } from "./records.ts";
 
 /**
- * The one rule of what an attempt means for its effect: confirmed, failed, sent again, or unknown. Engine and items decide
- * by it; how a verdict is written, and who continues, is their own. It is pure: test/model has its table.
+ * The only place that decides what an attempt means for its effect: confirmed, failed, retried or unknown. Engine and
+ * items both use it; they differ only in how they write the verdict and in who continues. Pure functions: test/model
+ * has the decision table.
  */
 
 export type Semantics = RecordData<"effect.intended">["semantics"];
 
-/** The call came back. `unstorable`: with what no record can hold. */
+/** The call returned. `unstorable`: with a value that no record can hold. */
 export type CompletedCall = "returned" | "unstorable";
-/** `refused`: surely not; `not_sent`: nothing has left; `unknown`: it may have happened. */
+/** `refused`: it did not happen; `not_sent`: nothing was sent; `unknown`: it may have happened. */
 export type FailedCall = "refused" | "not_sent" | "unknown";
 
-/** What a call into user code came to. */
+/** The result of one call of user code. */
 export type CallResult = { readonly kind: "returned"; readonly value: unknown } | FailedResult;
 
 export interface FailedResult {
@@ -21,11 +22,11 @@ export interface FailedResult {
   readonly error: unknown;
 }
 
-/** What earlier attempts of the same effect have left. */
+/** A summary of the earlier attempts of the same effect. */
 export interface AttemptHistory {
-  /** Those that count against the policy. */
+  /** Attempts that count against the retry policy. */
   readonly failures: number;
-  /** One of them may have happened. */
+  /** At least one attempt may have happened. */
   readonly uncertain: boolean;
 }
 
@@ -33,48 +34,50 @@ export const noAttempts: AttemptHistory = { failures: 0, uncertain: false };
 
 export interface AttemptFacts {
   readonly semantics: Semantics;
-  /** Failed attempts after which the effect is not sent again. */
+  /** After this many failed attempts the effect is not sent again. */
   readonly attempts: number;
-  /** The same for this sender alone, where another one goes on with an idempotent effect that may have happened. */
+  /** The same bound for this sender only: another sender continues an idempotent effect that may have happened. */
   readonly handOverAfter?: number;
-  /** A refusal that also speaks for earlier attempts in doubt. */
+  /** The refusal also covers earlier attempts in doubt. */
   readonly settlesEarlier: boolean;
   /** See {@link isInterrupted}. */
   readonly interrupted: boolean;
   readonly history: AttemptHistory;
 }
 
-export interface Confirmed {
+export interface ConfirmedVerdict {
   readonly to: "CONFIRMED";
   readonly reason: "returned";
 }
-/** `history`: this attempt included. */
+/** `history` includes this attempt. */
 export type FailureVerdict = { readonly history: AttemptHistory } & (
   | { readonly to: "FAILED"; readonly reason: "definite" | "not_sent" | "exhausted" }
   | { readonly to: "PENDING"; readonly reason: "not_sent" | "ack_lost" }
   | { readonly to: "UNKNOWN"; readonly reason: "ack_lost" }
 );
 
-const confirmed: Confirmed = { to: "CONFIRMED", reason: "returned" };
+const confirmed: ConfirmedVerdict = { to: "CONFIRMED", reason: "returned" };
 
-/** What returned has happened, also where its result cannot be stored: it is confirmed, owed, and not sent again. */
-export function verdictOf(result: CompletedCall): Confirmed;
+/** A call that returned has happened, even if its result cannot be stored: confirmed, owed and not sent again. */
+export function verdictOf(result: CompletedCall): ConfirmedVerdict;
 export function verdictOf(result: FailedCall, facts: AttemptFacts): FailureVerdict;
-export function verdictOf(result: CompletedCall | FailedCall, facts?: AttemptFacts): Confirmed | FailureVerdict {
+export function verdictOf(result: CompletedCall | FailedCall, facts?: AttemptFacts): ConfirmedVerdict | FailureVerdict {
   if (result === "returned" || result === "unstorable") return confirmed;
   const { semantics, attempts, handOverAfter = attempts, settlesEarlier, interrupted, history: earlier } = facts!;
-  // A refusal of this attempt alone, or that it was not sent, says nothing about an earlier one in doubt.
-  const surelyNot = result !== "unknown" && !earlier.uncertain;
+  // If this attempt was refused or not sent, an earlier attempt may still have happened.
+  const didNotHappen = result !== "unknown" && !earlier.uncertain;
   const failures = earlier.failures + (interrupted ? 0 : 1);
   const uncertain = earlier.uncertain || result === "unknown";
   const history = { failures, uncertain };
-  if (result === "refused" && (settlesEarlier || surelyNot)) return { to: "FAILED", reason: "definite", history };
+  if (result === "refused" && (settlesEarlier || didNotHappen)) return { to: "FAILED", reason: "definite", history };
   const notSent = result === "not_sent";
   const repeatable = notSent || semantics !== "non_idempotent";
-  const most = semantics === "idempotent" && !surelyNot ? Math.min(attempts, handOverAfter) : attempts;
-  if (repeatable && failures < most) return { to: "PENDING", reason: notSent ? "not_sent" : "ack_lost", history };
-  // A read changes nothing: there is nothing to find out.
-  if (surelyNot || semantics === "read") return { to: "FAILED", reason: notSent ? "not_sent" : "exhausted", history };
+  const maxFailures = semantics === "idempotent" && !didNotHappen ? Math.min(attempts, handOverAfter) : attempts;
+  if (repeatable && failures < maxFailures)
+    return { to: "PENDING", reason: notSent ? "not_sent" : "ack_lost", history };
+  // A read changes nothing, so there is nothing to observe.
+  if (didNotHappen || semantics === "read")
+    return { to: "FAILED", reason: notSent ? "not_sent" : "exhausted", history };
   return { to: "UNKNOWN", reason: "ack_lost", history };
 }
 
@@ -82,50 +85,51 @@ export interface CrashVerdict {
   readonly to: "PENDING" | "UNKNOWN";
   readonly reason: "lease_lost";
 }
-const sentAgain: CrashVerdict = { to: "PENDING", reason: "lease_lost" };
-/** Also of what could be sent again, where nobody will. */
+const retried: CrashVerdict = { to: "PENDING", reason: "lease_lost" };
+/** Also for an effect that could be sent again when no sender will do so. */
 export const unknownAfterCrash: CrashVerdict = { to: "UNKNOWN", reason: "lease_lost" };
 
 /**
- * Of a PENDING effect with an uncertain attempt, once the run's outcome is decided. It is neither withdrawn, because it may
- * have happened, nor sent again before the reconciler has tried to find out. No attempt ends here: none is charged.
+ * The verdict on a PENDING effect with an uncertain attempt once the run's outcome is decided. The effect is not
+ * withdrawn, because it may have happened, and not sent again before the reconciler has observed it. No attempt ends
+ * here, so none is charged.
  */
 export const unknownAtEnd = { to: "UNKNOWN", reason: "run_ending" } as const;
 
 /**
- * The sender vanished in the middle of an attempt: whether it acted, nobody knows. `poison`: so many senders have that the
- * effect is not sent again, although it may be repeated.
+ * The verdict after the sender crashed during an attempt: the effect may have happened. `poison`: too many senders
+ * crashed on it, so it is not sent again even if it is idempotent.
  */
 export function verdictOnCrash(semantics: Semantics, poison = false): CrashVerdict {
-  return semantics === "non_idempotent" || poison ? unknownAfterCrash : sentAgain;
+  return semantics === "non_idempotent" || poison ? unknownAfterCrash : retried;
 }
 
 type Settlement = Pick<RecordData<"effect.settled">, "reason" | "error"> & { readonly to: string };
 
-/** The record says that an attempt has failed, not that it was cut short by a crash or a drain. */
+/** Whether the record reports a failed attempt, as opposed to one interrupted by a crash or a drain. */
 export function isFailedAttempt({ to, reason, error }: Settlement): boolean {
   if (to !== "PENDING" && to !== "UNKNOWN") return false;
   return (reason === "not_sent" || reason === "ack_lost") && !isInterrupted(error);
 }
 
-/** The effect is sent again although an attempt may have happened. */
-export const leavesDoubt = ({ to, reason }: Settlement): boolean => to === "PENDING" && reason !== "not_sent";
+/** Whether the effect is sent again although an attempt may have happened. */
+export const isUncertainRetry = ({ to, reason }: Settlement): boolean => to === "PENDING" && reason !== "not_sent";
 
 /**
- * What an item's journal says of its attempts. No attempt is charged twice: one whose answer was lost may be settled again
- * when somebody has looked. An operator who has it sent again restarts the count; the doubt stays. `handedOver`: inline
- * attempts came before, and it is here because nobody knew.
+ * Counts the attempts in an item's journal. No attempt is charged twice: one whose acknowledgement was lost may be
+ * settled again after an observation. An operator's retry restarts the count but keeps `uncertain`. `handedOver`: there
+ * were inline attempts, and the item exists because the last one was in doubt.
  */
 export function attemptHistory(records: readonly NewRecord[], handedOver: boolean): AttemptHistory {
-  const restarted = restartOf(records);
+  const restartedAt = restartOf(records);
   const [opened] = records;
-  let failures = restarted < 0 && opened?.kind === "item.opened" ? (opened.data.failures ?? 0) : 0;
+  let failures = restartedAt < 0 && opened?.kind === "item.opened" ? (opened.data.failures ?? 0) : 0;
   let uncertain = handedOver;
   let open = false;
   for (const [k, record] of records.entries()) {
-    if (record.kind === "effect.dispatched") open = k > restarted;
+    if (record.kind === "effect.dispatched") open = k > restartedAt;
     if (record.kind !== "effect.settled" && record.kind !== "obligation.settled") continue;
-    uncertain ||= leavesDoubt(record.data);
+    uncertain ||= isUncertainRetry(record.data);
     if (!open || !isFailedAttempt(record.data)) continue;
     open = false;
     failures++;
@@ -133,7 +137,7 @@ export function attemptHistory(records: readonly NewRecord[], handedOver: boolea
   return { failures, uncertain };
 }
 
-/** Where an operator last had it sent again; -1: never. */
+/** The index of the operator's last retry; -1: there was none. */
 export function restartOf(records: readonly NewRecord[]): number {
   return records.findLastIndex((record) => {
     if (record.kind !== "operator.action" || record.data.action !== "resolve") return false;
@@ -141,7 +145,7 @@ export function restartOf(records: readonly NewRecord[]): number {
   });
 }
 
-/** The sender lost its lease before it sent: nothing failed, so nothing is charged as a failed attempt. */
+/** The sender lost its lease before it sent anything, so no failed attempt is charged. */
 export function isInterrupted(error: unknown): boolean {
   if (isTapeError(error, "TAPE_LEASE_LOST") || isTapeError(error, "TAPE_FENCED")) return true;
   return error instanceof Error && error.name === "NotSent" && error.cause !== undefined && isInterrupted(error.cause);

@@ -4,15 +4,15 @@ import type { RecordKind } from "./records.ts";
 import type { EffectRow, JournalKind } from "./rows.ts";
 
 /**
- * What a record does to the tables, as data. A store carries each kind out with the one statement of that name in its
- * `sql/` folder, and the fields below are that statement's parameters. A change is conditional: where its condition
- * does not hold, the whole append is refused with the code in {@link refusals}, and nothing of it is written.
+ * What a record does to the tables, as data. A store executes each kind with the statement of the same name in its
+ * `sql/` folder; the fields below are that statement's parameters. A change is conditional: if its condition does not
+ * hold, the whole append is refused with the code in {@link refusals} and writes nothing.
  */
 export type Change =
   | {
       readonly do: "run.create";
       readonly journal: number;
-      /** null for a child: the parent's. */
+      /** null for a child: it gets the parent's. */
       readonly tenant: string | null;
       readonly id: string;
       readonly workflow: string;
@@ -30,7 +30,7 @@ export type Change =
       /** null: copied from the lease of `source`. */
       readonly tenant: string | null;
       readonly source: number | null;
-      /** Of a run: the queue that it waits in. What is no run's is in the one without a name. */
+      /** The queue in which a run waits. Leases of items and names use the queue with the empty name. */
       readonly workflow: string;
       readonly token: bigint;
       readonly nextReactor: string | null;
@@ -48,9 +48,9 @@ export type Change =
       readonly journal: number;
       readonly to: RunPhase;
       readonly from: string;
-      /** From ENDING only if the outcome was decided so (comma-separated causes); null: whatever it was. */
+      /** From ENDING only if the decided cause is one of these (comma-separated); null: any cause. */
       readonly decided: string | null;
-      /** Cause and outcome are the decision's: they are written by the step out of LIVE and stay from then on. */
+      /** Cause and outcome belong to the decision: the transition out of LIVE writes them, and they never change. */
       readonly cause: string | null;
       readonly outcome: string | null;
       readonly parent: number | null;
@@ -61,9 +61,9 @@ export type Change =
       readonly journal: number;
       readonly kind: RecordKind;
       readonly body: string;
-      /** false: a closed inbox is no refusal (a late settlement of a finished run). */
+      /** false: a closed inbox does not refuse the append (a late settlement of a finished run). */
       readonly required: boolean;
-      /** The inbox is a finished child's: the nearest run above that lives, and waits for what is owed below, is told. */
+      /** For the inbox of a finished child: notify its nearest live ancestor, which waits for its obligations. */
       readonly orAncestor: boolean;
     }
   | { readonly do: "lease.wake"; readonly journal: number; readonly nextReactor: string; readonly delayMs: number }
@@ -92,7 +92,7 @@ export type Change =
       readonly run: number;
       readonly pos: number;
       readonly sub: number;
-      /** The journal under whose fence this is written: it must be the effect's authority. */
+      /** The journal whose fence covers this write; it must be the effect's authority. */
       readonly by: number;
       readonly to: EffectStatus | ObligationStatus;
       readonly from: string;
@@ -102,9 +102,9 @@ export type Change =
       readonly sendWithinMs: number | null;
       readonly reason: string | null;
       readonly outcome: string | null;
-      /** An attempt may have happened: from here on the effect is not withdrawn. */
+      /** An attempt may have happened, so the effect can no longer be withdrawn. */
       readonly uncertain: boolean;
-      /** The item journal that becomes the authority, or null to leave it. */
+      /** The item journal that becomes the authority; null: the authority stays. */
       readonly newAuthority: number | null;
     }
   | { readonly do: "effects.withdraw"; readonly run: number }
@@ -118,7 +118,7 @@ export type Change =
       readonly businessKey: string;
     }
   | { readonly do: "business_key.drop"; readonly run: number; readonly pos: number }
-  /** All armed ones of the run and of everything below it, or the one at `pos`. */
+  /** All armed obligations of the run and its descendants, or the one at `pos`. */
   | {
       readonly do: "obligations.make_due";
       readonly run: number;
@@ -141,7 +141,7 @@ export type Change =
       readonly run: number;
       readonly pos: number;
       readonly to: GateStatus;
-      /** The signal that it takes, by its number in the inbox, as text. */
+      /** The number in the inbox of the signal that the gate takes, as text. */
       readonly note: string | null;
       readonly value: string | null;
     }
@@ -195,7 +195,7 @@ export type Change =
       readonly key: string;
       readonly version: number;
       readonly value: string | null;
-      /** Versions up to this one are forgotten. */
+      /** Versions up to this one are deleted. */
       readonly through: number;
     }
   | {
@@ -205,13 +205,13 @@ export type Change =
       readonly nextReactor: string | null;
       readonly delayMs: number;
       readonly endReason: string;
-      /** false once the journal's run has its outcome: its inbox refuses notes from then on. */
+      /** false once the journal's run has its outcome; its inbox then refuses notes. */
       readonly open: boolean;
     };
 
 export type ChangeKind = Change["do"];
 
-/** The code with which an append is refused when the change's condition does not hold. null: it has none. */
+/** The code that refuses an append whose change does not meet its condition; null: the change has no condition. */
 export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "run.create": "TAPE_RUN_CONFLICT",
   "lease.create": "TAPE_INVARIANT",
@@ -245,7 +245,7 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "lease.release": "TAPE_NOTES_PENDING",
 };
 
-/** Whether a change that found nothing to change refuses the append. */
+/** Whether a change that matches no row refuses the append. */
 export function isRequired(change: Change): boolean {
   if ("required" in change) return change.required;
   if (change.do === "obligations.make_due") return change.pos !== null;
@@ -253,8 +253,8 @@ export function isRequired(change: Change): boolean {
 }
 
 /**
- * The row a change contends for beyond its own journal, or undefined. Two writes of one batch that contend for the
- * same row go into different batches: a set-based statement can change a row only once.
+ * The row outside its own journal that a change contends for, or undefined. Two writes that contend for the same row go
+ * into different batches, because a set-based statement can change a row only once.
  */
 export function contended(change: Change): string | undefined {
   switch (change.do) {

@@ -1,20 +1,20 @@
 import { z } from "zod";
 
-/** Longer than any name that a store takes by default; it travels, and what travels has a bound. */
-const most = 4_096;
-const text = z.string().max(most);
-const name = z.string().min(1).max(most);
+/** Longer than any name that a store accepts by default. Everything on the wire has a bound. */
+const maxChars = 4_096;
+const text = z.string().max(maxChars);
+const name = z.string().min(1).max(maxChars);
 
 /**
- * Through which credential an operator acted, as the server that took the call says; apart from `who`, which names people.
- * Absent: by a program with the store itself.
+ * The credential of an operator action, as the server saw it; `who` names the operator. Absent: a program that opened
+ * the store did it.
  */
 export const credential = z.strictObject({
-  /** The id of the token; absent: that server asks nobody for one. */
+  /** The token's id; absent: the server requires no credentials. */
   token: name.exactOptional(),
   name: text,
   role: name,
-  /** The address from which the call came. */
+  /** The caller's address. */
   address: text.exactOptional(),
   /** The caller's `X-Request-Id`. */
   request: text.exactOptional(),

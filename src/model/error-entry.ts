@@ -1,7 +1,7 @@
-/** A row of the table of refusals, in errors.ts. */
+/** A row of the error table in error-table.ts. */
 export interface ErrorEntry {
   readonly fault: "caller" | "owner" | "operator" | "store" | "tape";
-  /** no: the same call fails again; later: wait and repeat; reread: read the current state, then decide anew */
+  /** no: the same call fails again; later: wait, then retry; reread: read the current state before deciding */
   readonly retry: "no" | "later" | "reread";
   readonly next: string;
 }

@@ -7,7 +7,7 @@ import { type ErrorCode, errorTable } from "./error-table.ts";
 
 export { type ErrorCode, errorTable } from "./error-table.ts";
 
-/** Facts a program may act on without reading the message. */
+/** Facts for programs, so that they need not parse the message. */
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
 /**
@@ -26,7 +26,7 @@ export class TapeError extends Error {
     this.name = "TapeError";
     this.code = code;
     this.details = details;
-    // Its own and enumerable: Node then prints it with an error that was not caught. A revived one has the getter.
+    // An own, enumerable property, so that Node prints it with an uncaught error. A decoded error has the getter.
     Object.defineProperty(this, "next", { value: errorTable[code].next, enumerable: true, configurable: true });
   }
 
@@ -43,20 +43,20 @@ export class TapeError extends Error {
   }
 }
 
-// What to do next follows from the code.
+// `next` follows from the code, so it is not stored.
 Object.defineProperty(TapeError.prototype, unstored, { value: ["next"] });
 
-// From a journal it comes back as what it was. A code that this version does not know makes a plain error of it.
+// A journal returns it as a TapeError again. With a code unknown to this version it becomes a plain Error.
 registerErrorClass("TapeError", (error) => {
   const { code, details } = error as { code?: unknown; details?: unknown };
   const known = typeof code === "string" && Object.hasOwn(errorTable, code);
   return known && typeof details === "object" && details !== null ? TapeError.prototype : undefined;
 });
 
-/** Also true of one that another copy of this package made. */
+/** Whether this is a TapeError, with the given code; also true for one from another copy of this package. */
 export function isTapeError(error: unknown, code?: ErrorCode): error is TapeError {
   if (!(error instanceof Error) || !("code" in error)) return false;
-  const ours =
+  const isOwn =
     error instanceof TapeError || (error.name === "TapeError" && Object.hasOwn(errorTable, String(error.code)));
-  return ours && (code === undefined || error.code === code);
+  return isOwn && (code === undefined || error.code === code);
 }

@@ -1,6 +1,6 @@
 import type { RecordKind } from "./records.ts";
 
-/** Kinds that go only into an inbox, by many writers, without a lease. */
+/** Kinds of notes: many writers send them to an inbox, without a lease. */
 export const noteKinds: ReadonlySet<RecordKind> = new Set([
   "signal.sent",
   "cancel.requested",
@@ -9,7 +9,7 @@ export const noteKinds: ReadonlySet<RecordKind> = new Set([
   "effect.outcome",
   "effect.evidence",
 ]);
-/** Kinds that only the store itself writes: they open a journal, or a term in it. */
+/** Kinds that only the store writes: they open a journal, or a term in it. */
 export const storeKinds: ReadonlySet<RecordKind> = new Set([
   "run.created",
   "lease.named",
@@ -18,7 +18,7 @@ export const storeKinds: ReadonlySet<RecordKind> = new Set([
   "run.pruned",
   "store.restored",
 ]);
-/** Kinds for the journal of one effect that a reactor owns by itself. */
+/** Kinds for the journal of an item, which a reactor owns. */
 export const itemKinds: ReadonlySet<RecordKind> = new Set([
   "effect.dispatched",
   "effect.settled",

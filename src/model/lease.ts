@@ -3,17 +3,17 @@ import type { Fence } from "./fence.ts";
 import type { TermEnd, TermReason } from "./records.ts";
 import type { JournalKind } from "./rows.ts";
 
-/** The vocabulary of leases: who asks, what is granted, what readers see. */
+/** The types of leases: requests, granted terms, and views for readers. */
 
 export type ItemResult<T> = ({ readonly ok: true } & T) | { readonly ok: false; readonly error: TapeError };
 
-/** Who acquires: the incarnation is random per process, the label is for people. */
+/** The claimant of a lease. `owner` is random for each process; `label` is a name for operators. */
 export interface Claimant {
   readonly owner: string;
   readonly label: string;
   readonly reactor: string;
   readonly ttlMs: number;
-  /** Renewals without progress for longer than this are refused as stalled. */
+  /** Renewals that report no progress for longer than this are refused as stalled. */
   readonly maxStallMs?: number;
 }
 
@@ -23,7 +23,7 @@ export interface Term {
   readonly journal: number;
   readonly kind: JournalKind;
   readonly tenant: string;
-  /** The run the journal belongs to (its own number for a named lease). */
+  /** The run of the journal; for a named lease the journal's own number. */
   readonly run: number;
   readonly ttlMs: number;
   /** The last record of the journal: the next append goes after it. */
@@ -31,34 +31,34 @@ export interface Term {
   /** Notes ever sent to this inbox. */
   readonly notes: number;
   readonly reason: TermReason;
-  /** Whose term it ended by taking over; known only in the first answer of a find. */
+  /** The owner whose term this takeover ended. Only in the first response to a find. */
   readonly takenFrom?: string;
-  /** How long it had been due, or abandoned, when it was found; known only in the first answer. */
+  /** How long the work had been due, or abandoned, when it was found. Only in the first response. */
   readonly lagMs?: number;
-  /** The run's id, where a find has it at hand. */
+  /** The run's id, if the find has it. */
   readonly name?: string;
-  /** It was taken ahead of its timer: nothing is due yet. Known only in the first answer. */
+  /** Preloaded before its timer fires: nothing is due yet. Only in the first response. */
   readonly preloaded?: boolean;
-  /** Whom work on this item calls: its effect's connector, or where it has none the effect. Only of a find with a share. */
+  /** The upstream of this item: its effect's connector, otherwise the effect. Only from a find with a share. */
   readonly callee?: string;
 }
 
 /** A lease, by its run, its name or its journal. */
 export type LeaseTarget = { readonly run: string } | { readonly name: string } | { readonly journal: number };
 
-/** What must be true of the lease for an acquire to succeed. */
+/** The condition under which an acquire succeeds. */
 export type AcquireCondition =
-  | "free" // nobody holds it
-  | "expired" // its holder's time has run out
+  | "free" // it has no holder
+  | "expired" // its TTL has passed
   | "free_or_expired"
-  | { readonly owner: string | null; readonly token: bigint } // exactly as read before
-  | "any"; // a takeover: pre-empts a live holder, needs by and auditReason
+  | { readonly owner: string | null; readonly token: bigint } // exactly as it was read
+  | "any"; // preempts a live holder; requires by and auditReason
 
 /** A request for a new term of a lease. */
 export interface AcquireRequest {
   readonly target: LeaseTarget;
   readonly claimant: Claimant;
-  /** Names the attempt: repeating it after a lost answer returns the same term. */
+  /** Names the attempt: repeating it after a lost response returns the same term. */
   readonly nonce: bigint;
   readonly expect: AcquireCondition;
   readonly reason?: TermReason;
@@ -66,12 +66,12 @@ export interface AcquireRequest {
   readonly auditReason?: string;
 }
 
-/** The granted term, or the refusal and the present holder. */
+/** The granted term, or the refusal and the current holder. */
 export type AcquireResult =
   | { readonly ok: true; readonly term: Term }
   | { readonly ok: false; readonly error: TapeError; readonly holder?: LeaseView };
 
-/** A renewal of one term, with the progress of its holder. */
+/** A renewal of one term, with its holder's progress. */
 export interface RenewRequest {
   readonly fence: Fence;
   readonly progress: number;
@@ -94,7 +94,7 @@ export interface LeaseView {
   readonly label: string | null;
   readonly reactor: string | null;
   readonly ttlMs: number;
-  /** Milliseconds until it may be taken over; 0 when it may be now. */
+  /** Milliseconds until it can be taken over; 0: now. */
   readonly remainingMs: number;
   readonly heldMs: number;
   readonly reason: TermReason | null;
@@ -108,7 +108,7 @@ export interface LeaseView {
   readonly nextReactor: string | null;
 }
 
-/** One line of the ledger: a finished or running term, and why it began and ended. */
+/** One entry of the term history: a finished or current term, and why it started and ended. */
 export interface TermView {
   readonly token: bigint;
   readonly owner: string;

@@ -1,8 +1,8 @@
 import { machine } from "./machine.ts";
 
 /**
- * The phase of a run as its row stores it. RUNNABLE, RUNNING and WAITING are one stored phase, LIVE: which of the three
- * it is follows from the lease row, so that parking, claiming and stepping never write the run's row.
+ * The phase of a run as its row stores it. RUNNABLE, RUNNING and WAITING are one stored phase, LIVE. The lease row
+ * distinguishes the three, so that parking, claiming and stepping never write the run's row.
  */
 export const runMachine = machine({
   name: "run",
@@ -11,7 +11,7 @@ export const runMachine = machine({
   final: ["COMPLETED", "FAILED", "CANCELLED", "COMPENSATED"],
   events: {
     decide: { from: ["LIVE"], to: "ENDING" },
-    // From LIVE in one step where nothing is open: decided and ended in one record.
+    // Directly from LIVE if nothing is open: one record decides and ends the run.
     complete: { from: ["LIVE", "ENDING"], to: "COMPLETED" },
     fail: { from: ["LIVE", "ENDING"], to: "FAILED" },
     cancel: { from: ["LIVE", "ENDING"], to: "CANCELLED" },
@@ -24,7 +24,7 @@ export const runMachine = machine({
   },
 });
 export type RunPhase = (typeof runMachine.states)[number];
-/** What people see: LIVE is told apart by the lease. */
+/** The status that operators see: the lease splits LIVE into three. */
 export type RunStatus = Exclude<RunPhase, "LIVE"> | "RUNNABLE" | "RUNNING" | "WAITING";
 export const runStatuses: readonly RunStatus[] = [
   "RUNNABLE",
@@ -42,8 +42,8 @@ export const effectMachine = machine({
     dispatch: { from: ["PENDING"], to: "DISPATCHED" },
     confirm: { from: ["DISPATCHED", "UNKNOWN", "STUCK"], to: "CONFIRMED" },
     fail: { from: ["DISPATCHED", "UNKNOWN", "STUCK"], to: "FAILED" },
-    // From PENDING where an earlier attempt may have happened, and the run is ending.
-    doubt: { from: ["DISPATCHED", "PENDING"], to: "UNKNOWN" },
+    // From PENDING if an earlier attempt may have happened and the run is ending.
+    becomeUnknown: { from: ["DISPATCHED", "PENDING"], to: "UNKNOWN" },
     retry: { from: ["DISPATCHED", "UNKNOWN", "STUCK"], to: "PENDING" },
     stick: { from: ["UNKNOWN", "PENDING"], to: "STUCK" },
     withdraw: { from: ["PENDING"], to: "WITHDRAWN" },
@@ -51,7 +51,7 @@ export const effectMachine = machine({
 });
 export type EffectStatus = (typeof effectMachine.states)[number];
 
-/** An obligation is an effect with role inverse; these are its names for people, and in the store. */
+/** An obligation is an effect with the role `compensation`; these are its statuses, also in the store. */
 export const obligationMachine = machine({
   name: "obligation",
   states: ["ARMED", "PENDING", "COMMITTED", "UNKNOWN", "COMPENSATED", "STUCK", "DISCHARGED"],
@@ -61,7 +61,7 @@ export const obligationMachine = machine({
     fallDue: { from: ["ARMED"], to: "PENDING" },
     commit: { from: ["PENDING"], to: "COMMITTED" },
     compensate: { from: ["COMMITTED", "UNKNOWN", "STUCK"], to: "COMPENSATED" },
-    doubt: { from: ["COMMITTED"], to: "UNKNOWN" },
+    becomeUnknown: { from: ["COMMITTED"], to: "UNKNOWN" },
     retry: { from: ["COMMITTED", "UNKNOWN", "STUCK"], to: "PENDING" },
     stick: { from: ["PENDING", "COMMITTED", "UNKNOWN"], to: "STUCK" },
     discharge: { from: ["ARMED"], to: "DISCHARGED" },
@@ -95,9 +95,8 @@ export const timerMachine = machine({
 export type TimerStatus = (typeof timerMachine.states)[number];
 
 /**
- * A lease, as the store sees it. EXPIRED is HELD with its time run out: nothing is written when it happens, and the
- * holder may still renew as long as nobody took over. DOOMED: a takeover has announced itself; writes and renewals of
- * the holder are refused from here on.
+ * A lease, as the store sees it. EXPIRED is HELD after its TTL: expiry writes nothing, and the holder may still renew
+ * until a takeover. DOOMED: a takeover is announced, and the holder's writes and renewals are refused from now on.
  */
 export const leaseMachine = machine({
   name: "lease",

@@ -8,7 +8,7 @@ const kinds = {
   token: { code: "TAPE_NOT_FOUND", field: "id" },
 } as const satisfies Record<string, { code: ErrorCode; field: string }>;
 
-/** The error of a name that this tenant does not have; another tenant's name answers alike. */
+/** The error for a name that does not exist for this tenant; another tenant's name gives the same error. */
 export function notFound(kind: keyof typeof kinds, name: string | number): TapeError {
   const { code, field } = kinds[kind];
   return new TapeError(code, `${kind} ${name} not found`, { [field]: name });

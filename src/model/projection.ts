@@ -11,7 +11,7 @@ import type { JournalKind } from "./rows.ts";
 export { encodeBody, type RecordContext } from "./record-context.ts";
 
 /**
- * projection = fold(records): the only definition of what each kind of record does to the tables. Every store applies
+ * projection = fold(records): the only definition of how each kind of record changes the tables. Every store applies
  * these changes in the transaction that writes the record; the checker applies them again and compares.
  */
 export function changesOf(record: NewRecord, place: RecordContext): Change[] {
@@ -29,7 +29,7 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
       ];
     case "run.compensating":
       return [
-        // Not before every doubt is settled: a confirmation that comes later would arm what nobody makes due any more.
+        // Only once no effect is in doubt: a later confirmation would arm an obligation that never falls due.
         { do: "run.assert_settled", journal: own, armed: false },
         phase(own, "COMPENSATING", { decided: "failed,cancelled" }),
         { do: "obligations.make_due", run: own, pos: null, sub: null },
@@ -38,7 +38,7 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
     case "run.ended":
       return ended(record.data, own);
     case "run.stuck":
-      return [phase(own, "STUCK")]; // why is in the record: the row keeps the outcome that may have been decided
+      return [phase(own, "STUCK")]; // the record has the reason; the row keeps an outcome that was already decided
     case "run.unstuck":
       return [{ ...phase(own, record.data.to), from: "STUCK" }];
     case "run.retried":
@@ -49,7 +49,7 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
         {
           do: "lease.release",
           journal: own,
-          notesTaken: notesTaken,
+          notesTaken,
           nextReactor: nextReactor ?? null,
           delayMs: delayMs ?? 0,
           endReason: reason,
@@ -108,7 +108,7 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
     }
     case "timer.set": {
       const { pos, purpose, delayMs, until = null } = record.data;
-      return [{ do: "timer.create", run: own, pos, purpose, delayMs: delayMs, until }];
+      return [{ do: "timer.create", run: own, pos, purpose, delayMs, until }];
     }
     case "sleep.ended":
       return record.data.fired ? [{ do: "timer.fire", run: own, pos: record.data.pos, purpose: "sleep" }] : [];
@@ -142,15 +142,15 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
       return valueWritten({ tenant: null, source: own, key, version, value: text }, place.keepVersions);
     }
     default:
-      return []; // steps, decisions, samples and the like are facts in the journal alone
+      return []; // steps, decisions, samples and the like exist only in the journal
   }
 }
 
-/** A unit may be called as anything is that every object inherits. */
+/** A unit may have the name of an inherited property, such as `constructor`. */
 const amountOf = (amounts: Readonly<Record<string, number>>, unit: string): number =>
   Object.hasOwn(amounts, unit) ? amounts[unit]! : 0;
 
-/** The changes that create a run, its lease and its budget; record 1 is among them. */
+/** The changes that create a run, its first record, its lease and its budget. */
 export function changesOfCreation(tenant: string | null, data: RecordData<"run.created">, at: RecordContext): Change[] {
   const { id, workflow, version, inputHash, labels, parent, budget } = data;
   const own = at.journal;
@@ -185,17 +185,17 @@ export function changesOfCreation(tenant: string | null, data: RecordData<"run.c
 }
 
 /**
- * A value's new version: the current row, the line of its history, and the end of that history. Deleting it ends the
- * history there: what somebody wanted gone must not be read from its past.
+ * A value's new version: writes the current row and a history entry, and trims the history. A deletion trims all of it,
+ * because a deleted value must not be readable from its past.
  */
 export function valueWritten(
   value: Omit<Extract<Change, { do: "value.put" }>, "do">,
   keepVersions: number,
 ): [Extract<Change, { do: "value.put" }>, Change] {
-  const kept = value.value === null ? 1 : keepVersions;
+  const keptVersions = value.value === null ? 1 : keepVersions;
   return [
     { do: "value.put", ...value },
-    { do: "value.log", ...value, through: value.version - kept },
+    { do: "value.log", ...value, through: value.version - keptVersions },
   ];
 }
 
@@ -215,13 +215,13 @@ function childStarted(data: RecordData<"child.started">, place: RecordContext): 
 
 function ended(data: RecordData<"run.ended">, own: number): Change[] {
   const { status, outcome, notesTaken, parent } = data;
-  const direct = outcome !== undefined;
+  const decidedNow = outcome !== undefined;
   const changes: Change[] = [
     { do: "run.assert_settled", journal: own, armed: status !== "COMPLETED" },
     {
       ...phase(own, status, {
         decided: causeOf(status),
-        cause: direct ? causeOf(status) : null,
+        cause: decidedNow ? causeOf(status) : null,
         outcome: encodePayload(outcome),
       }),
       parent: parent?.journal ?? null,
@@ -242,7 +242,7 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
   changes.push({
     do: "lease.release",
     journal: own,
-    notesTaken: notesTaken,
+    notesTaken,
     nextReactor: null,
     delayMs: 0,
     endReason: "released",
@@ -275,7 +275,7 @@ function assertKindAllowed(kind: RecordKind, journal: JournalKind): void {
         ? nameKinds.has(kind)
         : journal === "run" && !noteKinds.has(kind) && !storeKinds.has(kind);
   if (!allowed) {
-    throw new TapeError("TAPE_RECORD_MISPLACED", `a ${kind} record does not belong into the journal of a ${journal}`, {
+    throw new TapeError("TAPE_RECORD_MISPLACED", `a ${kind} record does not belong in the journal of a ${journal}`, {
       kind,
       journal,
     });

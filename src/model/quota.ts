@@ -1,40 +1,40 @@
 import { TapeError } from "./errors.ts";
 
-/** What a tenant may have at most. Each kind is a column of the table of quotas. */
+/** The limits of a tenant. Each kind is a column of the quotas table. */
 export const quotaKinds = ["runs", "bytes", "schedules", "streams"] as const;
 export type QuotaKind = (typeof quotaKinds)[number];
 
-/** For all tenants that have no setting of their own. No tenant has an empty name. */
+/** The default for tenants without their own setting. No tenant has an empty name. */
 export const everyTenant = "";
-/** As a setting: no limit, although there is a default. */
+/** As a setting: no limit, even if there is a default. */
 export const unlimited = -1;
 
-/** null: the default's. */
+/** null: the default applies. */
 export type QuotaLimits = Readonly<Record<QuotaKind, number | null>>;
 
-/** A tenant's quotas, and how much of them it has used. */
+/** A tenant's quotas and their usage. */
 export interface Quota {
-  /** Empty: the default of all tenants. */
+  /** Empty: the default for all tenants. */
   readonly tenant: string;
-  /** As they were set. */
+  /** The settings of this tenant. */
   readonly set: QuotaLimits;
-  /** As they hold: null is no limit. */
+  /** The limits in force; null: no limit. */
   readonly limits: QuotaLimits;
   readonly used: {
-    /** Runs that have not ended, children included. Counted only where a limit for runs or bytes holds. */
+    /** Runs that have not ended, children included. Counted only if runs or bytes are limited. */
     readonly runs: number;
-    /** Bytes of records, as measured last; null: nobody has a limit for bytes. */
+    /** Bytes of records at the last measurement; null: no tenant has a limit for bytes. */
     readonly bytes: number | null;
     readonly schedules: number;
   };
 }
 
-export const holdingLimit = (own: number | null, all: number | null): number | null => {
-  const limit = own ?? all;
+export const effectiveLimit = (own: number | null, byDefault: number | null): number | null => {
+  const limit = own ?? byDefault;
   return limit === unlimited ? null : limit;
 };
 
 export function quotaExceeded(quota: QuotaKind, used: number, limit: number): TapeError {
-  const message = `the tenant's quota of ${quota} is used up: ${used} of ${limit}`;
+  const message = `the tenant's quota of ${quota} is exhausted: ${used} of ${limit}`;
   return new TapeError("TAPE_QUOTA", message, { quota, used, limit });
 }

@@ -1,6 +1,6 @@
 /**
- * Who may call what. Each role may do all that the ones before it may, but for two that stand apart: a worker drives
- * runs and may not act as a person, an operator acts as a person and may not drive.
+ * The permissions of callers. Each role includes the ones before it, with one exception: a worker drives runs but may
+ * not do what operators do, and an operator may not drive runs.
  */
 export const roles = ["reader", "starter", "worker", "operator", "admin"] as const;
 export type Role = (typeof roles)[number];
@@ -13,5 +13,5 @@ const grants: Readonly<Record<Role, readonly Role[]>> = {
   admin: ["reader", "starter", "worker", "operator", "admin"],
 };
 
-/** Whether somebody with this role may do what asks for that one. */
-export const mayDo = (role: Role, asked: Role): boolean => grants[role].includes(asked);
+/** Whether `role` includes the permissions of `required`. */
+export const mayDo = (role: Role, required: Role): boolean => grants[role].includes(required);

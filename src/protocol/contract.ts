@@ -9,7 +9,7 @@ import { service } from "./routes/service.ts";
 import { store } from "./routes/store.ts";
 import { values } from "./routes/values.ts";
 
-/** Every call there is. A server without a handler for one, or with one for another, does not compile. */
+/** Every call of the protocol. A server that lacks a handler, or has an extra one, does not compile. */
 export const contract = {
   ...runs,
   ...effects,
@@ -24,7 +24,7 @@ export const contract = {
 export type Contract = typeof contract;
 export type RouteName = keyof Contract;
 
-/** All routes with their names, for whoever goes through them. */
+/** All routes with their names, as a list. */
 export const routes: readonly (Route & { readonly name: RouteName })[] = Object.entries(contract).map(
   ([name, route]) => ({ name: name as RouteName, ...(route as Route) }),
 );
@@ -33,7 +33,7 @@ type Part<N extends RouteName, P extends string> = Contract[N] extends { readonl
   ? { readonly [K in P]: z.output<S> }
   : unknown;
 
-/** What a call consists of, as both ends mean it. */
+/** The decoded parameters, query and body of a call. */
 export type CallOf<N extends RouteName> = Part<N, "params"> & Part<N, "query"> & Part<N, "body">;
-/** What comes back; of a stream: each line. */
+/** The decoded response; for a stream, each line. */
 export type ResponseOf<N extends RouteName> = z.output<Contract[N]["answer"]>;

@@ -6,7 +6,7 @@ import { jsonType, linesType } from "./transport.ts";
 
 type Json = Record<string, unknown>;
 
-/** The contract as OpenAPI 3.1, with the JSON of the wire: nothing of it is written by hand. */
+/** The contract as OpenAPI 3.1, with the JSON of the wire. Everything is generated from the routes. */
 export function openApi(version: string): Json {
   const paths: Record<string, Json> = {};
   for (const route of routes) {
@@ -27,7 +27,7 @@ export function openApi(version: string): Json {
       schemas: { Problem: schemaOf(problemSchema, "output") },
       responses: {
         Problem: {
-          description: "Refused: code says why, next what to do",
+          description: "The call was refused: code names the reason, next the action to take",
           content: { [problemType]: { schema: { $ref: "#/components/schemas/Problem" } } },
         },
       },
@@ -37,12 +37,12 @@ export function openApi(version: string): Json {
 
 function operationOf(route: Route & { readonly name: string }): Json {
   const { name, summary, role, repeat, params, query, body, answer, stream, type, errors = [], manual } = route;
-  const said = [
-    role === "open" ? "Needs no credential." : `Needs the role ${role}.`,
-    repeat === "key" ? "With an Idempotency-Key a repeated call is answered as it was the first time." : undefined,
-    manual ? "The audit keeps who did it and why." : undefined,
-    stream ? "One JSON document a line; an empty line says that the stream is alive." : undefined,
-    errors.length > 0 ? `Expect ${errors.join(", ")}.` : undefined,
+  const sentences = [
+    role === "open" ? "Requires no credential." : `Requires the role ${role}.`,
+    repeat === "key" ? "With an Idempotency-Key a repeated call returns the first response." : undefined,
+    manual ? "The audit log records the operator and the reason." : undefined,
+    stream ? "One JSON document per line; an empty line is a heartbeat." : undefined,
+    errors.length > 0 ? `Possible errors: ${errors.join(", ")}.` : undefined,
   ];
   const parameters = [
     ...parametersOf("path", params),
@@ -55,7 +55,7 @@ function operationOf(route: Route & { readonly name: string }): Json {
   return {
     operationId: name,
     summary,
-    description: said.filter((one) => one !== undefined).join(" "),
+    description: sentences.filter((sentence) => sentence !== undefined).join(" "),
     tags: [name.split(".")[0]],
     ...(role === "open" ? { security: [] } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
@@ -65,7 +65,7 @@ function operationOf(route: Route & { readonly name: string }): Json {
     responses: {
       200: { description: "Done", content: { [media]: { schema: schemaOf(answer, "input") } } },
       ...(name === "readyz"
-        ? { 503: { description: "Not now", content: { [media]: { schema: schemaOf(answer, "input") } } } }
+        ? { 503: { description: "Not ready", content: { [media]: { schema: schemaOf(answer, "input") } } } }
         : {}),
       default: { $ref: "#/components/responses/Problem" },
     },
@@ -81,7 +81,7 @@ function parametersOf(place: "path" | "query", schema: z.ZodObject | undefined):
   }));
 }
 
-/** The side of a codec that travels is its input. */
+/** The wire form of a codec is its input. */
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io, unrepresentable: "any" }) as Json;
   return json;

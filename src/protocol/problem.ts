@@ -2,7 +2,7 @@ import { z } from "zod";
 import { fromJson, toJson } from "../base/codec.ts";
 import { type ErrorCode, errorTable, TapeError } from "../model/errors.ts";
 
-/** Refusals as RFC 9457 has them: `type` names the code, `detail` is the sentence, `next` says what to do. */
+/** An error as RFC 9457 defines it: `type` names the code, `detail` is the message, `next` the action to take. */
 export const problemSchema = z.strictObject({
   type: z.string(),
   title: z.string(),
@@ -17,7 +17,7 @@ export const problemSchema = z.strictObject({
 export type Problem = z.output<typeof problemSchema>;
 export const problemType = "application/problem+json";
 
-/** Statuses that say more than "the caller" (400) or "try later" (503). */
+/** Statuses other than 400, the default. */
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   TAPE_UNAUTHENTICATED: 401,
   TAPE_FORBIDDEN: 403,
@@ -61,60 +61,57 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
 
 export const statusOf = (code: ErrorCode): number => statuses[code] ?? 400;
 
-/** A sentence with a few names in it. What somebody sent is never sent back whole. */
-const maxChars = 2_048;
-const maxDetails = 8_192;
-const excerptLetters = 256;
+/** Enough for a message with a few names. A response never repeats a whole request. */
+const maxMessageChars = 2_048;
+const maxDetailsChars = 8_192;
+const excerptChars = 256;
 const excerptItems = 16;
 
 /**
- * What a store's trouble is called outside: its own words hold addresses, users and names of constraints, which are for
- * the log.
+ * What callers see of a store's error. The original message may contain addresses, users and names of constraints, so
+ * it only goes to the log.
  */
-const outside: Readonly<Partial<Record<ErrorCode, string>>> = {
-  TAPE_STORE_BUSY: "the store did not get to it in time; the server's log says more",
-  TAPE_STORE_UNREACHABLE: "the store cannot be reached; the server's log says why",
-  TAPE_OUTCOME_UNKNOWN: "the store's answer was lost, and it may have been done; the server's log says more",
-  TAPE_INVARIANT: "the server failed; its log says why",
+const publicMessages: Readonly<Partial<Record<ErrorCode, string>>> = {
+  TAPE_STORE_BUSY: "the store was busy for too long; see the server's log",
+  TAPE_STORE_UNREACHABLE: "the store is unreachable; see the server's log",
+  TAPE_OUTCOME_UNKNOWN: "the store's response was lost, so the write may have happened; see the server's log",
+  TAPE_INVARIANT: "the server failed; see its log",
 };
 
-/** The message already begins with the code; the wire has it in a field of its own. */
+/** Encodes an error. Its message starts with the code, which has a field of its own on the wire. */
 export function problemOf(error: TapeError): Problem {
   const { code, details, message } = error;
   const { fault, retry, next } = errorTable[code];
-  const whole = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
-  const detail = outside[code] ?? cut(whole, maxChars);
+  const fullText = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
+  const detail = publicMessages[code] ?? cut(fullText, maxMessageChars);
   const type = `urn:durable-tape:error:${code}`;
-  const said = { type, title: code, status: statusOf(code), detail, code, fault, retry, next };
-  return Object.keys(details).length === 0 || outside[code] !== undefined
-    ? said
-    : { ...said, details: within(toJson(details)) };
+  const problem = { type, title: code, status: statusOf(code), detail, code, fault, retry, next };
+  return Object.keys(details).length === 0 || publicMessages[code] !== undefined
+    ? problem
+    : { ...problem, details: shorten(toJson(details)) };
 }
 
-const cut = (text: string, letters: number): string =>
-  text.length <= letters ? text : `${text.slice(0, letters).toWellFormed()}…`;
+const cut = (text: string, chars: number): string =>
+  text.length <= chars ? text : `${text.slice(0, chars).toWellFormed()}…`;
 
-function within(details: unknown): unknown {
-  return JSON.stringify(details).length <= maxDetails ? details : excerptOf(details, 3);
+function shorten(details: unknown): unknown {
+  return JSON.stringify(details).length <= maxDetailsChars ? details : excerptOf(details, 3);
 }
 
-/** The beginning of each text and of each list, so that the place can still be found. */
+/** The start of each string and list, which is enough to find the field. */
 function excerptOf(json: unknown, levels: number): unknown {
-  if (typeof json === "string") return cut(json, excerptLetters);
+  if (typeof json === "string") return cut(json, excerptChars);
   if (typeof json !== "object" || json === null) return json;
   if (levels === 0) return null;
-  if (Array.isArray(json)) return json.slice(0, excerptItems).map((one) => excerptOf(one, levels - 1));
+  if (Array.isArray(json)) return json.slice(0, excerptItems).map((item) => excerptOf(item, levels - 1));
   const fields = Object.entries(json).slice(0, excerptItems);
-  return Object.fromEntries(fields.map(([key, one]) => [cut(key, excerptLetters), excerptOf(one, levels - 1)]));
+  return Object.fromEntries(fields.map(([key, field]) => [cut(key, excerptChars), excerptOf(field, levels - 1)]));
 }
 
-/** A code that this version does not know is an error of the other side, and says so. */
+/** Decodes an error. A code unknown to this version becomes TAPE_BAD_RESPONSE. */
 export function errorOf(problem: Pick<Problem, "code" | "detail" | "details">): TapeError {
   const { code, detail } = problem;
   const details = (problem.details === undefined ? {} : fromJson(problem.details)) as Readonly<Record<string, unknown>>;
   if (Object.hasOwn(errorTable, code)) return new TapeError(code as ErrorCode, detail, details);
-  return new TapeError(
-    "TAPE_BAD_RESPONSE",
-    `the server refused with ${code}, which this version does not know: ${detail}`,
-  );
+  return new TapeError("TAPE_BAD_RESPONSE", `the server sent the unknown error code ${code}: ${detail}`);
 }

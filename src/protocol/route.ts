@@ -5,41 +5,41 @@ import type { Role } from "../model/roles.ts";
 export { mayDo, type Role, roles } from "../model/roles.ts";
 
 /**
- * Why a call may be sent again after a lost answer: it reads; or the same call finds what it did before (an id, a nonce,
- * a version, a token and a place in a journal); or `Idempotency-Key` says that it is the same call.
+ * Why a call is safe to repeat after a lost response. `read`: it changes nothing. `same`: the call itself names its
+ * earlier effect (an id, a nonce, a version, a token and a seq). `key`: its `Idempotency-Key` does.
  */
 export type Repeat = "read" | "same" | "key";
 
 /**
- * One call of the protocol. From this the server takes its checks, the client its types, /openapi.json its text and the
- * tests their matrix; nothing of the wire is written down anywhere else. Schemas are codecs: the wire has JSON, both
- * ends have what the program means (tokens as bigints, values as the user gave them).
+ * One call of the protocol, defined only here: the server derives its checks, the client its types, /openapi.json its
+ * text and the tests their matrix. Schemas are codecs between the JSON of the wire and the values of the program
+ * (tokens as bigints, values as the user passed them).
  */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** `{name}` stands for one segment. */
+  /** `{name}` matches one segment. */
   readonly path: string;
-  /** "open": anybody, without a credential. */
+  /** "open": no credential required. */
   readonly role: Role | "open";
   readonly summary: string;
   readonly repeat: Repeat;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** What makes the body large: lists of names, a value, many values. Absent: nothing does. */
+  /** What makes the body large: lists of names, a value, many values. Absent: the body is small. */
   readonly size?: "names" | "payload" | "batch";
-  /** What comes back: one JSON document, or with `stream` each line of an unending answer. */
+  /** The response: one JSON document, or with `stream` each line of an endless response. */
   readonly answer: z.ZodType;
   readonly stream?: true;
-  /** Leases are lost where it is late: it has room of its own. */
+  /** A delay of this call can lose leases, so it has reserved capacity. */
   readonly urgent?: true;
-  /** Answers that are no JSON of ours: metrics, a page. */
+  /** The content type of a response that is not JSON: metrics, a page. */
   readonly type?: string;
-  /** Refusals that a caller should expect, beside those that every route has. */
+  /** Errors that a caller should expect, besides those of every route. */
   readonly errors?: readonly ErrorCode[];
-  /** A person's deed: it needs a reason, and the audit keeps who did it. */
+  /** An operator action: it requires a reason, and the audit log records it. */
   readonly manual?: true;
 }
 
-/** Keeps the literal types of one group of routes. */
+/** Preserves the literal types of one group of routes. */
 export const group = <const R extends Readonly<Record<string, Route>>>(routes: R): R => routes;

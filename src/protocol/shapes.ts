@@ -7,35 +7,35 @@ import { defaultLimits } from "../model/limits.ts";
 import { errorOf, problemOf } from "./problem.ts";
 import { fromWire, isText, mustBeText, toWire } from "./values.ts";
 
-/** The small things that everything else on the wire is made of. */
+/** The basic schemas of everything on the wire. */
 
 export const name = z.string().min(1).max(512);
 export const text = z.string().max(512);
 /**
- * Every text, list, record and number that a caller sends has a bound here; a test goes through the contract and finds
- * one that has none. An item of a list is looked at only when the list is not too long.
+ * Every string, list, record and number that a caller sends has a bound; a test walks the contract and reports any
+ * without one. The items of a list are parsed only if the list is not too long.
  */
-const largest = Number.MAX_SAFE_INTEGER;
-export const whole = z.int().nonnegative().max(largest);
-export const journal = z.int().positive().max(largest);
+const maxInteger = Number.MAX_SAFE_INTEGER;
+export const whole = z.int().nonnegative().max(maxInteger);
+export const journal = z.int().positive().max(maxInteger);
 export const ms = z.number().nonnegative();
-/** A length of time that somebody chooses: ten years. */
+/** A duration chosen by a caller: at most ten years. */
 export const spanMs = z.int().positive().max(315_360_000_000);
-/** Milliseconds since 1970, as far as a date can be. */
+/** Milliseconds since 1970, within the range of a Date. */
 export const time = z.number().min(-8.64e15).max(8.64e15);
-/** How many rows a caller wants; a page holds fewer still. */
+/** Rows that a caller requests; a page may hold fewer. */
 export const rows = z.int().positive().max(10_000);
 export const rowsOrNone = z.int().nonnegative().max(10_000);
-/** Text that is stored as it is, and may be as long as a payload. */
+/** Text that is stored unchanged and may be as long as a payload. */
 export const document = z.string().max(defaultLimits.payloadBytes);
 
-/** Items of one call: whoever has more sends several. */
+/** Items of one call; a caller with more sends several calls. */
 export const maxItems = 1_000;
-/** Runs of one call, which can be small. */
+/** Runs of one call; more than `maxItems`, because a run may be small. */
 export const maxSpecs = defaultLimits.batchItems;
 export const names = z.array(name).max(maxItems);
 
-/** The page was full, in rows or in bytes: it continues behind its last row. */
+/** The page was full, in rows or in bytes; the next one continues after its last row. */
 export const more = z.boolean().exactOptional();
 
 const digits = z
@@ -43,12 +43,12 @@ const digits = z
   .max(19)
   .regex(/^\d{1,19}$/);
 
-/** A JSON number rounds above 2^53: tokens and nonces travel as decimal text. */
+/** A JSON number rounds above 2^53, so tokens and nonces are decimal text on the wire. */
 export const big = z
   .codec(digits, z.bigint(), { decode: (given) => BigInt(given), encode: (held) => String(held) })
-  .meta({ description: "a whole number as decimal text" });
+  .meta({ description: "an integer as decimal text" });
 
-/** A value of the user's: JSON, or an envelope that says what JSON cannot. */
+/** A user's value: JSON, or an envelope for what JSON cannot express. */
 export const value = z
   .codec(z.unknown(), z.unknown(), { decode: (given) => fromWire(given), encode: (held) => toWire(held) })
   .meta({
@@ -56,7 +56,7 @@ export const value = z
       "a value: plain JSON, or an envelope with $codec for dates, bigints, bytes, errors, maps, sets; or its text",
   });
 
-/** In a query everything is text. */
+/** A query contains only text. */
 export const wholeText = z.codec(
   z
     .string()
@@ -72,29 +72,29 @@ export const flagText = z.codec(z.enum(["true", "false"]), z.boolean(), {
   decode: (given) => given === "true",
   encode: (held) => (held ? "true" : "false"),
 });
-/** `key:value`; a colon of the key's own is %3A, and its per cent sign %25. */
+/** `key:value`; a colon in the key is %3A, and a per cent sign %25. */
 export const labelText = z.codec(
   z
     .string()
-    .max(2_048) // a key of per cent signs is three times as long as it was
+    .max(2_048) // escaping makes a key of per cent signs three times as long
     .regex(/^[^:]+:/, "is key:value"),
   z.strictObject({ key: name, value: text }),
   {
     decode: (given) => {
-      const cut = given.indexOf(":");
-      const key = given.slice(0, cut).replaceAll("%3A", ":").replaceAll("%25", "%");
-      return { key, value: given.slice(cut + 1) };
+      const colon = given.indexOf(":");
+      const key = given.slice(0, colon).replaceAll("%3A", ":").replaceAll("%25", "%");
+      return { key, value: given.slice(colon + 1) };
     },
     encode: ({ key, value: held }) => `${key.replaceAll("%", "%25").replaceAll(":", "%3A")}:${held}`,
   },
 );
-/** As long as Node lets a request line be, and no more names than a page has rows. */
+/** As long as Node allows a request line to be, with at most as many names as a page has rows. */
 export const listText = z.codec(z.string().min(1).max(16_384), names, {
   decode: (given) => given.split(",", maxItems + 1),
   encode: (held) => held.join(","),
 });
 
-/** A fence as it travels: without its tenant, which no caller may choose. The server puts the credential's into it. */
+/** A fence on the wire, without its tenant: no caller may choose one, so the server adds the credential's. */
 export type WireFence = Omit<Fence, "tenant" | symbol>;
 
 export const fence = z.codec(
@@ -106,10 +106,10 @@ export const fence = z.codec(
   },
 );
 
-export const fenceOf = (tenant: string, { journal: of, token, nonce }: WireFence): Fence =>
-  makeFence(tenant, of, token, nonce);
+export const fenceOf = (tenant: string, { journal: number, token, nonce }: WireFence): Fence =>
+  makeFence(tenant, number, token, nonce);
 
-/** One refusal among the answers of a batch. */
+/** The error of one item of a batch. */
 const refusal = z.codec(
   z.strictObject({ code: z.string(), detail: z.string(), details: z.unknown().exactOptional() }),
   z.custom<TapeError>((held) => held instanceof Error),
@@ -123,7 +123,7 @@ const refusal = z.codec(
 );
 export const refused = z.strictObject({ ok: z.literal(false), error: refusal });
 
-/** Its own answer or its own refusal. */
+/** The result of one item of a batch: its value or its error. */
 export const itemResult = <S extends z.core.$ZodLooseShape>(shape: S) =>
   z.discriminatedUnion("ok", [z.strictObject({ ok: z.literal(true), ...shape }), refused]);
 
@@ -137,31 +137,31 @@ export const claimant = z.strictObject({
   maxStallMs: spanMs.exactOptional(),
 });
 
-/** Labels of a run, units of a budget: more of them are data. */
+/** Labels of a run or units of a budget. More than this belongs into the input. */
 const maxNamed = 256;
 
 type Named<T> = Readonly<Record<string, T>>;
 
-const isNamed = <T>(schema: z.ZodType<T>, most: number, held: unknown): held is Named<T> => {
+const isNamed = <T>(schema: z.ZodType<T>, maxKeys: number, held: unknown): held is Named<T> => {
   if (typeof held !== "object" || held === null || Array.isArray(held)) return false;
   const keys = Object.keys(held);
-  return keys.length <= most && keys.every((key) => schema.safeParse((held as Named<unknown>)[key]).success);
+  return keys.length <= maxKeys && keys.every((key) => schema.safeParse((held as Named<unknown>)[key]).success);
 };
 
-/** Names of the user's choice: those that no request may have as a key travel as text, as in a value. */
-const named = <T>(schema: z.ZodType<T>, what: string, most: number) =>
+/** An object with keys chosen by the user. Keys that no request may contain are sent as text, as in a value. */
+const named = <T>(schema: z.ZodType<T>, what: string, maxKeys: number) =>
   z.codec(
     z.union([
       z.strictObject({ $codec: z.literal("text"), data: document }),
-      // Not z.record: it goes through every key before anybody can say that there are too many.
+      // Not z.record: it would parse every key before the bound on their number applies.
       z
-        .custom<Named<T>>((given) => isNamed(schema, most, given), `must be at most ${most} ${what}, by their names`)
-        .meta({ type: "object", maxProperties: most, additionalProperties: jsonSchemaOf(schema) }),
+        .custom<Named<T>>((given) => isNamed(schema, maxKeys, given), `must be an object of at most ${maxKeys} ${what}`)
+        .meta({ type: "object", maxProperties: maxKeys, additionalProperties: jsonSchemaOf(schema) }),
     ]),
-    z.custom<Named<T>>((held) => isNamed(schema, most, held)),
+    z.custom<Named<T>>((held) => isNamed(schema, maxKeys, held)),
     {
       decode: (given) => (isText(given) ? decode(given.data) : given) as Named<T>,
-      // Of a list with a bound each item is encoded before it is checked: what is absent comes here too.
+      // A bounded list encodes each item before checking it, so undefined arrives here, too.
       encode: (held) =>
         held !== undefined && (Object.hasOwn(held, "$codec") || mustBeText(JSON.stringify(held)))
           ? { $codec: "text" as const, data: encode(held) }
@@ -174,12 +174,12 @@ function jsonSchemaOf(schema: z.ZodType): Record<string, unknown> {
   return json;
 }
 
-export const labels = named(text, "short texts", maxNamed);
-export const amounts = named(whole, "whole numbers", maxNamed);
-/** As they are told: an embedded program's run may have more. */
-export const reportedLabels = named(z.string(), "texts", Number.MAX_SAFE_INTEGER);
+export const labels = named(text, "short strings", maxNamed);
+export const amounts = named(whole, "integers", maxNamed);
+/** Labels in a response: a run of an embedded program may have more than {@link labels} allows. */
+export const reportedLabels = named(z.string(), "strings", Number.MAX_SAFE_INTEGER);
 
-/** A record as a writer gives it. What its data must hold is checked by the store, for every door alike. */
+/** A record to be written. The store checks its data, for every entry point alike. */
 export const newRecord = z.strictObject({ kind: name, data: value });
 export const entry = z.strictObject({
   after: journal,

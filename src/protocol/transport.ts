@@ -1,6 +1,6 @@
 /**
- * What both ends of the wire agree on below the contract: a request and its answer, whoever carries them. A socket does
- * in production; in tests the server's own function can stand in for it, so that the whole path is tried without one.
+ * The layer below the contract: a request and its response, independent of the transport. In production a socket
+ * carries them; tests can call the server's function directly, so that the whole path is covered without a socket.
  */
 export interface WireRequest {
   readonly method: string;
@@ -9,27 +9,27 @@ export interface WireRequest {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** The caller has gone, or wants no more of a stream. */
+  /** Aborted when the caller has disconnected or needs no more of a stream. */
   readonly signal?: AbortSignal;
-  /** The address of the caller, where the carrier knows it. */
+  /** The caller's address, if the transport knows it. */
   readonly from?: string;
 }
 
 export interface WireResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** All of it, or a stream that ends when the other side does. */
+  /** The whole body, or a stream that ends when its producer ends. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
-  /** The same body as gzip, where it is kept ready. */
+  /** The same body compressed with gzip, if it is cached. */
   readonly packed?: Uint8Array;
 }
 
 export type Transport = (request: WireRequest) => Promise<WireResponse>;
 
-/** The contract's version: another first number is another protocol. */
+/** The contract's version; another major version is another protocol. */
 export const protocolVersion = "1";
 export const jsonType = "application/json";
 export const linesType = "application/x-ndjson";
 
-/** A line of a stream that says only that the stream is alive. */
+/** The line of a stream that is only a heartbeat. */
 export const heartbeatLine = "";

@@ -1,25 +1,25 @@
 import { decode, encode, fromJson, toJson } from "../base/codec.ts";
 
 /*
- * A user's value on the wire is its JSON, or where a door would refuse that JSON its text:
+ * A user's value on the wire is its JSON, or its text if a server would reject that JSON:
  *
- *   {"to":"ada"}                                     as it is
- *   {"$codec":"text","data":"{\"__proto__\":1}"}     a key that no request may have, or nested too deep
+ *   {"to":"ada"}                                     unchanged
+ *   {"$codec":"text","data":"{\"__proto__\":1}"}     a key that no request may contain, or nested too deep
  *
- * The two cannot be confused: a user's own object with the key `$codec` is in the codec's envelope.
+ * The two forms are unambiguous: the codec wraps a user's object that has the key `$codec` into an envelope.
  */
 
-/** A server refuses bodies of more than 64 levels; around a value there are up to eight. */
+/** A server rejects bodies of more than 64 levels, and up to eight levels surround a value. */
 const maxLevels = 48;
-/** Keys that a server refuses wherever they stand. */
-const refusedKeys = ['"__proto__"', '"constructor"'];
+/** Keys that a server rejects at any level. */
+const rejectedKeys = ['"__proto__"', '"constructor"'];
 
-/** The text of a value, as {@link encode} wrote it, for a place inside a request. */
+/** Encodes a value's text, as written by {@link encode}, for use inside a request. */
 export function wireText(text: string): string {
   return mustBeText(text) ? JSON.stringify({ $codec: "text", data: text }) : text;
 }
 
-/** The same as a value. */
+/** The same for a value. */
 export function toWire(held: unknown): unknown {
   const json = toJson(held);
   if (typeof json !== "object" || json === null) return json;
@@ -39,25 +39,25 @@ export function isText(given: unknown): given is { readonly $codec: "text"; read
 }
 
 export function mustBeText(text: string): boolean {
-  return refusedKeys.some((key) => text.includes(key)) || isDeeper(text, maxLevels);
+  return rejectedKeys.some((key) => text.includes(key)) || isDeeper(text, maxLevels);
 }
 
 function isDeeper(text: string, levels: number): boolean {
-  if (text.length <= 2 * levels) return false; // it cannot open and close that many
+  if (text.length <= 2 * levels) return false; // too short to open and close that many levels
   let depth = 0;
   for (let k = 0; k < text.length; k++) {
-    const letter = text.charCodeAt(k);
-    if (letter === 0x22) {
+    const char = text.charCodeAt(k);
+    if (char === 0x22) {
       do k = text.indexOf('"', k + 1);
       while (isEscaped(text, k));
-    } else if (letter === 0x7b || letter === 0x5b) {
+    } else if (char === 0x7b || char === 0x5b) {
       if (++depth > levels) return true;
-    } else if (letter === 0x7d || letter === 0x5d) depth--;
+    } else if (char === 0x7d || char === 0x5d) depth--;
   }
   return false;
 }
 
-/** Whether the quote at `at` is inside its string: an odd number of backslashes stands before it. */
+/** Whether the quote at `at` is escaped: an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let before = at - 1;
   while (text.charCodeAt(before) === 0x5c) before--;

@@ -19,9 +19,9 @@ import {
   whole,
 } from "./shapes.ts";
 
-/** What readers see, as it travels. The types are those of the model and of the store's contract. */
+/** The views for readers, on the wire. Their types are those of the model and of the store's contract. */
 
-/** A column that holds the codec's text travels as the JSON it is. */
+/** A column with the codec's text is sent as JSON. */
 const stored = z.codec(z.unknown(), z.string(), {
   decode: (given) => JSON.stringify(given),
   encode: (held): unknown => JSON.parse(held),
@@ -109,7 +109,7 @@ const wireTerm = z.strictObject({
   callee: z.string().exactOptional(),
 });
 
-/** Its fence is of the term's own tenant. */
+/** A term; its fence gets the term's tenant. */
 export const term = z.codec(
   wireTerm,
   z.custom<Term>((held) => typeof held === "object" && held !== null && "fence" in held),
@@ -211,7 +211,7 @@ export const scheduleRow = z.strictObject({
   paused: z.boolean(),
 });
 
-/** A position in each lane; a run has at most so many. */
+/** A position in each lane; a run has at most `maxItems` lanes. */
 const lanePositions = z.array(whole).max(maxItems).optional();
 
 export const runSpec = z.strictObject({
@@ -239,12 +239,12 @@ export const runSpec = z.strictObject({
     .exactOptional(),
 });
 
-/** A run that a schedule starts: never a fork, and no caller chooses who counts as its starter. */
+/** A run that a schedule starts: never a fork, and no caller chooses its starter. */
 export const scheduledRun = runSpec.omit({ fork: true, forkedFrom: true, starters: true, checked: true });
 
 export const created = { journal, fresh: z.boolean(), term: term.exactOptional() };
 
-/** What the store says of itself: its schema, the store's epoch, whether a power cut can lose what it acknowledged. */
+/** The state of the store: its schema, its epoch, and whether a power failure can lose acknowledged writes. */
 export const settings = z.strictObject({
   schema: whole,
   epoch: whole,

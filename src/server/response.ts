@@ -51,7 +51,7 @@ function retrySeconds({ details }: TapeError): number {
 export function refusalOf(error: unknown): TapeError {
   if (isTapeError(error)) return error;
   if (error instanceof CodecError) return new TapeError("TAPE_BAD_INPUT", error.message, {}, error);
-  return new TapeError("TAPE_INVARIANT", "the server failed; its log says why", {}, error);
+  return new TapeError("TAPE_INVARIANT", "the server failed; see its log", {}, error);
 }
 
 /** What many ask for and nobody changes: it is packed once, and whoever has it already is told so. */

@@ -3,7 +3,7 @@ import { defined } from "../base/defined.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView } from "../model/lease.ts";
 import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
-import { holdingLimit, type Quota, type QuotaLimits, quotaKinds } from "../model/quota.ts";
+import { effectiveLimit, type Quota, type QuotaLimits, quotaKinds } from "../model/quota.ts";
 import { isRecordKind, type JournalRecord, type RecordData, recordVersion } from "../model/records.ts";
 import type { BudgetRow, BusinessKeyRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
 import type {
@@ -195,7 +195,7 @@ export function claimRowOf(row: RowOf<"business_key.find">): BusinessKeyRow & { 
 
 export function quotaOf(row: RowOf<"quota.get">): Quota {
   const own = Object.fromEntries(quotaKinds.map((kind) => [kind, numberOrNull(row[kind])])) as QuotaLimits;
-  const holds = quotaKinds.map((kind) => [kind, holdingLimit(own[kind], numberOrNull(row[`default_${kind}`]))]);
+  const holds = quotaKinds.map((kind) => [kind, effectiveLimit(own[kind], numberOrNull(row[`default_${kind}`]))]);
   return {
     tenant: text(row.tenant),
     set: own,

@@ -184,7 +184,7 @@ describe("an app refuses, before anything is written", () => {
 
 describe("limits of a store", () => {
   it.each<[string, RegExp, object]>([
-    ["no records", /limits.journalRecords is a whole number of at least 32, not 0/, { journalRecords: 0 }],
+    ["no records", /limits.journalRecords must be an integer of at least 32, not 0/, { journalRecords: 0 }],
     ["NaN bytes", /payloadBytes .* not NaN/, { payloadBytes: Number.NaN }],
     ["a mistyped one", /no limit pagerows; did you mean pageRows/, { pagerows: 10 }],
   ])("%s", async (_what, words, limits) => {

@@ -114,6 +114,6 @@ it("a refusal says what was asked", () => {
     expect.unreachable();
   } catch (error) {
     expect(isTapeError(error, "TAPE_ILLEGAL_TRANSITION")).toBe(true);
-    expect(String(error)).toContain("a timer does not go from FIRED to SET");
+    expect(String(error)).toContain("timer: no transition from FIRED to SET");
   }
 });

@@ -1,5 +1,5 @@
 import { fingerprint } from "../../base/canonical.ts";
-import { isFailedAttempt, leavesDoubt } from "../../model/attempt.ts";
+import { isFailedAttempt, isUncertainRetry } from "../../model/attempt.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import type { RunSpec } from "../../store/contract/store.ts";
@@ -182,7 +182,7 @@ class FoldedHistory implements History {
         if (effect === undefined || sub !== 0) break;
         effect.status = to;
         if (isFailedAttempt(record.data)) effect.failures++;
-        effect.uncertain ||= leavesDoubt(record.data);
+        effect.uncertain ||= isUncertainRetry(record.data);
         const { seq, at } = record;
         if (to === "CONFIRMED" || to === "FAILED") this.deliveries.push({ seq, at, pos, record });
         break;

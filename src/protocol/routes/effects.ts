@@ -3,7 +3,7 @@ import { group } from "../route.ts";
 import { flagText, listText, more, name, text, value, whole, wholeText } from "../shapes.ts";
 import { businessKeyRow, effectRow, gateRow, runStatus, timerRow } from "../views.ts";
 
-/** What a person needs to decide about an effect in doubt. */
+/** What an operator needs to resolve an effect in doubt. */
 const effectInDoubt = z.strictObject({
   effect: effectRow,
   runId: name,
@@ -25,7 +25,7 @@ export const effects = group({
     role: "reader",
     repeat: "read",
     summary:
-      "Effects, or with role=compensation obligations, by status and age; next is the after of the following page",
+      "Lists effects, or obligations with role=compensation, by status and age; pass next as after for the next page",
     query: z.strictObject({
       run: name.exactOptional(),
       item: wholeText.exactOptional(),
@@ -45,7 +45,8 @@ export const effects = group({
     path: "/v1/in-doubt",
     role: "reader",
     repeat: "read",
-    summary: "Effects and obligations that are UNKNOWN or STUCK, with what was seen and said of each and the next look",
+    summary:
+      "Lists effects and obligations that are UNKNOWN or STUCK, with observations, evidence and the next observation",
     query: z.strictObject({
       role: z.enum(["effect", "compensation"]).exactOptional(),
       run: name.exactOptional(),
@@ -59,8 +60,7 @@ export const effects = group({
     role: "operator",
     repeat: "same",
     manual: true,
-    summary:
-      "A person settles what nobody knows: it happened, it failed, have it done again; or has it looked at, or undone",
+    summary: "Resolves an effect in doubt: as confirmed or failed, or by a retry, an observation or a compensation",
     params: z.strictObject({ id: name, pos: wholeText, sub: wholeText }),
     size: "payload",
     body: z.strictObject({
@@ -88,7 +88,7 @@ export const effects = group({
     path: "/v1/gates",
     role: "reader",
     repeat: "read",
-    summary: "Gates: what waits for a person, oldest first; next is the after of the following page",
+    summary: "Lists gates, oldest first; pass next as after for the next page",
     query: z.strictObject({
       run: name.exactOptional(),
       open: flagText.exactOptional(),
@@ -102,7 +102,7 @@ export const effects = group({
     path: "/v1/timers",
     role: "reader",
     repeat: "read",
-    summary: "Timers of runs",
+    summary: "Lists timers of runs",
     query: z.strictObject({ run: name.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({ timers: z.array(timerRow) }),
   },
@@ -111,7 +111,7 @@ export const effects = group({
     path: "/v1/business-keys",
     role: "reader",
     repeat: "read",
-    summary: "Which act owns a business key",
+    summary: "Finds the effect that owns a business key",
     query: z.strictObject({ scope: name, businessKey: name }),
     answer: z.strictObject({ businessKey: businessKeyRow.optional() }),
   },

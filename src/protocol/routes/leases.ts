@@ -4,16 +4,16 @@ import { flagText, name, record, text, value, wholeText } from "../shapes.ts";
 import { leaseView, termView } from "../views.ts";
 
 const byName = z.strictObject({ name });
-const person = z.strictObject({ reason: text.min(1), by: name.exactOptional() });
+const audit = z.strictObject({ reason: text.min(1), by: name.exactOptional() });
 
-/** Leases: who holds what, since when and why. */
+/** Leases: holders, terms and operator actions. */
 export const leases = group({
   "leases.list": {
     method: "GET",
     path: "/v1/leases",
     role: "reader",
     repeat: "read",
-    summary: "Leases of runs, items and names",
+    summary: "Lists leases of runs, items and names",
     query: z.strictObject({ held: flagText.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({ leases: z.array(leaseView) }),
   },
@@ -22,7 +22,7 @@ export const leases = group({
     path: "/v1/leases/{name}",
     role: "reader",
     repeat: "read",
-    summary: "A named lease: its holder, token, remaining time, progress",
+    summary: "Reads a named lease: holder, token, remaining time, progress",
     params: byName,
     answer: leaseView,
     errors: ["TAPE_LEASE_NOT_FOUND"],
@@ -32,7 +32,7 @@ export const leases = group({
     path: "/v1/leases/{name}/terms",
     role: "reader",
     repeat: "read",
-    summary: "The ledger of a named lease: every term, oldest first",
+    summary: "Reads the term history of a named lease, oldest first",
     params: byName,
     answer: z.strictObject({ terms: z.array(termView) }),
     errors: ["TAPE_LEASE_NOT_FOUND"],
@@ -42,7 +42,7 @@ export const leases = group({
     path: "/v1/leases/{name}/stream",
     role: "reader",
     repeat: "read",
-    summary: "Records of a named lease's journal from a seq on, as they come, one a line",
+    summary: "Streams records of a named lease's journal from a seq on, one per line",
     params: byName,
     query: z.strictObject({ from: wholeText.exactOptional() }),
     answer: record,
@@ -54,7 +54,7 @@ export const leases = group({
     path: "/v1/processes",
     role: "reader",
     repeat: "read",
-    summary: "Processes that reported within the last minute, and what each says of its reactors and singletons",
+    summary: "Lists processes that reported within the last minute, with their reactors and singletons",
     answer: z.strictObject({
       processes: z.array(z.strictObject({ owner: name, label: name, at: z.number(), agoMs: z.number(), body: value })),
     }),
@@ -65,9 +65,9 @@ export const leases = group({
     role: "operator",
     repeat: "same",
     manual: true,
-    summary: "Fences the holder of a named lease and gives the lease back: a standby takes it",
+    summary: "Fences the holder of a named lease and releases the lease, so that a standby can acquire it",
     params: byName,
-    body: z.strictObject({ ...person.shape, onlyStale: z.boolean().exactOptional() }),
+    body: z.strictObject({ ...audit.shape, onlyStale: z.boolean().exactOptional() }),
     answer: z.strictObject({}),
     errors: ["TAPE_LEASE_NOT_FOUND"],
   },
@@ -77,9 +77,9 @@ export const leases = group({
     role: "operator",
     repeat: "same",
     manual: true,
-    summary: "Nobody may hold the lease until it is resumed; its holder is fenced at once",
+    summary: "Pauses a lease: fences its holder at once and refuses acquires until the lease is resumed",
     params: byName,
-    body: person,
+    body: audit,
     answer: z.strictObject({}),
   },
   "leases.resume": {
@@ -88,9 +88,9 @@ export const leases = group({
     role: "operator",
     repeat: "same",
     manual: true,
-    summary: "The lease may be held again",
+    summary: "Resumes a paused lease",
     params: byName,
-    body: person,
+    body: audit,
     answer: z.strictObject({}),
   },
 });

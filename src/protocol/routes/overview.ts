@@ -4,7 +4,7 @@ import { listText, maxSpecs, name, text, value, whole, wholeText } from "../shap
 import { budgetRow, runStatus } from "../views.ts";
 
 const byId = z.strictObject({ id: name });
-/** Counted up to a bound: `more` says that there are others. */
+/** Counted up to a bound; `more`: there are others. */
 const counted = z.strictObject({ count: whole, more: z.boolean() });
 const runRate = z.strictObject({ at: z.number(), started: whole, ended: whole, failed: whole, more: z.boolean() });
 const operation = { pos: whole, what: z.string(), name: z.string() };
@@ -19,7 +19,7 @@ const forkPlan = z.strictObject({
   notCompensated: z.array(z.strictObject(operation)),
 });
 
-/** What a person needs at a glance, and forks: what the dashboard asks beside the lists. */
+/** The overview, and forks: what the dashboard requests besides the lists. */
 export const overview = group({
   overview: {
     method: "GET",
@@ -27,8 +27,8 @@ export const overview = group({
     role: "reader",
     repeat: "read",
     summary:
-      "Counts of runs by status, of what waits for a person, and of leases, each counted up to a bound; runs that may hang, " +
-      "workflows and effects that wait and that no process has",
+      "Counts runs by status, what needs an operator, and leases, each up to a bound; lists runs that may hang, " +
+      "and workflows and effects with work that no process serves",
     answer: z.strictObject({
       now: z.number(),
       runs: z.array(z.strictObject({ status: runStatus, ...counted.shape })),
@@ -47,7 +47,7 @@ export const overview = group({
     path: "/v1/overview/history",
     role: "reader",
     repeat: "read",
-    summary: "Runs started and ended over time, and how late each reactor's work was as this server saw it",
+    summary: "Counts runs started and ended over time, and reports the lag of each reactor as measured by this server",
     query: z.strictObject({ minutes: wholeText.exactOptional(), buckets: wholeText.exactOptional() }),
     answer: z.strictObject({
       now: z.number(),
@@ -66,7 +66,7 @@ export const overview = group({
     path: "/v1/rate",
     role: "reader",
     repeat: "read",
-    summary: "How many runs began and ended in each stretch of time from a moment on, each counted up to a bound",
+    summary: "Counts the runs that started and ended in each interval since a time, each up to a bound",
     query: z.strictObject({ since: wholeText, sizeMs: wholeText, buckets: wholeText }),
     answer: z.strictObject({ rate: z.array(runRate) }),
   },
@@ -76,7 +76,7 @@ export const overview = group({
     role: "reader",
     repeat: "read",
     summary:
-      "Budgets of runs that have not ended: sums by unit, and those nearest to their caps; millionths of the unit",
+      "Lists budgets of runs that have not ended: sums by unit, and those nearest to their caps; in millionths of the unit",
     query: z.strictObject({ limit: wholeText.exactOptional() }),
     answer: z.strictObject({
       budgets: z.array(z.strictObject({ ...budgetRow.shape, runId: name, workflow: z.string(), status: runStatus })),
@@ -89,7 +89,7 @@ export const overview = group({
     path: "/v1/journals",
     role: "reader",
     repeat: "read",
-    summary: "The run's id, or the lease's name, of each of these journals; those that do not exist are missing",
+    summary: "Finds the run id or lease name of each of these journals; those that do not exist are missing",
     query: z.strictObject({ of: listText }),
     answer: z.strictObject({ journals: z.array(z.strictObject({ journal: z.int(), name: z.string() })) }),
   },
@@ -98,7 +98,7 @@ export const overview = group({
     path: "/v1/runs/{id}/head",
     role: "reader",
     repeat: "read",
-    summary: "How many records the run's journal has, for whoever reads it in windows",
+    summary: "Counts the records of the run's journal, for readers that load it in windows",
     params: byId,
     answer: z.strictObject({ head: whole }),
     errors: ["TAPE_RUN_NOT_FOUND"],
@@ -108,7 +108,7 @@ export const overview = group({
     path: "/v1/runs/{id}/fork",
     role: "reader",
     repeat: "read",
-    summary: "What a fork at this position would keep, do again, and repeat in the world; changes nothing",
+    summary: "Shows what a fork at this position would keep, rerun and repeat upstream; changes nothing",
     params: byId,
     query: z.strictObject({ at: wholeText.exactOptional() }),
     answer: forkPlan,
@@ -121,7 +121,7 @@ export const overview = group({
     repeat: "key",
     manual: true,
     summary:
-      "Starts a new run from a point of another; acts that would happen a second time must be named in again. Without an id the Idempotency-Key is the id",
+      "Starts a new run from a position of another. Name in repeat each effect that would happen a second time. Without an id the Idempotency-Key is the id",
     params: byId,
     size: "names",
     body: z.strictObject({

@@ -7,21 +7,21 @@ const limit = z.int().min(unlimited).max(Number.MAX_SAFE_INTEGER).nullable();
 const limits = z.strictObject({ runs: limit, bytes: limit, schedules: limit, streams: limit });
 
 const quotaView = z.strictObject({
-  /** Empty: the default of all tenants. */
+  /** Empty: the default for all tenants. */
   tenant: text,
   set: limits,
   limits,
   used: z.strictObject({ runs: whole, bytes: whole.nullable(), schedules: whole }),
 });
 
-/** What tenants may have at most. */
+/** The quotas of tenants. */
 export const quotas = group({
   "quotas.get": {
     method: "GET",
     path: "/v1/quota",
     role: "reader",
     repeat: "read",
-    summary: "The tenant's quotas, and how much of them is used",
+    summary: "Reads the tenant's quotas and their usage",
     answer: quotaView,
   },
   "quotas.list": {
@@ -29,7 +29,7 @@ export const quotas = group({
     path: "/v1/quotas",
     role: "operator",
     repeat: "read",
-    summary: "Quotas of all tenants, for whoever runs the server; above continues a listing",
+    summary: "Lists quotas of all tenants, for the server's operators; above continues a listing",
     query: z.strictObject({ above: text.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({ quotas: z.array(quotaView), more }),
   },
@@ -40,7 +40,7 @@ export const quotas = group({
     repeat: "same",
     manual: true,
     summary:
-      "Sets quotas of a tenant, or of all that have none of their own: a number, -1 for no limit, null for the default",
+      "Sets quotas of a tenant, or the default for tenants without their own: a number, -1 for no limit, null for the default",
     body: z.strictObject({
       tenant: name.exactOptional(),
       set: z.strictObject({

@@ -18,16 +18,17 @@ import {
 import { budgetRow, effectRow, runProgress, runView, termView } from "../views.ts";
 
 const byId = z.strictObject({ id: name });
-const person = { reason: text.min(1), by: name.exactOptional() };
+const audit = { reason: text.min(1), by: name.exactOptional() };
 
-/** Runs, as people and programs that start them see them. */
+/** Runs, for programs that start them and for operators. */
 export const runs = group({
   "runs.start": {
     method: "POST",
     path: "/v1/runs",
     role: "starter",
     repeat: "key",
-    summary: "Starts a run, or finds the same one: the id is the caller's; without one the Idempotency-Key is the id",
+    summary:
+      "Starts a run, or finds it if it exists. The caller chooses the id; without one the Idempotency-Key is the id",
     size: "payload",
     body: z.strictObject({
       id: name.exactOptional(),
@@ -37,7 +38,7 @@ export const runs = group({
       labels: labels.exactOptional(),
       budget: amounts.exactOptional(),
     }),
-    // The hint repeats the workflow's name: a bound for it would fail a call that is done.
+    // The hint repeats the workflow's name. A bound on it would fail a call that has succeeded.
     answer: z.strictObject({
       id: name,
       journal: z.int().positive(),
@@ -52,8 +53,8 @@ export const runs = group({
     role: "reader",
     repeat: "read",
     summary:
-      "Runs, newest first; before continues a listing. By when they started or ended (milliseconds since 1970, since " +
-      "inclusive, until not), in doubt, by the beginning of their id (then in its order), below one root (oldest first)",
+      "Lists runs, newest first; before continues a listing. Filters: start or end time (milliseconds since 1970, since " +
+      "inclusive, until exclusive), in doubt, prefix of the id (ordered by id), descendants of a root (oldest first)",
     query: z.strictObject({
       workflow: name.exactOptional(),
       status: listText.exactOptional(),
@@ -76,7 +77,7 @@ export const runs = group({
     path: "/v1/runs/{id}",
     role: "reader",
     repeat: "read",
-    summary: "One run: status, outcome, lease",
+    summary: "Reads one run: status, outcome, lease",
     params: byId,
     answer: runView,
     errors: ["TAPE_RUN_NOT_FOUND"],
@@ -86,7 +87,7 @@ export const runs = group({
     path: "/v1/runs/{id}/result",
     role: "reader",
     repeat: "read",
-    summary: "How far the run has come; with waitMs the answer waits for the end, at most that long (30 000)",
+    summary: "Reads the run's progress; with waitMs the response waits for the end, at most that long (30 000)",
     params: byId,
     query: z.strictObject({ waitMs: wholeText.exactOptional() }),
     answer: runProgress,
@@ -97,7 +98,7 @@ export const runs = group({
     path: "/v1/runs/{id}/journal",
     role: "reader",
     repeat: "read",
-    summary: "Records of the run's journal from a seq on; inbox=true reads its notes",
+    summary: "Reads records of the run's journal from a seq on; inbox=true reads its notes",
     params: byId,
     query: z.strictObject({
       from: wholeText.exactOptional(),
@@ -112,8 +113,7 @@ export const runs = group({
     path: "/v1/runs/{id}/journal/stream",
     role: "reader",
     repeat: "read",
-    summary:
-      "The run's records from a seq on, as they come, one a line; ends with the run. Resume from the last seq + 1",
+    summary: "Streams the run's records from a seq on, one per line; ends with the run. Resume from the last seq + 1",
     params: byId,
     query: z.strictObject({ from: wholeText.exactOptional() }),
     answer: record,
@@ -125,7 +125,7 @@ export const runs = group({
     path: "/v1/runs/{id}/terms",
     role: "reader",
     repeat: "read",
-    summary: "Who held the run, from when to when, and why each term began and ended",
+    summary: "Reads the run's term history: each holder, from when to when, and why the term started and ended",
     params: byId,
     answer: z.strictObject({ terms: z.array(termView) }),
     errors: ["TAPE_RUN_NOT_FOUND"],
@@ -135,7 +135,7 @@ export const runs = group({
     path: "/v1/runs/{id}/budgets",
     role: "reader",
     repeat: "read",
-    summary: "Caps of the run, what is reserved and what is spent, in millionths of the unit",
+    summary: "Reads the run's budgets: caps, reserved and spent amounts, in millionths of the unit",
     params: byId,
     answer: z.strictObject({ budgets: z.array(budgetRow) }),
   },
@@ -144,7 +144,7 @@ export const runs = group({
     path: "/v1/runs/{id}/tree",
     role: "reader",
     repeat: "read",
-    summary: "The whole tree that a run is in, from its root, oldest first, and what it owes in the order of undoing",
+    summary: "Reads the run's whole tree from its root, oldest first, and its obligations in the order of compensation",
     params: byId,
     query: z.strictObject({ limit: wholeText.exactOptional() }),
     answer: z.strictObject({
@@ -164,7 +164,7 @@ export const runs = group({
     path: "/v1/runs/{id}/signals",
     role: "starter",
     repeat: "key",
-    summary: "Sends a signal to the run's gate; a repeated key is answered as a duplicate",
+    summary: "Sends a signal to the run's gate; a repeated key is reported as a duplicate",
     params: byId,
     size: "payload",
     body: signal,
@@ -176,9 +176,9 @@ export const runs = group({
     path: "/v1/runs/{id}/cancel",
     role: "starter",
     repeat: "key",
-    summary: "Asks the run to stop and to clean up",
+    summary: "Requests that the run stops and cleans up",
     params: byId,
-    body: z.strictObject({ ...person, key: name.exactOptional() }),
+    body: z.strictObject({ ...audit, key: name.exactOptional() }),
     answer: z.strictObject({ n: whole }),
     errors: ["TAPE_RUN_NOT_FOUND", "TAPE_RUN_ENDED"],
   },
@@ -188,9 +188,9 @@ export const runs = group({
     role: "operator",
     repeat: "same",
     manual: true,
-    summary: "Fences whoever drives the run and sets it free; with onlyStale only if the holder's time has run out",
+    summary: "Fences the run's holder and releases the run; with onlyStale only if the lease has expired",
     params: byId,
-    body: z.strictObject({ ...person, onlyStale: z.boolean().exactOptional() }),
+    body: z.strictObject({ ...audit, onlyStale: z.boolean().exactOptional() }),
     answer: z.strictObject({}),
     errors: ["TAPE_RUN_NOT_FOUND", "TAPE_LEASE_HELD"],
   },
@@ -200,9 +200,9 @@ export const runs = group({
     role: "operator",
     repeat: "same",
     manual: true,
-    summary: "Lets a stuck run go on from where it was; whoever holds it is fenced",
+    summary: "Resumes a stuck run and fences its holder",
     params: byId,
-    body: z.strictObject(person),
+    body: z.strictObject(audit),
     answer: z.strictObject({}),
     errors: ["TAPE_RUN_NOT_FOUND", "TAPE_ILLEGAL_TRANSITION"],
   },

@@ -17,14 +17,14 @@ const tokenView = z.strictObject({
 
 const anyJson = z.record(z.string(), z.unknown());
 
-/** The feed, the audit, credentials, and how the service itself is doing. */
+/** The feed, the audit log, credentials, and the health of the service. */
 export const service = group({
   whoami: {
     method: "GET",
     path: "/v1/whoami",
     role: "reader",
     repeat: "read",
-    summary: "The credential's tenant and role, and what this store accepts",
+    summary: "Reads the credential's tenant and role, and the store's limits",
     answer: z.strictObject({
       tenant: name,
       role: z.enum(roles),
@@ -41,7 +41,7 @@ export const service = group({
     path: "/v1/settings",
     role: "reader",
     repeat: "read",
-    summary: "Schema, epoch and durability of the store, and its time",
+    summary: "Reads the store's schema, epoch, durability and time",
     answer: z.strictObject({ settings, now: z.number() }),
   },
   "feed.page": {
@@ -49,7 +49,7 @@ export const service = group({
     path: "/v1/feed",
     role: "reader",
     repeat: "read",
-    summary: "Every record of the tenant once, in order within each journal, from a cursor on",
+    summary: "Reads every record of the tenant once, in order within each journal, from a cursor on",
     query: z.strictObject({ cursor: text.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({
       records: z.array(feedRecord),
@@ -63,7 +63,7 @@ export const service = group({
     path: "/v1/feed/stream",
     role: "reader",
     repeat: "read",
-    summary: "The same as it comes, one record a line. Resume with the last record's cursor",
+    summary: "Streams the feed, one record per line. Resume with the last record's cursor",
     query: z.strictObject({ cursor: text.exactOptional() }),
     answer: feedRecord,
     stream: true,
@@ -73,7 +73,7 @@ export const service = group({
     path: "/v1/audit",
     role: "operator",
     repeat: "read",
-    summary: "What people did: who, when, what and why, newest first",
+    summary: "Reads the audit log: who, when, what and why, newest first",
     query: z.strictObject({ before: text.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({
       entries: z.array(
@@ -99,7 +99,7 @@ export const service = group({
     role: "admin",
     repeat: "key",
     manual: true,
-    summary: "Deletes finished runs that ended before a time; their tombstones stay",
+    summary: "Deletes runs that ended before a time; their tombstones stay",
     body: z.strictObject({ endedBefore: time, limit: rows, reason: text.min(1) }),
     answer: z.strictObject({ pruned: whole }),
   },
@@ -118,7 +118,7 @@ export const service = group({
     path: "/v1/tokens",
     role: "admin",
     repeat: "read",
-    summary: "API tokens of the tenant, without their secrets; above continues a listing",
+    summary: "Lists API tokens of the tenant, without their secrets; above continues a listing",
     query: z.strictObject({ above: text.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({ tokens: z.array(tokenView), more }),
   },
@@ -128,7 +128,7 @@ export const service = group({
     role: "admin",
     repeat: "key",
     manual: true,
-    summary: "Makes a token; its secret is in this answer and nowhere else",
+    summary: "Creates a token; only this response contains its secret",
     body: z.strictObject({
       name: text.min(1),
       role: z.enum(roles),
@@ -143,7 +143,7 @@ export const service = group({
     role: "admin",
     repeat: "same",
     manual: true,
-    summary: "Ends a token, on every replica within five seconds",
+    summary: "Revokes a token, on every replica within five seconds",
     params: z.strictObject({ id: name }),
     body: z.strictObject({ reason: text.min(1) }),
     answer: z.strictObject({}),
@@ -154,7 +154,7 @@ export const service = group({
     path: "/livez",
     role: "open",
     repeat: "read",
-    summary: "The process answers",
+    summary: "200 while the process responds",
     answer: z.strictObject({ status: z.literal("ok") }),
   },
   readyz: {
@@ -162,7 +162,7 @@ export const service = group({
     path: "/readyz",
     role: "open",
     repeat: "read",
-    summary: "200 while calls are taken; 503 while it starts, drains or cannot reach its store",
+    summary: "200 while the server accepts calls; 503 while it starts, drains or cannot reach its store",
     answer: z.strictObject({ status: z.enum(["ok", "draining", "store_unreachable"]) }),
   },
   healthz: {
@@ -171,7 +171,7 @@ export const service = group({
     role: "open",
     repeat: "read",
     summary:
-      "Whether it works; with a credential also the store, what blocks the feed, which reactors are due and who holds the singletons",
+      "Reports health; with a credential also the store, what blocks the feed, reactors with due work and holders of singletons",
     answer: anyJson,
   },
   metrics: {
@@ -179,7 +179,7 @@ export const service = group({
     path: "/metrics",
     role: "open",
     repeat: "read",
-    summary: "Figures for Prometheus: of the process, without names of tenants or runs",
+    summary: "Prometheus metrics of the process, without names of tenants or runs",
     answer: z.string(),
     type: "text/plain; version=0.0.4; charset=utf-8",
   },

@@ -38,8 +38,8 @@ import {
 } from "../views.ts";
 
 /**
- * The store's contract for whoever drives runs and runs reactors elsewhere. The fence travels with every write, and the
- * store behind the server compares it exactly as for an embedded writer: the server adds who may call, nothing else.
+ * The store's contract for remote workers. Every write carries its fence, and the store behind the server compares it
+ * exactly as for an embedded writer; the server only adds authorisation.
  */
 export const store = group({
   "store.create": {
@@ -47,8 +47,7 @@ export const store = group({
     path: "/v1/store/create",
     role: "worker",
     repeat: "same",
-    summary:
-      "Creates runs, for many callers in one; with first a caller holds their first terms from the same transaction",
+    summary: "Creates runs for many callers in one call; with first the transaction also grants their first terms",
     size: "batch",
     body: z.strictObject({
       calls: z
@@ -69,7 +68,7 @@ export const store = group({
     role: "worker",
     repeat: "same",
     urgent: true,
-    summary: "Appends to many journals in one call: each write with its own fence and its own verdict, sharing commits",
+    summary: "Appends to many journals in one call: each write has its own fence and result, and writes share commits",
     size: "batch",
     body: z.strictObject({ batch: z.array(z.strictObject({ fence, entry })).max(maxItems).min(1) }),
     answer: z.strictObject({ results: z.array(itemResult({ head: whole, notes: whole })) }),
@@ -79,7 +78,7 @@ export const store = group({
     path: "/v1/store/find",
     role: "worker",
     repeat: "same",
-    summary: "Acquires work that waits for a reactor or was abandoned; the nonce names the look",
+    summary: "Acquires work that waits for a reactor or was abandoned; the nonce names the call",
     size: "names",
     body: z.strictObject({
       claimant,
@@ -105,7 +104,7 @@ export const store = group({
     path: "/v1/store/acquire",
     role: "worker",
     repeat: "same",
-    summary: "Acquires one lease, if it is as expected; the nonce names the attempt",
+    summary: "Acquires one lease if it meets the condition; the nonce names the attempt",
     body: z.strictObject({
       target,
       claimant,
@@ -141,7 +140,7 @@ export const store = group({
     path: "/v1/store/evidence",
     role: "worker",
     repeat: "key",
-    summary: "Leaves what a fenced-out owner learnt from the world",
+    summary: "Records evidence: the upstream's late response to a fenced-out owner",
     size: "payload",
     body: z.strictObject({
       attempt: z.strictObject({ run: journal, pos: whole, sub: whole.exactOptional(), token: big, nonce: big }),
@@ -154,7 +153,7 @@ export const store = group({
     path: "/v1/store/timers/fire",
     role: "worker",
     repeat: "key",
-    summary: "Fires a timer that is due; true for the one caller that did",
+    summary: "Fires a due timer; true only for the caller that fired it",
     body: z.strictObject({ run: journal, pos: whole, purpose: name }),
     answer: z.strictObject({ fired: z.boolean() }),
   },
@@ -163,7 +162,7 @@ export const store = group({
     path: "/v1/store/timers/due",
     role: "worker",
     repeat: "read",
-    summary: "Timers whose time has come",
+    summary: "Lists due timers",
     body: z.strictObject({ limit: rows }),
     answer: z.strictObject({ timers: z.array(dueTimer) }),
   },
@@ -188,7 +187,7 @@ export const store = group({
     path: "/v1/store/schedules/due",
     role: "worker",
     repeat: "read",
-    summary: "Schedules that are due",
+    summary: "Lists due schedules",
     body: z.strictObject({ limit: rows }),
     answer: z.strictObject({ schedules: z.array(scheduleRow) }),
   },
@@ -197,7 +196,7 @@ export const store = group({
     path: "/v1/store/agenda",
     role: "worker",
     repeat: "read",
-    summary: "When there is next something to do, for whom: all that an idle process asks",
+    summary: "Reads when the next work is due, by reactor; the only call of an idle process",
     size: "names",
     body: z.strictObject({ workflows: names.exactOptional() }),
     answer: z.strictObject({
@@ -209,7 +208,7 @@ export const store = group({
     path: "/v1/store/unserved",
     role: "worker",
     repeat: "read",
-    summary: "Workflows whose runs wait for somebody who serves them, beside those that the caller serves",
+    summary: "Lists unserved workflows with waiting runs, except those that the caller serves",
     size: "names",
     body: z.strictObject({ workflows: names, minLagMs: whole }),
     answer: z.strictObject({
@@ -221,7 +220,7 @@ export const store = group({
     path: "/v1/store/processes/report",
     role: "worker",
     repeat: "same",
-    summary: "A process says what it is at, for people who look",
+    summary: "Writes a process report, for operators",
     size: "payload",
     body: z.strictObject({ owner: name, label: name, body: value }),
     answer: z.strictObject({}),
@@ -231,7 +230,7 @@ export const store = group({
     path: "/v1/store/processes/remove",
     role: "worker",
     repeat: "same",
-    summary: "A process says that it goes",
+    summary: "Removes a process report when the process stops",
     body: z.strictObject({ owner: name }),
     answer: z.strictObject({}),
   },
@@ -240,7 +239,7 @@ export const store = group({
     path: "/v1/store/progress",
     role: "reader",
     repeat: "read",
-    summary: "How far many runs have come, in one look",
+    summary: "Reads the progress of many runs in one query",
     size: "names",
     body: z.strictObject({ ids: names }),
     answer: z.strictObject({ runs: z.array(runProgress) }),
@@ -250,7 +249,7 @@ export const store = group({
     path: "/v1/store/journal",
     role: "reader",
     repeat: "read",
-    summary: "Records of any journal of the tenant: of a run, an item or a named lease",
+    summary: "Reads records of any journal of the tenant: of a run, an item or a named lease",
     body: z.strictObject({
       target,
       from: whole.exactOptional(),
@@ -264,7 +263,7 @@ export const store = group({
     path: "/v1/store/lease",
     role: "reader",
     repeat: "read",
-    summary: "The lease of any journal",
+    summary: "Reads the lease of any journal",
     body: z.strictObject({ target }),
     answer: z.strictObject({ lease: leaseView.optional() }),
   },
@@ -273,7 +272,7 @@ export const store = group({
     path: "/v1/store/terms",
     role: "reader",
     repeat: "read",
-    summary: "The ledger of any journal",
+    summary: "Reads the term history of any journal",
     body: z.strictObject({ target }),
     answer: z.strictObject({ terms: z.array(termView) }),
   },
@@ -282,7 +281,7 @@ export const store = group({
     path: "/v1/store/wake-hints",
     role: "reader",
     repeat: "read",
-    summary: "Hints that something may be worth a look, one a line; lossy",
+    summary: "Streams wake hints to recheck for work, one per line; lossy",
     answer: wakeHint,
     stream: true,
   },

@@ -1,7 +1,7 @@
 import type { TapeError } from "../../../model/errors.ts";
 import {
   everyTenant,
-  holdingLimit,
+  effectiveLimit,
   type Quota,
   type QuotaKind,
   type QuotaLimits,
@@ -97,7 +97,7 @@ function* lockedRow(tenant: string): Plan<QuotaRow> {
 
 const numberIn = (value: unknown): number | null => (value === null || value === undefined ? null : Number(value));
 const limitIn = (row: QuotaRow, kind: QuotaKind): number | null =>
-  holdingLimit(numberIn(row[kind]), numberIn(row[`default_${kind}`]));
+  effectiveLimit(numberIn(row[kind]), numberIn(row[`default_${kind}`]));
 
 export function* setQuotaPlan(tenant: string, change: Partial<QuotaLimits>, act: AuditInfo): Plan<Quota> {
   const row = yield* lockedRow(tenant);
