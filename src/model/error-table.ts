@@ -1,8 +1,9 @@
 import type { ErrorEntry } from "./error-entry.ts";
 
 /**
- * The closed table of refusals. Every error a user can meet has a row here and a section in docs/errors.md; a test keeps
- * the two equal. `fault` says whose move it is, `retry` whether doing the same again can help, `next` what to do.
+ * The closed error table. Every error that users can see has a row here and a section in docs/errors.md; a test
+ * compares the two. `fault` names the party that has to act, `retry` whether the same call can succeed later, `next`
+ * the action to take.
  */
 const table = {
   TAPE_BAD_INPUT: {
@@ -343,7 +344,7 @@ const table = {
   TAPE_RATE_LIMITED: {
     fault: "caller",
     retry: "later",
-    next: "Wait as long as Retry-After says, and send smaller batches.",
+    next: "Wait as long as Retry-After says, and send fewer calls.",
   },
   TAPE_DRAINING: {
     fault: "store",

@@ -1,11 +1,11 @@
 import { encode } from "../base/codec.ts";
-import { leavesDoubt } from "./attempt.ts";
+import { isUncertainRetry } from "./attempt.ts";
 import type { Change } from "./changes.ts";
 import { effectMachine, obligationMachine } from "./machines.ts";
 import { encodeBody, encodePayload, type RecordContext } from "./record-context.ts";
 import type { RecordData } from "./records.ts";
 
-/** What the records of effects and obligations do to the tables; a part of project.ts. */
+/** How records of effects and obligations change the tables; a part of projection.ts. */
 
 export function intended(data: RecordData<"effect.intended">, place: RecordContext): Change[] {
   const { pos, name, connector, semantics, dispatch, key, businessKey, argsHash } = data;
@@ -53,13 +53,13 @@ export function settled(data: RecordData<"effect.settled">, place: RecordContext
   const { run = own, pos, sub = 0, to, reason } = data;
   const inline = place.kind === "run";
   const outcome = outcomeOf(data);
-  // An inline effect in doubt leaves the run's authority: from here on its item lease decides, under the reconciler.
+  // An inline effect in doubt leaves the run's authority: from now on the reconciler decides, under the item lease.
   const newAuthority = inline && to === "UNKNOWN" ? place.allocate() : null;
-  const uncertain = leavesDoubt(data);
+  const uncertain = isUncertainRetry(data);
   const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, uncertain, newAuthority }];
   if (newAuthority !== null) changes.push(...openItem(newAuthority, run, pos, sub, place, "reconciler", data.failures));
   if (to === "FAILED") changes.push({ do: "business_key.drop", run, pos });
-  // A person who has it sent again has decided too: a run that is stuck on it goes on.
+  // An operator's retry is a decision, too: it resumes a run that is stuck on the effect.
   if (!inline && (to === "CONFIRMED" || to === "FAILED" || to === "STUCK" || reason === "operator")) {
     changes.push(outcomeNote(run, pos, sub, to, data));
   }
@@ -78,7 +78,7 @@ export function armed(data: RecordData<"obligation.armed">, place: RecordContext
 export function surplus(data: RecordData<"obligation.surplus">, place: RecordContext): Change[] {
   const { run = place.journal, pos, sub, name } = data;
   const item = place.allocate();
-  const stuck = name === undefined; // nobody knows how to undo it: a person must
+  const stuck = name === undefined; // the effect has no compensate, so an operator must act
   return [
     {
       ...compensationRow(data, run, item, place.journal),
@@ -95,7 +95,7 @@ export function obligationSettled(data: RecordData<"obligation.settled">, place:
   const own = place.journal;
   const { run = own, pos, sub, to, reason } = data;
   const outcome = outcomeOf(data);
-  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, uncertain: leavesDoubt(data) }];
+  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, uncertain: isUncertainRetry(data) }];
   if (to === "COMPENSATED") {
     if (sub === 1) changes.push({ do: "business_key.drop", run, pos });
     changes.push({ do: "obligations.release_next", run });
@@ -114,15 +114,15 @@ function outcomeOf(data: { readonly value?: unknown; readonly error?: unknown })
 function outcomeNote(run: number, pos: number, sub: number, to: string, data: object): Change {
   const { reason, value, error } = data as { reason?: string; value?: unknown; error?: unknown };
   const note: RecordData<"effect.outcome"> = { run, pos, sub, status: to, reason, value, error };
-  // What a finished child owed is for those above it to wait for; surplus acts (sub 2 and up) are nobody's.
-  const orAbove = sub === 1;
+  // Ancestors wait for the obligation of a finished child, but not for those of surplus effects (sub 2 and up).
+  const orAncestor = sub === 1;
   return {
     do: "note.create",
     journal: run,
     kind: "effect.outcome",
     body: encodeBody(note),
     required: false,
-    orAncestor: orAbove,
+    orAncestor,
   };
 }
 
@@ -136,7 +136,7 @@ function openItem(
   failures?: number,
 ): Change[] {
   const opened: RecordData<"item.opened"> = { run, pos, sub, ...(failures === undefined ? {} : { failures }) };
-  const { token } = place; // the run's token: acquiring bumps it, so an item's first token is the run's plus one
+  const { token } = place; // the run's token: acquiring increments it, so an item's first token is the run's plus one
   const lease = { journal: item, kind: "item", run, tenant: null, source: place.journal, workflow: "" } as const;
   return [
     { do: "lease.create", ...lease, token, nextReactor },
@@ -173,7 +173,7 @@ type StatusChange = Extract<Change, { do: "effect.status" }>;
 
 function status(run: number, pos: number, sub: number, by: number, to: StatusChange["to"]): StatusChange {
   const machine = (sub === 0 ? effectMachine : obligationMachine) as { sourcesOf(to: string): readonly string[] };
-  // Whoever holds an item may try it again, but only the run makes an armed obligation due (obligations.due).
+  // The holder of an item may retry it, but only the run makes an armed obligation due (obligations.make_due).
   const from = machine.sourcesOf(to).filter((state) => state !== "ARMED");
   return {
     do: "effect.status",

@@ -5,26 +5,26 @@ import { credential } from "./credential.ts";
 export type { Credential } from "./credential.ts";
 
 /**
- * Journal records: a closed, versioned union. A kind that this code does not know is an error, never skipped. How each
- * kind changes the store's tables is in project.ts; nothing else may change them.
+ * Journal records: a closed, versioned union. An unknown kind is an error and is never skipped. projection.ts defines
+ * how each kind changes the store's tables; nothing else may change them.
  */
 export const recordVersion = 1;
 
 const text = z.string();
 const name = z.string().min(1);
 const count = z.int().nonnegative();
-/** An obligation's place beside its act, which is 0. */
+/** An obligation's number at the position of its effect, which is 0. */
 const obligationSub = z.int().positive();
 const journal = z.int().positive();
 const ms = z.number().nonnegative();
-/** Becomes a time in a column of whole milliseconds: no store may round what another refuses. */
+/** Becomes a time in a column of whole milliseconds. An integer, so that no store rounds what another rejects. */
 const delayMs = z.int().nonnegative();
-/** A fencing token inside a record: a decimal string, because JSON numbers round above 2^53. */
+/** A fencing token in a record: a decimal string, because JSON numbers round above 2^53. */
 const tokenText = z.string().regex(/^\d{1,19}$/);
-/** A value of the user's: whatever the codec can carry. */
+/** A user's value: anything that the codec can encode. */
 const value = z.unknown();
 const labels = z.record(z.string(), z.string());
-/** Whole millionths of a unit: cents added a million times must still be cents. */
+/** Whole millionths of a unit, so that adding cents a million times does not round. */
 const amounts = z.record(z.string(), z.int().nonnegative());
 const semantics = z.enum(["idempotent", "non_idempotent", "read"]);
 const dispatch = z.enum(["inline", "outbox"]);
@@ -62,7 +62,7 @@ const termFigures = z.strictObject({
   progress: count,
   progressNote: text.optional(),
 });
-/** Which effect: of which run, at which position; sub 0 is the effect, 1 its compensation, 2… compensations of surplus effects. */
+/** An effect of a run, at a position: sub 0 is the effect, 1 its compensation, 2… compensations of surplus effects. */
 const effectRef = { run: journal.optional(), pos: count, sub: count.optional() };
 const compensation = {
   name,
@@ -72,8 +72,8 @@ const compensation = {
 };
 
 /**
- * Which records of another run's journal this one keeps: those of operations before `pos`, written up to `through`.
- * `seeds`: whose chance the code drew from, up to which position.
+ * The records of another run's journal that a fork keeps: those of operations before `pos`, written up to `through`.
+ * `seeds`: the runs whose random seed the code used, and up to which position.
  */
 const fork = z.strictObject({
   journal,
@@ -83,7 +83,7 @@ const fork = z.strictObject({
   via: credential.exactOptional(),
   reason: name,
   seeds: z.array(z.strictObject({ before: count, run: name, lanes: z.array(count).optional() })),
-  /** In each lane the first position that is not kept. */
+  /** The first position of each lane that is not kept. */
   lanes: z.array(count).optional(),
 });
 export type ForkData = z.infer<typeof fork>;
@@ -100,27 +100,27 @@ const schemas = {
     parent: z.strictObject({ journal, pos: count }).optional(),
     root: journal.optional(),
     schedule: name.optional(),
-    /** Who started it (`token:ID` or `name:NAME`), for gates that they may not answer. */
+    /** The starters (`token:ID` or `name:NAME`), for gates that they may not answer. */
     starters: z.array(name).exactOptional(),
     forkedFrom: name.optional(),
     fork: fork.optional(),
-    /** The input has been through its schema, whose value it is. */
+    /** The input is the output of its schema: it was validated. */
     checked: z.literal(true).optional(),
-    /** Present when the creator holds the first term from the same transaction. */
+    /** Present if the same transaction grants the first term to the creator. */
     holder: holder.optional(),
   }),
   "run.decided": z.strictObject({ cause: z.enum(["completed", "failed", "cancelled"]), outcome: value }),
   "run.compensating": z.strictObject({}),
   "run.ended": z.strictObject({
     status: z.enum(["COMPLETED", "FAILED", "CANCELLED", "COMPENSATED"]),
-    /** Given when decided and ended at once; else the decision's outcome stays. */
+    /** Present if this record also decides the outcome; otherwise the decision's outcome stays. */
     outcome: value.optional(),
     notesTaken: count,
-    /** Whom to tell, in the same transaction. */
+    /** The parent to notify in the same transaction. */
     parent: z.strictObject({ journal, pos: count, id: name }).optional(),
     term: termFigures.optional(),
   }),
-  /** `effects`: those that a person must decide about; resolving one lets the run go on. */
+  /** `effects`: those that an operator must resolve; resolving one resumes the run. */
   "run.stuck": z.strictObject({
     reason: text,
     detail: value.optional(),
@@ -128,8 +128,8 @@ const schemas = {
   }),
   "run.unstuck": z.strictObject({ to: z.enum(["LIVE", "ENDING", "COMPENSATING"]) }),
   /**
-   * `pos`: the operation whose failure ended it, and which is tried again. `from`, `to`: what was asked for after the
-   * failure, to clean up: it is done anew, at positions from `to` on.
+   * `pos`: the operation whose failure ended the attempt; it is retried. `from`, `to`: the operations requested after
+   * the failure, to clean up; they are executed again, at positions from `to` on.
    */
   "run.retried": z.strictObject({
     attempt: count,
@@ -138,7 +138,7 @@ const schemas = {
     pos: count.optional(),
     from: count.optional(),
     to: count.optional(),
-    /** The same in other lanes. */
+    /** `from` and `to` of other lanes. */
     lanes: z.array(z.strictObject({ from: count, to: count })).optional(),
   }),
   "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
@@ -149,14 +149,14 @@ const schemas = {
     reason: z.enum(termReasons),
     by: text.optional(),
     auditReason: text.optional(),
-    /** How the term before ended, where its holder did not say so itself. */
+    /** How the previous term ended, if its holder did not record it. */
     previous: z.strictObject({ ...termFigures.shape, token: tokenText, endReason: z.enum(termEnds) }).optional(),
   }),
   "term.ended": z.strictObject({
     reason: z.enum(termEnds),
-    /** Notes taken so far: the store refuses the end of a run's term while others wait. */
+    /** Notes taken so far. The store refuses the end of a run's term while more are pending. */
     notesTaken: count,
-    /** Which reactor should hold the journal next, and how soon. Absent: nobody until a note arrives. */
+    /** The reactor that should hold the journal next, after `delayMs`. Absent: none until a note arrives. */
     nextReactor: name.optional(),
     delayMs: delayMs.optional(),
     waitingFor: z.array(text).optional(),
@@ -177,7 +177,7 @@ const schemas = {
     usage: z.record(z.string(), z.number()).optional(),
   }),
   "sample.taken": z.strictObject({ pos: count, name, value }),
-  /** From here on positions from `lane` millions on belong to the branch of this name. */
+  /** Positions from `lane` millions on belong to the branch with this name. */
   "lane.opened": z.strictObject({ lane: z.int().positive(), name }),
   "patch.marked": z.strictObject({ pos: count, name }),
   "race.won": z.strictObject({ pos: count, winner: count }),
@@ -207,11 +207,11 @@ const schemas = {
   "effect.settled": z.strictObject({
     ...effectRef,
     to: z.enum(["CONFIRMED", "FAILED", "UNKNOWN", "PENDING", "STUCK"]),
-    /** Why it went there: returned, definite, not_sent, ack_lost, lease_lost, observed, absent, operator, … */
+    /** The reason for the status: returned, definite, not_sent, ack_lost, lease_lost, observed, absent, operator, … */
     reason: name,
     value: value.optional(),
     error: value.optional(),
-    /** Where the item takes over: how many attempts have failed by then. */
+    /** The number of failed attempts when the item takes over. */
     failures: count.optional(),
   }),
   "effect.received": z.strictObject({
@@ -235,7 +235,7 @@ const schemas = {
     error: value.optional(),
   }),
   "effect.outcome": z.strictObject({
-    /** Whose effect: a root hears of its children's too. */
+    /** The effect's run: a root also receives outcomes of its children's effects. */
     run: journal.optional(),
     pos: count,
     sub: count,
@@ -246,7 +246,7 @@ const schemas = {
   }),
   "item.opened": z.strictObject({ run: journal, pos: count, sub: count, failures: count.optional() }),
   "obligation.armed": z.strictObject({ ...effectRef, sub: obligationSub, ...compensation }),
-  /** Due by request or because a duplicate was observed; the run's own failure makes all due by run.compensating. */
+  /** Due by request or because a duplicate was observed. If the run fails, run.compensating makes all due. */
   "obligation.due": z.strictObject({ pos: count, sub: obligationSub, reason: text }),
   "obligation.surplus": z.strictObject({
     run: journal.optional(),
@@ -269,7 +269,7 @@ const schemas = {
   "gate.opened": z.strictObject({
     pos: count,
     name,
-    /** Notes seen when it was opened: a bound gate takes no unbound signal from before. */
+    /** Notes seen when it was opened: a bound gate takes no earlier unbound signal. */
     notesSeen: count.optional(),
     payload: value.optional(),
     binds: text.optional(),
@@ -278,12 +278,12 @@ const schemas = {
   }),
   "gate.resolved": z.strictObject({
     pos: count,
-    /** The signal it took, by its number in the inbox. */
+    /** The number in the inbox of the signal that it took. */
     note: count.optional(),
     to: z.enum(["RECEIVED", "TIMED_OUT", "WITHDRAWN"]),
     value: value.optional(),
   }),
-  /** `approves`: the gates with approvers that stood open and that its sender may answer; written by the store. */
+  /** `approves`: the open gates with approvers that the sender may answer; the store writes it. */
   "signal.sent": z.strictObject({
     approves: z.array(count).exactOptional(),
     name,
@@ -293,10 +293,10 @@ const schemas = {
     by: text.optional(),
     via: credential.exactOptional(),
   }),
-  /** A signal that does not fit its gate: the gate waits for another. `note`: its number in the inbox. */
+  /** A signal that does not match its gate's schema; the gate keeps waiting. `note`: its number in the inbox. */
   "signal.refused": z.strictObject({ name, note: count, reason: text }),
   "cancel.requested": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
-  /** `until`: the moment by the calendar, where one was named; else it is `delayMs` after the record. */
+  /** `until`: the wall time, if one was given; otherwise the timer fires `delayMs` after the record. */
   "timer.set": z.strictObject({
     pos: count,
     purpose: z.enum(["sleep", "redrive", "reconcile"]),
@@ -305,14 +305,14 @@ const schemas = {
   }),
   "timer.fired": z.strictObject({ pos: count, purpose: name }),
   "timer.cancelled": z.strictObject({ pos: count, purpose: name }),
-  /** `fired`: by the holder of the run itself, with this very record; else the inbox has the note of who fired it. */
+  /** `fired`: the run's holder fired the timer with this record; otherwise the inbox has a note of the firing. */
   "sleep.ended": z.strictObject({ pos: count, fired: z.literal(true).optional() }),
   "child.received": z.strictObject({ pos: count, childPos: count, status: name, outcome: value.optional() }),
   "run.suspected": z.strictObject({ crashes: count }),
-  /** A replay waited in vain for the code to ask for what record `seq` holds; the run is given back and tried again. */
+  /** A replay timed out: the code did not request the operation of record `seq`. The run is released and retried. */
   "replay.stalled": z.strictObject({ attempt: count, seq: count, awaited: text, forMs: ms }),
   "budget.reserved": z.strictObject({ pos: count, rootRun: journal, amounts }),
-  /** `reservation`: the position of the one that it closes; without it the one at `pos`, closed because the run was over. */
+  /** `reservation`: the position of the reservation it closes. Absent: the one at `pos`, closed as the run ended. */
   "budget.charged": z.strictObject({
     pos: count,
     reservation: count.optional(),
@@ -327,7 +327,7 @@ const schemas = {
     value: value.optional(),
     deleted: z.boolean().optional(),
   }),
-  /** What a fork keeps of another run: its results are handed out, none of it happens again. */
+  /** The records that a fork keeps of another run: replay returns their results and executes nothing again. */
   "fork.kept": z.strictObject({ records: z.array(z.strictObject({ kind: name, data: value })) }),
   "operator.action": z.strictObject({
     who: name,
@@ -355,14 +355,14 @@ export type JournalRecord = NewRecord & {
 
 export const recordKinds = Object.keys(schemas) as readonly RecordKind[];
 
-/** What each kind's data must be, for readers that go through all kinds. */
+/** The schema of each kind's data, for code that iterates over all kinds. */
 export const recordSchemas: { readonly [K in RecordKind]: z.ZodType } = schemas;
 
 export function isRecordKind(kind: string): kind is RecordKind {
   return Object.hasOwn(schemas, kind);
 }
 
-/** Where the shape of `data` is wrong, in words; undefined when it is right. */
+/** Describes what is wrong with `data`; undefined: it is valid. */
 export function recordFault(kind: RecordKind, data: unknown): string | undefined {
   if (kind === "step.done" && isStep(data)) return undefined;
   if (kind === "sleep.ended" && isSleepEnd(data)) return undefined;
@@ -371,15 +371,15 @@ export function recordFault(kind: RecordKind, data: unknown): string | undefined
   return result.error.issues.map((issue) => `${issue.path.join(".") || "data"}: ${issue.message}`).join("; ");
 }
 
-/** By far the commonest record, in its commonest form: looked at by hand, which is several times faster. */
+/** The most frequent record in its most frequent form. Checking it by hand is several times faster than the schema. */
 function isStep(data: unknown): boolean {
   if (typeof data !== "object" || data === null) return false;
   for (const key in data) if (key !== "pos" && key !== "name" && key !== "value" && key !== "error") return false;
-  const { pos, name: named } = data as { pos?: unknown; name?: unknown };
-  return Number.isSafeInteger(pos) && (pos as number) >= 0 && typeof named === "string" && named.length > 0;
+  const { pos, name: stepName } = data as { pos?: unknown; name?: unknown };
+  return Number.isSafeInteger(pos) && (pos as number) >= 0 && typeof stepName === "string" && stepName.length > 0;
 }
 
-/** Of these a thousand may come at one moment. */
+/** A thousand of these may arrive at the same moment, so this check is hand-written, too. */
 function isSleepEnd(data: unknown): boolean {
   if (typeof data !== "object" || data === null) return false;
   for (const key in data) if (key !== "pos" && key !== "fired") return false;

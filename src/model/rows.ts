@@ -1,7 +1,7 @@
 import type { EffectStatus, GateStatus, ObligationStatus, RunPhase, TimerStatus } from "./machines.ts";
 import type { TermEnd, TermReason } from "./records.ts";
 
-/** Rows of the store's tables as TypeScript sees them. Payload columns hold the codec's text. */
+/** Rows of the store's tables as TypeScript types. Payload columns contain the codec's text. */
 
 export type JournalKind = "run" | "item" | "name" | "store";
 
@@ -28,9 +28,9 @@ export interface LeaseRow {
   readonly journal: number;
   readonly kind: JournalKind;
   readonly tenant: string;
-  /** The run this journal belongs to; for a named lease its own number. */
+  /** The run of this journal; for a named lease its own number. */
   readonly run: number;
-  /** Of a run: the queue that it waits in. */
+  /** The queue in which a run waits. */
   readonly workflow: string;
   readonly token: bigint;
   readonly nonce: bigint | null;
@@ -38,7 +38,7 @@ export interface LeaseRow {
   readonly label: string | null;
   readonly reactor: string | null;
   readonly ttlMs: number;
-  /** On the lease clock of the store, which is not wall time on SQLite. */
+  /** On the store's lease clock, which is not wall time on SQLite. */
   readonly expiresAt: number;
   readonly acquiredAt: number;
   readonly reason: TermReason | null;
@@ -51,13 +51,13 @@ export interface LeaseRow {
   readonly maxStallMs: number | null;
   readonly doomed: boolean;
   readonly paused: boolean;
-  /** The store refused to renew it for want of progress. */
+  /** The store refused a renewal because the holder made no progress. */
   readonly stalled: boolean;
   readonly notes: number;
   readonly open: boolean;
   readonly nextReactor: string | null;
   readonly dueAt: number;
-  /** Why the last term ended, for the next one's reason. */
+  /** Why the last term ended; determines the reason of the next one. */
   readonly lastEndReason: TermEnd | null;
 }
 
@@ -74,7 +74,7 @@ export interface EffectRow {
   readonly semantics: "idempotent" | "non_idempotent" | "read";
   readonly dispatch: "inline" | "outbox";
   readonly status: EffectStatus | ObligationStatus;
-  /** The journal whose lease rules over it now. */
+  /** The journal whose lease authorises changes of this effect. */
   readonly authority: number;
   /** The number of its item journal, reserved or open. */
   readonly item: number | null;
@@ -84,13 +84,13 @@ export interface EffectRow {
   readonly args: string;
   readonly policy: string | null;
   readonly attempt: number;
-  /** Of the term that sent it. The nonce that goes with it is in no view: with both one could write as that term. */
+  /** The token of the term that sent it. No view shows the nonce, because both together would authorise writes. */
   readonly attemptToken: bigint | null;
   readonly sendUntil: number | null;
   readonly reason: string | null;
   readonly outcome: string | null;
   readonly surplus: boolean;
-  /** An attempt of it may have happened, and it was to be sent again. */
+  /** An attempt may have happened, and a retry was due. */
   readonly uncertain: boolean;
   readonly createdAt: number;
   readonly changedAt: number;
@@ -104,7 +104,7 @@ export interface GateRow {
   readonly status: GateStatus;
   readonly binds: string | null;
   readonly payload: string | null;
-  /** Who may answer it, as JSON; null: whoever may send signals. */
+  /** The approvers as JSON; null: every sender of signals may answer. */
   readonly approvers: string | null;
   readonly value: string | null;
   readonly openedAt: number;
@@ -140,7 +140,7 @@ export interface ValueRow {
   readonly tenant: string;
   readonly key: string;
   readonly version: number;
-  /** null once deleted: the version lives on. */
+  /** null once deleted; the version stays. */
   readonly value: string | null;
   readonly at: number;
 }
@@ -159,13 +159,13 @@ export interface TombstoneRow {
   readonly id: string;
   readonly token: bigint;
   readonly at: number;
-  /** Where it stood in lists. */
+  /** Its place in lists. */
   readonly journal: number;
   readonly createdAt: number;
   readonly endedAt: number | null;
 }
 
-/** Which effect a person must decide about. */
+/** Identifies an effect that an operator must resolve. */
 export interface EffectRef {
   readonly run: number;
   readonly pos: number;
@@ -174,10 +174,10 @@ export interface EffectRef {
 
 export const effectRefOf = ({ run, pos, sub }: EffectRef): EffectRef => ({ run, pos, sub });
 
-/** What a person needs to know of an effect that only they can settle. */
+/** What an operator needs to know about an effect that only they can settle. */
 export interface UnresolvedEffect extends EffectRef {
   readonly name: string | null;
   readonly reason?: string | null | undefined;
-  /** What the last attempt said. */
+  /** The error of the last attempt. */
   readonly error?: unknown;
 }

@@ -4,22 +4,22 @@ import { type Cron, parseCron } from "../base/cron.ts";
 import { defined } from "../base/defined.ts";
 import { TapeError } from "./errors.ts";
 
-/** What becomes of a firing while the run of the last one lives: left out, started beside it, or kept until it ends. */
+/** What happens to a firing while the last run has not ended: skip it, start it anyway, or wait for the end. */
 export const overlapPolicies = ["skip", "allow", "wait"] as const;
-/** Which of the firings that nobody saw to in time are made up for: every one, the newest, or none. */
+/** Which missed firings are caught up on: all, the latest, or none. */
 export const catchUpPolicies = ["all", "latest", "none"] as const;
 
-/** "none" still has to allow for a reactor that looks a little late: this much is on time. */
+/** A firing within this window is on time, so that "none" tolerates a reactor that polls a little late. */
 export const onTimeWindowMs = 60_000;
 export const defaultWindowMs = 24 * 3_600_000;
-/** What comes once a year can still be made up for. */
+/** Long enough to catch up on a yearly schedule. */
 export const maxWindowMs = 366 * 24 * 3_600_000;
-/** The last instant that a Date can hold. */
+/** The latest time that a Date can represent. */
 const maxTime = 8.64e15;
 const time = z.int().min(0).max(maxTime);
 
 const shape = z.strictObject({
-  /** Named at random: a schedule that is deleted and made anew is another one. */
+  /** Random, so that a schedule that is deleted and created again differs from the old one. */
   uid: z.string(),
   workflow: z.string(),
   version: z.string().optional(),
@@ -31,17 +31,17 @@ const shape = z.strictObject({
   timeZone: z.string(),
   overlap: z.enum(overlapPolicies),
   catchUp: z.enum(catchUpPolicies),
-  /** A firing older than this is never made up for. */
+  /** A firing older than this is never caught up on. */
   windowMs: z.int().min(0).max(maxWindowMs),
-  /** The next firing that nobody has seen to; the row's next_at says only when to look. null: there is none. */
+  /** The next unhandled firing; the row's next_at only sets the time of the next poll. null: there is none. */
   dueAt: time.nullable(),
-  /** The run that was started last. */
+  /** The id of the last started run. */
   lastRun: z.string().nullable(),
   /** The last firing that could not start its run, and why. */
   lastError: z.strictObject({ at: time, code: z.string(), message: z.string() }).optional(),
 });
 
-/** A schedule as its row holds it: what people decided, and how far it has come. */
+/** A schedule as its row stores it: its definition and its state. */
 export type SchedulePlan = z.infer<typeof shape>;
 
 export function encodeSchedule(plan: SchedulePlan): string {
@@ -55,16 +55,16 @@ export function decodeSchedule(id: string, spec: string): SchedulePlan {
   throw new TapeError("TAPE_RECORD_NEWER", `schedule ${id} was written by a newer Tape`, { id });
 }
 
-/** Why a schedule may not be written like this; undefined: it may. */
+/** Why this schedule is invalid; undefined: it is valid. */
 export function scheduleFault(spec: string, limits: ScheduleLimits): string | undefined {
-  let said: Record<string, unknown>;
+  let decoded: Record<string, unknown>;
   try {
-    said = decode(spec) as Record<string, unknown>;
+    decoded = decode(spec) as Record<string, unknown>;
   } catch {
     return "the spec cannot be decoded";
   }
-  if (typeof said !== "object" || said === null || said.v !== 1) return "the spec is not of version 1";
-  const { v: _v, ...rest } = said;
+  if (typeof decoded !== "object" || decoded === null || decoded.v !== 1) return "the spec does not have version 1";
+  const { v: _v, ...rest } = decoded;
   const parsed = shape.safeParse(rest);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -75,7 +75,7 @@ export function scheduleFault(spec: string, limits: ScheduleLimits): string | un
 
 export type ScheduleLimits = Readonly<Record<"scheduleIntervalMs" | "catchUpFirings", number>>;
 
-/** The same of one that was read: a row may be older than the limits, or written by hand. */
+/** The same check for a stored schedule: its row may predate the limits or may have been written manually. */
 export function planFault(plan: SchedulePlan, limits: ScheduleLimits): string | undefined {
   const { cron: expression, timeZone, catchUp, windowMs } = plan;
   const parsed = parseCron(expression, timeZone);
@@ -83,40 +83,40 @@ export function planFault(plan: SchedulePlan, limits: ScheduleLimits): string | 
   const { shortestMs, perDay } = parsed.cron.density();
   const { scheduleIntervalMs, catchUpFirings } = limits;
   if (shortestMs < scheduleIntervalMs) {
-    return `"${expression}" comes ${shortestMs} ms after itself; at least ${scheduleIntervalMs} ms must lie between`;
+    return `"${expression}" fires again after ${shortestMs} ms; the minimum interval is ${scheduleIntervalMs} ms`;
   }
   if (catchUp !== "all") return undefined;
   const firings = Math.min(perDay * Math.ceil(windowMs / dayMs), Math.ceil(windowMs / shortestMs));
   if (firings <= catchUpFirings) return undefined;
   return (
     `"${expression}" has up to ${firings} firings within its catch-up window; ` +
-    `"all" makes up for at most ${catchUpFirings}: shorten catchUpWindow, or choose "latest"`
+    `"all" catches up on at most ${catchUpFirings}: shorten catchUpWindow, or choose "latest"`
   );
 }
 
 const dayMs = 24 * 3_600_000;
 
-/** Refuses an expression or a time zone that cannot be read; whoever writes a plan has asked before. */
-export function cronOf(of: Pick<SchedulePlan, "cron" | "timeZone">): Cron {
-  const parsed = parseCron(of.cron, of.timeZone);
+/** Parses the cron expression. It cannot fail for a plan that was validated before it was written. */
+export function cronOf(plan: Pick<SchedulePlan, "cron" | "timeZone">): Cron {
+  const parsed = parseCron(plan.cron, plan.timeZone);
   if ("cron" in parsed) return parsed.cron;
-  throw new TapeError("TAPE_BAD_SCHEDULE", parsed.fault, { cron: of.cron, timeZone: of.timeZone });
+  throw new TapeError("TAPE_BAD_SCHEDULE", parsed.fault, { cron: plan.cron, timeZone: plan.timeZone });
 }
 
-/** The id of a firing's run: whoever fires it, however often, it is the same run. */
+/** The id of a firing's run. It is deterministic, so that repeated firings find the same run. */
 export function runIdOf(schedule: string, at: number): string {
   return `${schedule}@${new Date(at).toISOString()}`;
 }
 
-/** How many characters {@link runIdOf} adds. */
+/** The number of characters that {@link runIdOf} adds. */
 export const runIdSuffixLength = "@2026-01-01T00:00:00.000Z".length;
 
 export interface FiringChoice {
-  /** The firing whose turn it is; undefined: none is due. */
+  /** The firing to start now; undefined: none is due. */
   readonly at: number | undefined;
-  /** Where `at` is undefined, the next one; null: there will be none. */
+  /** The next firing if `at` is undefined; null: there is none. */
   readonly dueAt: number | null;
-  /** Firings were passed over, because they are too old or because only the newest is wanted. */
+  /** Firings were skipped because they are too old, or because only the latest is caught up on. */
   readonly missed: boolean;
 }
 
@@ -130,7 +130,7 @@ export function pickFiring(plan: SchedulePlan, cron: Cron, now: number): FiringC
   return { at, dueAt: at, missed: at !== dueAt };
 }
 
-/** What a firing starts. */
+/** The run that a firing starts. */
 export function firedRun(schedule: string, plan: SchedulePlan, at: number) {
   const { workflow, version, input, labels, budget } = plan;
   return {

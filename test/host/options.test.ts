@@ -186,7 +186,7 @@ describe("limits of a store", () => {
   it.each<[string, RegExp, object]>([
     ["no records", /limits.journalRecords must be an integer of at least 32, not 0/, { journalRecords: 0 }],
     ["NaN bytes", /payloadBytes .* not NaN/, { payloadBytes: Number.NaN }],
-    ["a mistyped one", /no limit pagerows; did you mean pageRows/, { pagerows: 10 }],
+    ["a mistyped one", /unknown limit pagerows; did you mean pageRows/, { pagerows: 10 }],
   ])("%s", async (_what, words, limits) => {
     for (const url of ["memory:", store]) await refused(words, () => openStore(url, { limits }));
     expect(readdirSync(folder)).toEqual([]);

@@ -53,7 +53,7 @@ describe("the docs' calls, by curl", () => {
 describe("docs and code name the same things", () => {
   it("calls and who may make them", () => {
     const inContract = routes.map(({ name, method, path, role }) => [
-      ...[name, `${method} ${path}`, role === "open" ? "anybody" : role],
+      ...[name, `${method} ${path}`, role === "open" ? "none" : role],
     ]);
     expect(rows(section(securityPage, "Calls"))).toEqual(inContract);
     expect(rows(section(securityPage, "Roles")).map(([role]) => role)).toEqual([...roles]);

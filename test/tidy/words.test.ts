@@ -21,10 +21,16 @@ dashboard/src/run
 docs/cli.md
 docs/configuration.md
 docs/dashboard.md
+docs/dependencies.md
+docs/deployment.md
 docs/dev.md
+docs/errors.md
 docs/planted-bugs.md
+docs/reference.md
 docs/reliability.md
+docs/security.md
 docs/simulation.md
+docs/upgrading.md
 examples
 simulation
 src/base
@@ -35,6 +41,8 @@ src/exports
 src/guard
 src/host
 src/lease
+src/model
+src/protocol
 src/sdk
 src/operator
 template
