@@ -113,8 +113,8 @@ export const neighbourBugs: readonly Bug[] = [
     patches: [
       {
         file: "model/projection.ts",
-        find: "const kept = value.value === null ? 1 : keepVersions;",
-        replace: "const kept = keepVersions;",
+        find: "const keptVersions = value.value === null ? 1 : keepVersions;",
+        replace: "const keptVersions = keepVersions;",
       },
     ],
     detectedBy: ["deletionsErase"],
