@@ -1,7 +1,7 @@
 import type { TapeError } from "../../../model/errors.ts";
 import {
-  everyTenant,
   effectiveLimit,
+  everyTenant,
   type Quota,
   type QuotaKind,
   type QuotaLimits,
