@@ -3,7 +3,7 @@ import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import type { Identity } from "../lease/identity.ts";
 import { isTapeError } from "../model/errors.ts";
-import type { ReactorStats } from "../reactor/loop.ts";
+import type { ReactorStats } from "../reactor/runner.ts";
 import type { Store } from "../store/contract/store.ts";
 import type { SingletonView } from "./singleton/singleton.ts";
 

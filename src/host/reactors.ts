@@ -4,11 +4,12 @@ import { RunDriver, type RunDriverOptions } from "../engine/run-driver.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { compensation } from "../reactor/compensation.ts";
 import { customReactor, type ReactorHandler } from "../reactor/custom.ts";
-import { ReactorLoop, type ReactorTuning } from "../reactor/loop.ts";
+import { ReactorLoop } from "../reactor/loop.ts";
 import { outbox } from "../reactor/outbox.ts";
 import type { Reactor } from "../reactor/reactor.ts";
 import { reconciler } from "../reactor/reconciler.ts";
 import { recovery } from "../reactor/recovery.ts";
+import type { ReactorTuning } from "../reactor/runner.ts";
 import { timers } from "../reactor/timers.ts";
 
 /** A reactor to start. */

@@ -1,6 +1,6 @@
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { RunDriver, RunDriverOptions } from "../engine/run-driver.ts";
-import type { ReactorStats } from "../reactor/loop.ts";
+import type { ReactorStats } from "../reactor/runner.ts";
 import { defaultReactors, type RunningReactors, startReactors } from "./reactors.ts";
 
 /** How long a closing program waits: for effects as long as they may take; less for workflow bodies, which may hang. */

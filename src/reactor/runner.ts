@@ -1,0 +1,152 @@
+import { aborted } from "../base/abort.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import { errorFields } from "../base/reason.ts";
+import type { Handoff } from "../lease/release-journal.ts";
+import type { OnItemDone, Reactor, ReactorCounts } from "./reactor.ts";
+
+export interface ReactorTuning {
+  readonly batch?: number;
+  /** Items worked on at once; default: twice the batch. A reactor with its own `capacity` ignores it. */
+  readonly concurrency?: number;
+  /** Of these, items of one connector, or of one effect without a connector; default: half of them. */
+  readonly perConnector?: number;
+  readonly intervalMs?: number;
+  readonly idleMs?: number;
+}
+
+/** Counters of a reactor since its start. */
+export interface ReactorStats extends ReactorCounts {
+  readonly polls: number;
+  /** Polls that failed as a whole, because the store was unreachable. */
+  readonly faults: number;
+  readonly busy: number;
+  /** How often it met work that this process cannot do. */
+  readonly unserved: number;
+}
+
+export interface RunnerOptions extends ReactorTuning {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const defaultIntervalMs = 100;
+export const defaultIdleMs = 5_000;
+
+/** What one reactor's loop needs from the loop of all. */
+export interface LoopHooks {
+  readonly stopped: AbortSignal;
+  readonly hint: (next: Handoff) => void;
+  /** The agenda may have changed. */
+  readonly recheck: () => void;
+}
+
+/** The loop of one reactor. */
+export class ReactorRunner {
+  readonly name: string;
+  readonly onAgenda: boolean;
+  readonly intervalMs: number;
+  readonly #reactor: Reactor;
+  readonly #options: RunnerOptions;
+  readonly #hooks: LoopHooks;
+  readonly #rounds = new Set<Promise<void>>();
+  #stats = { polls: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0, unserved: 0 };
+  #busy = 0;
+  /** The last poll was skipped or cut because no capacity was left. */
+  #full = false;
+  #woken = false;
+  #wakeUp = () => {};
+
+  constructor(reactor: Reactor, options: RunnerOptions, hooks: LoopHooks) {
+    this.name = reactor.name;
+    this.onAgenda = reactor.onAgenda === true;
+    this.#reactor = reactor;
+    this.#options = options;
+    this.intervalMs = this.#options.intervalMs ?? defaultIntervalMs;
+    this.#hooks = hooks;
+  }
+
+  get stats(): ReactorStats {
+    return { ...this.#stats, busy: this.#busy };
+  }
+
+  wake(): void {
+    this.#woken = true;
+    this.#wakeUp();
+  }
+
+  async drained(): Promise<void> {
+    while (this.#rounds.size > 0) await Promise.all(this.#rounds);
+  }
+
+  async run(): Promise<void> {
+    const { intervalMs } = this;
+    const { idleMs = defaultIdleMs, log } = this.#options;
+    const { stopped, recheck } = this.#hooks;
+    let pauseMs = intervalMs;
+    while (!stopped.aborted) {
+      this.#woken = false;
+      let progress = false;
+      let failed = false;
+      try {
+        progress = await this.#poll();
+      } catch (error) {
+        failed = true;
+        this.#stats.faults++;
+        log("warn", "reactor.failed", { reactor: this.name, ...errorFields(error) });
+      }
+      if (progress) recheck(); // the finished work may have made other work due
+      if (progress && !this.#full) continue;
+      pauseMs = progress || this.#full || this.#woken ? intervalMs : Math.min(idleMs, pauseMs * 2);
+      const isWokenByProbe = this.onAgenda && !failed && !this.#full;
+      if (!this.#woken) await this.#pause(isWokenByProbe ? Number.POSITIVE_INFINITY : pauseMs);
+    }
+  }
+
+  /** true: work was found, and there may be more. */
+  async #poll(): Promise<boolean> {
+    const { batch = this.#reactor.batch ?? 50, concurrency = 2 * batch } = this.#options;
+    const { perConnector = Math.ceil(concurrency / 2) } = this.#options;
+    const limit = Math.min(batch, this.#reactor.capacity?.() ?? concurrency - this.#busy);
+    this.#full = limit <= 0;
+    if (this.#full) return false;
+    this.#stats.polls++;
+    if (this.#reactor.poll === undefined) {
+      const counts = await this.#reactor.runOnce(limit);
+      this.#count(counts);
+      return counts.done > 0; // found but not done: polling again at once would busy-loop
+    }
+    const onItemDone: OnItemDone = (next, waited = false) => {
+      this.#busy--;
+      if (this.#full || waited) this.wake();
+      if (next !== undefined) this.#hooks.hint(next);
+    };
+    const { found, done } = await this.#reactor.poll(limit, onItemDone, perConnector);
+    this.#busy += found;
+    const round = done.then(
+      (counts) => this.#count(counts),
+      (error: unknown) => this.#options.log("error", "reactor.failed", { reactor: this.name, ...errorFields(error) }),
+    );
+    this.#rounds.add(round);
+    void round.finally(() => this.#rounds.delete(round));
+    return found > 0;
+  }
+
+  #count({ found, done, failed, lagMs, unserved = 0 }: ReactorCounts): void {
+    const stats = this.#stats;
+    stats.found += found;
+    stats.done += done;
+    stats.failed += failed;
+    stats.unserved += unserved;
+    if (found > 0) stats.lagMs = lagMs; // of the last round that found something
+  }
+
+  async #pause(pauseMs: number): Promise<void> {
+    const pause = new AbortController();
+    this.#wakeUp = () => pause.abort();
+    const signal = AbortSignal.any([pause.signal, this.#hooks.stopped]);
+    if (pauseMs === Number.POSITIVE_INFINITY) await aborted(signal);
+    else await this.#options.clock.sleep(pauseMs, signal);
+    this.#wakeUp = () => {};
+  }
+}
