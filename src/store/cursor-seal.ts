@@ -4,15 +4,16 @@ import { TapeError } from "../model/errors.ts";
 import type { FeedPage } from "./contract/store.ts";
 
 /**
- * Cursors of one tenant's feed. A place in the feed counts the records of all tenants, so a tenant gets it sealed: what
- * others write cannot be read from it, nor from two of them, which differ also where they stand for the same place. One
- * that was changed, or another tenant's, is refused: answers to places of one's own choice would tell the same.
+ * Cursors of one tenant's feed. A position in the feed counts the records of all tenants, so a tenant gets it
+ * encrypted: it reveals nothing about the writes of others. Two cursors of the same position differ, so comparing them
+ * reveals nothing either. A changed cursor, or another tenant's, is rejected: otherwise the responses to guessed
+ * positions would reveal the same.
  *
- * A cipher of 32 bytes at once, made of AES by four rounds of Feistel (Luby and Rackoff), in place of AES-GCM: all
- * cursors of a page go through each round in one call, which takes a fraction of the time.
+ * The cipher encrypts blocks of 32 bytes: four Feistel rounds (Luby and Rackoff) with AES as the round function,
+ * instead of AES-GCM. All cursors of a page go through each round in one call, which takes a fraction of the time.
  */
 export class CursorSeal {
-  /** One for each round. In this mode each block stands for itself, and one cipher serves for ever. */
+  /** One per round. ECB encrypts each block independently, so one cipher object serves every call. */
   readonly #rounds: readonly Cipheriv[];
   readonly #random: Random;
 
@@ -28,11 +29,11 @@ export class CursorSeal {
     return { ...rest, records: records.map((record, k) => ({ ...record, cursor: others[k]! })), cursor: own! };
   }
 
-  seal(tenant: string, places: readonly string[]): string[] {
-    const [left, right] = [Buffer.alloc(places.length * half), Buffer.alloc(places.length * half)];
-    const [check, nonces] = [checkOf(tenant), this.#random.bytes(places.length * nonceBytes)];
-    for (const [k, place] of places.entries()) {
-      const [stamp = "0", journal = "0", seq = "0"] = place.split(".");
+  seal(tenant: string, positions: readonly string[]): string[] {
+    const [left, right] = [Buffer.alloc(positions.length * half), Buffer.alloc(positions.length * half)];
+    const [check, nonces] = [checkOf(tenant), this.#random.bytes(positions.length * nonceBytes)];
+    for (const [k, position] of positions.entries()) {
+      const [stamp = "0", journal = "0", seq = "0"] = position.split(".");
       left.writeBigInt64BE(BigInt(stamp), k * half);
       left.writeBigInt64BE(BigInt(journal), k * half + 8);
       right.writeUInt32BE(Math.min(Number(seq), lastSeq), k * half);
@@ -41,36 +42,36 @@ export class CursorSeal {
     }
     for (const [k, round] of this.#rounds.entries()) mix(round, k % 2 === 0 ? [right, left] : [left, right]);
     const sealed = Buffer.alloc(2 * half);
-    return places.map((_, k) => {
+    return positions.map((_, k) => {
       left.copy(sealed, 0, k * half, (k + 1) * half);
       right.copy(sealed, half, k * half, (k + 1) * half);
       return sealed.toString("base64url");
     });
   }
 
-  /** `parts`: how many numbers a place of this store's has. */
+  /** `parts`: how many numbers a position of this store has. */
   open(tenant: string, cursor: string, parts: number): string {
     const bytes = Buffer.from(cursor, "base64url");
-    // Letters that are none of ours are skipped by the decoder: what it made of them must be the same text.
-    if (bytes.length !== 2 * half || bytes.toString("base64url") !== cursor) throw notOurs();
+    // The decoder skips characters outside its alphabet, so the result must encode to the same text.
+    if (bytes.length !== 2 * half || bytes.toString("base64url") !== cursor) throw foreignCursor();
     const [left, right] = [bytes.subarray(0, half), bytes.subarray(half)];
     for (const [k, round] of [...this.#rounds.entries()].toReversed()) {
       mix(round, k % 2 === 0 ? [right, left] : [left, right]);
     }
-    if (!right.subarray(8).equals(checkOf(tenant))) throw notOurs();
+    if (!right.subarray(8).equals(checkOf(tenant))) throw foreignCursor();
     const seq = right.readUInt32BE(0);
-    const place = [left.readBigInt64BE(0), left.readBigInt64BE(8), seq === lastSeq ? behindAll : BigInt(seq)];
-    return place.slice(0, parts).join(".");
+    const position = [left.readBigInt64BE(0), left.readBigInt64BE(8), seq === lastSeq ? behindAll : BigInt(seq)];
+    return position.slice(0, parts).join(".");
   }
 }
 
 const half = 16;
 const nonceBytes = 4;
-/** Behind every record of its journal. */
+/** After every record of its journal. */
 const behindAll = 2n ** 63n - 1n;
 const lastSeq = 0xffff_ffff;
 
-/** One round: what AES makes of one half is added to the other. */
+/** One Feistel round: XORs the AES output of one half into the other. */
 function mix(round: Cipheriv, [from, into]: readonly [Buffer, Buffer]): void {
   const mask = round.update(from);
   for (let k = 0; k < into.length; k++) into[k]! ^= mask[k]!;
@@ -78,7 +79,7 @@ function mix(round: Cipheriv, [from, into]: readonly [Buffer, Buffer]): void {
 
 const checkOf = (tenant: string): Buffer => hash("sha256", tenant, "buffer").subarray(0, 8);
 
-/** The seal under a store's own key, which is asked for once. */
+/** The seal under the store's own key, which is read once. */
 export function sealUnder(key: () => Promise<string>, random: Random): () => Promise<CursorSeal> {
   let made: Promise<CursorSeal> | undefined;
   const make = async (): Promise<CursorSeal> => new CursorSeal(await key(), random);
@@ -91,5 +92,5 @@ export function sealUnder(key: () => Promise<string>, random: Random): () => Pro
   };
 }
 
-const notOurs = (): TapeError =>
-  new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
+const foreignCursor = (): TapeError =>
+  new TapeError("TAPE_BAD_INPUT", "the cursor does not belong to this store", { field: "cursor" });

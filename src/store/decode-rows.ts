@@ -17,7 +17,7 @@ import type {
 } from "./contract/store.ts";
 import type { RowOf } from "./sql/statements.gen.ts";
 
-/** From a row as SQL gives it (snake_case, tokens as decimal text) to what readers get. */
+/** Decodes SQL rows (snake_case, tokens as decimal text) into the types of the contract. */
 
 const text = (value: unknown): string => value as string;
 const orNull = (value: unknown): string | null => (value === undefined ? null : (value as string | null));
@@ -48,11 +48,11 @@ export interface StoredRecord {
   readonly body: string;
 }
 
-/** A kind or a version that this code does not know is an error, never skipped: replay would silently differ. */
+/** An unknown kind or version is an error and never skipped: otherwise replay would silently differ. */
 export function decodeRecord(stored: StoredRecord): JournalRecord {
   const { journal, seq, token, at, kind } = stored;
   const newer = (version: unknown, cause?: unknown) => {
-    const message = `record ${seq} of journal ${journal} is a ${kind} of ${version}, which this Tape does not know`;
+    const message = `record ${seq} of journal ${journal} is a ${kind} of ${version}, unknown to this version of Tape`;
     return new TapeError("TAPE_RECORD_NEWER", message, { journal, seq, kind, version }, cause);
   };
   let body: { v?: number };

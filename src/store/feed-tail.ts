@@ -1,4 +1,4 @@
-/** Where records of one tenant lie between two places of the feed. */
+/** The first and last position of one tenant's records in a stretch of the feed. */
 export interface Span {
   readonly first: number;
   readonly last: number;
@@ -9,15 +9,15 @@ interface Stretch {
   readonly spans: ReadonlyMap<string, Span>;
 }
 
-/** Beyond this the oldest is forgotten: whoever comes from before it looks through the records itself. */
+/** Beyond this the oldest stretch is forgotten. A reader from before it scans the records itself. */
 const maxStretches = 512;
-/** Of all stretches together: a busy store has thousands of tenants in each. Some ten megabytes. */
+/** Spans of all stretches together, some ten megabytes: a busy store has thousands of tenants in each stretch. */
 const maxSpans = 100_000;
 
 /**
- * Whose records the end of the feed holds, as far as this process has looked: stretch by stretch, and for each tenant the
- * first and the last place. Each stretch is looked through once for all readers; a tenant that wrote nothing there reads
- * nothing, and one that wrote little reads little.
+ * Which tenants have records near the end of the feed, as far as this process has scanned it. Per stretch, it keeps the
+ * first and last position of each tenant. Each stretch is scanned once for all readers: a tenant that wrote nothing
+ * there reads nothing, and one that wrote little reads little.
  */
 export class FeedTail {
   #stretches: Stretch[] = [];
@@ -25,12 +25,12 @@ export class FeedTail {
   #from: number | undefined;
   #edge = 0;
 
-  /** Everything up to here has been looked through; undefined: nothing yet. */
+  /** Everything up to this position has been scanned; undefined: nothing yet. */
   get edge(): number | undefined {
     return this.#from === undefined ? undefined : this.#edge;
   }
 
-  /** Nothing before this place is known. */
+  /** Forgets everything; knowledge starts at this position. */
   begin(edge: number): void {
     this.#stretches = [];
     this.#spans = 0;
@@ -38,7 +38,7 @@ export class FeedTail {
     this.#edge = edge;
   }
 
-  /** What lies behind the edge up to `to`. */
+  /** Adds the stretch from the edge to `to`. */
   add(to: number, spans: ReadonlyMap<string, Span>): void {
     this.#edge = to;
     if (spans.size === 0) return;
@@ -55,7 +55,7 @@ export class FeedTail {
     return this.#from !== undefined && after >= this.#from;
   }
 
-  /** Where this tenant's next records behind a place within reach are; undefined: none up to the edge. */
+  /** The span of this tenant's next records after a position within reach; undefined: none up to the edge. */
   next(tenant: string, after: number): Span | undefined {
     for (const { to, spans } of this.#stretches) {
       const span = to > after ? spans.get(tenant) : undefined;

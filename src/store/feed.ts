@@ -1,8 +1,8 @@
 import type { FeedPage, FeedRecord, Page } from "./contract/store.ts";
 
 /**
- * A page of the feed. Where it is not full, the cursor moves over everything that was looked at: what is another tenant's
- * is never looked at again. `edge` is where the look ended, and whether that was as far as one goes.
+ * A page of the feed. If it is not full, its cursor skips everything that was scanned, so that other tenants' records
+ * are scanned only once. `edge` is the position where the scan ended, and whether more records follow it.
  */
 export function feedPageOf(
   records: Page<FeedRecord>,

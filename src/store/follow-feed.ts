@@ -9,12 +9,14 @@ export interface FollowOptions {
   readonly pollMs?: number;
 }
 
-/** A hint that is surely about another tenant. */
+/** Whether the hint certainly concerns another tenant. */
 export function isForeign(wake: WakeHint, tenant: string | undefined): boolean {
   return tenant !== undefined && "tenant" in wake && wake.tenant !== undefined && wake.tenant !== tenant;
 }
 
-/** The feed as a stream: every record once, in order within each journal, each with the cursor that resumes behind it. */
+/**
+ * The feed as a stream: every record once, in order within each journal, each with the cursor that resumes after it.
+ */
 export async function* followFeed(
   store: Pick<Store, "read" | "onWake">,
   clock: Clock,
@@ -36,7 +38,7 @@ export async function* followFeed(
       yield* page.records;
       cursor = page.cursor;
       if (page.records.length > 0 || page.more === true || pending || signal?.aborted) {
-        await clock.sleep(0, signal); // a turn for everybody else: an embedded store answers within this one
+        await clock.sleep(0, signal); // yields to other tasks: an embedded store responds in the same tick
         continue;
       }
       const local = new AbortController();

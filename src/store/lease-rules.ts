@@ -4,7 +4,7 @@ import type { RecordData, TermEnd, TermReason } from "../model/records.ts";
 import type { JournalKind, LeaseRow } from "../model/rows.ts";
 import type { RowOf } from "./sql/statements.gen.ts";
 
-/** Who may take a lease, why a term begins, how the one before it ended: the same on every store, and pure. */
+/** Who may take a lease, why a term starts and how the previous one ended. Pure, and the same for every store. */
 
 type LeaseColumns = RowOf<"lease.read">;
 const orNull = <T>(value: unknown): T | null => (value === undefined ? null : (value as T | null));
@@ -78,7 +78,7 @@ export function viewOf(lease: LeaseRow, now: number, name: string | null): Lease
   };
 }
 
-/** Why this request may not have the lease now; undefined: it may. */
+/** Why this request may not take the lease now; undefined: it may. */
 export function mayTake(
   lease: LeaseRow,
   now: number,
@@ -87,7 +87,7 @@ export function mayTake(
   const { journal, owner, token } = lease;
   if (lease.paused) return new TapeError("TAPE_LEASE_PAUSED", "an operator paused this lease", { journal });
   if (lease.kind === "run" && !lease.open) {
-    return new TapeError("TAPE_RUN_ENDED", "the run has its final outcome: nobody drives it again", { journal });
+    return new TapeError("TAPE_RUN_ENDED", "the run has its final outcome and is not driven again", { journal });
   }
   const { expect } = request;
   if (expect === "any") return undefined;
@@ -101,7 +101,7 @@ export function mayTake(
   const remainingMs = owner === null ? 0 : Math.max(0, lease.expiresAt - now);
   const message =
     owner === null
-      ? `nobody holds it (token ${token})`
+      ? `the lease is free (token ${token})`
       : `held by ${lease.label ?? owner} under token ${token} for another ${Math.round(remainingMs)} ms`;
   return new TapeError("TAPE_LEASE_HELD", message, {
     journal,
@@ -113,27 +113,27 @@ export function mayTake(
 }
 
 /**
- * Why a named lease that nobody has asked for yet is not what this request expects; undefined: it is. It would be free
- * under token 0, and a request that is refused must not bring it into being.
+ * Why a named lease that does not exist yet does not match the request's expectation; undefined: it does. It counts as
+ * free under token 0. A rejected request must not create it.
  */
 export function mayOpen({ expect }: Pick<AcquireRequest, "expect">): TapeError | undefined {
   const expected = typeof expect === "object" ? expect.owner === null && expect.token === 0n : expect !== "expired";
   if (expected) return undefined;
-  return new TapeError("TAPE_LEASE_HELD", "nobody has held it yet", { owner: null, token: "0", remainingMs: 0 });
+  return new TapeError("TAPE_LEASE_HELD", "the lease has never been held", { owner: null, token: "0", remainingMs: 0 });
 }
 
-/** Why the next term begins, where the claimant gives no reason of its own. */
+/** Why the next term starts, unless the claimant gives its own reason. */
 export function startReasonOf(lease: LeaseRow, now: number): TermReason {
   if (lease.owner !== null) {
     if (lease.stalled) return "stalled";
-    if (lease.expiresAt > now) return "manual"; // also where the takeover had to announce itself first
+    if (lease.expiresAt > now) return "manual"; // also if the takeover had to announce itself first
     return lease.kind === "name" ? "timeout" : "recovery";
   }
   if (lease.lastEndReason === null) return "start";
   return lease.kind === "name" ? "release" : "wake";
 }
 
-/** How the present holder's term ends now that somebody else takes the lease: written by the successor. */
+/** How the current holder's term ends because of this takeover. The successor records it. */
 export function previousTermOf(
   lease: LeaseRow,
   now: number,
@@ -156,7 +156,7 @@ function endOf(lease: LeaseRow, now: number, head: number, reason: TermReason): 
   if (lease.stalled) return "stalled";
   if (lease.doomed && lease.lastEndReason === "superseded") return "superseded"; // the store was restored
   if (lease.expiresAt > now) return reason === "cancellation" ? "cancelled" : "manual";
-  // Granted with the run, never renewed, and nothing was written: the answer never reached anybody.
+  // Granted with the run, never renewed, nothing written: the response never reached the creator.
   const unused = lease.kind === "run" && lease.reason === "start" && lease.renewals === 0 && head === 1;
   return unused ? "never_confirmed" : "expired";
 }

@@ -9,10 +9,10 @@ export const effectCursor = ({ run, pos, sub }: Pick<EffectRow, "run" | "pos" | 
 export const gateCursor = ({ openedAt, run, pos }: Pick<GateRow, "openedAt" | "run" | "pos">): string =>
   `${openedAt}.${run}.${pos}`;
 
-/** The three numbers of such a cursor; without one, a position before everything. */
+/** The three numbers of a cursor; without a cursor, a position before all rows. */
 export function placeIn(cursor: string | undefined): readonly [number, number, number] {
   if (cursor === undefined) return [0, 0, -1];
   const read = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/.exec(cursor);
-  if (read === null) throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this list's", { field: "after" });
+  if (read === null) throw new TapeError("TAPE_BAD_INPUT", "the cursor does not belong to this list", { field: "after" });
   return [Number(read[1]), Number(read[2]), Number(read[3])];
 }

@@ -1,9 +1,9 @@
 import type { Page } from "./contract/store.ts";
 
-/** Rows as a page; `more`: it was full. */
+/** Rows as a page. `more`: the page was full. */
 export function pageOf<T>(rows: readonly T[], more: boolean): Page<T> {
   const page = [...rows];
-  // Not among the elements: two pages with the same rows are equal.
+  // Not enumerable, so that two pages with the same rows are equal.
   if (more) Object.defineProperty(page, "more", { value: true });
   return page;
 }

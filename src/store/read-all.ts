@@ -1,13 +1,13 @@
 import { TapeError } from "../model/errors.ts";
 import type { FeedRecord, Page, ReadOps } from "./contract/store.ts";
 
-interface Numbered {
+interface NumberedRow {
   readonly journal: number;
   readonly seq: number;
 }
 
-/** A journal, page after page, until one is not full. Along a journal `seq` is dense from 1: a gap is an error. */
-export async function readAll<R extends Numbered>(page: (from: number) => Promise<Page<R>>): Promise<R[]> {
+/** Reads a journal page by page to its end. The `seq` of a journal is dense from 1; a gap is an error. */
+export async function readAll<R extends NumberedRow>(page: (from: number) => Promise<Page<R>>): Promise<R[]> {
   const all: R[] = [];
   for (;;) {
     const from = all.length + 1;
@@ -19,13 +19,13 @@ export async function readAll<R extends Numbered>(page: (from: number) => Promis
   }
 }
 
-function damaged(missing: number, { journal, seq }: Numbered): TapeError {
+function damaged(missing: number, { journal, seq }: NumberedRow): TapeError {
   const message = `record ${missing} of journal ${Math.abs(journal)} is missing: after ${missing - 1} comes ${seq}`;
   return new TapeError("TAPE_JOURNAL_DAMAGED", message, { journal, missing, found: seq });
 }
 
-/** A journal page by page from `first` on, with its gaps: for readers that must get through a damaged one. */
-export async function* journalPages<R extends Numbered>(
+/** A journal page by page from `first` on, gaps included: for readers that must read a damaged journal, too. */
+export async function* journalPages<R extends NumberedRow>(
   page: (from: number) => Promise<Page<R>>,
   first = 1,
 ): AsyncGenerator<Page<R>> {
@@ -38,7 +38,7 @@ export async function* journalPages<R extends Numbered>(
   }
 }
 
-/** The feed as it is now, page by page; a page may be empty where one query passed over other tenants' records only. */
+/** The current feed, page by page. A page is empty if its query found only records of other tenants. */
 export async function* feedPages(
   read: Pick<ReadOps, "feed">,
   { from, tenant }: { readonly from?: string | undefined; readonly tenant?: string | undefined } = {},
@@ -51,7 +51,7 @@ export async function* feedPages(
   }
 }
 
-/** A list, page after page, that continues behind the name of its last row. */
+/** Reads a whole list page by page; each page continues after the name of the last row. */
 export async function readList<T>(page: (above: string) => Promise<Page<T>>, nameOf: (row: T) => string): Promise<T[]> {
   const all: T[] = [];
   for (let above = ""; ; ) {
@@ -63,7 +63,7 @@ export async function readList<T>(page: (above: string) => Promise<Page<T>>, nam
   }
 }
 
-/** A list, page after page, that continues at a group of rows: a group is never read in part. */
+/** Reads a whole list page by page; each page continues at a group of rows, and no group is read in part. */
 export async function readGroups<T>({ page, groupOf, maxRows, large }: GroupedList<T>): Promise<T[]> {
   const all: T[] = [];
   for (let from = 0; ; ) {
@@ -82,6 +82,6 @@ export interface GroupedList<T> {
   readonly groupOf: (row: T) => number;
   /** Rows of a full page. */
   readonly maxRows: number;
-  /** All rows of a group that fills a page by itself. */
+  /** All rows of a group that fills a page on its own. */
   readonly large: (group: number, page: readonly T[]) => readonly T[] | Promise<readonly T[]>;
 }

@@ -2,9 +2,8 @@ import type { LeaseView, TermView } from "../model/lease.ts";
 import type { JournalRecord } from "../model/records.ts";
 
 /**
- * The ledger of terms, folded from the journal: why every term began and ended. A term whose holder did not say how it
- * ended was ended by its successor, who says it in its own first record; a store that was restored says nothing, and
- * that reads as superseded.
+ * The term history, folded from the journal: why each term started and ended. If a holder did not record the end of its
+ * term, its successor did, in its own first record. A restored store recorded neither, which reads as superseded.
  */
 export function termHistoryOf(records: readonly JournalRecord[], lease: LeaseView): TermView[] {
   const terms: TermView[] = [];
@@ -18,16 +17,17 @@ export function termHistoryOf(records: readonly JournalRecord[], lease: LeaseVie
       case "run.created": {
         if (record.data.holder === undefined) break;
         const { owner, label, reactor } = record.data.holder;
-        // Held from its creation: record 1 is written under token 0, the term's own token follows from the next record.
+        // Held from its creation: record 1 is written under token 0, the term's own token appears from the next record
+        // on.
         terms.push({ owner, label, reactor, ...blank, token: 0n, startedAt: at, startReason: "start" });
         break;
       }
       case "term.started": {
         const { owner, label, reactor, reason, by, auditReason, previous } = record.data;
         if (previous !== undefined) {
-          const { token: before, ...figures } = previous;
-          adoptFirst(terms, BigInt(before));
-          amend(BigInt(before), { ...withoutUndefined(figures), endedAt: at });
+          const { token: previousToken, ...figures } = previous;
+          adoptFirst(terms, BigInt(previousToken));
+          amend(BigInt(previousToken), { ...withoutUndefined(figures), endedAt: at });
         }
         terms.push({
           owner,

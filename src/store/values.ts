@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Store, StoredValue } from "./contract/store.ts";
 
-/** A change of a value: what it was and what it is. `undefined`: it did not exist. */
+/** One change of a value, with the value before and after it. `undefined`: it did not exist. */
 export interface ValueTransition {
   readonly key: string;
   readonly version: number;
@@ -11,11 +11,12 @@ export interface ValueTransition {
   readonly deleted: boolean;
 }
 
-/** How often a read-modify-write tries before it gives up: each loss means that somebody else made progress. */
+/** Tries of a read-modify-write before it fails. Each conflict means that another writer made progress. */
 const maxTries = 100;
 
 /**
- * Reads, lets `change` decide, and writes if nobody wrote meanwhile; else again. `undefined` leaves the value as it is.
+ * Reads the value, calls `change`, and writes if no other writer was faster; otherwise retries. If `change` returns
+ * `undefined`, the value stays as it is.
  *
  * @example
  * await updateValue(store, "acme", "visits", (visits) => (typeof visits === "number" ? visits : 0) + 1);
@@ -38,18 +39,18 @@ export async function updateValue(
   }
 }
 
-/** From which version and how often to read a value. */
+/** From which version on, and how often, to read a value. */
 export interface WatchOptions {
-  /** Deliver transitions after this version; default: from the present one on. */
+  /** Deliver transitions after this version. Default: from the current one on. */
   readonly after?: number;
   readonly signal?: AbortSignal;
-  /** Look at least so often, in case a hint was lost. Default 1 s. */
+  /** Poll at least this often, in case a hint is lost. Default 1 s. */
   readonly pollMs?: number;
 }
 
 /**
- * Every transition of one value, in order, none twice, resumable by version; but a deletion erases what was before it, and
- * whoever has not seen that by then sees the deletion alone. Ends when the signal aborts.
+ * Every transition of one value, in order, each once, resumable by version. A deletion erases earlier versions: a
+ * watcher that has not read them by then sees only the deletion. Ends when the signal aborts.
  */
 export async function* watchValue(
   store: Pick<Store, "read" | "onWake">,
@@ -62,7 +63,7 @@ export async function* watchValue(
   const start = await store.read.value(tenant, key);
   let version = options.after ?? start?.version ?? 0;
   if (version > (start?.version ?? 0)) {
-    throw new TapeError("TAPE_BAD_INPUT", `${key} is at version ${start?.version ?? 0}, not yet at ${version}`, {
+    throw new TapeError("TAPE_BAD_INPUT", `${key} has version ${start?.version ?? 0}, not yet ${version}`, {
       key,
     });
   }

@@ -1,6 +1,6 @@
 import type { WakeHint } from "./contract/store.ts";
 
-/** Listeners of one store handle. A listener that throws harms neither the others nor the writer that woke it. */
+/** Listeners of one store handle. A throwing listener affects neither the others nor the writer that woke it. */
 export class WakeHub {
   readonly #listeners = new Set<(wake: WakeHint) => void>();
   readonly #onFault: (error: unknown) => void;

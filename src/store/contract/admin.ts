@@ -3,9 +3,9 @@ import type { Credential } from "../../model/records.ts";
 import type { ScheduleRow } from "../../model/rows.ts";
 import type { Page } from "./list.ts";
 
-/** Writes that operate the store, called as `store.intake.x`: they need no lease, and `once` covers them. */
+/** Writes that administer the store, called as `store.intake.x`. They need no lease, and `once` covers them. */
 export interface AdminWriteOps {
-  /** With `seen` only from the row as it was read (null: only if there is none), else TAPE_VERSION_CONFLICT. */
+  /** With `seen`, only if the row is still as it was read (null: only if there is none), else TAPE_VERSION_CONFLICT. */
   putSchedule(
     tenant: string,
     row: Omit<ScheduleRow, "tenant" | "version">,
@@ -13,37 +13,37 @@ export interface AdminWriteOps {
   ): Promise<ScheduleRow>;
   deleteSchedule(tenant: string, id: string): Promise<boolean>;
   /**
-   * Deletes finished runs that ended before `endedBefore`; their tombstones stay. Returns how many. `act` is present where
-   * an operator did it, for the audit.
+   * Deletes finished runs that ended before `endedBefore`; their tombstones stay. Returns how many. `audit` is given if
+   * an operator requested it.
    */
-  prune(tenant: string, endedBefore: number, limit: number, act?: AuditInfo): Promise<number>;
+  prune(tenant: string, endedBefore: number, limit: number, audit?: AuditInfo): Promise<number>;
   /**
-   * The limits of a tenant; undefined: of every tenant without a setting of its own. Only named limits change: null
-   * returns to the default, -1 is no limit. Goes into the audit. The first limit for runs counts those that exist, the
-   * first for bytes measures every record: that takes about a second for each million.
+   * Sets limits of a tenant; undefined: of every tenant without its own setting. Only the given limits change: null
+   * restores the default, -1 means no limit. Recorded in the audit log. The first limit on runs counts the existing
+   * ones and the first on bytes measures every record: about a second per million.
    */
-  setQuota(tenant: string | undefined, change: Partial<QuotaLimits>, act: AuditInfo): Promise<Quota>;
-  /** Idempotent: a token of the same id and hash is the same token. Goes into the audit. */
-  putToken(token: NewToken, act: AuditInfo): Promise<ApiToken>;
-  /** Goes into the audit once; TAPE_NOT_FOUND where there is none, or it is another tenant's. */
-  revokeToken(tenant: string | undefined, id: string, act: AuditInfo): Promise<ApiToken>;
-  /** An audit entry without any other change: a refused call, a failed sign-in. */
-  recordAudit(tenant: string, action: string, act: AuditInfo, detail?: unknown): Promise<void>;
-  /** The token was used just now; recorded at most once a minute. */
+  setQuota(tenant: string | undefined, change: Partial<QuotaLimits>, audit: AuditInfo): Promise<Quota>;
+  /** Idempotent: a token with the same id and hash is the same token. Recorded in the audit log. */
+  putToken(token: NewToken, audit: AuditInfo): Promise<ApiToken>;
+  /** Recorded in the audit log once. TAPE_NOT_FOUND if there is none, or if it belongs to another tenant. */
+  revokeToken(tenant: string | undefined, id: string, audit: AuditInfo): Promise<ApiToken>;
+  /** An audit entry without any other change: a rejected call, a failed sign-in. */
+  recordAudit(tenant: string, action: string, audit: AuditInfo, detail?: unknown): Promise<void>;
+  /** The token was used now; recorded at most once a minute. */
   touchToken(id: string): Promise<void>;
   /** A process report, for operators: nothing may depend on it. */
   reportProcess(tenant: string, report: ProcessReport): Promise<void>;
-  /** The process stops; one that never reported may call it too. */
+  /** The process stops. Allowed for a process that never reported, too. */
   removeProcess(tenant: string, owner: string): Promise<void>;
 }
 
-/** What ends terms of other processes, called as `store.claim.x`. */
+/** Calls that end terms of other processes, called as `store.claim.x`. */
 export interface AdminLeaseOps {
-  /** A paused lease cannot be held; its present holder is fenced at once. */
+  /** A paused lease cannot be held; its current holder is fenced immediately. */
   pause(tenant: string, name: string, paused: boolean, by: string, why: string, via?: Credential): Promise<void>;
   /**
-   * After a restore: raises the store epoch, so that no token is ever issued twice, and ends every term. With `by` it goes
-   * into the audit, of the tenant `home`.
+   * After a restore: raises the store epoch, so that no token is ever issued twice, and ends every term. With `by` it
+   * is recorded in the audit log of the tenant `home`.
    */
   restored(
     reason: string,
@@ -55,30 +55,34 @@ export interface AdminLeaseOps {
 
 /** Credentials, quotas, processes and settings, called as `store.read.x`. */
 export interface AdminReadOps {
-  /** Of any tenant: a credential does not name its tenant. */
+  /** A token of any tenant: a credential does not name its tenant. */
   token(id: string): Promise<ApiToken | undefined>;
-  /** Oldest first, behind the one with the id `above`. */
+  /** Oldest first, after the one with the id `above`. */
   tokens(tenant?: string, page?: { above?: string; limit?: number }): Promise<Page<ApiToken>>;
-  /** The limits of this tenant, and how much of them is used. */
+  /** The limits of this tenant, and how much of each is used. */
   quota(tenant: string): Promise<Quota>;
-  /** Of all tenants that have a setting or were counted, by name behind `above`; the default, without a name, is first. */
+  /**
+   * Of all tenants that have a setting or were counted, by name after `above`. The default, without a name, is first.
+   */
   quotas(page?: { above?: string; limit?: number }): Promise<Page<Quota>>;
   /** Processes that reported within the last minute, by label. */
   processes(tenant: string): Promise<ProcessView[]>;
   settings(): Promise<StoreSettings>;
 }
 
-/** Who did something as an operator, and why. */
+/** The operator who did something, and the reason. */
 export interface AuditInfo {
   readonly by: string;
   readonly reason: string;
-  /** The credential of the call, where a server received it. */
+  /** The credential of the call, if a server received it. */
   readonly via?: Credential;
-  /** Where it concerns all tenants: the tenant in whose audit it is found, which is the one that runs the store. */
+  /**
+   * For an action that concerns all tenants: the tenant whose audit log records it, that is, the store's own operator.
+   */
   readonly home?: string;
 }
 
-/** {@link AuditInfo} whose author may be left open: the caller's label or credential stands in. */
+/** {@link AuditInfo} with an optional author, which defaults to the caller's label or credential. */
 export type OperatorReason = Pick<AuditInfo, "reason"> & Partial<Pick<AuditInfo, "by">>;
 
 /** An API token to create. */
@@ -87,7 +91,7 @@ export interface NewToken {
   readonly tenant: string;
   readonly name: string;
   readonly role: string;
-  /** Of its secret, which the store never sees. */
+  /** The hash of its secret, which the store never sees. */
   readonly hash: string;
   /** Absent: it does not expire. */
   readonly expiresInMs?: number;
@@ -101,22 +105,22 @@ export interface ApiToken extends Omit<NewToken, "expiresInMs"> {
   readonly usedAt: number | null;
 }
 
-/** What a process reports about itself. `body` is the process's own to choose, and short. */
+/** What a process reports about itself. `body` is up to the process, and short. */
 export interface ProcessReport {
-  /** Its incarnation, as in the leases that it holds. */
+  /** Its incarnation, as in the leases it holds. */
   readonly owner: string;
   readonly label: string;
   readonly body: unknown;
 }
 
-/** A process that reported lately. */
+/** A process that reported recently. */
 export interface ProcessView extends ProcessReport {
-  /** When it last did, by the store's clock. */
+  /** Time of the last report, by the store's clock. */
   readonly at: number;
   readonly agoMs: number;
 }
 
-/** How a store is set up, for operators. */
+/** How a store is configured, for operators. */
 export interface StoreSettings {
   readonly schema: number;
   readonly epoch: number;

@@ -2,7 +2,7 @@ import type { Fence } from "../../model/fence.ts";
 import type { ItemResult } from "../../model/lease.ts";
 import type { NewRecord } from "../../model/records.ts";
 
-/** Whose writes count: the only way in which records enter a journal. */
+/** Writes under a fence: the only way in which records enter a journal. */
 export interface FencedOps {
   append(fence: Fence, entry: AppendRequest): Promise<AppendResult>;
   /** Independent writes in one call: each with its own fence and its own result. */
@@ -19,6 +19,6 @@ export interface AppendRequest {
 /** The new head of the journal, and its note counter. */
 export interface AppendResult {
   readonly head: number;
-  /** Notes ever sent to this inbox: if more than were taken, some are unread. */
+  /** Notes ever sent to this inbox. If more than were taken, some are unread. */
   readonly notes: number;
 }

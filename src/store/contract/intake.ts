@@ -3,37 +3,37 @@ import type { Credential, ForkData } from "../../model/records.ts";
 import type { AdminWriteOps } from "./admin.ts";
 import type { StoredValue } from "./list.ts";
 
-/** Writes that need no lease, each one conditional transaction. */
+/** Writes that need no lease; each is one conditional transaction. */
 export interface IntakeOps extends AdminWriteOps {
   createRuns(
     tenant: string,
     specs: readonly RunSpec[],
     first?: Claimant & { nonce: bigint },
   ): Promise<ItemResult<CreateResult>[]>;
-  /** Sends a signal into the run's inbox. A repeated key is no error: it answers `duplicate`. */
+  /** Sends a signal to the run's inbox. A repeated key is no error: the result has `duplicate: true`. */
   signal(
     tenant: string,
     run: string,
     signal: { name: string; value: unknown; key?: string; binds?: string; by?: string; via?: Credential },
   ): Promise<{ readonly n: number; readonly duplicate: boolean }>;
-  /** Requests that the run stops. A repeated key sends no second note: it answers with the number of the first. */
+  /** Requests that the run stops. A repeated key sends no second note and returns the number of the first. */
   cancel(
     tenant: string,
     run: string,
-    ask: { reason: string; by?: string; key?: string; via?: Credential },
+    request: { reason: string; by?: string; key?: string; via?: Credential },
   ): Promise<{ readonly n: number }>;
-  /** A fenced-out owner's late answer. Needs token and nonce of the attempt; settles nothing. */
+  /** A late response to a fenced-out owner. Needs token and nonce of the attempt; settles nothing. */
   leaveEvidence(
     tenant: string,
     attempt: { run: number; pos: number; sub?: number; token: bigint; nonce: bigint },
     evidence: { happened: boolean; value?: unknown; error?: unknown },
   ): Promise<{ readonly journal: number; readonly n: number }>;
-  /** SET → FIRED and the note, in one transaction; true for the one caller that did it. Never early. */
+  /** SET → FIRED and the note, in one transaction. True for the one caller that fired it. Never early. */
   fireTimer(tenant: string, timer: { run: number; pos: number; purpose: string }): Promise<boolean>;
   /**
-   * Advances the schedule from `version` and starts the runs of this firing, in one transaction; false: another process
-   * did. `spec` also rewrites it, and only if it still reads as `from`: a schedule deleted and created again counts its
-   * versions from 1.
+   * Advances the schedule from `version` and starts the runs of this firing, in one transaction. False: another process
+   * did. `spec` also rewrites the schedule, only if it still equals `from`: versions of a schedule that was deleted and
+   * recreated restart at 1.
    */
   fireSchedule(
     tenant: string,
@@ -61,7 +61,7 @@ export interface RunSpec {
   readonly starters?: string[];
   readonly forkedFrom?: string;
   readonly fork?: ForkData;
-  /** The input has passed the workflow's schema: the driver need not validate it again. */
+  /** The input has passed the workflow's schema; the driver need not validate it again. */
   readonly checked?: true;
 }
 
@@ -70,9 +70,9 @@ export interface CreateResult {
   readonly journal: number;
   /** false: the same run existed already. */
   readonly fresh: boolean;
-  /** The first term, when it was requested and the run is fresh. */
+  /** The first term, if it was requested and the run is fresh. */
   readonly term?: Term;
 }
 
-/** What must be true of a value for a write to succeed. */
+/** The precondition of a write to a value. */
 export type ValueCondition = "must_create" | "unconditional" | { readonly version: number };

@@ -3,23 +3,23 @@ import type { RunStatus } from "../../model/machines.ts";
 import type { Credential } from "../../model/records.ts";
 import type { BudgetRow, GateRow, ScheduleRow, TimerRow } from "../../model/rows.ts";
 
-/** Lists and figures for operators, called as `store.read.x`. Each walks one index and stops after a page. */
+/** Lists and summaries for operators, called as `store.read.x`. Each walks one index and stops after a page. */
 export interface ListOps {
   runs(tenant: string, filter?: RunFilter): Promise<Page<RunView>>;
   gates(tenant: string, filter?: GateFilter): Promise<Page<GateRow>>;
   timers(tenant: string, filter?: { run?: string; limit?: number }): Promise<TimerRow[]>;
-  /** By id, behind the one called `above`. */
+  /** By id, after `above`. */
   schedules(tenant: string, page?: { above?: string; limit?: number }): Promise<Page<ScheduleRow>>;
   budgets(tenant: string, run: string): Promise<BudgetRow[]>;
   /** Of all runs that have not ended: sums by unit, and the `limit` budgets nearest to their caps. */
   spend(tenant: string, limit?: number): Promise<BudgetSummary>;
   /** `buckets` intervals of `sizeMs` from `since` on. Each is counted up to a bound, by the indexes of those times. */
   rate(tenant: string, since: number, sizeMs: number, buckets: number): Promise<RunRate[]>;
-  /** By key, behind `above`. */
+  /** By key, after `above`. */
   values(tenant: string, prefix: string, limit?: number, above?: string): Promise<Page<StoredValue>>;
   /**
-   * Versions after `after`, oldest first. TAPE_VALUE_COMPACTED when some are no longer kept. A deletion erases the
-   * versions before it: then the history starts with the deletion.
+   * Versions after `after`, oldest first. TAPE_VALUE_COMPACTED if some of them are no longer kept. A deletion erases the
+   * versions before it; the history then starts with the deletion.
    */
   valueHistory(tenant: string, key: string, after: number, limit?: number): Promise<Page<StoredValue>>;
   leases(tenant: string, filter?: { held?: boolean; limit?: number }): Promise<LeaseView[]>;
@@ -29,7 +29,7 @@ export interface ListOps {
   audit(tenant: string | undefined, page?: { before?: string; limit?: number }): Promise<AuditEntry[]>;
 }
 
-/** Rows of a list. `more`: the page was full, in rows or in bytes; it continues behind its last row. */
+/** Rows of a list. `more`: the page was full, in rows or in bytes; the list continues after its last row. */
 export type Page<T> = T[] & { readonly more?: boolean };
 
 /** A run as lists and operators see it. */
@@ -58,18 +58,18 @@ export interface RunFilter {
   readonly workflow?: string;
   readonly status?: readonly RunStatus[];
   readonly label?: { readonly key: string; readonly value: string };
-  /** Started at or after, and before; likewise ended. Milliseconds since 1970, by the store's clock. */
+  /** Started at or after, and before; ended likewise. Milliseconds since 1970, by the store's clock. */
   readonly startedSince?: number;
   readonly startedUntil?: number;
   readonly endedSince?: number;
   readonly endedUntil?: number;
-  /** true: only those with an effect or an obligation that is UNKNOWN or STUCK. */
+  /** true: only runs with an effect or an obligation that is UNKNOWN or STUCK. */
   readonly inDoubt?: boolean;
   /** Only ids with this prefix, in the order of their ids. */
   readonly prefix?: string;
   /** Only runs below the root with this journal number, oldest first. */
   readonly below?: number;
-  /** Continue behind the run with this journal number, in the list's own order. */
+  /** Continue after the run with this journal number, in the order of the list. */
   readonly before?: number;
   readonly limit?: number;
 }
@@ -79,15 +79,15 @@ export interface EffectFilter {
   /** The effect whose item journal has this number. */
   readonly item?: number;
   readonly role?: "effect" | "compensation";
-  /** Only obligations, of the root with this journal number and of everything below it, in the order of compensation. */
+  /** Only obligations of the root with this journal number and its descendants, in the order of compensation. */
   readonly root?: number;
-  /** With `root`: only obligations of the run with this journal number and of everything below it; no surplus. */
+  /** With `root`: only obligations of the run with this journal number and its descendants; no surplus. */
   readonly below?: number;
   /** With `run`: from this position on. With `root`: from the run with this journal number on. */
   readonly from?: number;
   readonly status?: readonly string[];
   readonly minAgeMs?: number;
-  /** In a list of all: continue behind this one, by its `effectCursor`. */
+  /** In a list of all effects: continue after this `effectCursor`. */
   readonly after?: string;
   readonly limit?: number;
 }
@@ -95,20 +95,20 @@ export interface EffectFilter {
 export interface GateFilter {
   readonly run?: string;
   readonly open?: boolean;
-  /** Continue behind this one, by its `gateCursor`. */
+  /** Continue after this `gateCursor`. */
   readonly after?: string;
   readonly limit?: number;
 }
 
 /** How many runs started and ended in an interval. */
 export interface RunRate {
-  /** When it starts. */
+  /** Start of the interval. */
   readonly at: number;
   readonly started: number;
   readonly ended: number;
   /** Ended runs that failed. */
   readonly failed: number;
-  /** There were more than were counted. */
+  /** There are more than were counted. */
   readonly more: boolean;
 }
 
@@ -135,23 +135,23 @@ export interface BudgetSummary {
 export interface StoredValue {
   readonly key: string;
   readonly version: number;
-  /** undefined together with deleted. */
+  /** undefined if `deleted`. */
   readonly value: unknown;
   readonly deleted: boolean;
   readonly at: number;
 }
 
 /**
- * An operator action, written in the same transaction and kept apart from the journals: deleting runs does not delete
- * it.
+ * An operator action, written in the same transaction as its effect. It is kept outside the journals, so deleting runs
+ * does not delete it.
  */
 export interface AuditEntry {
-  /** Continues the listing behind this entry. */
+  /** Continues the list after this entry. */
   readonly cursor: string;
   readonly journal: number;
-  /** The run's id or the lease's name; null: it concerns the store. */
+  /** The run's id or the lease's name; null: the action concerns the store. */
   readonly subject: string | null;
-  /** Empty: it concerns all tenants. */
+  /** Empty: the action concerns all tenants. */
   readonly tenant: string;
   readonly at: number;
   readonly who: string;
@@ -159,8 +159,8 @@ export interface AuditEntry {
   readonly reason: string;
   readonly detail?: unknown;
   readonly via?: Credential;
-  /** Dense in each tenant, from 1. */
+  /** Dense within each tenant, from 1. */
   readonly n: number;
-  /** Over this entry and the hash of its predecessor; empty: the entry is older than hashes are. */
+  /** Over this entry and the hash of its predecessor; empty for entries that are older than hashes. */
   readonly hash: string;
 }

@@ -5,10 +5,12 @@ import type { BusinessKeyRow, EffectRow, ScheduleRow, TimerRow } from "../../mod
 import type { AdminReadOps } from "./admin.ts";
 import type { EffectFilter, ListOps, Page, RunView, StoredValue } from "./list.ts";
 
-/** Reads for everyone: declared here what the engine and the reactors need, in list.ts and admin.ts the rest. */
+/**
+ * Reads, for every caller. Those of the engine and the reactors are declared here, the others in list.ts and admin.ts.
+ */
 export interface ReadOps extends ListOps, AdminReadOps {
   run(tenant: string, id: string): Promise<RunView | undefined>;
-  /** The progress of the runs with these ids, in one query; those that do not exist are missing. */
+  /** The progress of the runs with these ids, in one query. Ids that do not exist are left out. */
   progress(tenant: string, ids: readonly string[]): Promise<RunProgress[]>;
   /** Records of one journal from `from` (default 1). `inbox` reads its notes instead. */
   journal(
@@ -16,17 +18,17 @@ export interface ReadOps extends ListOps, AdminReadOps {
     target: LeaseTarget,
     page?: { from?: number; limit?: number; inbox?: boolean },
   ): Promise<Page<JournalRecord>>;
-  /** Those of one run or root come whole, or are refused with TAPE_TOO_LARGE. */
+  /** Effects of one run or root are returned completely, or rejected with TAPE_TOO_LARGE. */
   effects(tenant: string, filter?: EffectFilter): Promise<Page<EffectRow>>;
-  /** Timers that are due, of one tenant oldest first, of all tenants in turn: the timers reactor's work. */
+  /** Due timers, the work of the timers reactor: oldest first for one tenant, in turn for all tenants. */
   dueTimers(limit: number, tenant?: string): Promise<DueTimer[]>;
   dueSchedules(limit: number, tenant?: string): Promise<ScheduleRow[]>;
   /**
-   * When there is work next, for which reactor; of runs, only those of these workflows. One statement where tenant and
-   * workflows are named: it is the only query of an idle process.
+   * When the next work is due, for which reactor; of runs, only those of these workflows. One statement if tenant and
+   * workflows are given: it is the only query of an idle process.
    */
   agenda(tenant?: string, workflows?: readonly string[]): Promise<AgendaItem[]>;
-  /** Runs of other workflows than these that have been runnable for `minLagMs` and that no process has claimed. */
+  /** Runs of other workflows that have been runnable for `minLagMs` and that no process has claimed. */
   unserved(workflows: readonly string[], minLagMs: number, tenant?: string): Promise<UnservedWorkflow[]>;
   businessKeyOwner(
     tenant: string,
@@ -41,15 +43,15 @@ export interface ReadOps extends ListOps, AdminReadOps {
 }
 
 /**
- * A page of the feed. `cursor` is opaque and resumes exactly after the last record. A cursor of one tenant's feed reveals
- * nothing about the writes of others, and is useless to them.
+ * A page of the feed. `cursor` is opaque and resumes exactly after the last record. A cursor of one tenant's feed
+ * reveals nothing about the writes of others, and is useless to them.
  */
 export interface FeedPage {
   readonly records: readonly FeedRecord[];
   readonly cursor: string;
-  /** There may be more behind the cursor already, even if this page has no records: one query reads only so far. */
+  /** More records may follow the cursor already, even if this page has none: one query scans a bounded range. */
   readonly more?: boolean;
-  /** A transaction that holds the feed back, where the store can name it. */
+  /** The transaction that holds the feed back, if the store can name it. */
   readonly blockedBy?: string;
 }
 
@@ -57,7 +59,7 @@ export interface FeedPage {
 export type FeedRecord = JournalRecord & {
   /** "journal" for main, item and lease journals; "inbox" for notes. */
   readonly in: "journal" | "inbox";
-  /** Resumes exactly behind this record. */
+  /** Resumes exactly after this record. */
   readonly cursor: string;
 };
 
@@ -90,6 +92,6 @@ export interface UnservedWorkflow {
   readonly workflow: string;
   /** At least this many. */
   readonly runs: number;
-  /** How long the oldest has been due, or abandoned. */
+  /** How long the oldest has been due or abandoned. */
   readonly lagMs: number;
 }

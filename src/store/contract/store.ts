@@ -37,61 +37,61 @@ export type { AgendaItem, DueTimer, FeedPage, FeedRecord, ReadOps, RunProgress, 
  * The store contract, in four groups. A store is correct when it passes the conformance suite (testkit).
  *
  *   intake   writes that need no lease, each one conditional transaction: create, note, value, timer, schedule
- *   claim    who may try: acquire, find work, renew, take over
- *   fenced   whose writes count: the only way in which records enter a journal
- *   read     reads for everyone, at any time
+ *   claim    the right to try: acquire, find work, renew, take over
+ *   fenced   writes under a fence: the only way in which records enter a journal
+ *   read     reads, at any time
  *
- * Lists for operators (list.ts) are part of `read`. Operating the store (admin.ts: schedules, tokens, quotas, process
- * reports, pausing, restoring) is spread over `intake`, `claim` and `read` by what it takes.
+ * Lists for operators (list.ts) are part of `read`. Administration (admin.ts: schedules, tokens, quotas, process
+ * reports, pausing, restoring) is spread over `intake`, `claim` and `read` by the kind of call.
  *
- * Calls that name a run or a lease take the tenant first; another tenant's name answers like an absent one. Refusals are
- * TapeErrors: thrown by single calls, one result per item in batches.
+ * Calls that name a run or a lease take the tenant first. Another tenant's name gives the same result as an absent one.
+ * Rejections are TapeErrors: thrown by single calls, one result per item in batches.
  */
 export interface Store {
   readonly backend: "sqlite" | "postgres";
   readonly limits: Limits;
   /** No guarded transaction of this store outlives this many milliseconds; a TTL must be longer. */
   readonly transactionBoundMs: number;
-  /** true where this process provably is the only one: a singleton may then lead without standing by. */
+  /** true if this process is provably the only one: a singleton may then lead without standing by. */
   readonly exclusive: boolean;
   readonly intake: IntakeOps;
   readonly claim: ClaimOps;
   readonly fenced: FencedOps;
   readonly read: ReadOps;
   /**
-   * The same writes, each at most once for this key: a repeat gets the result of the first, also from another process,
-   * and writes nothing; with another hash it is refused with TAPE_KEY_REUSED. A refusal is not remembered, except
-   * TAPE_VERSION_CONFLICT; of a batch of runs the results are, unless all were refused. Runs that are created with a
-   * first term are named by its nonce instead.
+   * The same writes, each at most once for this key. A repeat returns the result of the first call, also in another
+   * process, and writes nothing; with another hash it is rejected with TAPE_KEY_REUSED. A rejection is not stored,
+   * except TAPE_VERSION_CONFLICT; the results of a batch of runs are, unless all were rejected. Runs created with a
+   * first term are identified by its nonce instead.
    */
   once(key: IdempotencyKey): IntakeOps;
-  /** Queries the store itself, which also shows whether it answers. */
+  /** Queries the store itself, which also shows whether it responds. */
   health(): Promise<StoreHealth>;
-  /** Hints that there may be work; lossy and coalesced, polling is always the fallback. */
+  /** Hints that there may be work. Lossy and coalesced: polling is always the fallback. */
   onWake(listener: (wake: WakeHint) => void): () => void;
   close(): Promise<void>;
 }
 
-/** Names a call that may be sent again. Kept for a day. */
+/** Names a call that may be repeated. Kept for a day. */
 export interface IdempotencyKey {
   readonly tenant: string;
   readonly key: string;
-  /** Of all arguments of the call. */
+  /** Over all arguments of the call. */
   readonly hash: string;
 }
 
-/** What slows a store down, where it can name it. */
+/** What slows the store down, if it can name it. */
 export interface StoreHealth {
-  /** The transaction that holds the feed back for more than a second, where the store can name it. */
+  /** The transaction that has held the feed back for more than a second, if the store can name it. */
   readonly feedBlockedBy?: string;
 }
 
-/** A lossy notification to check again; polling finds everything that a lost hint would have announced. */
+/** A lossy notification to check again. Polling finds everything that a lost hint would have announced. */
 export type WakeHint =
-  /** Tenant and, of a run, workflow are present where they were known: the hint concerns no others. */
+  /** Tenant and, for a run, workflow are present if known: then the hint concerns no others. */
   | { readonly of: "reactor"; readonly reactor: string; readonly tenant?: string; readonly workflow?: string }
   | { readonly of: "value"; readonly tenant: string; readonly key: string }
   /** A note arrived, a term ended, a run ended: its lease may be free. */
   | { readonly of: "journal"; readonly tenant: string; readonly journal: number }
-  /** Another process wrote something: a store without notifications knows no more. */
+  /** Another process wrote something; a store without notifications knows no more. */
   | { readonly of: "any" };

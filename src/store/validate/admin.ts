@@ -7,7 +7,10 @@ import { checkFlag, checkObject, checkStored, checkText, checkWhole } from "./en
 import { filterChecks } from "./filters.ts";
 import { checkSchedule } from "./schedule.ts";
 
-/** Of the admin's token that is in a server's settings: no token of the store may be taken for it in the audit. */
+/**
+ * Name of the admin token in a server's settings. No token of the store may have it: the audit log would confuse the
+ * two.
+ */
 export const bootstrapName = "bootstrap";
 
 export function validatedAdminWrites(intake: AdminWriteOps, limits: Limits): AdminWriteOps {
@@ -30,37 +33,37 @@ export function validatedAdminWrites(intake: AdminWriteOps, limits: Limits): Adm
       names({ tenant, id });
       return intake.deleteSchedule(tenant, id);
     },
-    async prune(tenant, endedBefore, limit, act) {
+    async prune(tenant, endedBefore, limit, audit) {
       names({ tenant });
-      ifGiven(act, (by) => checkAuditInfo(by, limits));
+      ifGiven(audit, (info) => checkAuditInfo(info, limits));
       if (!Number.isFinite(endedBefore)) {
         throw new TapeError("TAPE_BAD_INPUT", "endedBefore must be a time in milliseconds", { field: "endedBefore" });
       }
       checkWhole("limit", limit, 1);
-      return intake.prune(tenant, endedBefore, limit, act);
+      return intake.prune(tenant, endedBefore, limit, audit);
     },
-    async setQuota(tenant, change, act) {
+    async setQuota(tenant, change, audit) {
       ifGiven(tenant, (of) => names({ tenant: of }));
       checkQuotaChange(change);
-      checkAuditInfo(act, limits);
-      return intake.setQuota(tenant, change, act);
+      checkAuditInfo(audit, limits);
+      return intake.setQuota(tenant, change, audit);
     },
-    async putToken(token, act) {
+    async putToken(token, audit) {
       checkToken(token, limits);
-      checkAuditInfo(act, limits);
-      return intake.putToken(token, act);
+      checkAuditInfo(audit, limits);
+      return intake.putToken(token, audit);
     },
-    async revokeToken(tenant, id, act) {
+    async revokeToken(tenant, id, audit) {
       ifGiven(tenant, (of) => names({ tenant: of }));
       names({ id });
-      checkAuditInfo(act, limits);
-      return intake.revokeToken(tenant, id, act);
+      checkAuditInfo(audit, limits);
+      return intake.revokeToken(tenant, id, audit);
     },
-    async recordAudit(tenant, action, act, detail) {
+    async recordAudit(tenant, action, audit, detail) {
       checkText("tenant", tenant, limits);
       names({ action });
-      checkAuditInfo(act, limits);
-      return intake.recordAudit(tenant, action, act, detail);
+      checkAuditInfo(audit, limits);
+      return intake.recordAudit(tenant, action, audit, detail);
     },
     async touchToken(id) {
       names({ id });
@@ -111,7 +114,7 @@ function checkQuotaChange(change: Partial<QuotaLimits>): void {
   checkObject("quota", change);
   for (const [kind, limit] of Object.entries(change)) {
     if (!quotaKinds.includes(kind as QuotaKind)) {
-      const message = `there is no quota ${kind}; there are ${quotaKinds.join(", ")}`;
+      const message = `unknown quota ${kind}; the quotas are ${quotaKinds.join(", ")}`;
       throw new TapeError("TAPE_BAD_INPUT", message, { field: kind });
     }
     if (limit !== null && limit !== undefined) checkWhole(kind, limit, unlimited);
@@ -123,7 +126,7 @@ function checkToken(token: NewToken, limits: Limits): void {
   const { id, tenant, name, role, hash } = token;
   nameChecker(limits)({ id, tenant, name, role, hash });
   if (name === bootstrapName) {
-    const message = `${bootstrapName} is the name of the token in the settings; choose another`;
+    const message = `${bootstrapName} is reserved for the token in the server's settings; choose another name`;
     throw new TapeError("TAPE_BAD_INPUT", message, { field: "name" });
   }
   ifGiven(token.expiresInMs, (ms) => checkWhole("expiresInMs", ms, 1));

@@ -7,7 +7,7 @@ import { termReasons } from "../../model/records.ts";
 import type { AuditInfo } from "../contract/store.ts";
 import { checkList, checkName, checkObject, checkWhole } from "./entry.ts";
 
-/** Starts every item before awaiting any, so that they share commits; each gets its own verdict. */
+/** Starts every item before awaiting any, so that they share commits; each gets its own result. */
 export async function runBatch<I, T extends object>(
   items: readonly I[],
   limits: Limits,
@@ -42,17 +42,17 @@ export function checkTarget(target: LeaseTarget, limits: Limits): void {
   else checkName("target", "run" in target ? target.run : target.name, limits);
 }
 
-/** Whoever pre-empts a live holder says who they are and why: the ledger keeps it. */
+/** Pre-empting a live holder requires the operator's name and reason, which the term history keeps. */
 export function checkExpectation(request: AcquireRequest, limits: Limits): void {
   const { expect, reason } = request;
-  const words = ["free", "expired", "free_or_expired", "any"];
+  const conditions = ["free", "expired", "free_or_expired", "any"];
   if (typeof expect === "object" && expect !== null) {
     if (typeof expect.token !== "bigint") {
       throw new TapeError("TAPE_BAD_INPUT", "expect.token must be a bigint", { field: "expect" });
     }
     if (expect.owner !== null) checkName("expect.owner", expect.owner, limits);
-  } else if (!words.includes(expect)) {
-    throw new TapeError("TAPE_BAD_INPUT", `expect must be ${words.join(", ")} or { owner, token }`, {
+  } else if (!conditions.includes(expect)) {
+    throw new TapeError("TAPE_BAD_INPUT", `expect must be ${conditions.join(", ")} or { owner, token }`, {
       field: "expect",
     });
   }
@@ -65,34 +65,37 @@ export function checkExpectation(request: AcquireRequest, limits: Limits): void 
   }
 }
 
-/** The one refusal of a stale owner, whatever it tried. `row`: the lease; undefined: there is none, or another tenant's. */
+/**
+ * The one error for a stale owner, whatever it tried. `row`: the lease; undefined: there is none, or another tenant's.
+ */
 export function staleError(fence: Fence, row?: Readonly<Record<string, unknown>>): TapeError {
   const current = row?.token as string | undefined;
-  const owner = row?.label ?? row?.owner ?? "no owner";
-  const message = `stale token ${fence.token}: current token is ${current ?? "none"}, held by ${owner}`;
+  const holder = row?.label ?? row?.owner;
+  const held = current === undefined ? "none" : `${current}, ${holder ? `held by ${holder}` : "free"}`;
+  const message = `stale token ${fence.token}: current token is ${held}`;
   return new TapeError("TAPE_FENCED", message, { journal: fence.journal, token: String(fence.token), current });
 }
 
-/** What is said of a late answer that fits no attempt, whichever of its numbers is wrong. */
+/** The one error for a late response that matches no attempt, whichever of its numbers is wrong. */
 export function noAttempt({ run, pos, sub = 0 }: { run: number; pos: number; sub?: number | undefined }): TapeError {
-  const message = "no attempt of this effect was made under that token and nonce";
+  const message = "the effect has no attempt under this token and nonce";
   return new TapeError("TAPE_FENCED", message, { run, pos, sub });
 }
 
-/** The position in a feed that is numbered through; the cursor is that number. */
+/** The position in a consecutively numbered feed; the cursor is that number. */
 export function parseCursor(cursor: string | undefined, start = 0): number {
   if (cursor === undefined) return start;
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
+  throw new TapeError("TAPE_BAD_INPUT", "the cursor does not belong to this store", { field: "cursor" });
 }
 
-/** Whoever does something by hand says who and why: the audit keeps it. */
-export function checkAuditInfo(act: AuditInfo, limits: Limits): void {
-  checkObject("act", act);
-  nameChecker(limits)({ by: act.by, reason: act.reason, ...defined({ home: act.home }) });
+/** An operator action requires a name and a reason, which the audit log keeps. */
+export function checkAuditInfo(audit: AuditInfo, limits: Limits): void {
+  checkObject("audit", audit);
+  nameChecker(limits)({ by: audit.by, reason: audit.reason, ...defined({ home: audit.home }) });
 }
 
-/** Each of these must be a name. */
+/** Checks that each value is a name. */
 export function nameChecker(limits: Limits): (names: Readonly<Record<string, unknown>>) => void {
   return (names) => {
     for (const what in names) checkName(what, names[what], limits);

@@ -90,5 +90,5 @@ function checkShare(share: Share, { kind }: FindRequest, limits: Limits): void {
     checkWhole("items", held.items);
   }
   if (kind === "item") return;
-  throw new TapeError("TAPE_BAD_INPUT", "a share is of items: runs call nobody", { field: "share" });
+  throw new TapeError("TAPE_BAD_INPUT", "a share applies to items only: runs have no callee", { field: "share" });
 }

@@ -8,7 +8,9 @@ import { encodeBody } from "../../model/projection.ts";
 import { isRecordKind, type NewRecord, type RecordData, recordFault } from "../../model/records.ts";
 import type { AppendRequest, ProcessReport, RunSpec } from "../contract/store.ts";
 
-/** Input checks, the same for every store and before anything is written. Types may lie: callers may be JavaScript. */
+/**
+ * Input checks, the same for every store, before anything is written. Types are not enough: callers may be JavaScript.
+ */
 
 export function checkName(what: string, text: unknown, limits: Limits): asserts text is string {
   if (typeof text !== "string" || text.length === 0) {
@@ -17,7 +19,7 @@ export function checkName(what: string, text: unknown, limits: Limits): asserts 
   checkText(what, text, limits);
 }
 
-/** Short text of a person's or a program's: it may be empty. */
+/** Short text of an operator or a program; it may be empty. */
 export function checkText(what: string, text: unknown, limits: Limits): asserts text is string {
   if (typeof text !== "string") throw new TapeError("TAPE_BAD_INPUT", `${what} must be a string`, { field: what });
   if (text.length > limits.nameLength) {
@@ -27,7 +29,7 @@ export function checkText(what: string, text: unknown, limits: Limits): asserts 
   checkLength(what, text);
 }
 
-/** Text that is kept as it is, of any length that a payload may have. */
+/** Text that is stored verbatim, as long as a payload may be. */
 export function checkStored(what: string, text: unknown, limits: Limits): asserts text is string {
   if (typeof text !== "string") throw new TapeError("TAPE_BAD_INPUT", `${what} must be a string`, { field: what });
   checkLength(what, text);
@@ -56,9 +58,9 @@ export function checkFlag(what: string, value: unknown): asserts value is boolea
   }
 }
 
-export function checkWhole(what: string, value: unknown, least = 0): asserts value is number {
-  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < least) {
-    throw new TapeError("TAPE_BAD_INPUT", `${what} must be a whole number of at least ${least}`, { field: what });
+export function checkWhole(what: string, value: unknown, min = 0): asserts value is number {
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < min) {
+    throw new TapeError("TAPE_BAD_INPUT", `${what} must be a whole number of at min ${min}`, { field: what });
   }
 }
 
@@ -95,13 +97,13 @@ export interface CheckedEntry {
   readonly records: readonly NewRecord[];
   readonly bodies: readonly string[];
   readonly bytes: number;
-  /** The entry ends its writer's term. */
+  /** The entry ends the term of its writer. */
   readonly releases: boolean;
-  /** Nothing but facts for the journal of a run: no table changes with it. */
+  /** Only records of a run's journal that change no table. */
   readonly plain: boolean;
 }
 
-/** A sleep that is over, by the word of its run's holder: the timer is fired with the record. */
+/** The run's holder ends a sleep: the timer is fired together with the record. */
 export const isSleepEnd = ({ plain, records }: CheckedEntry): boolean =>
   !plain && records.length === 1 && records[0]!.kind === "sleep.ended";
 
@@ -127,7 +129,7 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   checkWhole("after", entry?.after, 1);
   const { records } = entry;
   if (!Array.isArray(records) || records.length === 0) {
-    throw new TapeError("TAPE_BAD_INPUT", "an append needs at least one record", { field: "records" });
+    throw new TapeError("TAPE_BAD_INPUT", "an append needs at min one record", { field: "records" });
   }
   if (records.length > limits.appendRecords || entry.after + records.length > limits.journalRecords) {
     const limit = records.length > limits.appendRecords ? "appendRecords" : "journalRecords";
@@ -157,7 +159,7 @@ export function encodeRecord(record: NewRecord, limits: Limits): string {
   const kind: unknown = record?.kind;
   if (typeof kind !== "string" || !isRecordKind(kind)) {
     const named = typeof kind === "string" ? kind : `that is ${kind === null ? "null" : `of type ${typeof kind}`}`;
-    throw new TapeError("TAPE_BAD_INPUT", `there is no record kind ${named}`, { field: "kind" });
+    throw new TapeError("TAPE_BAD_INPUT", `unknown record kind ${named}`, { field: "kind" });
   }
   const fault = recordFault(kind, record.data);
   if (fault !== undefined) throw new TapeError("TAPE_BAD_INPUT", `${kind}: ${fault}`, { field: "data", kind });
@@ -165,13 +167,13 @@ export function encodeRecord(record: NewRecord, limits: Limits): string {
   return checkPayload(kind, () => encodeBody(record.data), limits);
 }
 
-/** Fields of records that are names, short text, and maps whose keys are names. All others are the user's own values. */
+/** Fields that are names, short texts, and maps whose keys are names. All other fields hold the user's values. */
 const nameFields: ReadonlySet<string> = new Set(
   "id name workflow key businessKey connector argsHash inputHash purpose nextReactor schedule forkedFrom".split(" "),
 );
 const textFields: ReadonlySet<string> = new Set(["version", "binds"]);
 const mapFields: ReadonlySet<string> = new Set(["labels", "budget", "amounts", "spent", "reserved"]);
-/** Elsewhere `reason` is a person's sentence; here it is a word in a column. */
+/** Elsewhere `reason` is free text of an operator; here it is a fixed value in a column. */
 const reasonKinds: ReadonlySet<string> = new Set(["effect.settled", "obligation.settled"]);
 
 const isName = (value: unknown, limits: Limits): boolean =>
@@ -181,25 +183,28 @@ const isName = (value: unknown, limits: Limits): boolean =>
   !value.includes("\0") &&
   value.isWellFormed();
 
-/** The record's own short strings (ids, names, keys) obey the limits of names; the user's values only the codec's. */
+/**
+ * The record's own short strings (ids, names, keys) obey the limits of names; the user's values only those of the
+ * codec.
+ */
 function checkStrings(kind: string, data: object, limits: Limits): void {
   for (const field in data) {
     const value: unknown = (data as Record<string, unknown>)[field];
     if (value === undefined) continue;
     if (nameFields.has(field) || (field === "reason" && reasonKinds.has(kind))) {
-      if (!isName(value, limits)) checkName(`${kind}.${field}`, value, limits); // says what is wrong with it
+      if (!isName(value, limits)) checkName(`${kind}.${field}`, value, limits); // throws the precise error
     } else if (textFields.has(field)) {
       if (typeof value === "string") checkText(`${kind}.${field}`, value, limits);
     } else if (mapFields.has(field)) {
-      for (const [key, one] of Object.entries(value as object)) {
+      for (const [key, entry] of Object.entries(value as object)) {
         checkName(`${kind}.${field}`, key, limits);
-        if (typeof one === "string") checkText(`${kind}.${field}`, one, limits);
+        if (typeof entry === "string") checkText(`${kind}.${field}`, entry, limits);
       }
     }
   }
 }
 
-/** Encodes a value of the user's; says what cannot be encoded or is too large. */
+/** Encodes a value of the user; throws if it cannot be encoded or is too large. */
 export function checkPayload(what: string, encodeIt: () => string, limits: Limits): string {
   let text: string;
   try {
@@ -212,10 +217,10 @@ export function checkPayload(what: string, encodeIt: () => string, limits: Limit
   return text;
 }
 
-/** Tens of reactors and singletons fit; what nobody needs to know of a process does not. */
+/** Enough for tens of reactors and singletons. */
 const reportBytes = 32 * 1024;
 
-/** What a process says of itself, encoded. */
+/** A process report, encoded. */
 export function checkReport({ body }: ProcessReport, limits: Limits): string {
   const text = checkPayload("body", () => encode(body), limits);
   if (sizeOf(text) <= reportBytes) return text;
@@ -224,7 +229,7 @@ export function checkReport({ body }: ProcessReport, limits: Limits): string {
 }
 
 function checkSize(what: string, text: string, limits: Limits): void {
-  // Length first: counting bytes of what is surely small enough would cost the hot path.
+  // Length first: counting bytes of a surely small text would slow down every append.
   if (text.length * 3 <= limits.payloadBytes || sizeOf(text) <= limits.payloadBytes) return;
   const message = `${what} takes ${sizeOf(text)} bytes, at most ${limits.payloadBytes} are allowed`;
   throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "payloadBytes" });
@@ -233,7 +238,7 @@ function checkSize(what: string, text: string, limits: Limits): void {
 export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.created"> {
   checkName("id", spec?.id, limits);
   checkName("workflow", spec.workflow, limits);
-  checkPayload("input", () => encode(spec.input), limits); // first: a fingerprint takes several times as long
+  checkPayload("input", () => encode(spec.input), limits); // first, because a fingerprint takes several times as long
   const inputHash = fingerprint(spec.input);
   const { id, workflow, input, version, labels, budget, schedule, starters, forkedFrom, fork, checked } = spec;
   const data: RecordData<"run.created"> = {
@@ -254,7 +259,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
   return data;
 }
 
-/** Turns what a validator threw into a verdict, and lets everything else fly. */
+/** Turns a TapeError of a validator into an item result; other errors propagate. */
 export function toItemResult<T>(work: () => T): { ok: true; value: T } | { ok: false; error: TapeError } {
   try {
     return { ok: true, value: work() };

@@ -5,7 +5,7 @@ import { placeIn } from "../list-cursors.ts";
 import { ifGiven, nameChecker } from "./arguments.ts";
 import { checkList, checkObject, checkText, checkWhole } from "./entry.ts";
 
-/** Checks that the arguments of several reads share. */
+/** Checks of arguments that several reads share. */
 export function filterChecks(limits: Limits) {
   const names = nameChecker(limits);
   const page = (filter: { limit?: number; run?: string }) => {
@@ -13,19 +13,19 @@ export function filterChecks(limits: Limits) {
     ifGiven(filter.limit, (limit) => checkWhole("limit", limit, 1));
     ifGiven(filter.run, (run) => names({ run }));
   };
-  const words = (what: string, list: readonly string[] | undefined) =>
-    ifGiven(list, (given) => {
-      checkList(what, given);
-      for (const word of given) names({ [what]: word });
+  const nameList = (what: string, list: readonly string[] | undefined) =>
+    ifGiven(list, (values) => {
+      checkList(what, values);
+      for (const value of values) names({ [what]: value });
     });
   const oneOf = (what: string, list: readonly string[] | undefined, known: readonly string[]) =>
-    ifGiven(list, (given) => {
-      words(what, given);
-      const strange = given.find((word) => !known.includes(word));
-      if (strange === undefined) return;
-      const near = known.find((word) => word === strange.toUpperCase()) ?? suggest(strange, known);
+    ifGiven(list, (values) => {
+      nameList(what, values);
+      const unknown = values.find((value) => !known.includes(value));
+      if (unknown === undefined) return;
+      const near = known.find((value) => value === unknown.toUpperCase()) ?? suggest(unknown, known);
       const hint = near === undefined ? "" : `; did you mean ${near}?`;
-      const message = `${what} is ${known.join(", ")}, not ${strange.slice(0, 64)}${hint}`;
+      const message = `${what} must be one of ${known.join(", ")}, not ${unknown.slice(0, 64)}${hint}`;
       throw new TapeError("TAPE_BAD_INPUT", message, { field: what });
     });
   const cursor = (given: string | undefined) =>
@@ -33,5 +33,5 @@ export function filterChecks(limits: Limits) {
       checkText("after", after, limits);
       placeIn(after);
     });
-  return { names, page, words, oneOf, cursor };
+  return { names, page, nameList, oneOf, cursor };
 }

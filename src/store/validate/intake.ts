@@ -24,17 +24,17 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     async signal(tenant, run, signal) {
       names({ tenant, run });
       checkObject("signal", signal);
-      // Which gates it may answer is the store's to find out.
+      // The store determines which gates a signal may answer.
       if (Object.hasOwn(signal, "approves")) {
         throw new TapeError("TAPE_BAD_INPUT", "signal has no field approves", { field: "signal" });
       }
       return intake.signal(tenant, run, signal);
     },
-    async cancel(tenant, run, ask) {
+    async cancel(tenant, run, request) {
       names({ tenant, run });
-      checkObject("ask", ask);
-      ifGiven(ask.key, (key) => names({ key }));
-      return intake.cancel(tenant, run, ask);
+      checkObject("request", request);
+      ifGiven(request.key, (key) => names({ key }));
+      return intake.cancel(tenant, run, request);
     },
     async leaveEvidence(tenant, attempt, evidence) {
       names({ tenant });

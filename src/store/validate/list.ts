@@ -6,7 +6,7 @@ import { checkTarget, ifGiven } from "./arguments.ts";
 import { checkFlag, checkObject, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
 
-/** Enough for a chart, and not too many for one statement. */
+/** Enough for a chart, and few enough for one statement. */
 const maxBuckets = 240;
 
 export function validatedLists(read: ListOps, limits: Limits): ListOps {
@@ -41,7 +41,7 @@ export function validatedLists(read: ListOps, limits: Limits): ListOps {
     },
     async spend(tenant, limit) {
       names({ tenant });
-      ifGiven(limit, (most) => checkWhole("limit", most, 1));
+      ifGiven(limit, (max) => checkWhole("limit", max, 1));
       return read.spend(tenant, limit);
     },
     async rate(tenant, since, sizeMs, buckets) {

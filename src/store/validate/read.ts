@@ -14,12 +14,11 @@ const effectStatuses = {
   any: [...new Set([...effectMachine.states, ...obligationMachine.states])],
 };
 
-/** Cursors are the store's own text: no limit of names may refuse one. */
-const longestCursor = 512;
+/** Cursors are the store's own text: the limit on names does not apply to them. */
+const maxCursorLength = 512;
 
-/** See store.ts. */
 export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
-  const { names, page, words } = filterChecks(limits);
+  const { names, page, nameList } = filterChecks(limits);
   return {
     ...read,
     ...validatedLists(read, limits),
@@ -47,12 +46,12 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     },
     async agenda(tenant, workflows) {
       ifGiven(tenant, (of) => names({ tenant: of }));
-      words("workflows", workflows);
+      nameList("workflows", workflows);
       return read.agenda(tenant, workflows);
     },
     async unserved(workflows, minLagMs, tenant) {
       checkList("workflows", workflows);
-      words("workflows", workflows);
+      nameList("workflows", workflows);
       checkWhole("minLagMs", minLagMs);
       ifGiven(tenant, (of) => names({ tenant: of }));
       return read.unserved(workflows, minLagMs, tenant);
@@ -79,7 +78,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       return read.lease(tenant, target);
     },
     async feed(cursor, limit, tenant) {
-      if (cursor !== undefined) checkText("cursor", cursor, { ...limits, nameLength: longestCursor });
+      if (cursor !== undefined) checkText("cursor", cursor, { ...limits, nameLength: maxCursorLength });
       ifGiven(tenant, (of) => names({ tenant: of }));
       return read.feed(cursor, limit, tenant);
     },

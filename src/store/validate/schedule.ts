@@ -4,8 +4,8 @@ import { decodeSchedule, firedRun, scheduleFault } from "../../model/schedule.ts
 import { checkRunSpec, checkStored } from "./entry.ts";
 
 /**
- * A schedule as it may be written: what its firings start can be started, it fires within the bounds, and it makes up for
- * a bounded number of them. Without this, one row could start runs for ever.
+ * Validates a schedule before it is written: its runs can be started, it fires within the bounds, and it catches up on
+ * a bounded number of missed firings. Otherwise one row could start runs without end.
  */
 export function checkSchedule(field: string, id: string, spec: unknown, limits: Limits): void {
   checkStored(field, spec, limits);

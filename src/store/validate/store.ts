@@ -6,9 +6,9 @@ import { validatedIntake } from "./intake.ts";
 import { validatedRead } from "./read.ts";
 
 /**
- * Validates every argument of every call before anything else happens, so that the store behind it sees only what the
- * contract allows. Types do not suffice, because callers may be JavaScript. What is encoded (records, runs, values) is
- * checked where it is encoded, in entry.ts.
+ * Validates every argument of every call first, so that the store behind it receives only what the contract allows.
+ * Types are not enough: callers may be JavaScript. Encoded input (records, runs, values) is checked where it is
+ * encoded, in entry.ts.
  */
 export function validated(store: Store): Store {
   const { limits } = store;

@@ -1,10 +1,10 @@
 -- name: append_many
 -- fenced
 -- writes: records, witness
--- The hot path: many journals in one autocommitted statement, each with its own fence. The items arrive sorted by
--- journal and the lateral look-ups run in that order, so locks are always taken in that order (unordered ones deadlock
--- with heartbeats). SKIP LOCKED: an open takeover of one journal costs the others nothing; what got no answer is tried
--- again alone. See `fence` for why this lock and no other. Several records of one journal are several items with one
+-- The batched route: many journals in one autocommitted statement, each with its own fence. The items arrive sorted by
+-- journal and the lateral lookups run in that order, so locks are always taken in that order (unordered ones deadlock
+-- with heartbeats). SKIP LOCKED: an open takeover of one journal does not delay the others; an item without a row is
+-- retried alone. See `fence` for why this lock and no other. Several records of one journal are several items with one
 -- predecessor: all of them pass, or none. The timeline as in `fence`.
 with f as materialized (
   select i.*, l.notes, p.stamp
@@ -25,7 +25,7 @@ select journal, notes from f;
 
 -- name: append_many.check
 -- read
--- After a lost answer: which items of the batch are in their journals, under their own token.
+-- After a lost response: which items of the batch are in their journals, under their own token.
 select i.journal, l.notes, l.tenant, l.workflow
 from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :afters::bigint[]) as i(journal, tenant, token, after)
 cross join lateral (select 1 from tape.records r where r.journal = i.journal and r.seq = i.after + 1 and r.token = i.token limit 1) r
@@ -33,10 +33,10 @@ cross join lateral (select l.notes, l.tenant, l.workflow from tape.leases l wher
   and l.tenant is not distinct from i.tenant limit 1) l;
 
 -- name: create_many
--- unfenced: creating is unique by the run's id; the creator's first term begins in the same transaction
+-- unfenced: creating is unique by the run's id; the creator's first term starts in the same transaction
 -- writes: leases, records, runs, witness
--- Of a tenant with a quota none is created here: each is admitted alone.
--- IS TRUE keeps `in` from becoming a join, which compared every item with every other: it is a look-up in a hash now.
+-- For a tenant with a quota none is created here: each is admitted alone. IS TRUE keeps `in` from becoming a join that
+-- compares every item with every other: this way it is a hash lookup.
 with i as materialized (
   select i.* from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
       :input_hashes::text[], :label_sets::text[], string_to_array(:bodies, chr(31)),
@@ -62,14 +62,15 @@ select journal, cast(token as text) as token from l;
 
 -- name: create_many.check
 -- read
--- After a lost answer: which runs of the batch exist. Their numbers are ours alone.
+-- After a lost response: which runs of the batch exist. Their numbers belong to this process alone.
 select l.journal, cast(l.token as text) as token from tape.leases l where l.journal = any(:journals::bigint[]);
 
 -- name: create_many.counted
--- unfenced: as create, of tenants with a quota on runs: as many as there is room for, under the lock of the tenants' rows
+-- unfenced: as create_many, for tenants with a quota on runs: as many as there is room for, under their rows' locks
 -- writes: leases, quotas, records, runs, witness
--- In the order of the tenants, as everybody who locks several. What finds no room, or whose tenant has not been counted
--- lately (see recountMs in sql/plans/quotas.ts) or has a quota on bytes, is left out and tried alone. EPQ shows the row as it is once it is locked.
+-- In the order of the tenants, like every statement that locks several. A run is left out and retried alone if it finds
+-- no room, or if its tenant was not counted recently (see recountMs in sql/plans/quotas.ts) or has a quota on bytes.
+-- EPQ shows the row as it is once it is locked.
 with i as materialized (
   select i.* from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
       :input_hashes::text[], :label_sets::text[], string_to_array(:bodies, chr(31)),
@@ -106,10 +107,10 @@ select journal, cast(token as text) as token from l;
 -- name: end_many
 -- fenced
 -- writes: leases, records, runs, witness
--- Runs that are decided and ended at once, of many journals: only those that are LIVE, without a parent, and with nothing
--- open or armed. Everything else gets no answer here and goes through run.assert_settled and its kin, alone. LIMIT 1 keeps
--- every part a look-up for each item: joined, some plans began with all runs there are. The || as in run.assert_settled. The
--- update of the run is the last of the conditions, and what it returns goes on; the time is asked once, not for each row.
+-- Runs that are decided and ended at once, of many journals: only those that are LIVE, without a parent, and with
+-- nothing open or armed. All others get no row here and take run.assert_settled and its relatives, alone. LIMIT 1 makes
+-- every part a lookup per item: joined, some plans started with all runs. The || as in run.assert_settled. The update
+-- of the run is the last condition, and the rest uses the rows it returns. The time is read once, not for each row.
 with f as materialized (
   select i.*, l.notes, p.stamp
   from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
@@ -139,10 +140,10 @@ x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from r;
 
 -- name: fire_many
--- unfenced: timers that are due, of many runs at once: timer.fire, note.count and note.create in one statement. The
+-- unfenced: due timers of many runs at once: timer.fire, note.count and note.create in one statement
 -- writes: leases, records, timers, witness
--- condition is the fence, for each. SKIP LOCKED as in append: what got no answer (fired by another, locked, not due, its run
--- ended) is tried alone. Never early.
+-- The condition is the fence of each. SKIP LOCKED as in append_many: a timer without a row (fired by another process,
+-- locked, not due, its run ended) is retried alone. Never early.
 with f as materialized (
   select i.*, l.notes + 1 as seq, l.held, l.workflow
   from unnest(:journals::bigint[], :tenants::text[], :positions::bigint[], :purposes::text[], string_to_array(:bodies, chr(31)))
@@ -164,7 +165,8 @@ select journal, held, tenant, workflow from f;
 
 -- name: fire_many.check
 -- read
--- After a lost answer: which timers of the batch this very batch has fired. One transaction, one xmin; the witness has it.
+-- After a lost response: which timers of the batch this very batch has fired. One transaction, one xmin; the witness
+-- has it.
 select i.journal, false as held, l.tenant, l.workflow
 from unnest(:journals::bigint[], :tenants::text[], :positions::bigint[], :purposes::text[]) as i(journal, tenant, pos, purpose)
 cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = i.purpose
@@ -173,13 +175,13 @@ cross join lateral (select l.tenant, l.workflow from tape.leases l where l.journ
 
 -- name: journal.heads
 -- read
--- journal.head, of many.
+-- journal.head, for many journals.
 select i.journal, (select coalesce(max(r.seq), 0) from tape.records r where r.journal = i.journal) as head
 from unnest(:journals::bigint[]) as i(journal);
 
 -- name: leases.read
 -- read
--- lease.read, of many.
+-- lease.read, for many journals.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
   l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
@@ -194,8 +196,8 @@ left join lateral (select r.id from tape.runs r where r.journal = l.journal and 
 -- name: park_many
 -- fenced
 -- writes: leases, records, witness
--- Terms that end, of many journals at once. FOR UPDATE conflicts with notes, renewals and fences alike: the comparison of
--- the counter of notes holds until the commit, so no wake-up is lost.
+-- Ends of terms, of many journals at once. FOR UPDATE conflicts with notes, renewals and fences alike: the comparison
+-- of the note counter holds until the commit, so no wake-up is lost.
 with f as materialized (
   select i.*, l.kind, l.notes, l.workflow, p.stamp
   from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
@@ -232,9 +234,9 @@ cross join lateral (select p.stamp from tape.records p where p.journal = i.journ
 -- name: renew_many
 -- fenced
 -- writes: leases
--- All leases of a process in one statement, a row back for each that is held. Sorted by journal like every other
--- multi-row statement: 500 unordered heartbeats against updates of 100 rows deadlocked once a second. None on a promoted
--- server, as in `fence`: a holder that was fenced on the old one must not be told that it still holds.
+-- All leases of a process in one statement, with a row for each that is held. Sorted by journal like every other
+-- multi-row statement: 500 unordered heartbeats against updates of 100 rows deadlocked once a second. No rows on a
+-- promoted server, as in `fence`: a holder that was fenced on the old one must not learn that it still holds.
 with f as materialized (
   select i.journal, i.progress, i.note
   from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :progresses::bigint[], :progress_notes::text[])
@@ -252,8 +254,8 @@ returning l.journal, l.tenant, cast(l.token as text) as token, cast(l.nonce as t
 
 -- name: renew_many.lost
 -- read
--- Which of these terms are over, and who came after: a term that has ended never comes back, so that nobody needs a
--- transaction to be told. Not those that are here as they were: they are locked for the moment, stalled or doomed.
+-- Which of these terms are over, and their successors. A term that has ended never comes back, so this needs no
+-- transaction. Rows that are unchanged are left out: they are locked for the moment, stalled or doomed.
 select i.at, l.token, l.owner, l.label
 from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[])
   with ordinality as i(journal, tenant, token, nonce, at)
@@ -265,8 +267,9 @@ where l.same is not true;
 -- name: end_sleep_many
 -- fenced
 -- writes: records, timers, witness
--- Sleeps that are over, of many runs at once: record.append and timer.fire in one statement, under each one's fence. See
--- append for the locks and their order; a timer is locked by who fires it, and by nobody for long. Never early.
+-- Ends of sleeps, of many runs at once: record.append and timer.fire in one statement, each under its fence. See
+-- append_many for the locks and their order; a timer is locked by the process that fires it, and never for long. Never
+-- early.
 with f as materialized (
   select i.*, l.notes, p.stamp
   from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :positions::bigint[],
@@ -289,7 +292,7 @@ x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from f;
 
 -- name: claim_many
--- unfenced: lease.take, of many: each on (owner, token) as read. SKIP LOCKED: who is locked is tried alone.
+-- unfenced: lease.take, for many journals, each on (owner, token) as read. SKIP LOCKED: a locked one is retried alone.
 -- writes: leases
 with f as materialized (
   select i.* from unnest(:journals::bigint[], :tokens::bigint[], :previous_owners::text[], :reasons::text[])

@@ -31,8 +31,8 @@ limit :limit;
 
 -- name: effect.list
 -- read
--- The tenant from and to, and first in the order: as an equal it would leave the order, and a planner that takes most rows
--- for this tenant's would walk all effects by their primary key.
+-- The tenant as a range, and first in the order. As an equality it would drop out of the order, and a planner that
+-- expects most rows to be this tenant's would walk all effects by their primary key.
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
   e.uncertain, e.created_at, e.changed_at,
@@ -45,14 +45,13 @@ order by e.tenant, e.run, e.pos, e.sub limit :limit;
 
 -- name: effect.lock
 -- read
--- Who decides over the effect, and goes on deciding until our commit: a hand-over waits for us, or we for it.
+-- The journal with authority over the effect, unchanged until our commit: a handoff waits for us, or we wait for it.
 select authority from tape.effects where run = :run and pos = :pos and sub = :sub for share;
 
 -- name: effect.obligations
 -- read
--- Obligations of a root and of everything below it, in the order in which those of one run are undone. With :below only
--- those that this run answers for: its own and those of everything below it, without what was done once too often. The +
--- keeps the planner from the order of all effects.
+-- Obligations of a root and of its descendants, in the order in which those of one run are compensated. With :below
+-- only those of this run and its descendants, without surplus. The + keeps the planner from the order of all effects.
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
   e.uncertain, e.created_at, e.changed_at,
@@ -69,7 +68,7 @@ order by e.run + 0, e.pos desc, e.sub desc limit :limit;
 
 -- name: effect.run
 -- read
--- Of one run, by its own key: a plan made for any run, or none, would read the tenant's effects of all runs.
+-- Of one run, by its own key: a plan for any run, or none, would read the tenant's effects of all runs.
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
   e.uncertain, e.created_at, e.changed_at,
@@ -82,8 +81,9 @@ order by e.pos, e.sub limit :limit;
 -- name: effect.status
 -- fenced
 -- writes: effects
--- :by must be the authority. A non_idempotent act never goes back to PENDING by itself: only a sender that knows that
--- nothing was sent, or an operator, may say so. A pending effect is in doubt only if an attempt of it may have happened.
+-- :by must be the authority. A non_idempotent effect never returns to PENDING automatically: only a sender that knows
+-- that nothing was sent, or an operator, may do that. A pending effect is in doubt only if an attempt of it may have
+-- happened.
 update tape.effects set status = :to, authority = coalesce(:new_authority, authority), item = coalesce(:new_authority, item),
   attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
   attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(tape.now_ms() + :send_within_ms, send_until),
@@ -97,14 +97,14 @@ where run = :run and pos = :pos and sub = :sub and tenant is not distinct from :
 -- name: effects.withdraw
 -- fenced
 -- writes: effects
--- Only an effect that surely never happened: an uncertain one must be found out first. A read changes nothing. The || as
--- in run.assert_settled.
+-- Only an effect that certainly never happened; an uncertain one must be observed first. A read changes nothing. The ||
+-- as in run.assert_settled.
 update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms()
 where run = :run and role = 'effect' and status || '' = 'PENDING' and (not uncertain or semantics = 'read');
 
 -- name: item.callees
 -- read
--- Whom work on these items calls: the effect's connector, or where it has none the effect.
+-- The callee of each item: the effect's connector, or the effect's name if it has none.
 select e.journal, e.callee from json_array_elements_text(:journals::json) i(journal)
 cross join lateral (select x.item as journal, coalesce(x.connector, x.name, '') as callee from tape.effects x
   where x.item = i.journal::bigint limit 1) e;
@@ -112,8 +112,8 @@ cross join lateral (select x.item as journal, coalesce(x.connector, x.name, '') 
 -- name: items.sweep
 -- fenced
 -- writes: leases
--- A withdrawn effect needs no reactor. One that may have happened is the reconciler's at once, whatever its back-off was.
--- Arrays, so that the leases are looked up and not joined with all there are; the || as in run.assert_settled.
+-- A withdrawn effect needs no reactor. One that may have happened goes to the reconciler at once, whatever its backoff.
+-- Arrays, so that the leases are looked up and not joined with all leases; the || as in run.assert_settled.
 update tape.leases set next_reactor = case when journal = any(array(
     select e.item from tape.effects e where e.run = :run and e.role = 'effect' and e.status || '' = 'PENDING')) then 'reconciler' end,
   due_at = tape.now_ms()
@@ -124,13 +124,14 @@ where owner is null and kind || '' = 'item' and journal = any(array(
 -- name: obligations.discharge
 -- fenced
 -- writes: effects
--- Only when the root ended well: a completed child's obligations stay armed until then.
+-- Only if the root ended well: until then the obligations of a completed child stay armed.
 update tape.effects set status = 'DISCHARGED', changed_at = tape.now_ms() where root = :run and role = 'compensation' and status = 'ARMED';
 
 -- name: obligations.make_due
 -- fenced
 -- writes: effects
--- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
+-- All obligations of the run and its descendants: effects of its finished children are compensated with it. Or the one
+-- at :pos.
 update tape.effects set status = 'PENDING', changed_at = tape.now_ms()
 where root = (select r.root from tape.runs r where r.journal = :run) and role = 'compensation' and status = 'ARMED'
   and case when :pos::bigint is not null then run = :run and pos = :pos and sub = :sub
@@ -143,8 +144,8 @@ where root = (select r.root from tape.runs r where r.journal = :run) and role = 
 -- name: obligations.release_next
 -- fenced
 -- writes: leases
--- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is waiting to be done.
--- An array, so that the leases are looked up and not joined with all items there are; the || as in run.assert_settled.
+-- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is due. An array, so
+-- that the leases are looked up and not joined with all items; the || as in run.assert_settled.
 update tape.leases set next_reactor = 'compensation', due_at = tape.now_ms()
 where owner is null and next_reactor is null and kind || '' = 'item' and journal = any(array(
   select e.item from tape.effects e

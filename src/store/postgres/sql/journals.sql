@@ -1,14 +1,14 @@
 -- macro: tape.stamp()
--- Position of a record in the feed: the number of its transaction, raised over restores. The loader puts this text where a
--- statement says `tape.stamp()`: evaluated once in each statement, where a function would be called for each row.
+-- Position of a record in the feed: the number of its transaction, raised after restores. The loader puts this text
+-- where a statement says `tape.stamp()`: it is evaluated once per statement, a function would be called for each row.
 (select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m);
 
 -- macro: tape.feed_horizon()
--- Below it every transaction is finished, so nothing can appear there later.
+-- Below it every transaction has finished, so nothing can appear there later.
 (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint + m.feed_offset from tape.meta m);
 
 -- macro: %page%
--- Around the statement of a list: its rows up to the one that fills the page.
+-- Wraps the statement of a list: its rows up to the one that fills the page.
 select b.* from (
   select a.*, %size% as row_bytes, sum(%size%) over (rows unbounded preceding) as page_bytes from (
 %list%
@@ -17,7 +17,7 @@ where b.page_bytes - b.row_bytes < coalesce(:page_bytes, 9223372036854775807);
 
 -- name: feed.blocker
 -- read
--- Who holds the feed back: the oldest transaction that has an xid, where we may see it.
+-- What holds the feed back: the oldest transaction with an xid, if this role may see it.
 select a.pid, a.usename as usename, a.application_name, a.state, extract(epoch from clock_timestamp() - a.xact_start)::bigint as seconds
 from pg_stat_activity a
 where a.backend_xid is not null and a.backend_xid::text = (pg_snapshot_xmin(pg_current_snapshot())::text::bigint % 4294967296)::text
@@ -29,10 +29,10 @@ select cursor_key as key from tape.meta;
 
 -- name: feed.page
 -- read
--- Below the snapshot's xmin every transaction is finished, so nothing can appear there later: an older transaction that
--- commits last holds the feed back instead of being skipped. Order within a journal follows from the stamps. The first row
--- says how many records were passed over, and which was the last: of one tenant a look goes no further than :scan
--- records and the stamp :edge.
+-- Below the snapshot's xmin every transaction has finished, so nothing can appear there later: an older transaction
+-- that commits last holds the feed back instead of being skipped. Order within a journal follows from the stamps. The
+-- first row has the number of scanned records and the last one: a query for one tenant scans at most :scan records, up
+-- to the stamp :edge.
 with w as materialized (
   select r.stamp, r.journal, r.seq from tape.records r
   where (r.stamp, r.journal, r.seq) > (:stamp, :journal, :seq)
@@ -53,9 +53,10 @@ union all
 
 -- name: feed.tenants
 -- read
--- Whose records lie behind a place of the feed, by their stamps: one look for all that follow it. The row without a tenant
--- has the last stamp that is finished (below the snapshot's xmin, as in feed.page) and the last that was looked through:
--- not that of the last record where a look was as long as one may be, because there may be more of that one.
+-- The tenants with records after a position of the feed, by their stamps: one query for all that follow it. The row
+-- without a tenant has two stamps: the last finished one (below the snapshot's xmin, as in feed.page) and the last one
+-- scanned. The latter is not that of the last record if the scan was as long as allowed: more records may have that
+-- stamp.
 with h as materialized (
   select tape.feed_horizon() as stamp),
 n as materialized (
@@ -78,7 +79,7 @@ select coalesce(max(seq), 0) as head from tape.records where journal = :journal;
 
 -- name: journal.page
 -- read
--- A tenant is named where the journal was: another's has no records for it.
+-- The tenant is given if the target named a journal: then another tenant's journal has no records.
 select journal, seq, cast(token as text) as token, at, kind, body from tape.records
 where journal = :journal and seq >= :from
   and (:tenant::text is null or (select l.tenant from tape.leases l where l.journal = abs(:journal::bigint)) = :tenant)
@@ -90,9 +91,9 @@ select journal, seq, cast(token as text) as token, at, kind, body from tape.reco
 where journal = :journal and kind in ('run.created', 'term.started', 'term.ended', 'run.ended') order by seq;
 
 -- name: journals.block
--- unfenced: journal numbers are handed out in blocks; an unused rest is lost, which harms nobody. None while the server's
+-- unfenced: journal numbers are issued in blocks; unused ones are lost, which does no harm
 -- writes: meta
--- timeline is not the recorded one: a promoted standby may not know what was handed out last.
+-- None while the server's timeline is not the recorded one: a promoted standby may not know the last issued block.
 update tape.meta set next_journal = next_journal + :size
 where tape.on_timeline()
 returning next_journal - :size as first;
@@ -100,7 +101,7 @@ returning next_journal - :size as first;
 -- name: note.count
 -- unfenced: an inbox has many writers and no lease; the counter is what parking and ending compare
 -- writes: leases
--- A run that nobody holds is wanted at once. An item that already waits for its reactor goes on waiting for that one.
+-- A run without a holder is wanted at once. An item that already waits for a reactor keeps waiting for that one.
 update tape.leases set notes = notes + 1,
   next_reactor = case when owner is not null or doomed then next_reactor when kind = 'run' then 'recovery' else coalesce(next_reactor, 'reconciler') end,
   due_at = case when owner is null and not doomed and (kind = 'run' or next_reactor is null) then tape.now_ms() else due_at end
@@ -108,7 +109,7 @@ where journal = :journal and tenant is not distinct from :tenant and open
 returning notes, kind, tenant, workflow, case when owner is null then next_reactor end as wakes;
 
 -- name: note.create
--- unfenced: see note.count, whose row lock makes the writers of one inbox queue
+-- unfenced: see note.count, whose row lock queues the writers of one inbox
 -- writes: records
 insert into tape.records(journal, seq, token, stamp, at, kind, body)
 values (-:journal::bigint, :seq, 0, greatest(tape.stamp(), coalesce((select p.stamp from tape.records p where p.journal = -:journal::bigint and p.seq = :seq::bigint - 1), 0)),
@@ -119,17 +120,17 @@ values (-:journal::bigint, :seq, 0, greatest(tape.stamp(), coalesce((select p.st
 select n from tape.note_keys where journal = :journal and key = :key;
 
 -- name: note.key
--- unfenced: remembers a signal's key, so that a repeated one is no second signal
+-- unfenced: remembers a signal's key, so that a repeat is not a second signal
 -- writes: note_keys
--- Written with n = 0 before the note is sent, so that senders of one key queue here, and with its number after.
+-- Written with n = 0 before the note is sent, so that senders of one key queue here; then with the note's number.
 insert into tape.note_keys(journal, key, n) values (:journal, :key, :n)
 on conflict(journal, key) do update set n = excluded.n where note_keys.n = 0;
 
 -- name: record.append
 -- fenced
 -- writes: records
--- Nothing is inserted unless the predecessor is there; a second writer of seq hits the unique index. The stamp never
--- falls along a journal, although a transaction may have got its xid before its predecessor's.
+-- Inserts nothing unless the predecessor exists; a second writer of seq hits the unique index. The stamp never
+-- decreases along a journal, although a transaction may have got its xid before its predecessor's.
 insert into tape.records(journal, seq, token, stamp, at, kind, body)
 select :journal, :seq, :token, greatest(tape.stamp(), p.stamp), tape.now_ms(), :kind, :body
 from tape.records p where p.journal = :journal and p.seq = :seq::bigint - 1;
@@ -142,7 +143,7 @@ insert into tape.records(journal, seq, token, stamp, at, kind, body)
 values (:journal, :seq, :token, tape.stamp(), tape.now_ms(), :kind, :body);
 
 -- name: witness.create
--- unfenced: proves, after a lost answer, whether the batch of this name was committed
+-- unfenced: proves, after a lost response, whether the batch of this name was committed
 -- writes: witness
 insert into tape.witness(id, at) values (:id, tape.now_ms());
 
@@ -151,14 +152,14 @@ insert into tape.witness(id, at) values (:id, tape.now_ms());
 select 1 as ok from tape.witness where id = :id;
 
 -- name: witness.purge
--- unfenced: nobody asks after a batch that is this old
+-- unfenced: no process checks a batch that is this old
 -- writes: witness
 delete from tape.witness where at < tape.now_ms() - :older_ms;
 
 -- name: witness.settle
--- unfenced: settles, after a lost answer, whether the transaction of this witness happened. Its own row is not void; ours
+-- unfenced: settles, after a lost response, whether the transaction of this witness happened
 -- writes: witness
--- is, and where it stands that transaction can no longer commit. The mark is kept: our own answer may be lost as well,
--- and a second question must not take our row for its.
+-- The transaction's own row is not void; ours is, and once ours exists that transaction can no longer commit. The mark
+-- is kept, because our own response may be lost as well: a repeat must not mistake our row for the transaction's.
 insert into tape.witness(id, at, void) values (:id, tape.now_ms(), true)
 on conflict(id) do update set at = witness.at returning void;

@@ -1,13 +1,13 @@
 -- macro: tape.on_timeline()
--- Whether the server is the one that the store knows, evaluated once in each statement. The planner inlines the function
--- (see the migrations), because its argument is a column; with a sub-select as its argument it would call it.
+-- Whether the server is the one that the store knows, evaluated once per statement. The planner inlines the function
+-- (see the migrations) because its argument is a column; with a sub-select as its argument it would call it.
 (select tape.on_timeline(m.timeline) from tape.meta m);
 
 -- name: agenda
 -- read
--- When each reactor next has something to do, in one look for all of them: an idle process asks nothing else. The row
--- without a name is the next holder whose time runs out: its item may be any reactor's. Queue by queue, and of each the
--- first entry: nothing of another queue is looked at, however much lies there.
+-- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
+-- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each queue, and
+-- nothing of other queues, however long they are.
 select q.queue ->> 0 as reactor, min((select l.due_at from tape.leases l where l.next_reactor = q.queue ->> 0 and l.tenant = q.queue ->> 1
     and l.workflow = q.queue ->> 2 and not l.paused order by l.due_at limit 1)) - tape.now_ms() as in_ms
 from json_array_elements(:queues::json) q(queue) group by 1
@@ -29,10 +29,10 @@ select 'timers', min(x.due_at) - tape.now_ms() from (
 -- THE FENCE (see src/model/fence.ts). FOR KEY SHARE together with the unique index leases_fence(journal, token) makes
 -- the token a key column: a takeover changes it and so waits for us, while heartbeats (non-key) pass. A writer that had
 -- to wait for a takeover re-evaluates to no row. Unlocked, or without that index, a stale write commits after a
--- takeover; FOR SHARE would block our own heartbeat. The head is checked by record.append, with a newer snapshot.
--- No row while the server's timeline is not the recorded one: a promoted standby may have lost what a holder has seen,
--- and nothing of a term of before may be written on top of that.
--- IS NOT DISTINCT FROM keeps the look-up on the journal's own key, whatever other index begins with the tenant.
+-- takeover; FOR SHARE would block our own heartbeat. The head is checked by record.append, with a newer snapshot. No
+-- row while the server's timeline is not the recorded one: a promoted standby may have lost what a holder has seen, and
+-- no earlier term may write on top of that. IS NOT DISTINCT FROM keeps the lookup on the journal's own key, whatever
+-- other index begins with the tenant.
 select l.kind, l.tenant, l.run, l.notes from tape.leases l
 where l.journal = :journal and l.tenant is not distinct from :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
   and tape.on_timeline()
@@ -49,33 +49,33 @@ for update;
 
 -- name: fence.explain
 -- read
--- Why the fence did not answer; nothing where the journal is another tenant's.
+-- Why the fence returned no row; nothing if the journal is another tenant's.
 select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed or not tape.on_timeline() as doomed,
   l.kind, l.notes, l.owner, l.label, l.reactor, l.reason,
   (select max(r.seq) from tape.records r where r.journal = l.journal) as head
 from tape.leases l where l.journal = :journal and l.tenant is not distinct from :tenant;
 
 -- name: lease.create
--- unfenced: the row of a journal that comes to be in the same transaction; nobody can hold it yet
+-- unfenced: the row of a journal that is created in the same transaction; it cannot have a holder yet
 -- writes: leases
 insert into tape.leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, next_reactor, due_at)
 values (:journal, :kind, coalesce(:tenant, (select s.tenant from tape.leases s where s.journal = :source)), :run, :workflow, :token,
         0, tape.now_ms(), tape.now_ms(), tape.now_ms(), tape.now_ms(), :next_reactor, tape.now_ms());
 
 -- name: lease.doom
--- unfenced: announces a takeover that could not get its lock at once. Not a key column, so it does not wait for open
+-- unfenced: announces a takeover that could not get its lock at once
 -- writes: leases
--- guarded transactions; from this commit on no new one can begin, and the takeover cannot starve behind them.
+-- Not a key column, so it does not wait for open guarded transactions. From this commit on no new one can start, so the
+-- takeover cannot starve behind them.
 update tape.leases set doomed = true
 where journal = :journal and token = :token and owner is not null and (:force or expires_at <= tape.now_ms());
 
 -- name: lease.due
 -- read
--- Work of one tenant that asks for a reactor, of each of these workflows the oldest: the index holds nothing but such
--- work, queue by queue, and no row of another queue is looked at. What is no run's is in the queue without a name; so is
--- a run that a process of an older version created, whose workflow is looked up. The time stands in a sub-select because
--- a volatile function cannot be looked up in an index: what is due later would be scanned. Items whose callee is full
--- are passed by.
+-- Work of one tenant that waits for a reactor, oldest first in each of these workflows. The index holds only such work,
+-- queue by queue, and rows of other queues are not read. Items are in the queue without a name; so is a run created by
+-- a process of an older version, whose workflow is looked up. The time is in a sub-select because a volatile function
+-- is no index condition: rows due later would be scanned. Items whose callee is at capacity are skipped.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (
   select x.journal, x.due_at from tape.leases x where x.next_reactor = :next_reactor and x.tenant = :tenant and x.workflow = w.workflow
@@ -89,7 +89,7 @@ cross join lateral (
 order by l.due_at limit :limit;
 
 -- name: lease.first
--- unfenced: the row of a run that comes to be in the same transaction, with its creator's first term already begun
+-- unfenced: the row of a run that is created in the same transaction, with its creator's first term already started
 -- writes: leases
 insert into tape.leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
   renewed_at, progress_at, max_stall_ms, reason, due_at)
@@ -100,7 +100,7 @@ returning cast(token as text) as token;
 
 -- name: lease.holders
 -- read
--- lease.queues, of what is held.
+-- lease.queues, for held leases.
 with recursive q(journal, tenant, workflow) as (
   (select l.journal, l.tenant, l.workflow from tape.leases l where l.owner is not null and l.kind <> 'name'
     and l.tenant >= coalesce(:tenant, '') order by l.tenant, l.workflow limit 1)
@@ -117,7 +117,7 @@ select q.tenant, q.workflow from q where :tenant::text is null or q.tenant = :te
 
 -- name: lease.list
 -- read
--- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
+-- Of one tenant, newest first: held leases, or its named leases, its newest runs and their items.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
   l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
@@ -142,7 +142,7 @@ order by l.journal desc limit :limit;
 
 -- name: lease.by_nonce
 -- read
--- What a find with this nonce has acquired: its answer may have been lost. It is in the same queues as the find looked at.
+-- The terms that a find with this nonce acquired, in case its response was lost. In the same queues as the find.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant
   and x.workflow = w.workflow and x.owner = :owner and x.nonce = :nonce) l;
@@ -154,7 +154,7 @@ update tape.leases set paused = :paused where journal = :journal;
 
 -- name: lease.queues
 -- read
--- Which queues have anything in them, of one tenant or of all: one look-up in the index for each, never a walk.
+-- The queues that are not empty, of one tenant or of all: one index lookup for each, never a scan.
 with recursive q(journal, tenant, workflow) as (
   (select l.journal, l.tenant, l.workflow from tape.leases l where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
@@ -182,7 +182,7 @@ where l.journal = :journal;
 -- name: lease.release
 -- fenced
 -- writes: leases
--- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
+-- The token is raised: otherwise a released holder could still write. The row is never deleted.
 update tape.leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = tape.now_ms(),
   doomed = false, open = :open, last_end_reason = :end_reason, next_reactor = :next_reactor, due_at = tape.now_ms() + :delay_ms
 where journal = :journal and (kind = 'name' or notes = :notes_taken);
@@ -190,8 +190,9 @@ where journal = :journal and (kind = 'name' or notes = :notes_taken);
 -- name: lease.renew
 -- fenced
 -- writes: leases
--- Exact match of the term; the TTL stored in the row; an expired lease that nobody took may be renewed. A term that
--- declared maxStall and made no progress for longer is not renewed, and is marked so that its ledger line says why. The timeline as in `fence`.
+-- Exact match of the term; the TTL stored in the row; an expired lease that was not taken may be renewed. A term that
+-- declared maxStall and made no progress for longer is not renewed, and is marked so that the term history shows why.
+-- The timeline as in `fence`.
 update tape.leases set expires_at = tape.now_ms() + ttl_ms, renewals = renewals + 1,
   longest_gap_ms = greatest(longest_gap_ms, tape.now_ms() - renewed_at), renewed_at = tape.now_ms(),
   progress_at = case when :progress > progress then tape.now_ms() else progress_at end,
@@ -204,8 +205,8 @@ returning notes, ttl_ms;
 
 -- name: lease.preload
 -- read
--- Live runs that rest and whose timer falls due soon, in the order of the index of timers. Of the tenant's timers the next
--- thousand are looked at: to be early is a favour, not a duty. The time as in lease.due.
+-- Parked live runs whose timer fires soon, in the order of the index of timers. Reads only the tenant's next thousand
+-- timers: preloading is an optimisation, not a duty. The time as in lease.due.
 select t.run as journal from (
     select run, due_at from tape.timers where status = 'SET' and tenant = :tenant and due_at > (select tape.now_ms())
       and due_at <= (select tape.now_ms() + :ahead_ms::bigint) order by due_at limit 1000) t
@@ -216,8 +217,8 @@ order by t.due_at limit :limit;
 
 -- name: lease.stale
 -- read
--- Holders of one tenant whose time has run out, of the given reactors and workflows. When a term ends is in no index, or
--- every heartbeat would touch one: what is held in these queues is looked at. The queue without a name as in lease.due.
+-- Expired holders of one tenant, of the given reactors and workflows. No index has the expiry, because every heartbeat
+-- would update it: all held leases of these queues are read. The queue without a name as in lease.due.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (
   select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant and x.workflow = w.workflow
@@ -232,7 +233,7 @@ cross join lateral (
 limit :limit;
 
 -- name: lease.stall
--- unfenced: a verdict of the store over a holder that renews without progress; its lease may be taken at once
+-- unfenced: the store's verdict on a holder that renews without progress; its lease may be taken at once
 -- writes: leases
 update tape.leases set stalled = true, expires_at = least(expires_at, tape.now_ms())
 where journal = :journal and tenant is not distinct from :tenant and token = :token and nonce = :nonce and max_stall_ms is not null
@@ -241,9 +242,10 @@ where journal = :journal and tenant is not distinct from :tenant and token = :to
 returning journal;
 
 -- name: lease.take
--- unfenced: this is the takeover itself, one conditional statement on (owner, token) as read. It issues no token while the
+-- unfenced: this is the takeover itself, one conditional statement on (owner, token) as read
 -- writes: leases
--- server's timeline is not the recorded one: a promoted standby may have lost tokens, and the epoch must go up first.
+-- Issues no token while the server's timeline is not the recorded one: a promoted standby may have lost tokens, and the
+-- epoch must be raised first.
 update tape.leases set token = greatest(token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner, label = :label,
   reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(), reason = :reason,
   renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0, progress_at = tape.now_ms(), progress_note = null,
@@ -255,8 +257,8 @@ returning cast(token as text) as token, notes;
 
 -- name: lease.unserved
 -- read
--- Runs of these workflows that could go on and that nobody has taken for a while. Of each queue the oldest thousand are
--- counted: enough to say who is missing.
+-- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each queue are
+-- counted: enough to show which workflow is unserved.
 select w.workflow, d.runs + h.runs as runs, tape.now_ms() - least(d.since, h.since) as lag_ms
 from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (select count(*) as runs, min(x.due_at) as since from (
@@ -273,14 +275,14 @@ where d.runs + h.runs > 0 order by w.workflow;
 update tape.leases set next_reactor = :next_reactor, due_at = tape.now_ms() + :delay_ms where journal = :journal and owner is null and open;
 
 -- name: leases.doom
--- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on
+-- unfenced: after a restore every earlier term is over; writes of its holder are rejected from this commit on
 -- writes: leases
 update tape.leases set doomed = true, expires_at = tape.now_ms(), last_end_reason = 'superseded'
 where owner is not null and (kind <> 'name' or journal in (select n.journal from tape.names n));
 
 -- name: leases.shown
 -- read
--- lease.read, of the runs of one page: one look for all.
+-- lease.read for the runs of one page, in one query.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
   l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
@@ -293,7 +295,7 @@ cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce,
   from tape.leases l where l.journal = i.journal::bigint limit 1) l;
 
 -- name: name.create
--- unfenced: a lease comes to be when it is first asked for
+-- unfenced: a named lease is created by the first request for it
 -- writes: names
 insert into tape.names(tenant, name, journal) values (:tenant, :name, :journal) on conflict do nothing;
 

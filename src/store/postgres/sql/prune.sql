@@ -15,8 +15,9 @@ delete from tape.effects where run = :run;
 
 -- name: prune.find
 -- read
--- Roots that ended long ago, whose whole tree did, with nothing left to undo. Trees go as one. LIMIT 1 as in end: look-ups,
--- not joins with all trees there are. Locked, because another may prune at the same moment: it takes the next ones.
+-- Roots that ended long ago, together with their whole tree, and with nothing left to compensate. A tree is pruned as a
+-- whole. LIMIT 1 as in end_many: lookups instead of joins with all trees. Locked, because another process may prune at
+-- the same moment: it takes the next ones.
 select r.journal from tape.runs r
 where r.tenant = :tenant and r.ended_at < :before and r.parent is null
   and (select 1 from tape.runs c
@@ -37,7 +38,7 @@ delete from tape.gates where run = :run;
 delete from tape.note_keys where journal in (:run, -:run::bigint);
 
 -- name: prune.leases
--- unfenced: a run's lease goes with the run; the tombstone keeps its token
+-- unfenced: a run's lease is deleted with the run; the tombstone keeps its token
 -- writes: leases
 delete from tape.leases where journal = any(array(
   select :run union all select j.journal from tape.leases j where j.run = :run and j.kind = 'item'));
@@ -71,12 +72,12 @@ delete from tape.timers where run = :run;
 -- name: prune.tombstone
 -- unfenced: only finished runs are pruned; the id is never started again
 -- writes: tombstones
--- With the run's place in lists: whoever reads them page by page goes on behind it.
+-- With the run's position in lists, so that a reader between two pages can continue after it.
 insert into tape.tombstones(tenant, id, token, at, journal, created_at, ended_at)
 values (:tenant, :id, :token, tape.now_ms(), :journal, :created_at, :ended_at);
 
 -- name: prune.usage
--- unfenced: what is deleted is used no more, as far as it was measured
+-- unfenced: deleted records no longer count as used, as far as they were measured
 -- writes: quotas
 update tape.quotas q set bytes_used = greatest(0, q.bytes_used - coalesce((select sum(octet_length(r.body))::bigint from tape.records r
   where r.stamp <= d.metered and r.journal = any(array(

@@ -1,13 +1,14 @@
 -- name: run.progress
 -- read
--- How far these runs have come, for those who wait for many of them: one look for all, by the index of ids.
+-- The progress of many runs, for callers that wait for them: one query for all, by the index of ids.
 select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from json_array_elements_text(:ids::json) i(id)
 join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal limit 1) l;
 
 -- name: run.descendants
 -- read
--- Everything below one root, oldest first; a page goes on behind :before. The + keeps the planner from the order of all runs.
+-- All descendants of one root, oldest first; a page continues after :before. The + keeps the planner from the order of
+-- all runs.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
@@ -23,9 +24,9 @@ where r.root = :root and r.parent is not null and r.tenant is not distinct from 
 order by r.journal + 0 limit :limit;
 
 -- name: run.create
--- unfenced: creating is unique by the run's id; a child is created inside its parent's fenced append. The || as
+-- unfenced: creating is unique by the run's id; a child is created inside its parent's fenced append
 -- writes: runs
--- in run.assert_settled.
+-- The || as in run.assert_settled.
 insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, parent, parent_pos, root, created_at, counted)
 select :journal, x.tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :parent, :parent_pos, x.root, tape.now_ms(), coalesce(x.counted, false)
 from (select coalesce(:tenant, (select p.tenant from tape.runs p where p.journal = :parent)) as tenant,
@@ -37,7 +38,7 @@ on conflict do nothing;
 
 -- name: run.in_doubt
 -- read
--- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
+-- Runs with an effect or an obligation in doubt, newest first, by the index of those in doubt, which are few.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from (select distinct e.run from tape.effects e
@@ -61,7 +62,7 @@ select journal, tenant, id, workflow, version, phase, cause, stuck_from, input_h
 
 -- name: run.finished
 -- read
--- Runs by when they ended, latest first; a page goes on behind the run :before, which ended at :edge.
+-- Runs by end, latest first; a page continues after the run :before, which ended at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
@@ -85,8 +86,7 @@ where r.tenant = :tenant and r.id = :id;
 
 -- name: run.running
 -- read
--- Runs that somebody drives, newest first: among the leases that the tenant's workers hold. The + as in
--- run.runnable.
+-- Runs that a process drives, newest first, among the leases that the tenant's workers hold. The + as in run.runnable.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause,
@@ -98,7 +98,7 @@ order by l.journal + 0 desc limit :limit;
 
 -- name: run.by_prefix
 -- read
--- Runs whose id begins with a text, in the order of their ids: from :lower on, and before :upper.
+-- Runs by id prefix, in the order of their ids: from :lower on, and before :upper.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
@@ -142,12 +142,12 @@ order by r.journal desc limit :limit;
 
 -- name: run.list_key
 -- read
--- Where a run stands in a list: what a page goes on behind.
+-- The position of a run in a list, after which a page continues.
 select id, created_at, ended_at from tape.runs where journal = :journal and tenant = :tenant;
 
 -- name: run.rate
 -- read
--- How many runs began and ended in each stretch of time, counted up to :limit in each: by the indexes of those times.
+-- How many runs started and ended in each interval, counted up to :limit in each, by the indexes of those times.
 select b.at,
   (select count(*) from (select 1 from tape.runs r where r.tenant = :tenant
     and r.created_at >= b.at and r.created_at < b.at + :size limit :limit) x) as started,
@@ -160,7 +160,7 @@ from (select :since::bigint + :size::bigint * g.n as at from generate_series(0, 
 -- name: run.root
 -- unfenced: creating is unique by the run's id
 -- writes: runs
--- A run without a parent; of a tenant with a quota only where it was admitted.
+-- A run without a parent; for a tenant with a quota only if it was admitted.
 insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at, counted)
 select :journal, :tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :journal, tape.now_ms(), :admitted
 where not exists (select 1 from tape.tombstones t where t.tenant = :tenant and t.id = :id)
@@ -169,10 +169,10 @@ on conflict do nothing;
 
 -- name: run.assert_settled
 -- read
--- Answers only if nothing of the run is open. :armed: armed obligations count as open (the run did not end well).
--- A run answers for the obligations of everything below it; who is below is asked only if the tree owes something. The ||
--- keeps the planner from the index of all open gates or set timers, of whatever run, which it prefers as long as the
--- tables have not been analysed.
+-- Returns a row only if nothing of the run is open. :armed: armed obligations count as open (the run did not end well).
+-- A run is responsible for the obligations of its descendants; these are queried only if the tree has obligations. The
+-- || keeps the planner from the index of all open gates or set timers of any run, which it prefers until the tables
+-- have been analysed.
 select 1 as ok where not exists (
     select 1 from tape.effects e where e.run = :journal and e.role = 'effect'
       and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK'))
@@ -192,7 +192,7 @@ select 1 as ok where not exists (
 
 -- name: run.started
 -- read
--- Runs by when they began, newest first; a page goes on behind the run :before, which began at :edge.
+-- Runs by start, newest first; a page continues after the run :before, which started at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
@@ -209,7 +209,7 @@ order by r.created_at desc, r.journal desc limit :limit;
 
 -- name: run.runnable
 -- read
--- Runs that could go on, newest first: in the order of an index of nothing but what asks for recovery. The tenant as in
+-- Runnable runs, newest first, in the order of an index that holds only those waiting for recovery. The tenant as in
 -- effect.list.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
@@ -228,5 +228,5 @@ select cast(token as text) as token from tape.tombstones where tenant = :tenant 
 
 -- name: tombstone.list_key
 -- read
--- run.list_key, of a run that has been deleted.
+-- run.list_key, for a deleted run.
 select id, created_at, ended_at from tape.tombstones where journal = :journal and tenant = :tenant;

@@ -5,11 +5,11 @@ insert into tape.audit(tenant, n, at, journal, subject, body, hash) values (:ten
 
 -- name: audit.all
 -- read
--- What operators of all tenants did, newest first.
+-- Operator actions of all tenants, newest first.
 select a.id, a.tenant, a.n, a.at, a.journal, a.subject, a.body, a.hash from tape.audit a where a.id < :before order by a.id desc limit :limit;
 
 -- name: audit.head
--- unfenced: the tenant's next entry; who writes one queues here until the entry before it is committed
+-- unfenced: the tenant's next entry; writers queue here until the previous entry is committed
 -- writes: audit_heads
 insert into tape.audit_heads(tenant, n, hash) values (:tenant, 1, '')
 on conflict(tenant) do update set n = audit_heads.n + 1
@@ -17,7 +17,7 @@ returning n, hash, tape.now_ms() as at;
 
 -- name: audit.page
 -- read
--- What operators of one tenant did, newest first, by the tenant's own numbers: those of the table count all tenants'.
+-- Operator actions of one tenant, newest first, by the tenant's own numbers: those of the table count all tenants.
 select a.n as id, a.tenant, a.n, a.at, a.journal, a.subject, a.body, a.hash from tape.audit a
 where a.tenant = :tenant and a.n < :before
 order by a.n desc limit :limit;
@@ -55,13 +55,12 @@ where timeline is distinct from tape.timeline()
 returning epoch;
 
 -- name: meta.restored
--- unfenced: the store epoch goes up, so that no token is issued twice. 2^40 tokens an epoch, 2^23 epochs. By as many as
+-- unfenced: the store epoch is raised, so that no token is issued twice. 2^40 tokens per epoch, 2^23 epochs.
 -- writes: meta
--- timelines have passed: one of which this server knows nothing may have raised it too, and handed out tokens, and be lost
--- with all that. Journal numbers
--- jump, because processes may still have some that were handed out before. The feed's offset goes up only where the
--- cluster really counts its transactions from lower numbers than the stamps it holds: raised under transactions that are
--- open, it would let the feed pass them.
+-- Raised by the number of timelines that have passed: one unknown to this server may have raised it and issued tokens,
+-- too, and be lost with all of that. Journal numbers jump, because processes may still have unused ones. The feed's
+-- offset is raised only if the cluster counts its transactions from lower numbers than the stamps it holds: raised
+-- under open transactions, it would let the feed pass them.
 update tape.meta set epoch = epoch + p.step, token_floor = (epoch + p.step) << 40,
   next_journal = next_journal + 4294967296 * p.step,
   timeline = tape.timeline(), feed_offset = feed_offset + (
@@ -73,12 +72,12 @@ from (select greatest(1, coalesce(('x' || tape.timeline())::bit(32)::bigint - ('
 returning epoch;
 
 -- name: migrations.add
--- unfenced: under the lock of whoever migrates
+-- unfenced: under the lock of the migrating process
 -- writes: migrations
 insert into tape.migrations(number, name, checksum) values (:number, :name, :checksum);
 
 -- name: migrations.create
--- unfenced: the table of migrations itself, made under the lock of whoever migrates
+-- unfenced: the table of migrations itself, created under the lock of the migrating process
 create table if not exists tape.migrations(number bigint primary key, name text not null, checksum text not null);
 
 -- name: migrations.list
@@ -86,7 +85,7 @@ create table if not exists tape.migrations(number bigint primary key, name text 
 select number, name, checksum from tape.migrations order by number;
 
 -- name: process.drop
--- unfenced: the process itself says that it goes
+-- unfenced: the process itself announces its end
 -- writes: processes
 delete from tape.processes where tenant = :tenant and owner = :owner;
 
@@ -96,12 +95,12 @@ select p.tenant, p.owner, p.label, p.at, p.body, tape.now_ms() - p.at as ago_ms 
 where p.tenant = :tenant and p.at >= (select tape.now_ms()) - :older_ms order by p.label, p.owner limit :limit;
 
 -- name: process.purge
--- unfenced: whoever was silent for so long is gone
+-- unfenced: a process that has been silent this long is gone
 -- writes: processes
 delete from tape.processes where at < (select tape.now_ms()) - :older_ms;
 
 -- name: process.put
--- unfenced: what a process says of itself, for people who look; nobody but itself writes its row
+-- unfenced: a process report, for operators; only the process itself writes its row
 -- writes: processes
 insert into tape.processes(tenant, owner, label, at, body) values (:tenant, :owner, :label, tape.now_ms(), :body)
 on conflict(tenant, owner) do update set label = excluded.label, at = excluded.at, body = excluded.body;
@@ -112,12 +111,12 @@ on conflict(tenant, owner) do update set label = excluded.label, at = excluded.a
 update tape.idempotency_keys set response = :response where tenant = :tenant and key = :key;
 
 -- name: idempotency.claim
--- unfenced: the key is the fence: whoever inserts its row performs the call; others wait here until that is decided
+-- unfenced: the key is the fence: the call that inserts its row is performed; others wait here until it is decided
 -- writes: idempotency_keys
 insert into tape.idempotency_keys(tenant, key, hash, response, at) values (:tenant, :key, :hash, '', tape.now_ms()) on conflict do nothing;
 
 -- name: idempotency.drop
--- unfenced: by the transaction that claimed the key, whose call was refused: the key is as it was
+-- unfenced: by the transaction that claimed the key: its call was rejected, so the key is free again
 -- writes: idempotency_keys
 delete from tape.idempotency_keys where tenant = :tenant and key = :key;
 
@@ -126,17 +125,18 @@ delete from tape.idempotency_keys where tenant = :tenant and key = :key;
 select hash, response from tape.idempotency_keys where tenant = :tenant and key = :key;
 
 -- name: idempotency.purge
--- unfenced: nobody repeats a call that is this old
+-- unfenced: no client repeats a call that is this old
 -- writes: idempotency_keys
--- At most a handful more than the limit: the oldest, and those of the same moment as the last of them.
+-- Only a few more than the limit: the oldest, and those of the same moment as the last of them.
 delete from tape.idempotency_keys where at < (select tape.now_ms()) - :older_ms
   and at <= coalesce((select r.at from tape.idempotency_keys r order by r.at limit 1 offset :limit), 9223372036854775807);
 
 -- name: store.protection
 -- read
--- What the fence rests on: without one of these indexes as we made it, a stale write commits after a takeover, a journal
--- forks, an id is given twice; a table that is not logged is empty after a crash. A deferrable or half-built index protects
--- as little as none. And what this role may not do with the tables: it would come up in the middle of the work.
+-- What the fence depends on. Without one of these indexes as we created it, a stale write commits after a takeover, a
+-- journal forks, or an id is given twice. An unlogged table is empty after a crash. A deferrable or half-built index
+-- protects as little as none. Also the privileges that this role lacks: otherwise they would fail in the middle of the
+-- work.
 select
   array_to_string(array(
     select w.index from (values
@@ -169,7 +169,7 @@ select
   current_user::text as role;
 
 -- name: store.record
--- unfenced: the store's own journal, number 1; the row lock on meta makes its writers queue
+-- unfenced: the store's own journal, number 1; the row lock on meta queues its writers
 -- writes: records
 with m as materialized (select 1 from tape.meta for update)
 insert into tape.records(journal, seq, token, stamp, at, kind, body)
@@ -187,7 +187,7 @@ select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at
 
 -- name: token.list
 -- read
--- Oldest first; a page continues behind the token :above, which is one of the same list: behind another there is nothing.
+-- Oldest first; a page continues after the token :above of the same list. After any other token there is nothing.
 select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at
   from tape.tokens where (:tenant::text is null or tenant = :tenant)
   and (:above = '' or (created_at, id) > (select t.created_at, t.id from tape.tokens t where t.id = :above
@@ -195,19 +195,19 @@ select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at
 order by created_at, id limit :limit;
 
 -- name: token.put
--- unfenced: unique by its id, which its maker drew by lot
+-- unfenced: unique by its random id
 -- writes: tokens
 insert into tape.tokens(id, tenant, name, role, hash, created_at, expires_at)
 select :id, :tenant, :name, :role, :hash, t.at, t.at + :delay_ms from (select tape.now_ms() as at) t
 on conflict do nothing returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at;
 
 -- name: token.revoke
--- unfenced: the first who revokes it is who did
+-- unfenced: only the first revocation counts
 -- writes: tokens
 update tape.tokens set revoked_at = tape.now_ms() where id = :id and (:tenant::text is null or tenant = :tenant) and revoked_at is null
 returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at;
 
 -- name: token.touch
--- unfenced: for people who look for tokens that nobody uses. Not at every call: once a minute says as much.
+-- unfenced: for operators who search for unused tokens. Not at every call: once a minute is enough.
 -- writes: tokens
 update tape.tokens set used_at = tape.now_ms() where id = :id and (used_at is null or used_at < tape.now_ms() - 60000);

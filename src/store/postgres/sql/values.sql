@@ -1,8 +1,8 @@
 -- name: budget.charge
 -- fenced
 -- writes: budgets
--- No cap here: what was bought was bought, and the record of it must not be refused. The next reservation is. It counts
--- to the largest number that every reader can hold (2^53 - 1), and stays there.
+-- No cap here: the purchase has happened, and its record must not be rejected. The next reservation is. It counts up to
+-- the largest number that every reader can hold (2^53 - 1), and stays there.
 update tape.budgets set reserved = reserved - :reserved, spent = least(spent + :spent, 9007199254740991)
 where run = :run and tenant is not distinct from :tenant and unit = :unit and reserved >= :reserved
   and (select b.root from tape.runs b where b.journal = :by) = (select o.root from tape.runs o where o.journal = :run);
@@ -18,7 +18,7 @@ select run, unit, cap, reserved, spent from tape.budgets where run = :run order 
 
 -- name: budget.open
 -- read
--- The newest caps of the tenant's runs, with whether each has ended.
+-- The newest caps of the tenant's runs, with whether each run has ended.
 select b.run, b.unit, b.cap, b.reserved, b.spent, r.id as run_id, r.workflow, r.phase, l.owner as lease_owner, l.next_reactor as lease_next_reactor, r.ended_at
 from (select run, unit, cap, reserved, spent from tape.budgets where tenant = :tenant order by run desc limit :limit) b
   cross join lateral (select r.id, r.workflow, r.phase, r.ended_at from tape.runs r where r.journal = b.run offset 0) r
@@ -27,7 +27,7 @@ from (select run, unit, cap, reserved, spent from tape.budgets where tenant = :t
 -- name: budget.reserve
 -- fenced
 -- writes: budgets
--- The condition is the cap: parallel calls queue on this row and cannot overrun it. Only runs of the same tree draw.
+-- The condition is the cap: parallel calls queue on this row and cannot exceed it. Only runs of the same tree draw.
 update tape.budgets set reserved = reserved + :amount
 where run = :run and tenant is not distinct from :tenant and unit = :unit and reserved + spent + :amount <= cap
   and (select b.root from tape.runs b where b.journal = :by) = (select o.root from tape.runs o where o.journal = :run);
@@ -57,12 +57,12 @@ delete from tape.business_keys where run = :run
   and exists (select 1 from tape.effects e where e.run = business_keys.run and e.pos = business_keys.pos and e.sub = 0 and e.status = 'WITHDRAWN');
 
 -- name: quota.create
--- unfenced: a row to count in, for a tenant that the default holds for
+-- unfenced: a row to count in, for a tenant under the default limits
 -- writes: quotas
 insert into tape.quotas(tenant) values (:tenant) on conflict do nothing;
 
 -- name: quota.flag
--- unfenced: what began before its tenant had a limit is counted from now on
+-- unfenced: runs started before their tenant had a limit are counted from now on
 -- writes: runs
 update tape.runs set counted = true
 where journal > :after and journal <= :until and ended_at is null and not counted
@@ -70,7 +70,7 @@ where journal > :after and journal <= :until and ended_at is null and not counte
 
 -- name: quota.get
 -- read
--- Also of a tenant that has no row, because nothing was set for it and nothing counted.
+-- Also for a tenant without a row, because nothing was set or counted for it.
 select x.tenant, q.runs, q.bytes, q.schedules, q.streams, q.bytes_used, d.runs as default_runs, d.bytes as default_bytes, d.schedules as default_schedules, d.streams as default_streams, d.metered,
   (select count(*) from tape.runs r where r.tenant = x.tenant and r.counted and r.ended_at is null) as open_runs,
   (select count(*) from tape.schedules s where s.tenant = x.tenant) as all_schedules
@@ -86,23 +86,23 @@ from tape.quotas q left join tape.quotas d on d.tenant = ''
 where q.tenant >= :above and (:above = '' or q.tenant > :above) order by q.tenant limit :limit;
 
 -- name: quota.lock
--- unfenced: whoever starts something of a tenant with a quota queues here until the start before it is committed
+-- unfenced: starts of a tenant with a quota queue here until the previous start is committed
 select q.tenant, q.runs, q.bytes, q.schedules, q.streams, q.runs_used, q.runs_at, q.bytes_used, d.runs as default_runs, d.bytes as default_bytes, d.schedules as default_schedules, d.streams as default_streams, d.metered, d.metered_at, tape.now_ms() as at
 from tape.quotas q left join tape.quotas d on d.tenant = ''
 where q.tenant = :tenant for update of q;
 
 -- name: quota.open
 -- read
--- By the index of what is counted, which holds nothing of tenants without a limit.
+-- By the index of counted runs, which is empty for tenants without a limit.
 select count(*) as n from tape.runs where tenant = :tenant and counted and ended_at is null;
 
 -- name: quota.range
 -- read
--- The next stretch of runs, by their numbers.
+-- The next range of runs, by journal number.
 select max(x.journal) as until from (select journal from tape.runs where journal > :after order by journal limit :limit) x;
 
 -- name: quota.recount
--- unfenced: the next start counts first, because more is counted now than before
+-- unfenced: the next start counts first, because more runs count now than before
 -- writes: quotas
 update tape.quotas set runs_at = 0 where :tenant = '' or tenant = :tenant;
 
@@ -118,12 +118,12 @@ where q.tenant = :tenant;
 update tape.quotas set runs = :runs, bytes = :bytes, schedules = :schedules, streams = :streams where tenant = :tenant;
 
 -- name: quota.use
--- unfenced: under the row's lock; what is counted is written in the same transaction
+-- unfenced: under the row's lock; the counted runs are written in the same transaction
 -- writes: quotas
 update tape.quotas set runs_used = :used, runs_at = case when :fresh then tape.now_ms() else runs_at end where tenant = :tenant;
 
 -- name: usage.add
--- unfenced: under the lock of what is measured
+-- unfenced: under the meter's lock
 -- writes: quotas
 insert into tape.quotas(tenant, bytes_used) values (:tenant, :bytes)
 on conflict(tenant) do update set bytes_used = quotas.bytes_used + excluded.bytes_used;
@@ -135,7 +135,7 @@ update tape.quotas set metered = 0 where tenant = '' and metered is null;
 
 -- name: usage.edge
 -- read
--- How far the next look goes: whole transactions, none that could still be written to. See feed.page.
+-- Where the next measurement ends: whole transactions, none that could still be written to. See feed.page.
 with w as materialized (
   select r.stamp from tape.records r
   where r.stamp > :after
@@ -144,7 +144,7 @@ with w as materialized (
 select max(stamp) as edge, case when count(*) < :limit then max(stamp) end as last from w having count(*) > 0;
 
 -- name: usage.lock
--- unfenced: one at a time; who finds another at it leaves it to that one, and so never waits while it holds a row
+-- unfenced: one process at a time; others leave the measurement to it, so none waits while it holds a row
 select metered from tape.quotas where tenant = '' and metered is not null for update skip locked;
 
 -- name: usage.moved
@@ -154,7 +154,7 @@ update tape.quotas set metered = :edge, metered_at = case when :fresh then tape.
 
 -- name: usage.sum
 -- read
--- The size of a body is known without reading it. One look-up for each record: as a join it would be planned by guesses.
+-- The size of a body is known without reading it. One lookup per record: a join would be planned by guesses.
 select l.tenant, sum(octet_length(r.body))::bigint as bytes
 from tape.records r cross join lateral (select l.tenant from tape.leases l where l.journal = abs(r.journal) limit 1) l
 where r.stamp > :after and r.stamp <= :edge group by l.tenant;
@@ -176,19 +176,19 @@ select tenant, key, version, value, at
 
 -- name: value.list
 -- read
--- By key; a page goes on behind :above.
+-- By key; a page continues after :above.
 select tenant, key, version, value, at
   from tape.vals where tenant = :tenant and starts_with(key, :prefix) and value is not null and key > :above
 order by key limit :limit;
 
 -- name: value.log
--- unfenced: written with value.put, for those who watch
+-- unfenced: written with value.put, for watchers
 -- writes: val_log
 insert into tape.val_log(tenant, key, version, value, at)
 values (coalesce(:tenant, (select s.tenant from tape.leases s where s.journal = :source)), :key, :version, :value, tape.now_ms());
 
 -- name: value.put
--- unfenced: CAS on the version, which grows for ever, also across a delete; from inside a run the append is fenced
+-- unfenced: CAS on the version, which never decreases, even across a delete; from inside a run the append is fenced
 -- writes: vals
 insert into tape.vals(tenant, key, version, value, at)
 select x.tenant, :key, :version, :value, tape.now_ms()

@@ -1,7 +1,7 @@
 -- name: gate.approve
--- unfenced: with the note that approves it; the gate is resolved by the run's holder alone
+-- unfenced: with the note that approves it; only the run's holder resolves the gate
 -- writes: gates
--- The status as in gate.status: the look-up goes by (run, pos).
+-- The status as in gate.status: the lookup is by (run, pos).
 update tape.gates set approvals = approvals || :note || ',' where run = :run and pos = :pos and status || '' = 'OPEN';
 
 -- name: gate.create
@@ -32,8 +32,8 @@ order by opened_at, pos limit :limit;
 -- name: gate.status
 -- fenced
 -- writes: gates
--- A gate with approvers is answered by a signal that one of them has sent, and by no other. Concatenated, the status
--- leaves the partial index gates_open out of the plan: (run, pos) is the key, also of a table known to be empty.
+-- A gate with approvers is resolved only by a signal that one of them has sent. Concatenated, the status keeps the
+-- partial index gates_open out of the plan: (run, pos) is the key, also of a table known to be empty.
 update tape.gates set status = :to, value = :value where run = :run and pos = :pos and status || '' = 'OPEN'
   and (approvers is null or :to <> 'RECEIVED' or position(',' || :note || ',' in approvals) > 0);
 
@@ -48,7 +48,7 @@ select pos, binds, approvers from tape.gates where run = :run and name = :name a
 update tape.gates set status = 'WITHDRAWN' where run = :run and status || '' = 'OPEN';
 
 -- name: schedule.change
--- unfenced: a setting, written from outside; CAS on what its writer has read
+-- unfenced: a setting, written from outside a run; CAS on what its writer has read
 -- writes: schedules
 update tape.schedules set version = version + 1, spec = :spec, next_at = :next_at, paused = :paused
 where tenant = :tenant and id = :id and version = :version and spec = :seen
@@ -59,7 +59,7 @@ returning tenant, id, version, spec, next_at, paused;
 select count(*) as n from tape.schedules where tenant = :tenant;
 
 -- name: schedule.delete
--- unfenced: a setting, written from outside
+-- unfenced: a setting, written from outside a run
 -- writes: schedules
 delete from tape.schedules where tenant = :tenant and id = :id;
 
@@ -86,7 +86,7 @@ select tenant, id, version, spec, next_at, paused
   from tape.schedules where tenant = :tenant and id > :above order by id limit :limit;
 
 -- name: schedule.put
--- unfenced: a setting, written from outside; a new one of a tenant with a quota only where it was admitted
+-- unfenced: a setting, written from outside a run; a new one under a quota only if it was admitted
 -- writes: schedules
 insert into tape.schedules(tenant, id, version, spec, next_at, paused)
 select :tenant, :id, 1, :spec, :next_at, :paused
@@ -99,7 +99,7 @@ returning tenant, id, version, spec, next_at, paused;
 
 -- name: schedule.tenants
 -- read
--- Who has schedules that wait for their time, as timer.tenants.
+-- The tenants with waiting schedules, as in timer.tenants.
 with recursive q(tenant) as (
   select min(tenant) from tape.schedules where next_at is not null and not paused
   union all
@@ -109,7 +109,7 @@ select tenant from q where tenant is not null limit :limit;
 
 -- name: signal.find
 -- read
--- The run, and whether a gate of this name stands open that not everybody may answer. The status as in gate.status.
+-- The run, and whether an open gate of this name is restricted to approvers. The status as in gate.status.
 select r.journal, r.root, exists(select 1 from tape.gates g
   where g.run = r.journal and g.name = :name and g.status || '' = 'OPEN' and g.approvers is not null) as restricted
 from tape.runs r where r.tenant = :tenant and r.id = :id;
@@ -130,7 +130,7 @@ where t.status = 'SET' and t.tenant = :tenant and t.due_at <= (select tape.now_m
 -- name: timer.fire
 -- unfenced: firing is one conditional transaction, SET → FIRED plus the note; the condition is the fence. Never early.
 -- writes: timers
--- The holder of the run does it without a note, together with its record and under its fence.
+-- The run's holder fires it without a note, together with its record and under its fence.
 update tape.timers set status = 'FIRED'
 where run = :run and pos = :pos and purpose = :purpose and tenant is not distinct from :tenant and status = 'SET' and due_at <= tape.now_ms();
 
@@ -150,7 +150,7 @@ update tape.timers set status = :to where run = :run and pos = :pos and purpose 
 
 -- name: timer.tenants
 -- read
--- Who has timers set: one look-up in the index for each, never a walk.
+-- The tenants with timers set: one index lookup for each, never a scan.
 with recursive q(tenant) as (
   select min(tenant) from tape.timers where status = 'SET'
   union all

@@ -43,13 +43,13 @@ order by e.run, e.pos, e.sub limit :limit;
 
 -- name: effect.lock
 -- read
--- Who decides over the effect now: nobody else writes until we are done.
+-- The journal with authority over the effect. No other process writes before our commit.
 select authority from effects where run = :run and pos = :pos and sub = :sub;
 
 -- name: effect.obligations
 -- read
--- Obligations of a root and of everything below it, in the order in which those of one run are undone. With :below only
--- those that this run answers for: its own and those of everything below it, without what was done once too often.
+-- Obligations of a root and of its descendants, in the order in which those of one run are compensated. With :below
+-- only those of this run and its descendants, without surplus.
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.uncertain,
   e.created_at, e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
@@ -77,8 +77,9 @@ order by e.pos, e.sub limit :limit;
 -- name: effect.status
 -- fenced
 -- writes: effects
--- :by must be the authority. A non_idempotent act never goes back to PENDING by itself: only a sender that knows that
--- nothing was sent, or an operator, may say so. A pending effect is in doubt only if an attempt of it may have happened.
+-- :by must be the authority. A non_idempotent effect never returns to PENDING automatically: only a sender that knows
+-- that nothing was sent, or an operator, may do that. A pending effect is in doubt only if an attempt of it may have
+-- happened.
 update effects set status = :to, authority = coalesce(:new_authority, authority), item = coalesce(:new_authority, item),
   attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
   attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(:steady + :send_within_ms, send_until),
@@ -92,20 +93,20 @@ where run = :run and pos = :pos and sub = :sub and tenant = :tenant and authorit
 -- name: effects.withdraw
 -- fenced
 -- writes: effects
--- Only an effect that surely never happened: an uncertain one must be found out first. A read changes nothing.
+-- Only an effect that certainly never happened; an uncertain one must be observed first. A read changes nothing.
 update effects set status = 'WITHDRAWN', changed_at = :at
 where run = :run and role = 'effect' and status = 'PENDING' and (not uncertain or semantics = 'read');
 
 -- name: item.callees
 -- read
--- Whom work on these items calls: the effect's connector, or where it has none the effect.
+-- The callee of each item: the effect's connector, or the effect's name if it has none.
 select e.item as journal, coalesce(e.connector, e.name, '') as callee from json_each(:journals) i
 cross join effects e on e.item = i.value;
 
 -- name: items.sweep
 -- fenced
 -- writes: leases
--- A withdrawn effect needs no reactor. One that may have happened is the reconciler's at once, whatever its back-off was.
+-- A withdrawn effect needs no reactor. One that may have happened goes to the reconciler at once, whatever its backoff.
 update leases set next_reactor = case e.status when 'PENDING' then 'reconciler' end, due_at = :now from effects e
 where e.run = :run and e.role = 'effect' and (e.status = 'WITHDRAWN' or (e.status = 'PENDING' and e.uncertain))
   and leases.journal = e.item and leases.kind = 'item' and leases.owner is null;
@@ -113,13 +114,14 @@ where e.run = :run and e.role = 'effect' and (e.status = 'WITHDRAWN' or (e.statu
 -- name: obligations.discharge
 -- fenced
 -- writes: effects
--- Only when the root ended well: a completed child's obligations stay armed until then.
+-- Only if the root ended well: until then the obligations of a completed child stay armed.
 update effects set status = 'DISCHARGED', changed_at = :at where root = :run and role = 'compensation' and status = 'ARMED';
 
 -- name: obligations.make_due
 -- fenced
 -- writes: effects
--- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
+-- All obligations of the run and its descendants: effects of its finished children are compensated with it. Or the one
+-- at :pos.
 update effects set status = 'PENDING', changed_at = :at
 where root = (select r.root from runs r where r.journal = :run) and role = 'compensation' and status = 'ARMED'
   and case when :pos is not null then run = :run and pos = :pos and sub = :sub
@@ -130,7 +132,7 @@ where root = (select r.root from runs r where r.journal = :run) and role = 'comp
 -- name: obligations.release_next
 -- fenced
 -- writes: leases
--- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is waiting to be done.
+-- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is due.
 update leases set next_reactor = 'compensation', due_at = :now
 where owner is null and next_reactor is null and kind = 'item' and journal in (
   select e.item from effects e

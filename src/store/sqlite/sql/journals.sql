@@ -8,7 +8,7 @@ select cursor_key as key from meta;
 
 -- name: feed.page
 -- read
--- Up to :edge and no further: of one tenant a look passes over a bounded number of records.
+-- Not beyond :edge: a query for one tenant scans a bounded number of records.
 select r.id, r.journal, r.seq, cast(r.token as text) as token, r.at, r.kind, r.body from records r
 where r.id > :after and r.id <= :edge and (:tenant is null or exists (
   select 1 from leases l where l.journal = abs(r.journal) and l.tenant = :tenant))
@@ -16,7 +16,7 @@ order by r.id limit :limit;
 
 -- name: feed.tenants
 -- read
--- Whose records lie between two places of the feed: one look for all that follow it.
+-- The tenants with records between two positions of the feed: one query for all that follow it.
 select l.tenant, min(r.id) as first, max(r.id) as last from records r cross join leases l on l.journal = abs(r.journal)
 where r.id > :after and r.id <= :edge group by l.tenant;
 
@@ -26,7 +26,7 @@ select coalesce(max(seq), 0) as head from records where journal = :journal;
 
 -- name: journal.page
 -- read
--- A tenant is named where the journal was: another's has no records for it.
+-- The tenant is given if the target named a journal: then another tenant's journal has no records.
 select journal, seq, cast(token as text) as token, at, kind, body from records
 where journal = :journal and seq >= :from
   and (:tenant is null or (select l.tenant from leases l where l.journal = abs(:journal)) = :tenant)
@@ -38,14 +38,14 @@ select journal, seq, cast(token as text) as token, at, kind, body from records
 where journal = :journal and kind in ('run.created', 'term.started', 'term.ended', 'run.ended') order by seq;
 
 -- name: journals.block
--- unfenced: journal numbers are handed out in blocks; an unused rest is lost, which harms nobody
+-- unfenced: journal numbers are issued in blocks; unused ones are lost, which does no harm
 -- writes: meta
 update meta set next_journal = next_journal + :size returning next_journal - :size as first;
 
 -- name: note.count
 -- unfenced: an inbox has many writers and no lease; the counter is what parking and ending compare
 -- writes: leases
--- A run that nobody holds is wanted at once. An item that already waits for its reactor goes on waiting for that one.
+-- A run without a holder is wanted at once. An item that already waits for a reactor keeps waiting for that one.
 update leases set notes = notes + 1,
   next_reactor = case when owner is not null or doomed = 1 then next_reactor when kind = 'run' then 'recovery' else coalesce(next_reactor, 'reconciler') end,
   due_at = case when owner is null and doomed = 0 and (kind = 'run' or next_reactor is null) then :now else due_at end
@@ -62,16 +62,16 @@ insert into records(journal, seq, token, at, kind, body) values (-:journal, :seq
 select n from note_keys where journal = :journal and key = :key;
 
 -- name: note.key
--- unfenced: remembers a signal's key, so that a repeated one is no second signal
+-- unfenced: remembers a signal's key, so that a repeat is not a second signal
 -- writes: note_keys
--- Written with n = 0 before the note is sent, so that senders of one key queue here, and with its number after.
+-- Written with n = 0 before the note is sent, so that senders of one key queue here; then with the note's number.
 insert into note_keys(journal, key, n) values (:journal, :key, :n)
 on conflict(journal, key) do update set n = excluded.n where note_keys.n = 0;
 
 -- name: record.append
 -- fenced
 -- writes: records
--- A plain insert after the fence has answered: INSERT … SELECT from the table it inserts into is materialised and costs
+-- A plain insert after the fence has matched: INSERT … SELECT from the table it inserts into is materialised and costs
 -- twice as much, RETURNING three times.
 insert into records(journal, seq, token, at, kind, body) values (:journal, :seq, :token, :at, :kind, :body);
 
@@ -82,7 +82,7 @@ insert into records(journal, seq, token, at, kind, body) values (:journal, :seq,
 insert into records(journal, seq, token, at, kind, body) values (:journal, :seq, :token, :at, :kind, :body);
 
 -- name: witness.create
--- unfenced: proves, after a lost answer, whether the batch of this name was committed
+-- unfenced: proves, after a lost response, whether the batch of this name was committed
 -- writes: witness
 insert into witness(id, at) values (:id, :at);
 
@@ -91,6 +91,6 @@ insert into witness(id, at) values (:id, :at);
 select 1 as ok from witness where id = :id;
 
 -- name: witness.purge
--- unfenced: nobody asks after a batch that is this old
+-- unfenced: no process checks a batch that is this old
 -- writes: witness
 delete from witness where at < :at - :older_ms;

@@ -1,8 +1,8 @@
 -- name: agenda
 -- read
--- When each reactor next has something to do, in one look for all of them: an idle process asks nothing else. The row
--- without a name is the next holder whose time runs out: its item may be any reactor's. Queue by queue, and of each the
--- first entry: nothing of another queue is looked at, however much lies there.
+-- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
+-- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each queue, and
+-- nothing of other queues, however long they are.
 select q.value ->> 0 as reactor, min((select l.due_at from leases l where l.next_reactor = q.value ->> 0 and l.tenant = q.value ->> 1
     and l.workflow = q.value ->> 2 and l.paused = 0 order by l.due_at limit 1)) - :now as in_ms
 from json_each(:queues) q group by 1
@@ -24,7 +24,7 @@ select 'timers', min(x.in_ms) from (
 -- name: fence
 -- read
 -- THE FENCE (see src/model/fence.ts). Runs inside BEGIN IMMEDIATE, which no takeover can overlap: what it reads holds
--- until our commit. Answers only if tenant, token, nonce and head are the writer's own.
+-- until our commit. Returns a row only if tenant, token, nonce and head are the writer's own.
 select l.kind, l.tenant, l.run, l.notes from leases l
 where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.nonce = :nonce and l.doomed = 0
   and exists (select 1 from records p where p.journal = :journal and p.seq = :after)
@@ -32,13 +32,13 @@ where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.non
 
 -- name: fence.explain
 -- read
--- Why the fence did not answer; nothing where the journal is another tenant's.
+-- Why the fence returned no row; nothing if the journal is another tenant's.
 select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed, l.kind, l.notes, l.owner, l.label, l.reactor, l.reason,
   (select max(r.seq) from records r where r.journal = l.journal) as head
 from leases l where l.journal = :journal and l.tenant = :tenant;
 
 -- name: lease.create
--- unfenced: the row of a journal that comes to be in the same transaction; nobody can hold it yet
+-- unfenced: the row of a journal that is created in the same transaction; it cannot have a holder yet
 -- writes: leases
 insert into leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, next_reactor, due_at)
 values (:journal, :kind, coalesce(:tenant, (select s.tenant from leases s where s.journal = :source)), :run, :workflow, :token,
@@ -52,9 +52,9 @@ where journal = :journal and token = :token and owner is not null and (:force or
 
 -- name: lease.due
 -- read
--- Work of one tenant that asks for a reactor, of each of these workflows the oldest: the index holds nothing but such
--- work, queue by queue, and no row of another queue is looked at. What is no run's is in the queue without a name; so is
--- a run that a process of an older version created, whose workflow is looked up. Items whose callee is full are passed by.
+-- Work of one tenant that waits for a reactor, oldest first in each of these workflows. The index holds only such work,
+-- queue by queue, and rows of other queues are not read. Items are in the queue without a name; so is a run created by
+-- a process of an older version, whose workflow is looked up. Items whose callee is at capacity are skipped.
 select l.journal from json_each(:workflows) w cross join leases l
 where l.journal in (
   select x.journal from leases x where x.next_reactor = :next_reactor and x.tenant = :tenant and x.workflow = w.value and x.due_at <= :now
@@ -68,7 +68,7 @@ where l.journal in (
 order by l.due_at limit :limit;
 
 -- name: lease.first
--- unfenced: the row of a run that comes to be in the same transaction, with its creator's first term already begun
+-- unfenced: the row of a run that is created in the same transaction, with its creator's first term already started
 -- writes: leases
 insert into leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
   renewed_at, progress_at, max_stall_ms, reason, due_at)
@@ -77,7 +77,7 @@ values (:journal, 'run', :tenant, :journal, :workflow, :token, :nonce, :owner, :
 
 -- name: lease.holders
 -- read
--- lease.queues, of what is held.
+-- lease.queues, for held leases.
 with recursive q(journal) as (
   select (select l.journal from leases l where l.owner is not null and l.kind <> 'name' and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
@@ -93,7 +93,7 @@ select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal 
 
 -- name: lease.list
 -- read
--- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
+-- Of one tenant, newest first: held leases, or its named leases, its newest runs and their items.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
   l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
@@ -112,7 +112,7 @@ order by l.journal desc limit :limit;
 
 -- name: lease.by_nonce
 -- read
--- What a find with this nonce has acquired: its answer may have been lost. It is in the same queues as the find looked at.
+-- The terms that a find with this nonce acquired, in case its response was lost. In the same queues as the find.
 select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
   and l.owner = :owner and l.nonce = :nonce;
@@ -124,7 +124,7 @@ update leases set paused = :paused where journal = :journal;
 
 -- name: lease.queues
 -- read
--- Which queues have anything in them, of one tenant or of all: one look-up in the index for each, never a walk.
+-- The queues that are not empty, of one tenant or of all: one index lookup for each, never a scan.
 with recursive q(journal) as (
   select (select l.journal from leases l where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
@@ -151,7 +151,7 @@ where l.journal = :journal;
 -- name: lease.release
 -- fenced
 -- writes: leases
--- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
+-- The token is raised: otherwise a released holder could still write. The row is never deleted.
 update leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = :now,
   doomed = 0, open = :open, last_end_reason = :end_reason, next_reactor = :next_reactor, due_at = :now + :delay_ms
 where journal = :journal and (kind = 'name' or notes = :notes_taken);
@@ -159,8 +159,8 @@ where journal = :journal and (kind = 'name' or notes = :notes_taken);
 -- name: lease.renew
 -- fenced
 -- writes: leases
--- Exact match of the term; the TTL stored in the row; an expired lease that nobody took may be renewed. A term that
--- declared maxStall and made no progress for longer is not renewed, and is marked so that its ledger line says why.
+-- Exact match of the term; the TTL stored in the row; an expired lease that was not taken may be renewed. A term that
+-- declared maxStall and made no progress for longer is not renewed, and is marked so that the term history shows why.
 update leases set expires_at = :now + ttl_ms, renewals = renewals + 1,
   longest_gap_ms = max(longest_gap_ms, :now - renewed_at), renewed_at = :now,
   progress_at = case when :progress > progress then :now else progress_at end,
@@ -172,8 +172,8 @@ returning notes, ttl_ms;
 
 -- name: lease.preload
 -- read
--- Live runs that rest and whose timer falls due soon, by each timer's own clock and in the order of the index. Of the
--- tenant's timers the next thousand of each kind are looked at: to be early is a favour, not a duty.
+-- Parked live runs whose timer fires soon, by each timer's own clock and in the order of the index. Reads only the
+-- tenant's next thousand timers of each kind: preloading is an optimisation, not a duty.
 select d.run as journal from (
   select * from (select run, due_at - :at as in_ms from timers
     where status = 'SET' and tenant = :tenant and steady = 0 and due_at > :at and due_at <= :at + :ahead_ms
@@ -189,8 +189,8 @@ order by d.in_ms limit :limit;
 
 -- name: lease.stale
 -- read
--- Holders of one tenant whose time has run out, of the given reactors and workflows. When a term ends is in no index, or
--- every heartbeat would touch one: what is held in these queues is looked at. The queue without a name as in lease.due.
+-- Expired holders of one tenant, of the given reactors and workflows. No index has the expiry, because every heartbeat
+-- would update it: all held leases of these queues are read. The queue without a name as in lease.due.
 select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
   and (l.expires_at <= :now or l.doomed = 1) and instr(',' || :stale_of || ',', ',' || l.reactor || ',') > 0
@@ -203,7 +203,7 @@ where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.work
 limit :limit;
 
 -- name: lease.stall
--- unfenced: a verdict of the store over a holder that renews without progress; its lease may be taken at once
+-- unfenced: the store's verdict on a holder that renews without progress; its lease may be taken at once
 -- writes: leases
 update leases set stalled = 1, expires_at = min(expires_at, :now)
 where journal = :journal and tenant = :tenant and token = :token and nonce = :nonce and max_stall_ms is not null
@@ -223,8 +223,8 @@ returning cast(token as text) as token, notes;
 
 -- name: lease.unserved
 -- read
--- Runs of these workflows that could go on and that nobody has taken for a while. Of each queue the oldest thousand are
--- counted: enough to say who is missing.
+-- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each queue are
+-- counted: enough to show which workflow is unserved.
 select x.workflow, x.due + x.held as runs, :now - min(coalesce(x.due_since, x.held_since), coalesce(x.held_since, x.due_since)) as lag_ms
 from (select w.value as workflow,
   (select count(*) from (select 1 from leases where next_reactor = 'recovery' and tenant = :tenant and workflow = w.value
@@ -244,14 +244,14 @@ where x.due + x.held > 0 order by x.workflow;
 update leases set next_reactor = :next_reactor, due_at = :now + :delay_ms where journal = :journal and owner is null and open = 1;
 
 -- name: leases.doom
--- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on
+-- unfenced: after a restore every earlier term is over; writes of its holder are rejected from this commit on
 -- writes: leases
 update leases set doomed = 1, expires_at = :now, last_end_reason = 'superseded'
 where journal in (select journal from leases where owner is not null and kind <> 'name' union all select n.journal from names n)
   and owner is not null;
 
 -- name: leases.reboot
--- unfenced: the machine was started anew and with it the lease clock: every term of before has expired
+-- unfenced: the machine was restarted and with it the lease clock, so every earlier term has expired
 -- writes: leases
 update leases set expires_at = :now, acquired_at = :now, renewed_at = :now, progress_at = :now, due_at = :now
 where journal in (select journal from leases where next_reactor is not null
@@ -260,7 +260,7 @@ where journal in (select journal from leases where next_reactor is not null
 
 -- name: leases.shown
 -- read
--- lease.read, of the runs of one page: one look for all.
+-- lease.read for the runs of one page, in one query.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
   l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
@@ -269,7 +269,7 @@ select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms
 from json_each(:journals) i cross join leases l on l.journal = i.value;
 
 -- name: name.create
--- unfenced: a lease comes to be when it is first asked for
+-- unfenced: a named lease is created by the first request for it
 -- writes: names
 insert into names(tenant, name, journal) values (:tenant, :name, :journal) on conflict do nothing;
 

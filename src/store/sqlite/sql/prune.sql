@@ -15,7 +15,8 @@ delete from effects where run = :run;
 
 -- name: prune.find
 -- read
--- Roots that ended long ago, whose whole tree did, with nothing left to undo. Trees go as one.
+-- Roots that ended long ago, together with their whole tree, and with nothing left to compensate. A tree is pruned as a
+-- whole.
 select r.journal from runs r
 where r.tenant = :tenant and r.ended_at < :before and r.parent is null
   and not exists (select 1 from runs c
@@ -35,7 +36,7 @@ delete from gates where run = :run;
 delete from note_keys where journal in (:run, -:run);
 
 -- name: prune.leases
--- unfenced: a run's lease goes with the run; the tombstone keeps its token
+-- unfenced: a run's lease is deleted with the run; the tombstone keeps its token
 -- writes: leases
 delete from leases where journal = :run or (run = :run and kind = 'item');
 
@@ -64,12 +65,12 @@ delete from timers where run = :run;
 -- name: prune.tombstone
 -- unfenced: only finished runs are pruned; the id is never started again
 -- writes: tombstones
--- With the run's place in lists: whoever reads them page by page goes on behind it.
+-- With the run's position in lists, so that a reader between two pages can continue after it.
 insert into tombstones(tenant, id, token, at, journal, created_at, ended_at)
 values (:tenant, :id, :token, :at, :journal, :created_at, :ended_at);
 
 -- name: prune.usage
--- unfenced: what is deleted is used no more, as far as it was measured
+-- unfenced: deleted records no longer count as used, as far as they were measured
 -- writes: quotas
 update quotas set bytes_used = max(0, bytes_used - coalesce((select sum(octet_length(r.body)) from records r
   where r.id <= (select d.metered from quotas d where d.tenant = '') and r.journal in (

@@ -1,12 +1,12 @@
 -- name: run.progress
 -- read
--- How far these runs have come, for those who wait for many of them: one look for all, by the index of ids.
+-- The progress of many runs, for callers that wait for them: one query for all, by the index of ids.
 select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from json_each(:ids) i cross join runs r on r.tenant = :tenant and r.id = i.value cross join leases l on l.journal = r.journal;
 
 -- name: run.descendants
 -- read
--- Everything below one root, oldest first; a page goes on behind :before.
+-- All descendants of one root, oldest first; a page continues after :before.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
@@ -35,7 +35,7 @@ on conflict do nothing;
 
 -- name: run.in_doubt
 -- read
--- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
+-- Runs with an effect or an obligation in doubt, newest first, by the index of those in doubt, which are few.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from (select distinct e.run from effects e indexed by effects_in_doubt
@@ -57,7 +57,7 @@ select journal, tenant, id, workflow, version, phase, cause, stuck_from, input_h
 
 -- name: run.finished
 -- read
--- Runs by when they ended, latest first; a page goes on behind the run :before, which ended at :edge.
+-- Runs by end, latest first; a page continues after the run :before, which ended at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
@@ -81,7 +81,7 @@ where r.tenant = :tenant and r.id = :id;
 
 -- name: run.running
 -- read
--- Runs that somebody drives, newest first: among the leases that the tenant's workers hold.
+-- Runs that a process drives, newest first, among the leases that the tenant's workers hold.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from leases l indexed by leases_held cross join runs r on r.journal = l.journal
@@ -92,7 +92,7 @@ order by l.journal desc limit :limit;
 
 -- name: run.by_prefix
 -- read
--- Runs whose id begins with a text, in the order of their ids: from :lower on, and before :upper.
+-- Runs by id prefix, in the order of their ids: from :lower on, and before :upper.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
@@ -138,12 +138,12 @@ order by r.journal desc limit :limit;
 
 -- name: run.list_key
 -- read
--- Where a run stands in a list: what a page goes on behind.
+-- The position of a run in a list, after which a page continues.
 select id, created_at, ended_at from runs where journal = :journal and tenant = :tenant;
 
 -- name: run.rate
 -- read
--- How many runs began and ended in each stretch of time, counted up to :limit in each: by the indexes of those times.
+-- How many runs started and ended in each interval, counted up to :limit in each, by the indexes of those times.
 with recursive b(at, n) as (values (:since, 1) union all select at + :size, n + 1 from b where n < :buckets)
 select b.at,
   (select count(*) from (select 1 from runs r where r.tenant = :tenant
@@ -157,8 +157,8 @@ from b;
 -- name: run.root
 -- unfenced: creating is unique by the run's id
 -- writes: runs
--- A run without a parent; of a tenant with a quota only where it was admitted. Two look-ups: IN would make a table of its
--- list each time. Like run.create, but it reads nothing of the table it inserts into: that would be materialised.
+-- A run without a parent; for a tenant with a quota only if it was admitted. Two lookups: IN would build a table of its
+-- list each time. Like run.create, but it reads nothing of the table it inserts into, which would be materialised.
 insert into runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at, counted)
 select :journal, :tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :journal, :at, :admitted
 where not exists (select 1 from tombstones t where t.tenant = :tenant and t.id = :id)
@@ -168,8 +168,8 @@ on conflict do nothing;
 
 -- name: run.assert_settled
 -- read
--- Answers only if nothing of the run is open. :armed: armed obligations count as open (the run did not end well).
--- A run answers for the obligations of everything below it; who is below is asked only if the tree owes something.
+-- Returns a row only if nothing of the run is open. :armed: armed obligations count as open (the run did not end well).
+-- A run is responsible for the obligations of its descendants; these are queried only if the tree has obligations.
 select 1 as ok where not exists (
     select 1 from effects e where e.run = :journal and e.role = 'effect'
       and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK'))
@@ -186,7 +186,7 @@ select 1 as ok where not exists (
 
 -- name: run.started
 -- read
--- Runs by when they began, newest first; a page goes on behind the run :before, which began at :edge.
+-- Runs by start, newest first; a page continues after the run :before, which started at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
@@ -203,7 +203,7 @@ order by r.created_at desc, r.journal desc limit :limit;
 
 -- name: run.runnable
 -- read
--- Runs that could go on, newest first: in the order of an index of nothing but what asks for recovery.
+-- Runnable runs, newest first, in the order of an index that holds only those waiting for recovery.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from leases l indexed by leases_recovery cross join runs r on r.journal = l.journal
@@ -219,5 +219,5 @@ select cast(token as text) as token from tombstones where tenant = :tenant and i
 
 -- name: tombstone.list_key
 -- read
--- run.list_key, of a run that has been deleted.
+-- run.list_key, for a deleted run.
 select id, created_at, ended_at from tombstones where journal = :journal and tenant = :tenant;

@@ -1,8 +1,8 @@
 -- name: budget.charge
 -- fenced
 -- writes: budgets
--- No cap here: what was bought was bought, and the record of it must not be refused. The next reservation is. It counts
--- to the largest number that every reader can hold (2^53 - 1), and stays there.
+-- No cap here: the purchase has happened, and its record must not be rejected. The next reservation is. It counts up to
+-- the largest number that every reader can hold (2^53 - 1), and stays there.
 update budgets set reserved = reserved - :reserved, spent = min(spent + :spent, 9007199254740991)
 where run = :run and tenant = :tenant and unit = :unit and reserved >= :reserved
   and (select b.root from runs b where b.journal = :by) = (select o.root from runs o where o.journal = :run);
@@ -18,7 +18,7 @@ select run, unit, cap, reserved, spent from budgets where run = :run order by un
 
 -- name: budget.open
 -- read
--- The newest caps of the tenant's runs, with whether each has ended.
+-- The newest caps of the tenant's runs, with whether each run has ended.
 select b.run, b.unit, b.cap, b.reserved, b.spent, r.id as run_id, r.workflow, r.phase, l.owner as lease_owner, l.next_reactor as lease_next_reactor, r.ended_at
 from (select run, unit, cap, reserved, spent from budgets where tenant = :tenant order by run desc limit :limit) b
   cross join runs r on r.journal = b.run cross join leases l on l.journal = b.run;
@@ -26,7 +26,7 @@ from (select run, unit, cap, reserved, spent from budgets where tenant = :tenant
 -- name: budget.reserve
 -- fenced
 -- writes: budgets
--- The condition is the cap: parallel calls queue on this row and cannot overrun it. Only runs of the same tree draw.
+-- The condition is the cap: parallel calls queue on this row and cannot exceed it. Only runs of the same tree draw.
 update budgets set reserved = reserved + :amount
 where run = :run and tenant = :tenant and unit = :unit and reserved + spent + :amount <= cap
   and (select b.root from runs b where b.journal = :by) = (select o.root from runs o where o.journal = :run);
@@ -55,12 +55,12 @@ delete from business_keys where run = :run
   and exists (select 1 from effects e where e.run = business_keys.run and e.pos = business_keys.pos and e.sub = 0 and e.status = 'WITHDRAWN');
 
 -- name: quota.create
--- unfenced: a row to count in, for a tenant that the default holds for
+-- unfenced: a row to count in, for a tenant under the default limits
 -- writes: quotas
 insert into quotas(tenant) values (:tenant) on conflict do nothing;
 
 -- name: quota.flag
--- unfenced: what began before its tenant had a limit is counted from now on
+-- unfenced: runs started before their tenant had a limit are counted from now on
 -- writes: runs
 update runs set counted = 1
 where journal > :after and journal <= :until and ended_at is null and not counted
@@ -68,7 +68,7 @@ where journal > :after and journal <= :until and ended_at is null and not counte
 
 -- name: quota.get
 -- read
--- Also of a tenant that has no row, because nothing was set for it and nothing counted.
+-- Also for a tenant without a row, because nothing was set or counted for it.
 select x.tenant, q.runs, q.bytes, q.schedules, q.streams, q.bytes_used, d.runs as default_runs, d.bytes as default_bytes, d.schedules as default_schedules, d.streams as default_streams, d.metered,
   (select count(*) from runs r where r.tenant = x.tenant and r.counted = 1 and r.ended_at is null) as open_runs,
   (select count(*) from schedules s where s.tenant = x.tenant) as all_schedules
@@ -91,16 +91,16 @@ where q.tenant = :tenant;
 
 -- name: quota.open
 -- read
--- By the index of what is counted, which holds nothing of tenants without a limit.
+-- By the index of counted runs, which is empty for tenants without a limit.
 select count(*) as n from runs where tenant = :tenant and counted = 1 and ended_at is null;
 
 -- name: quota.range
 -- read
--- The next stretch of runs, by their numbers.
+-- The next range of runs, by journal number.
 select max(x.journal) as until from (select journal from runs where journal > :after order by journal limit :limit) x;
 
 -- name: quota.recount
--- unfenced: the next start counts first, because more is counted now than before
+-- unfenced: the next start counts first, because more runs count now than before
 -- writes: quotas
 update quotas set runs_at = 0 where :tenant = '' or tenant = :tenant;
 
@@ -116,12 +116,12 @@ where q.tenant = :tenant;
 update quotas set runs = :runs, bytes = :bytes, schedules = :schedules, streams = :streams where tenant = :tenant;
 
 -- name: quota.use
--- unfenced: under the row's lock; what is counted is written in the same transaction
+-- unfenced: under the row's lock; the counted runs are written in the same transaction
 -- writes: quotas
 update quotas set runs_used = :used, runs_at = case when :fresh then :at else runs_at end where tenant = :tenant;
 
 -- name: usage.add
--- unfenced: under the lock of what is measured
+-- unfenced: under the meter's lock
 -- writes: quotas
 insert into quotas(tenant, bytes_used) values (:tenant, :bytes)
 on conflict(tenant) do update set bytes_used = quotas.bytes_used + excluded.bytes_used;
@@ -133,7 +133,7 @@ update quotas set metered = 0 where tenant = '' and metered is null;
 
 -- name: usage.edge
 -- read
--- How far the next look goes. Materialised: beside another column the newest would be found by a scan.
+-- Where the next measurement ends. Materialised: next to another column the newest would be found by a scan.
 with x as materialized (select max(id) as last from records)
 select min(x.last, :after + :limit) as edge, x.last from x where x.last is not null;
 
@@ -168,19 +168,19 @@ select tenant, key, version, value, at
 
 -- name: value.list
 -- read
--- By key; a page goes on behind :above.
+-- By key; a page continues after :above.
 select tenant, key, version, value, at
   from vals where tenant = :tenant and substr(key, 1, length(:prefix)) = :prefix and value is not null and key > :above
 order by key limit :limit;
 
 -- name: value.log
--- unfenced: written with value.put, for those who watch
+-- unfenced: written with value.put, for watchers
 -- writes: val_log
 insert into val_log(tenant, key, version, value, at)
 values (coalesce(:tenant, (select s.tenant from leases s where s.journal = :source)), :key, :version, :value, :at);
 
 -- name: value.put
--- unfenced: CAS on the version, which grows for ever, also across a delete; from inside a run the append is fenced
+-- unfenced: CAS on the version, which never decreases, even across a delete; from inside a run the append is fenced
 -- writes: vals
 insert into vals(tenant, key, version, value, at)
 select x.tenant, :key, :version, :value, :at

@@ -1,5 +1,5 @@
 -- name: gate.approve
--- unfenced: with the note that approves it; the gate is resolved by the run's holder alone
+-- unfenced: with the note that approves it; only the run's holder resolves the gate
 -- writes: gates
 update gates set approvals = approvals || :note || ',' where run = :run and pos = :pos and status = 'OPEN';
 
@@ -18,7 +18,7 @@ order by opened_at, run, pos limit :limit;
 
 -- name: gate.open
 -- read
--- Named, because the planner takes the index of all gates for as good: a tenant has answered most of its gates.
+-- The index is named because the planner rates the index of all gates as equal, but most gates are closed.
 select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers
   from gates indexed by gates_open where tenant = :tenant and status = 'OPEN' and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
 order by opened_at, run, pos limit :limit;
@@ -33,7 +33,7 @@ order by opened_at, run, pos limit :limit;
 -- name: gate.status
 -- fenced
 -- writes: gates
--- A gate with approvers is answered by a signal that one of them has sent, and by no other.
+-- A gate with approvers is resolved only by a signal that one of them has sent.
 update gates set status = :to, value = :value where run = :run and pos = :pos and status = 'OPEN'
   and (approvers is null or :to <> 'RECEIVED' or instr(approvals, ',' || :note || ',') > 0);
 
@@ -47,7 +47,7 @@ select pos, binds, approvers from gates where run = :run and name = :name and st
 update gates set status = 'WITHDRAWN' where run = :run and status = 'OPEN';
 
 -- name: schedule.change
--- unfenced: a setting, written from outside; CAS on what its writer has read
+-- unfenced: a setting, written from outside a run; CAS on what its writer has read
 -- writes: schedules
 update schedules set version = version + 1, spec = :spec, next_at = :next_at, paused = :paused
 where tenant = :tenant and id = :id and version = :version and spec = :seen
@@ -58,7 +58,7 @@ returning tenant, id, version, spec, next_at, paused;
 select count(*) as n from schedules where tenant = :tenant;
 
 -- name: schedule.delete
--- unfenced: a setting, written from outside
+-- unfenced: a setting, written from outside a run
 -- writes: schedules
 delete from schedules where tenant = :tenant and id = :id;
 
@@ -83,7 +83,7 @@ where tenant = :tenant and id = :id and version = :version and next_at <= :at an
 select tenant, id, version, spec, next_at, paused from schedules where tenant = :tenant and id > :above order by id limit :limit;
 
 -- name: schedule.put
--- unfenced: a setting, written from outside; a new one of a tenant with a quota only where it was admitted
+-- unfenced: a setting, written from outside a run; a new one under a quota only if it was admitted
 -- writes: schedules
 insert into schedules(tenant, id, version, spec, next_at, paused)
 select :tenant, :id, 1, :spec, :next_at, :paused
@@ -96,7 +96,7 @@ returning tenant, id, version, spec, next_at, paused;
 
 -- name: schedule.tenants
 -- read
--- Who has schedules that wait for their time, as timer.tenants.
+-- The tenants with waiting schedules, as in timer.tenants.
 with recursive q(tenant) as (
   select min(tenant) from schedules where next_at is not null and paused = 0
   union all
@@ -107,7 +107,7 @@ select tenant from q where tenant is not null;
 
 -- name: signal.find
 -- read
--- The run, and whether a gate of this name stands open that not everybody may answer.
+-- The run, and whether an open gate of this name is restricted to approvers.
 select r.journal, r.root, exists(select 1 from gates g
   where g.run = r.journal and g.name = :name and g.status = 'OPEN' and g.approvers is not null) as restricted
 from runs r where r.tenant = :tenant and r.id = :id;
@@ -121,7 +121,7 @@ on conflict do nothing;
 
 -- name: timer.due
 -- read
--- Each kind by its own clock, and within it in the order of the index, so that LIMIT ends the look early.
+-- Each kind by its own clock, and within it in the order of the index, so that LIMIT ends the scan early.
 select x.run, x.pos, x.purpose, x.tenant, x.status, x.due_at, x.late_ms from (
   select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at, :at - t.due_at as late_ms from timers t
     where t.status = 'SET' and t.tenant = :tenant and t.steady = 0 and t.due_at <= :at order by t.due_at limit :limit)
@@ -133,13 +133,13 @@ order by x.late_ms desc, x.run, x.pos limit :limit;
 -- name: timer.fire
 -- unfenced: firing is one conditional transaction, SET → FIRED plus the note; the condition is the fence. Never early.
 -- writes: timers
--- The holder of the run does it without a note, together with its record and under its fence.
+-- The run's holder fires it without a note, together with its record and under its fence.
 update timers set status = 'FIRED'
 where run = :run and pos = :pos and purpose = :purpose and tenant = :tenant and status = 'SET' and due_at <= case steady when 1 then :steady else :at end;
 
 -- name: timer.list
 -- read
--- Each kind by its own clock, and within it in the order of the index, so that LIMIT ends the look early.
+-- Each kind by its own clock, and within it in the order of the index, so that LIMIT ends the scan early.
 select * from (
   select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at from timers t indexed by timers_tenant
     where t.tenant = :tenant and t.steady = 0 order by t.due_at, t.run, t.pos limit :limit)
@@ -160,7 +160,7 @@ update timers set status = :to where run = :run and pos = :pos and purpose = :pu
 
 -- name: timer.tenants
 -- read
--- Who has timers set: one look-up in the index for each, never a walk.
+-- The tenants with timers set: one index lookup for each, never a scan.
 with recursive q(tenant) as (
   select min(tenant) from timers where status = 'SET'
   union all
