@@ -135,7 +135,7 @@ describe("what throws says its code and the next step", () => {
     ],
     [
       "a folder that is not there",
-      /TAPE_BAD_STORE_URL: there is no folder \/nowhere\/none: make it first/,
+      /TAPE_BAD_STORE_URL: the folder \/nowhere\/none does not exist: create it first/,
       () => Tape.open({ store: "sqlite:/nowhere/none/tape.db", runner }),
     ],
     ["a slip in a gate's option", /did you mean schema\?/, () => gate("g", { schma: numbers } as Loose)],

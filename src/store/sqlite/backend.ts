@@ -41,17 +41,17 @@ export interface SqliteBackendOptions {
   readonly schema: number;
   readonly busyMs: number;
   readonly times: () => Times;
-  readonly neighbours: ChangeWatch;
+  readonly changeWatch: ChangeWatch;
 }
 
-/** What the statement of the fence is asked with. */
+/** The parameters of the fence statement. */
 type FenceParams = Readonly<
   Record<"tenant", string> & Record<"journal" | "after", number> & Record<"token" | "nonce", bigint>
 >;
 
 /** Journal numbers are taken from the file in blocks of this size. */
 const blockSize = 1_000;
-/** A process with more leases than this is rare; a commit for each part of them costs it little. */
+/** Few processes hold more leases than this; those that do renew in parts, which costs them little. */
 const maxRenewals = 250;
 
 export class SqliteBackend implements SqlBackend {
@@ -61,19 +61,19 @@ export class SqliteBackend implements SqlBackend {
   readonly transactionBoundMs: number;
   readonly exclusive: boolean;
   readonly #options: SqliteBackendOptions;
-  /** The fence that the plan under way has passed. */
+  /** The fence that the current plan has passed. */
   #admitted: { readonly journal: number; readonly token: bigint } | undefined;
   readonly #tail = new FeedTail();
   #nextJournal = 0;
   #journalsLeft = 0;
-  #bareEnd: unknown;
+  #plainRunEnd: unknown;
 
   constructor(options: SqliteBackendOptions) {
     this.#options = options;
     this.limits = options.limits;
     this.exclusive = options.exclusive;
-    // A transaction lives within one turn of the event loop: a stopped process cannot be inside one for long, but one
-    // that is stopped in mid-commit blocks the file, and others wait for it this long.
+    // A transaction starts and ends in one tick of the event loop: a stopped process cannot be inside one for long. A
+    // process stopped in mid-commit blocks the file, and others wait for it this long.
     this.transactionBoundMs = 0;
   }
 
@@ -88,7 +88,7 @@ export class SqliteBackend implements SqlBackend {
     );
   }
 
-  /** Readers wait for nobody in WAL mode, except while another process recovers the log. */
+  /** In WAL mode readers wait only while another process recovers the log. */
   #retryBusy<T>(work: () => T): T {
     try {
       return work();
@@ -102,7 +102,8 @@ export class SqliteBackend implements SqlBackend {
     const { committer } = this.#options;
     const { bytes, records, releases } = entry;
     const { tenant } = fence;
-    // What ends a term alone is refused before its first write, but for rare cases; the rest refuses in between.
+    // A record that ends a term alone is rejected before its first write, with rare exceptions; others may be rejected
+    // midway.
     const atomic = releases && records.length === 1;
     if (isSleepEnd(entry))
       return committer.submit(tenant, (s) => this.#endSleep(s, fence, entry), { atomic: true, bytes });
@@ -112,13 +113,13 @@ export class SqliteBackend implements SqlBackend {
     return committer.submit(tenant, append, { bytes, atomic });
   }
 
-  /** Fence and head once for the entry, then plain inserts. Everything is checked before the first of them. */
+  /** Checks fence and head once for the entry, then inserts. Everything is checked before the first insert. */
   #appendPlain(session: Session, fence: Fence, entry: CheckedEntry): AppendResult {
     const { journal, token } = fence;
     const { statements, times } = session;
     const head = this.#options.heads.admit(session, fence, entry.after);
     if (head === undefined) return this.#perform(session, () => appendRetryPlan(fence, entry));
-    // Items and named leases take few kinds, and the plan knows which. It too checks before it writes.
+    // Items and named leases allow few kinds, and the plan knows which. The plan, too, checks before it writes.
     if (head.kind !== "run") return this.#perform(session, (context) => appendPlan(context, fence, entry));
     const insert = statements.get("record.append").sql;
     session.changed();
@@ -131,7 +132,7 @@ export class SqliteBackend implements SqlBackend {
     return { head: head.seq, notes: head.notes };
   }
 
-  /** A sleep that is over: the timer first, which is what may refuse, then its record. */
+  /** Ends a sleep: fires the timer first, which may be rejected, then appends the record. */
   #endSleep(session: Session, fence: Fence, entry: CheckedEntry): AppendResult {
     const { heads } = this.#options;
     const head = heads.admit(session, fence, entry.after);
@@ -146,15 +147,15 @@ export class SqliteBackend implements SqlBackend {
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
     const create = (session: Session): CreateResult => {
       const created = this.#perform(session, (context) => createPlan(context, tenant, data, first));
-      // With more than its first record it is an old one, created by a call whose answer was lost.
+      // With more than its first record it is an existing run, created by a call whose response was lost.
       if (created.term?.head === 1) this.#options.heads.remember(created.term, true);
       return created;
     };
-    // The plan refuses at its first write or not at all: there is nothing to undo, and no savepoint to pay for.
+    // The plan is rejected at its first write or not at all: nothing to roll back, so no savepoint is needed.
     return this.#options.committer.submit(tenant, create, { atomic: true });
   }
 
-  /** No transaction stays open across a turn of the event loop: there is nothing to starve behind. */
+  /** No transaction stays open across ticks of the event loop, so there is nothing to starve behind. */
   preempt<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     return this.write(make, tenant);
   }
@@ -175,15 +176,15 @@ export class SqliteBackend implements SqlBackend {
     return (await Promise.all(terms)).filter((term) => term !== undefined);
   }
 
-  /** Part by part, each with its own verdicts: others have their turn in between, however much one renews. */
+  /** In parts, each with its own results, so that other writes get their turn in between. */
   async renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]> {
     const renewed: RenewResult[] = [];
     for (let k = 0; k < renewals.length; k += maxRenewals) {
-      const some = renewals.slice(k, k + maxRenewals);
+      const part = renewals.slice(k, k + maxRenewals);
       const work = (session: Session): RenewResult[] =>
-        some.map((renewal) => this.#perform(session, () => renewPlan(renewal)));
-      // Of many tenants at times, and what keeps all of them alive: a turn of its own.
-      renewed.push(...(await this.#options.committer.submit(undefined, work, { writes: some.length })));
+        part.map((renewal) => this.#perform(session, () => renewPlan(renewal)));
+      // Renewals may concern many tenants and keep all of them alive: they get a turn of their own.
+      renewed.push(...(await this.#options.committer.submit(undefined, work, { writes: part.length })));
     }
     return renewed;
   }
@@ -226,7 +227,7 @@ export class SqliteBackend implements SqlBackend {
 
   onWake(listener: (wake: WakeHint) => void): () => void {
     const stop = this.#options.wakes.on(listener);
-    const leave = watchOtherProcesses(this.#options.neighbours);
+    const leave = watchOtherProcesses(this.#options.changeWatch);
     return () => {
       stop();
       leave();
@@ -239,10 +240,10 @@ export class SqliteBackend implements SqlBackend {
 
   #perform<T>(session: Session, make: (context: PlanContext) => Plan<T>): T {
     this.#admitted = undefined;
-    return runPlan(make(this.#context(session)), (call) => this.#answer(session, call));
+    return runPlan(make(this.#context(session)), (call) => this.#execute(session, call));
   }
 
-  #answer(session: Session, call: Query): QueryResult {
+  #execute(session: Session, call: Query): QueryResult {
     if (call.sql === "fence") {
       const { tenant, journal, token, nonce, after } = call.params as FenceParams;
       const head = this.#options.heads.admit(session, makeFence(tenant, journal, token, nonce), after);
@@ -250,37 +251,37 @@ export class SqliteBackend implements SqlBackend {
       this.#admitted = { journal, token };
       return { rows: [{ ...head }], count: 1 };
     }
-    const known = this.#knownOf(call);
+    const known = this.#knownResult(call);
     if (known !== undefined) return known;
     this.#options.heads.noticeWrite(call);
-    if (call.sql === "lease.first") return this.#beginFirst(session, call);
+    if (call.sql === "lease.first") return this.#createFirstTerm(session, call);
     if (session.statements.get(call.sql).statement.role !== "read") session.changed();
     const answer = session.statements.perform(call.sql, call.params, session.times);
     if (call.sql === "record.append") {
       const { journal, seq, token } = call.params as { journal: number; seq: number; token: bigint };
-      // Only the holder of a token writes under it. One that this transaction issues itself is no witness: if the
-      // transaction fails, the next claimant is issued the same.
+      // Only the holder of a token writes under it. A token issued by this transaction is no witness: if the
+      // transaction fails, the next claimant is issued the same one.
       if (this.#admitted?.journal === journal && this.#admitted.token === token) session.wrote(journal, seq, token);
     }
     return answer;
   }
 
-  /** RETURNING would go through a table of its own, which costs half the statement's time: the token is known before. */
-  #beginFirst(session: Session, { sql, params }: Query): QueryResult {
+  /** RETURNING would build a temporary table, which costs half the statement's time; the token is known beforehand. */
+  #createFirstTerm(session: Session, { sql, params }: Query): QueryResult {
     const token = this.#options.heads.tokenFloor(session) + 1n;
     session.changed();
     session.statements.perform(sql, { ...params, token: boundOf(token) }, session.times);
     return { rows: [{ token }], count: 1 };
   }
 
-  /** A bare run has nothing open and owes nothing: both statements of its end would look into empty tables. */
-  #knownOf({ sql, params }: Query): QueryResult | undefined {
+  /** A plain run has nothing open and no obligations: both statements of its end would query empty tables. */
+  #knownResult({ sql, params }: Query): QueryResult | undefined {
     if (sql === "run.assert_settled") {
-      this.#bareEnd = this.#options.heads.isPlainRun(params.journal) ? params.journal : undefined;
-      if (this.#bareEnd !== undefined) return { rows: [{ ok: 1 }], count: 1 };
+      this.#plainRunEnd = this.#options.heads.isPlainRun(params.journal) ? params.journal : undefined;
+      if (this.#plainRunEnd !== undefined) return { rows: [{ ok: 1 }], count: 1 };
     }
-    // After its record, which drops the head: what was known of it before still holds in this transaction.
-    return sql === "obligations.discharge" && params.run === this.#bareEnd ? { rows: [], count: 0 } : undefined;
+    // After its record, which drops the head: what was known before still holds in this transaction.
+    return sql === "obligations.discharge" && params.run === this.#plainRunEnd ? { rows: [], count: 0 } : undefined;
   }
 
   #context(session: Session): PlanContext {
@@ -297,8 +298,8 @@ export class SqliteBackend implements SqlBackend {
       const { rows } = session.statements.run("journals.block", { size: blockSize }, session.times);
       this.#nextJournal = Number(rows[0]?.first);
       this.#journalsLeft = blockSize;
-      // Undone, the block belongs to nobody and may be handed out again: use none of it.
-      session.onUndo(() => {
+      // After a rollback the block is free again and may be issued to another process: use none of it.
+      session.onRollback(() => {
         this.#journalsLeft = 0;
       });
     }

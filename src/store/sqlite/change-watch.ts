@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 
-/** Other processes on the same file cannot notify us; a look at the file's version counter costs microseconds. */
+/** Other processes cannot notify this one of their commits; checking the file's version counter costs microseconds. */
 export interface ChangeWatch {
   readonly clock: Clock;
   /** Changes when another connection has committed. */
@@ -10,12 +10,12 @@ export interface ChangeWatch {
   readonly state: { watchers: number; cancel?: () => void; seen?: unknown };
 }
 
-/** Looks as long as somebody listens. Returns the function that stops listening. */
-export function watchOtherProcesses(neighbours: ChangeWatch): () => void {
-  const { state } = neighbours;
+/** Checks the file while it has listeners. Returns the function that stops listening. */
+export function watchOtherProcesses(watch: ChangeWatch): () => void {
+  const { state } = watch;
   if (state.watchers++ === 0) {
-    state.seen = neighbours.version();
-    look(neighbours);
+    state.seen = watch.version();
+    scheduleCheck(watch);
   }
   let left = false;
   return () => {
@@ -25,15 +25,15 @@ export function watchOtherProcesses(neighbours: ChangeWatch): () => void {
   };
 }
 
-function look(neighbours: ChangeWatch): void {
-  const { state, clock } = neighbours;
-  state.cancel = clock.after(neighbours.everyMs, () => {
+function scheduleCheck(watch: ChangeWatch): void {
+  const { state, clock } = watch;
+  state.cancel = clock.after(watch.everyMs, () => {
     if (state.watchers === 0) return;
-    const version = neighbours.version();
+    const version = watch.version();
     if (version !== state.seen) {
       state.seen = version;
-      neighbours.onCommit();
+      watch.onCommit();
     }
-    look(neighbours);
+    scheduleCheck(watch);
   });
 }

@@ -6,16 +6,18 @@ import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { Courtesy } from "./courtesy.ts";
 import { isBusy, Statements, type Times } from "./database.ts";
-import { Group, type Session, type Witness } from "./session.ts";
+import { GroupSession, type Session, type Witness } from "./session.ts";
 
-/** One write waiting for its turn. `work` runs inside the transaction and may be run again alone. */
+/** A queued write. `work` runs inside the transaction and may be retried alone. */
 interface QueuedWrite {
   readonly tenant: string | undefined;
   readonly work: (session: Session) => unknown;
-  /** Checks before it writes, as a rule: no savepoint to undo it. If it is refused after all, each of its group alone. */
+  /**
+   * Normally checks before it writes, so it needs no savepoint. If it fails after all, its group is retried one by one.
+   */
   readonly atomic: boolean;
   readonly bytes: number;
-  /** How many writes of usual cost it stands for. */
+  /** How many writes of usual cost it counts as. */
   readonly writes: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -24,24 +26,25 @@ interface QueuedWrite {
 
 export interface CommitterOptions {
   readonly connect: () => DatabaseSync;
-  /** The database is gone with its connection: a new one would be an empty store under the same handle. */
+  /** The database is lost with its connection: a new connection would be an empty store under the same handle. */
   readonly volatile: boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: Limits;
-  /** How long to wait for another process's transaction before giving up. */
+  /** How long to wait for another process's transaction before failing. */
   readonly busyMs: number;
   readonly times: () => Times;
-  /** Whatever was remembered of the file is void. */
+  /** Forgets everything remembered about the file. */
   readonly forget: () => void;
 }
 
-/** One transaction takes at most so many writes: a longer one would hold up the event loop, and with it heartbeats. */
+/** Maximum number of writes in one transaction: a longer one would block the event loop, and with it heartbeats. */
 const groupWrites = 1_000;
 
 /**
- * The only write path. Writes that arrive in one turn of the event loop are committed together; while a commit is under
- * way (it blocks the thread) the next ones gather. Each keeps its own verdict: one that throws is undone alone.
+ * The only write path. Writes that arrive in one tick of the event loop are committed together. While a commit is in
+ * progress (it blocks the thread), the next ones are queued. Each has its own result: one that throws is rolled back
+ * alone.
  *
  *   idle ──submit──▶ scheduled ──▶ committing ──▶ idle | scheduled (more arrived) | waiting (file busy) ──▶ scheduled
  */
@@ -55,11 +58,11 @@ export class Committer {
   #busySince: number | undefined;
   #version: unknown;
   #closed = false;
-  /** Why it was closed, if nobody asked for it. */
+  /** Why it was closed, if not by a call of `close`. */
   #lost: TapeError | undefined;
   #idle: (() => void)[] = [];
   #witnesses = 0;
-  /** Whose the latest write was. */
+  /** The tenant of the latest write. */
   #tenant: string | undefined;
   commits = 0;
 
@@ -79,13 +82,13 @@ export class Committer {
     return this.#closed;
   }
 
-  /** For readers, outside any transaction. */
+  /** For readers, outside of a transaction. */
   get statements(): Statements {
     if (this.#closed) throw this.#closedError();
     return this.#statements;
   }
 
-  /** `tenant`: whose write it is; those of the store itself have none, and take their turns as one more tenant. */
+  /** `tenant`: the owner of the write. Writes of the store itself have none, and take turns as one more tenant. */
   submit<T>(
     tenant: string | undefined,
     work: (session: Session) => T,
@@ -94,7 +97,7 @@ export class Committer {
     const { atomic = false, bytes = 0, writes = 1 } = options;
     if (this.#closed) return Promise.reject(this.#closedError());
     if (!this.#queue.hasRoom(tenant, bytes)) {
-      return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes wait for their commit`));
+      return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes are waiting for their commit`));
     }
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ tenant, work, atomic, bytes, writes, resolve: resolve as (value: unknown) => void, reject });
@@ -102,7 +105,7 @@ export class Committer {
     });
   }
 
-  /** Waits for what has been submitted, then closes the file. */
+  /** Waits for all submitted writes, then closes the file. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -134,7 +137,7 @@ export class Committer {
     else this.#settleIdle();
   }
 
-  /** A sleep, not a timer: that would let a process end that has nothing else to do, and its writes with it. */
+  /** A sleep, not a timer: with a timer an otherwise idle process could exit before its writes are committed. */
   #flushIn(ms: number): void {
     this.#scheduled = true;
     void this.#options.clock.sleep(ms).then(() => this.#flush());
@@ -144,11 +147,11 @@ export class Committer {
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** undefined: the file is busy; the queue waits and gathers more. */
-  #begin(): Group | undefined {
+  /** undefined: the file is busy; the queue waits and collects more writes. */
+  #begin(): GroupSession | undefined {
     const { clock, busyMs, times, forget } = this.#options;
     try {
-      if (!this.#db.isOpen) this.#connect(); // it could not be opened again when it broke
+      if (!this.#db.isOpen) this.#connect(); // reopening it failed when the connection broke
       this.#statements.begin();
     } catch (error) {
       if (!isBusy(error)) return this.#failAll(unreachable(error));
@@ -162,7 +165,7 @@ export class Committer {
       return undefined;
     }
     this.#busySince = undefined;
-    // Read inside the transaction: unchanged means that nobody else has committed since our own last one.
+    // Read inside the transaction: unchanged means that no other connection has committed since our last transaction.
     const version = this.#statements.dataVersion();
     const foreign = version !== this.#version;
     if (foreign) {
@@ -170,7 +173,7 @@ export class Committer {
       if (this.#version !== undefined) this.#courtesy.seen();
     }
     this.#version = version;
-    return new Group(this.#db, this.#statements, times(), foreign);
+    return new GroupSession(this.#db, this.#statements, times(), foreign);
   }
 
   #failAll(error: TapeError): undefined {
@@ -181,32 +184,32 @@ export class Committer {
     return undefined;
   }
 
-  #commitGroup(session: Group): void {
+  #commitGroup(session: GroupSession): void {
     const { clock } = this.#options;
     const boundMs = this.#courtesy.workBoundMs();
     const shared = boundMs !== Number.POSITIVE_INFINITY;
-    const begun = shared ? clock.mono() : 0;
+    const startedAt = shared ? clock.mono() : 0;
     const all = shared ? undefined : this.#queue.takeAll(groupWrites);
     const group = all ?? [];
     try {
-      if (all === undefined) this.#runInTurn(session, group, shared ? begun + boundMs : undefined);
+      if (all === undefined) this.#runInTurn(session, group, shared ? startedAt + boundMs : undefined);
       else this.#runAll(session, all);
-      this.#bearWitness(session, group);
+      this.#addWitness(session, group);
     } catch (error) {
       session.drop();
       this.#abandon();
-      // Something unforeseen in an item that meant to check first. Nobody is harmed by a neighbour: each alone.
+      // An unexpected error in an item that should have checked first. It must not affect the others: retry each alone.
       if (group.length === 1) group[0]!.reject(error);
       else this.#eachAlone(group);
       return;
     }
-    const workedMs = shared ? clock.mono() - begun : 0;
+    const workedMs = shared ? clock.mono() - startedAt : 0;
     try {
       this.#statements.commit();
     } catch (error) {
       if (!this.#landed(error, session, group)) return;
     }
-    if (shared) this.#courtesy.leave(workedMs, clock.mono() - begun);
+    if (shared) this.#courtesy.leave(workedMs, clock.mono() - startedAt);
     this.commits++;
     for (const fn of session.after) fn();
     for (const item of group) {
@@ -215,31 +218,31 @@ export class Committer {
     }
   }
 
-  #runAll(session: Group, all: readonly QueuedWrite[]): void {
-    this.#noticeTenant(all[0]?.tenant);
+  #runAll(session: GroupSession, all: readonly QueuedWrite[]): void {
+    this.#noteTenant(all[0]?.tenant);
     for (const item of all) this.#runItem(session, item);
   }
 
-  /** What is next in turn, up to both bounds; one item at least, however much it is. What has been taken is in `group`. */
-  #runInTurn(session: Group, group: QueuedWrite[], until: number | undefined): void {
+  /** Runs items in turn, up to both bounds but at least one, whatever its size. `group` receives the items taken. */
+  #runInTurn(session: GroupSession, group: QueuedWrite[], until: number | undefined): void {
     for (let writes = 0; writes < groupWrites; ) {
       const item = this.#queue.shift();
       if (item === undefined) return;
       group.push(item);
       writes += item.writes;
-      this.#noticeTenant(item.tenant);
+      this.#noteTenant(item.tenant);
       this.#runItem(session, item);
       if (until !== undefined && this.#options.clock.mono() >= until) return;
     }
   }
 
-  #noticeTenant(tenant: string | undefined): void {
+  #noteTenant(tenant: string | undefined): void {
     if (tenant === undefined || tenant === this.#tenant) return;
     if (this.#tenant !== undefined) this.#courtesy.mixed();
     this.#tenant = tenant;
   }
 
-  #runItem(session: Group, item: QueuedWrite): void {
+  #runItem(session: GroupSession, item: QueuedWrite): void {
     const mark = session.mark();
     if (!item.atomic) this.#statements.savepoint();
     try {
@@ -247,15 +250,15 @@ export class Committer {
       session.keep();
     } catch (error) {
       session.drop(mark);
-      if (!item.atomic) this.#statements.undo();
+      if (!item.atomic) this.#statements.rollbackTo();
       else if (!(error instanceof TapeError) || session.hasChangedSince(mark)) throw error;
       item.outcome = { error };
     }
     if (!item.atomic) this.#statements.release();
   }
 
-  /** A group without a record that only it could write leaves a row that says it was here. */
-  #bearWitness(session: Group, group: readonly QueuedWrite[]): void {
+  /** A group without a record that only it could write inserts a row as proof of its commit. */
+  #addWitness(session: GroupSession, group: readonly QueuedWrite[]): void {
     if (session.witness !== undefined || group.every((item) => "error" in item.outcome!)) return;
     const id = this.#options.random.bits63();
     session.statements.run("witness.create", { id }, session.times);
@@ -275,10 +278,10 @@ export class Committer {
   }
 
   /**
-   * COMMIT failed, which does not say that nothing was committed. A new connection sees what the file holds: the witness
-   * that the group wrote is there, or it never will be, because the old connection is closed.
+   * COMMIT failed, which does not mean that nothing was committed. A new connection shows what the file holds: the
+   * group's witness exists, or it never will, because the old connection is closed.
    */
-  #landed(error: unknown, session: Group, group: readonly QueuedWrite[]): boolean {
+  #landed(error: unknown, session: GroupSession, group: readonly QueuedWrite[]): boolean {
     this.#disconnect();
     this.#options.forget();
     if (this.#options.volatile) return this.#lose(error, session, group);
@@ -287,17 +290,17 @@ export class Committer {
       if (this.#sees(session.witness, session.times)) return true;
       session.drop();
       for (const item of group) item.reject(unreachable(error));
-    } catch (again) {
+    } catch (reopenError) {
       session.drop();
-      const message = "the commit failed and the file could not be opened again to see whether it landed";
-      for (const item of group) item.reject(new TapeError("TAPE_OUTCOME_UNKNOWN", message, {}, again));
+      const message = "the commit failed and the file could not be reopened to check whether it was written";
+      for (const item of group) item.reject(new TapeError("TAPE_OUTCOME_UNKNOWN", message, {}, reopenError));
     }
     return false;
   }
 
-  /** Nothing is left to ask whether the commit landed: every write that waits is refused with the reason. */
-  #lose(cause: unknown, session: Group, group: readonly QueuedWrite[]): false {
-    const message = `a commit failed (${(cause as Error).message}): the store in memory is closed, and what it held is gone`;
+  /** Nothing is left that shows whether the commit landed: every queued write is rejected with the reason. */
+  #lose(cause: unknown, session: GroupSession, group: readonly QueuedWrite[]): false {
+    const message = `a commit failed (${(cause as Error).message}): the in-memory store is closed and its data is lost`;
     this.#lost = new TapeError("TAPE_STORE_CLOSED", message, {}, cause);
     this.#closed = true;
     session.drop();
@@ -309,7 +312,7 @@ export class Committer {
     return this.#lost ?? new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
   }
 
-  /** Both may fail on a broken connection, and closing must be tried whatever the rollback says: it frees the file. */
+  /** Both may fail on a broken connection. Closing is tried even if the rollback fails: it frees the file. */
   #disconnect(): void {
     try {
       if (this.#db.isTransaction) this.#db.exec("rollback");
@@ -334,7 +337,7 @@ export class Committer {
   }
 }
 
-/** Witnesses of groups without records are kept for an hour; one is asked after within milliseconds. */
+/** Witnesses of groups without records are kept for an hour; they are checked within milliseconds. */
 const witnessMs = 3_600_000;
 
 function unreachable(cause: unknown): TapeError {

@@ -7,22 +7,22 @@ import type { Query, QueryResult, Row } from "../sql/plan.ts";
 import type { ParamsOf, RowOf, SqliteStatements } from "../sql/statements.gen.ts";
 import { loadStatements, type Statement } from "../sql/statements.ts";
 
-/** A seam: tests give a database whose COMMIT fails after it was carried out. */
+/** A seam: tests pass a database whose COMMIT fails after it was carried out. */
 export type OpenDatabase = (file: string) => DatabaseSync;
 
-// Busy time-out 0: a blocking one would stall the event loop, and with it the heartbeats, for its whole length.
+// Busy timeout 0: a blocking one would stall the event loop, and with it the heartbeats, for its whole length.
 export const openDatabase: OpenDatabase = (file) => new DatabaseSync(file, { timeout: 0 });
 
 export interface DatabaseOptions {
   readonly file: string;
-  /** One process only: the file is locked for good, others are refused. */
+  /** One process only: the file stays locked, and other processes are rejected. */
   readonly exclusive: boolean;
-  /** false: a power cut may lose acknowledged commits. Somebody has to ask for that. */
+  /** false: a power cut may lose acknowledged commits. Never the default. */
   readonly durable: boolean;
   readonly open: OpenDatabase;
 }
 
-/** What SQLite calls a database that has no file and goes with its connection. */
+/** SQLite's name for a database without a file, which is lost with its connection. */
 export const inMemory = ":memory:";
 
 export const isMemory = (file: string): boolean => file === inMemory;
@@ -35,7 +35,7 @@ export function isBusy(error: unknown): boolean {
 
 export function connect(options: DatabaseOptions): DatabaseSync {
   const { file, exclusive, durable } = options;
-  // Made by us with mode 0600 before SQLite touches it; its -wal and -shm files inherit the mode.
+  // Created by us with mode 0600 before SQLite touches it; its -wal and -shm files inherit the mode.
   if (!isMemory(file)) closeSync(openSync(file, "a", 0o600));
   const db = options.open(file);
   try {
@@ -44,7 +44,7 @@ export function connect(options: DatabaseOptions): DatabaseSync {
     if (mode !== "wal" && !isMemory(file)) {
       throw new TapeError(
         "TAPE_STORE_NOT_DURABLE",
-        `this file system does not take a write-ahead log (journal_mode ${mode})`,
+        `this file system does not support a write-ahead log (journal_mode ${mode})`,
         {
           setting: "journal_mode",
         },
@@ -52,47 +52,47 @@ export function connect(options: DatabaseOptions): DatabaseSync {
     }
     // 2 = FULL: every commit is on disk before it is acknowledged. NORMAL loses acknowledged rows in a power cut.
     db.exec(`pragma synchronous = ${durable ? 2 : 1}`);
-    // 64 MiB of cache, and a checkpoint every 4 MiB of log: from then on the log is written over instead of growing, and
-    // to flush a block that exists already takes half the time. Fewer, larger checkpoints gain nothing that is as much.
+    // 64 MiB of cache, and a checkpoint every 4 MiB of log. From then on the log is overwritten instead of growing, and
+    // flushing an existing block takes half the time. Fewer, larger checkpoints gain less than that.
     db.exec("pragma cache_size = -65536; pragma temp_store = memory; pragma wal_autocheckpoint = 1000");
     db.exec("pragma trusted_schema = off");
     if (db.prepare("pragma table_info(sqlite_stat1)").get() === undefined) return db;
-    // Somebody ran ANALYZE. What it saw of small tables says for ever that reading all of one costs nothing; no statement
-    // here needs it.
+    // ANALYZE was run on this file. Its statistics of small tables would make full scans look free permanently, and no
+    // statement here needs them.
     db.exec("drop table if exists sqlite_stat1; drop table if exists sqlite_stat4");
   } catch (error) {
     db.close();
     throw error;
   }
-  db.close(); // what it has read of them already goes with it
+  db.close(); // drops the statistics that it has already loaded
   return connect(options);
 }
 
-/** Rows of many at once that have neither token nor nonce nor a witness's id in them. */
+/** Statements with many rows and without a token, nonce or witness id. */
 const smallNumbers: ReadonlySet<string> = new Set(["timer.due", "lease.preload"]);
 
-/** Of parameters with a number SQLite keeps a list, which Node searches for each value that it binds. */
+/** SQLite keeps a list of numbered parameters, which Node searches for each value that it binds. */
 function withoutNumbers(statement: Statement): Statement {
   const once = statement.text.match(/\?\d+/g)?.length === statement.params.length;
   return once ? { ...statement, text: statement.text.replace(/\?\d+/g, "?") } : statement;
 }
 
-/** It changes one row, or throws. */
+/** It changes one row or throws. */
 const isPlainInsert = ({ text }: Statement): boolean =>
   /^insert into \w+\([^)]*\)\s+values\b/.test(text) && !/\b(on conflict|returning)\b/.test(text);
 
-interface Prepared {
+interface PreparedStatement {
   readonly sql: StatementSync;
   readonly statement: Statement;
   readonly plainInsert: boolean;
 }
 
-/** Prepared statements by name. */
+/** PreparedStatement statements by name. */
 export class Statements {
   readonly #db: DatabaseSync;
-  readonly #prepared = new Map<string, Prepared>();
-  // A bare parameter as the limit is part of SQLite's plan: it would prepare the statement anew for every execution, which
-  // costs up to thirty times as much as the execution of a look that finds nothing.
+  readonly #prepared = new Map<string, PreparedStatement>();
+  // A bare parameter as the limit is part of SQLite's plan: the statement would be prepared again for every execution,
+  // which costs up to thirty times as much as a query that finds nothing.
   static readonly all: ReadonlyMap<string, Statement> = new Map(
     [
       ...loadStatements(sqlFiles(new URL("sql/", import.meta.url)), (position, param) =>
@@ -106,7 +106,7 @@ export class Statements {
   readonly #commit: StatementSync;
   readonly #version: StatementSync;
   readonly #savepoint: StatementSync;
-  readonly #undo: StatementSync;
+  readonly #rollbackTo: StatementSync;
   readonly #release: StatementSync;
 
   constructor(db: DatabaseSync) {
@@ -115,7 +115,7 @@ export class Statements {
     this.#commit = db.prepare("commit");
     this.#version = db.prepare("pragma data_version");
     this.#savepoint = db.prepare("savepoint item");
-    this.#undo = db.prepare("rollback to item");
+    this.#rollbackTo = db.prepare("rollback to item");
     this.#release = db.prepare("release item");
   }
 
@@ -127,7 +127,7 @@ export class Statements {
     this.#commit.run();
   }
 
-  /** Changes whenever another connection has committed; ours do not count. */
+  /** Changes whenever another connection has committed; our own commits do not count. */
   dataVersion(): unknown {
     return this.#version.get()?.data_version;
   }
@@ -136,22 +136,22 @@ export class Statements {
     this.#savepoint.run();
   }
 
-  undo(): void {
-    this.#undo.run();
+  rollbackTo(): void {
+    this.#rollbackTo.run();
   }
 
   release(): void {
     this.#release.run();
   }
 
-  get(name: Query["sql"]): Prepared {
+  get(name: Query["sql"]): PreparedStatement {
     let found = this.#prepared.get(name);
     if (found === undefined) {
       const statement = Statements.all.get(name);
-      if (statement === undefined) throw new TapeError("TAPE_INVARIANT", `there is no statement ${name}`, { name });
+      if (statement === undefined) throw new TapeError("TAPE_INVARIANT", `unknown statement ${name}`, { name });
       const sql = this.#db.prepare(statement.text);
-      // Tokens go up to 2^63; what fits a number becomes one again in `plainRow`. That costs more than all the rest where
-      // many rows are read, so those without a token say so.
+      // Tokens go up to 2^63; what fits a number becomes one again in `plainRow`. Where many rows are read this costs
+      // more than all the rest, so statements without a token are listed as such.
       if (statement.returnsRows) sql.setReadBigInts(!smallNumbers.has(name));
       found = { sql, statement, plainInsert: isPlainInsert(statement) };
       this.#prepared.set(name, found);
@@ -181,18 +181,18 @@ export class Statements {
       return { rows, count: rows.length };
     }
     if (plainInsert) {
-      sql.get(...values); // unlike `run`, it makes no object that says how many
+      sql.get(...values); // unlike `run`, it creates no result object
       return { rows: [], count: 1 };
     }
     return { rows: [], count: Number(sql.run(...values).changes) };
   }
 }
 
-/** Store time of one transaction: wall for people and dates, monotonic for leases. Whole milliseconds. */
+/** Store time of one transaction: wall clock for operators and dates, monotonic for leases. Whole milliseconds. */
 export interface Times {
   readonly at: number;
   readonly now: number;
-  /** For what is to happen some time after now: a date that cannot be set, see migrations/0001_initial.sql. */
+  /** For relative times: a date that cannot be set, see migrations/0001_initial.sql. */
   readonly steady: number;
 }
 

@@ -5,7 +5,7 @@ import type { Log } from "../../base/log.ts";
 import { TapeError } from "../../model/errors.ts";
 import { Statements, type Times } from "./database.ts";
 
-/** The file is there and can be written to, or it is said why not; who else can read or replace it is said, too. */
+/** Checks that the file exists and is writable. Warns if other users can read or replace it. */
 export function prepareFile(file: string, log: Log): void {
   const folder = dirname(resolve(file));
   try {
@@ -18,7 +18,7 @@ export function prepareFile(file: string, log: Log): void {
   if ((mode & 0o077) !== 0) {
     log("warn", "store.readable_by_others", { file, mode: (mode & 0o777).toString(8), next: `chmod 600 ${file}` });
   }
-  // In a folder with the sticky bit nobody can replace another's file.
+  // In a folder with the sticky bit no user can replace another's file.
   if ((around & 0o022) !== 0 && (around & 0o1000) === 0) {
     log("warn", "store.folder_open", { folder, mode: (around & 0o777).toString(8), next: `chmod 700 ${folder}` });
   }
@@ -26,12 +26,12 @@ export function prepareFile(file: string, log: Log): void {
 
 function cannotOpen(file: string, folder: string, error: NodeJS.ErrnoException): TapeError {
   if (error.code === "ENOENT") {
-    return new TapeError("TAPE_BAD_STORE_URL", `there is no folder ${folder}: make it first`, { key: "path" }, error);
+    return new TapeError("TAPE_BAD_STORE_URL", `the folder ${folder} does not exist: create it first`, { key: "path" }, error);
   }
   return new TapeError("TAPE_STORE_UNREACHABLE", `${file} cannot be written to (${error.code})`, { file }, error);
 }
 
-/** Which file it is: two paths can lead to one, and a copy has another inode. */
+/** Identifies a file: two paths can lead to one file, and a copy has another inode. */
 interface Identity {
   readonly device: string;
   readonly inode: string;
@@ -46,9 +46,10 @@ function identityOf(file: string): Identity {
 const isSame = (a: Identity, b: Identity): boolean => a.device === b.device && a.inode === b.inode;
 
 /**
- * Remembers in the store which file it is. A copy says that it is another one: while that lies where it was, both would act
- * for the same runs, and this one is refused. A file that was moved, or put back after a loss, finds nothing there; from
- * another machine nothing can be known. `restored`: an operator has said that this one lives by itself from now on.
+ * Records in the store which file it is. If the recorded file is another one that still exists, this one is a copy:
+ * both would drive the same runs, so it is rejected. For a moved or restored file the recorded one does not exist, and
+ * from another machine it cannot be checked. `restored`: an operator declares that this file is independent from now
+ * on.
  */
 export function takeIdentity(statements: Statements, file: string, times: Times, restored: boolean): void {
   const own = identityOf(file);
@@ -57,21 +58,21 @@ export function takeIdentity(statements: Statements, file: string, times: Times,
   const text = JSON.stringify(own);
   if (row?.file !== text) {
     const recorded = typeof row?.file === "string" ? (JSON.parse(row.file) as Identity) : undefined;
-    if (recorded !== undefined && !restored && !isSame(recorded, own) && isThere(recorded, row?.store_id)) {
-      throw copied(own, recorded);
+    if (recorded !== undefined && !restored && !isSame(recorded, own) && stillExists(recorded, row?.store_id)) {
+      throw copiedError(own, recorded);
     }
     statements.run("meta.file", { file: text }, times);
   }
   statements.commit();
 }
 
-function copied(own: Identity, of: Identity): TapeError {
-  const message = `${own.path} is a copy of ${of.path}, which is still there: both would act for the same runs`;
-  return new TapeError("TAPE_STORE_COPIED", message, { file: own.path, original: of.path });
+function copiedError(own: Identity, original: Identity): TapeError {
+  const message = `${own.path} is a copy of ${original.path}, which still exists: both would drive the same runs`;
+  return new TapeError("TAPE_STORE_COPIED", message, { file: own.path, original: original.path });
 }
 
-/** Whether the file that was recorded lies where it was, and is that store. */
-function isThere(recorded: Identity, store: unknown): boolean {
+/** Whether the recorded file is where it was, and is the same store. */
+function stillExists(recorded: Identity, store: unknown): boolean {
   try {
     if (!isSame(identityOf(recorded.path), recorded)) return false;
   } catch {
@@ -82,7 +83,7 @@ function isThere(recorded: Identity, store: unknown): boolean {
     const none = { at: 0, now: 0, steady: 0 };
     return new Statements(db).run("meta.get", {}, none).rows[0]?.store_id === store;
   } catch {
-    return true; // locked, or of another version: its place and its inode are enough
+    return true; // locked, or of another version: path and inode are enough
   } finally {
     db.close();
   }

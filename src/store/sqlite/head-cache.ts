@@ -11,24 +11,24 @@ export interface Head {
   readonly tenant: string;
   readonly run: number;
   readonly notes: number;
-  /** The token as it is bound: a number where it fits, which costs less. */
+  /** The token as it is bound: a number if it fits, which costs less. */
   readonly bound: number | bigint;
   seq: number;
-  /** A run that was created here and has had nothing but plain records since: it has no effect, gate, timer or child. */
+  /** A run that was created here and has had only plain records since: it has no effect, gate, timer or child. */
   readonly plainRun: boolean;
 }
 
 /**
- * What this connection last read or wrote about a lease and the head of its journal. It may answer instead of the fence
- * statement only inside BEGIN IMMEDIATE and only while `pragma data_version`, read there, is unchanged: then nobody else
- * has committed since, and what we remember is what the file holds. The committer forgets everything when it is not;
- * here every statement of ours that writes a lease or a record drops what it may have changed.
+ * What this connection last read or wrote about a lease and the head of its journal. It replaces the fence statement
+ * only inside BEGIN IMMEDIATE, and only while `pragma data_version`, read there, is unchanged: then no other connection
+ * has committed since, and the cache equals the file. Otherwise the committer clears it. Every statement of ours that
+ * writes a lease or a record drops the heads it may have changed.
  */
 export class HeadCache {
   readonly #heads = new Map<number, Head>();
   #floor: bigint | undefined;
-  /** Enough for every run a process drives at once; beyond it the oldest half goes. */
-  readonly #most = 50_000;
+  /** Enough for every run that a process drives at once; beyond it the oldest half is dropped. */
+  readonly #maxHeads = 50_000;
 
   admit(session: Session, fence: Fence, after: number): Head | undefined {
     const known = this.#heads.get(fence.journal);
@@ -59,8 +59,8 @@ export class HeadCache {
     return head;
   }
 
-  /** A term that was granted in this transaction; bare: of a run that was created in it. */
-  remember(term: Term, bare: boolean): void {
+  /** Remembers a term granted in this transaction. `plainRun`: of a run created in it. */
+  remember(term: Term, plainRun: boolean): void {
     const { fence, kind, tenant, run, notes, head } = term;
     this.#set({
       fence: makeFence(tenant, fence.journal, fence.token, fence.nonce),
@@ -70,7 +70,7 @@ export class HeadCache {
       notes,
       bound: boundOf(fence.token),
       seq: head,
-      plainRun: bare,
+      plainRun,
     });
   }
 
@@ -79,13 +79,13 @@ export class HeadCache {
   }
 
   #set(head: Head): void {
-    if (this.#heads.size >= this.#most) {
-      for (const journal of [...this.#heads.keys()].slice(0, this.#most / 2)) this.#heads.delete(journal);
+    if (this.#heads.size >= this.#maxHeads) {
+      for (const journal of [...this.#heads.keys()].slice(0, this.#maxHeads / 2)) this.#heads.delete(journal);
     }
     this.#heads.set(head.fence.journal, head);
   }
 
-  /** Above which the tokens of the store's epoch are. */
+  /** Tokens of the store's epoch are above this. */
   tokenFloor(session: Session): bigint {
     this.#floor ??= BigInt(session.statements.run("meta.get", {}, session.times).rows[0]?.token_floor as string);
     return this.#floor;
@@ -111,11 +111,11 @@ export const boundOf = (token: bigint): number | bigint => (token <= 90071992547
 const touching = new Map<string, boolean>();
 
 function touchesHeads(name: string): boolean {
-  let answer = touching.get(name);
-  if (answer === undefined) {
+  let touches = touching.get(name);
+  if (touches === undefined) {
     const writes = Statements.all.get(name)?.writes;
-    answer = writes !== undefined && (writes.has("leases") || writes.has("records"));
-    touching.set(name, answer);
+    touches = writes !== undefined && (writes.has("leases") || writes.has("records"));
+    touching.set(name, touches);
   }
-  return answer;
+  return touches;
 }

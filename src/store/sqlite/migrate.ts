@@ -15,8 +15,8 @@ export const migrations = loadMigrations(sqlFiles(new URL("migrations/", import.
 const noTimes = { at: 0, now: 0, steady: 0 };
 
 /**
- * Each file inside one BEGIN IMMEDIATE: other processes wait for no longer than that, and a crash leaves each applied or
- * not. A file that is new gets all of them at once. Returns the version.
+ * Applies each file in one BEGIN IMMEDIATE: other processes wait no longer than that, and a crash leaves each applied
+ * or not. A new store gets all of them at once. Returns the version.
  */
 export function migrate(db: DatabaseSync, log: Log, known: readonly Migration[] = migrations): number {
   const statements = new Statements(db);
@@ -35,7 +35,7 @@ export function migrate(db: DatabaseSync, log: Log, known: readonly Migration[] 
   for (const migration of pendingMigrations(known, applied(statements))) {
     log("info", "store.migrating", { migration: migration.name });
     inTransaction(db, statements, () => {
-      // Another process may have been quicker.
+      // Another process may have been faster.
       if (pendingMigrations(known, applied(statements)).includes(migration)) apply(migration);
     });
     log("info", "store.migrated", { migration: migration.name });
@@ -43,13 +43,13 @@ export function migrate(db: DatabaseSync, log: Log, known: readonly Migration[] 
   return newestOf(known);
 }
 
-/** Whether some process has to migrate this file, or is about to: true for one that can be read and is behind. */
+/** Whether a process has to migrate this file, or is about to: true for a readable store that is behind. */
 export function isBehind(db: DatabaseSync, known: readonly Migration[] = migrations): boolean {
   try {
     const done = applied(new Statements(db)).length;
     return done > 0 && done < known.length;
   } catch {
-    return false; // not a store yet, or locked against readers too
+    return false; // not a store yet, or locked for readers, too
   }
 }
 

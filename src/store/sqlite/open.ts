@@ -19,7 +19,7 @@ import { isBehind, migrate, migrations } from "./migrate.ts";
 export interface SqliteOptions {
   /** A path, or ":memory:". */
   readonly file: string;
-  /** "single" locks the file for this process: leases and standby become unnecessary, a second process is refused. */
+  /** "single" locks the file for this process: leases and standby become unnecessary, a second process is rejected. */
   readonly processes?: "many" | "single";
   /** "relaxed" may lose acknowledged commits in a power cut. Default "full". */
   readonly durability?: "full" | "relaxed";
@@ -28,7 +28,7 @@ export interface SqliteOptions {
   readonly random?: Random;
   readonly log?: Log;
   readonly busyMs?: number;
-  /** An operator says that this file, a copy of another one, lives by itself from now on. */
+  /** An operator declares that this file, a copy of another one, is independent from now on. */
   readonly restored?: boolean;
   /** A seam for tests: other migrations than those of this version. */
   readonly migrations?: readonly Migration[];
@@ -57,11 +57,11 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   if (relaxed) log("warn", "store.unsafe", { file, durability: "relaxed" });
 
   if (!volatile) prepareFile(file, log);
-  const connectAgain = () => connect({ file, exclusive: options.processes === "single", durable: !relaxed, open });
+  const reconnect = () => connect({ file, exclusive: options.processes === "single", durable: !relaxed, open });
   const behind = (): boolean => isFileBehind(open(file), options.migrations);
   const committer = await retryWhileBusy({ clock, busyMs, log, behind }, () => {
     const opened = new Committer({
-      connect: connectAgain,
+      connect: reconnect,
       volatile,
       clock,
       random,
@@ -82,12 +82,12 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   });
   const schema = newestOf(options.migrations ?? migrations);
   const wakes = new WakeHub((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
-  const neighbours = {
+  const changeWatch = {
     clock,
     version: () => (committer.closed ? undefined : committer.statements.dataVersion()),
     onCommit: () => wakes.emit({ of: "any" }),
-    everyMs: 50, // 20 looks a second at some microseconds each; a hand-over between processes takes that long at worst
-    state: { watchers: exclusive ? 1 : 0 }, // an exclusive file has no neighbours: never look
+    everyMs: 50, // 20 checks a second at some microseconds each; a handoff between processes takes at most that long
+    state: { watchers: exclusive ? 1 : 0 }, // an exclusive file has no other processes: never check
   };
   const driver = new SqliteBackend({
     committer,
@@ -99,7 +99,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     schema,
     busyMs,
     times,
-    neighbours,
+    changeWatch,
   });
   return assembleStore(driver, random);
 }
@@ -113,13 +113,13 @@ function isFileBehind(db: DatabaseSync, known: SqliteOptions["migrations"]): boo
 }
 
 /**
- * A new boot of the machine began a new lease clock: every term of before has expired. Answers how far the wall clock was
- * ahead of the boot's clock when the first process of this boot came.
+ * The lease clock restarts with the machine, so every term from an earlier boot has expired. Returns how far the wall
+ * clock was ahead of the boot's clock when the first process of this boot opened the file.
  */
 function handleReboot(statements: Statements, clock: Clock, times: Times, anchor: number): number {
   statements.begin();
-  const begun = statements.run("meta.boot", { boot: clock.boot(), anchor }, times).count > 0;
-  if (begun) statements.run("leases.reboot", {}, times);
+  const rebooted = statements.run("meta.boot", { boot: clock.boot(), anchor }, times).count > 0;
+  if (rebooted) statements.run("leases.reboot", {}, times);
   statements.run("meta.anchor", { anchor }, times);
   const row = statements.run("meta.get", {}, times).rows[0];
   statements.commit();
@@ -130,13 +130,13 @@ interface BusyRetry {
   readonly clock: Clock;
   readonly busyMs: number;
   readonly log: Log;
-  /** Whether the file has yet to be migrated: then whoever keeps it locked is likely to be at it. */
+  /** Whether the file has yet to be migrated: then the process that keeps it locked is probably migrating it. */
   readonly behind: () => boolean;
 }
 
 /**
- * Opening may meet another process that opens, migrates or recovers: wait for it, with the event loop free. A migration of
- * a large file takes as long as it takes.
+ * Retries while another process opens, migrates or recovers the file, with the event loop free. A migration of a large
+ * file is waited for without a limit.
  */
 async function retryWhileBusy<T>({ clock, busyMs, log, behind }: BusyRetry, work: () => T): Promise<T> {
   let start = clock.mono();

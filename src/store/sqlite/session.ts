@@ -6,20 +6,23 @@ export interface Session {
   readonly db: DatabaseSync;
   readonly statements: Statements;
   readonly times: Times;
-  /** true when another connection has committed since our last transaction: nothing remembered of the file holds. */
+  /** true if another connection has committed since our last transaction: nothing remembered of the file holds. */
   readonly foreign: boolean;
   /** Called once the transaction has committed. */
   afterCommit(fn: () => void): void;
-  /** Called if what the item did so far is undone, by itself or with its group. */
-  onUndo(fn: () => void): void;
+  /** Called if the item's writes are rolled back, alone or with its group. */
+  onRollback(fn: () => void): void;
   /** A statement of the item may have changed a row. */
   changed(): void;
-  /** The item wrote this record, which no other writer could: if it is in the file after a failed COMMIT, the group is. */
+  /**
+   * The item wrote this record, which no other writer could: if the file has it after a failed COMMIT, it has the
+   * group.
+   */
   wrote(journal: number, seq: number, token: bigint): void;
 }
 
-/** A session with what the committer keeps for itself. */
-export class Group implements Session {
+/** A session with the bookkeeping of the committer. */
+export class GroupSession implements Session {
   readonly db: DatabaseSync;
   readonly statements: Statements;
   readonly times: Times;
@@ -27,7 +30,7 @@ export class Group implements Session {
   readonly after: (() => void)[] = [];
   witness: Witness | undefined;
   #candidate: Witness | undefined;
-  readonly #undo: (() => void)[] = [];
+  readonly #rollback: (() => void)[] = [];
   #changes = 0;
 
   constructor(db: DatabaseSync, statements: Statements, times: Times, foreign: boolean) {
@@ -41,13 +44,13 @@ export class Group implements Session {
     this.after.push(fn);
   }
 
-  onUndo(fn: () => void): void {
-    this.#undo.push(fn);
+  onRollback(fn: () => void): void {
+    this.#rollback.push(fn);
   }
 
-  /** How much there is to undo so far. */
+  /** How much there is to roll back so far. */
   mark(): Mark {
-    return { after: this.after.length, undo: this.#undo.length, changes: this.#changes };
+    return { after: this.after.length, rollback: this.#rollback.length, changes: this.#changes };
   }
 
   changed(): void {
@@ -62,7 +65,7 @@ export class Group implements Session {
     this.#candidate = { journal, seq, token };
   }
 
-  /** Only what an item wrote that was not undone can bear witness. */
+  /** Only a record that was not rolled back can be the witness. */
   keep(): void {
     this.witness ??= this.#candidate;
     this.#candidate = undefined;
@@ -71,17 +74,17 @@ export class Group implements Session {
   drop(mark: Mark = start): void {
     this.#candidate = undefined;
     this.after.length = mark.after;
-    for (const fn of this.#undo.splice(mark.undo)) fn();
+    for (const fn of this.#rollback.splice(mark.rollback)) fn();
   }
 }
 
 interface Mark {
   readonly after: number;
-  readonly undo: number;
+  readonly rollback: number;
   readonly changes: number;
 }
 
-const start: Mark = { after: 0, undo: 0, changes: 0 };
+const start: Mark = { after: 0, rollback: 0, changes: 0 };
 
 export type Witness =
   | { readonly journal: number; readonly seq: number; readonly token: bigint }

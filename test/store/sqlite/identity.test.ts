@@ -111,7 +111,7 @@ describe("where a SQLite file lies", () => {
     const refusal = await openSqlite({ file: at("missing/tape.db") }).catch((error: unknown) => error);
     expect(refusal).toMatchObject({
       code: "TAPE_BAD_STORE_URL",
-      message: expect.stringContaining(`there is no folder ${at("missing")}`),
+      message: expect.stringContaining(`the folder ${at("missing")} does not exist`),
     });
   });
 
