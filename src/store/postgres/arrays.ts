@@ -1,4 +1,4 @@
-/** Array literals for multi-row statements: building the text ourselves is several times faster than the driver's way. */
+/** Array literals for multi-row statements: building the text here is several times faster than in the driver. */
 
 export function numbersLiteral(values: readonly (number | bigint)[]): string {
   return `{${values.join(",")}}`;
@@ -22,8 +22,8 @@ const quote = (value: string): string => `"${special.test(value) ? value.replace
 const special = /[\\"]/;
 
 /**
- * Record bodies and kinds, for `string_to_array(…, chr(31))`: JSON escapes control characters, so none of them holds the
- * separator, and neither side has to escape the many quotes in it. Costs half of a literal.
+ * Record bodies and kinds, for `string_to_array(…, chr(31))`. JSON escapes control characters, so no body contains the
+ * separator, and neither end has to escape the many quotes. Costs half as much as a literal.
  */
 export function joinedTexts(values: readonly string[]): string {
   return values.join("\x1f");

@@ -61,7 +61,7 @@ export interface PostgresBackendOptions {
   readonly connections: Connections;
   readonly writer: Writer;
   readonly journals: JournalAllocator;
-  readonly hot: BatchedWrites;
+  readonly batched: BatchedWrites;
   readonly notifier: Notifier;
   readonly wakes: WakeHub;
   readonly limits: Limits;
@@ -69,11 +69,11 @@ export interface PostgresBackendOptions {
   readonly schema: number;
   readonly durable: boolean;
   readonly stop: () => void;
-  readonly patience: OutageRetry;
+  readonly outageRetry: OutageRetry;
   readonly timeline: Timeline;
 }
 
-/** The batchers of the hot writes. */
+/** The batchers of the batched route. */
 export interface BatchedWrites {
   readonly append: Batcher<AppendItem, AppendResult>;
   readonly endSleep: Batcher<AppendItem, AppendResult>;
@@ -81,12 +81,12 @@ export interface BatchedWrites {
   readonly end: Batcher<AppendItem, AppendResult>;
   readonly create: Batcher<CreateItem, CreateResult>;
   readonly createCounted: Batcher<CreateItem, CreateResult>;
-  /** Tenants that were found to have a quota on runs. */
+  /** Tenants known to have a quota on runs. */
   readonly counted: ReadonlySet<string>;
   readonly fire: Batcher<TimerRef, FireResult>;
 }
 
-/** A takeover waits so long for open guarded transactions before it announces itself. */
+/** How long a takeover waits for open guarded transactions before it announces itself. */
 const announceAfterMs = 50;
 
 export class PostgresBackend implements SqlBackend {
@@ -103,7 +103,7 @@ export class PostgresBackend implements SqlBackend {
     this.#options = options;
     this.limits = options.limits;
     this.#feed = new PostgresFeed(
-      (sql, params, tenant) => this.#ask(sql, params, tenant),
+      (sql, params, tenant) => this.#query(sql, params, tenant),
       options.limits,
       options.clock,
     );
@@ -118,23 +118,23 @@ export class PostgresBackend implements SqlBackend {
   async read<T>(plan: Plan<T>, tenant: string | undefined): Promise<T> {
     this.#assertOpen();
     try {
-      const { connections, patience } = this.#options;
-      return await awaitPlan(plan, (call) => patience.run(() => connections.performAlone(call, tenant)));
+      const { connections, outageRetry } = this.#options;
+      return await awaitPlan(plan, (call) => outageRetry.run(() => connections.performAlone(call, tenant)));
     } catch (error) {
       throw readFault(error);
     }
   }
 
-  #ask<N extends PostgresName>(name: N, params: ParamsOf<N>, tenant?: string): Promise<QueryResult<RowOf<N>>> {
-    const { connections, patience } = this.#options;
-    return patience.run(() => connections.ask(name, params, tenant));
+  #query<N extends PostgresName>(name: N, params: ParamsOf<N>, tenant?: string): Promise<QueryResult<RowOf<N>>> {
+    const { connections, outageRetry } = this.#options;
+    return outageRetry.run(() => connections.ask(name, params, tenant));
   }
 
   async append(fence: Fence, entry: CheckedEntry): Promise<AppendResult> {
     this.#assertOpen();
-    const { append, endSleep: rise, park, end } = this.#options.hot;
+    const { append, endSleep, park, end } = this.#options.batched;
     if (entry.plain) return append.submit({ fence, entry });
-    if (isSleepEnd(entry)) return rise.submit({ fence, entry });
+    if (isSleepEnd(entry)) return endSleep.submit({ fence, entry });
     if (isEnd(entry)) return this.#released(fence, undefined, await end.submit({ fence, entry }));
     const [first] = entry.records;
     if (isPark(entry) && first?.kind === "term.ended") {
@@ -144,11 +144,11 @@ export class PostgresBackend implements SqlBackend {
     return appendSingle(this.#options.writer, { fence, entry });
   }
 
-  /** Who waits for this journal, and who is wanted next, should know. */
+  /** Notifies processes that wait for this journal, and the next reactor. */
   #released(fence: Fence, nextReactor: string | undefined, appended: AppendResult, queue?: Queue): AppendResult {
     const { notifier } = this.#options;
     if (nextReactor !== undefined)
-      notifier.send(queue === undefined ? { of: "reactor", reactor: nextReactor } : wakeIn(nextReactor, queue));
+      notifier.send(queue === undefined ? { of: "reactor", reactor: nextReactor } : wakeQueue(nextReactor, queue));
     notifier.send({ of: "journal", tenant: fence.tenant, journal: fence.journal });
     return appended;
   }
@@ -158,8 +158,8 @@ export class PostgresBackend implements SqlBackend {
     if (data.budget !== undefined || data.fork !== undefined) {
       return this.write((context) => createPlan(context, tenant, data, first), tenant);
     }
-    const { hot, journals, notifier } = this.#options;
-    const batch = hot.counted.has(tenant) ? hot.createCounted : hot.create;
+    const { batched, journals, notifier } = this.#options;
+    const batch = batched.counted.has(tenant) ? batched.createCounted : batched.create;
     const created = await batch.submit(createItemOf(await journals.one(), tenant, data, first));
     if (created.fresh && first === undefined) notifier.send(wakeOf("recovery", tenant, data.workflow));
     return created;
@@ -173,7 +173,7 @@ export class PostgresBackend implements SqlBackend {
     return this.#takeOver(request.expect === "any", (context) => acquirePlan(context, tenant, request), tenant);
   }
 
-  /** All in one transaction that waits for nobody; whoever is missing then, alone. */
+  /** Claims all in one transaction that waits for no lock; those missing from its result are claimed alone. */
   async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
     const together = journals.length === 1 ? new Map<number, Term>() : await this.#takeMany(journals, request);
     const terms = journals.map((journal) => {
@@ -185,49 +185,49 @@ export class PostgresBackend implements SqlBackend {
   async #takeMany(journals: readonly number[], request: FindRequest): Promise<Map<number, Term>> {
     this.#assertOpen();
     const { writer, timeline } = this.#options;
-    await timeline.look();
+    await timeline.check();
     try {
       return await writer.transact(() => claimManyPlan(journals, request), {
         allocates: false,
         tenant: request.tenant,
       });
     } catch {
-      return new Map(); // each says for itself what is the matter; what was taken nevertheless is known by its nonce
+      return new Map(); // claimed alone, each reports its own error; terms that were granted nevertheless are found by the nonce
     }
   }
 
   async fire(timer: TimerRef): Promise<boolean> {
     this.#assertOpen();
-    const { hot, notifier } = this.#options;
-    const { fired, held, queue } = await hot.fire.submit(timer);
-    if (fired && held === false && queue !== undefined) notifier.send(wakeIn("recovery", queue));
+    const { batched, notifier } = this.#options;
+    const { fired, held, queue } = await batched.fire.submit(timer);
+    if (fired && held === false && queue !== undefined) notifier.send(wakeQueue("recovery", queue));
     if (fired && held !== undefined) notifier.send({ of: "journal", tenant: timer.tenant, journal: timer.run });
     return fired;
   }
 
   /**
    * A takeover must not starve behind overlapping guarded transactions: each holds its key share only briefly, but
-   * together they never let go. So: a short polite try; then `doomed` is committed, which needs no lock of theirs and
-   * lets no new one begin; then the takeover proper waits only for those already open.
+   * together they never release it. So the first try is short. Then `doomed` is committed, which needs none of their
+   * locks and lets no new one start. Then the takeover itself waits only for those already open.
    */
   async #takeOver<T>(force: boolean, make: (context: PlanContext) => Plan<T>, tenant: string | undefined): Promise<T> {
     this.#assertOpen();
     const { writer, timeline } = this.#options;
-    await timeline.look();
-    let taking: Query | undefined;
-    const notice = (call: Query): void => {
-      if (call.sql === "lease.take") taking = call;
+    await timeline.check();
+    let takeQuery: Query | undefined;
+    const onQuery = (call: Query): void => {
+      if (call.sql === "lease.take") takeQuery = call;
     };
     try {
       return await writer.transact(make, {
         tenant,
-        notice,
+        onQuery,
         waitMs: Math.min(announceAfterMs, this.transactionBoundMs),
       });
     } catch (error) {
       if (error instanceof TapeError) throw error;
-      if (taking !== undefined) {
-        const { journal, token } = taking.params as ParamsOf<"lease.take">;
+      if (takeQuery !== undefined) {
+        const { journal, token } = takeQuery.params as ParamsOf<"lease.take">;
         await this.write(() => query("lease.doom", { journal, token, force }), tenant);
       }
       return this.write(make, tenant);
@@ -236,10 +236,10 @@ export class PostgresBackend implements SqlBackend {
 
   async renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]> {
     this.#assertOpen();
-    // On a promoted server the terms of before are over: the epoch is raised, and each holder hears that it is fenced.
-    await this.#options.timeline.look();
-    const tenant = renewals[0]?.fence.tenant; // as a rule one process works for one tenant, and so does one call
-    return renewAll({ ask: (name, params) => this.#ask(name, params, tenant), writer: this.#options.writer }, renewals);
+    // On a promoted server every earlier term is over: the epoch is raised, and each holder learns that it is fenced.
+    await this.#options.timeline.check();
+    const tenant = renewals[0]?.fence.tenant; // usually one process, and so one call, serves one tenant
+    return renewAll({ ask: (name, params) => this.#query(name, params, tenant), writer: this.#options.writer }, renewals);
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
@@ -247,7 +247,7 @@ export class PostgresBackend implements SqlBackend {
     try {
       const page = await this.#feed.page(cursor, limit, tenant);
       if (page.records.length > 0 || page.more === true) return page;
-      const blocker = (await this.#ask("feed.blocker", {}, tenant)).rows[0];
+      const blocker = (await this.#query("feed.blocker", {}, tenant)).rows[0];
       return blocker === undefined ? page : { ...page, blockedBy: describe(blocker) };
     } catch (error) {
       throw readFault(error);
@@ -269,10 +269,10 @@ export class PostgresBackend implements SqlBackend {
     const { connections, schema, durable } = this.#options;
     this.#assertOpen();
     let row: RowOf<"meta.get"> | undefined;
-    let around: RowOf<"store.standbys"> | undefined;
+    let replication: RowOf<"store.standbys"> | undefined;
     try {
-      row = (await this.#ask("meta.get", {})).rows[0];
-      around = (await this.#ask("store.standbys", {})).rows[0];
+      row = (await this.#query("meta.get", {})).rows[0];
+      replication = (await this.#query("store.standbys", {})).rows[0];
     } catch (error) {
       throw readFault(error);
     }
@@ -288,8 +288,8 @@ export class PostgresBackend implements SqlBackend {
         pooler: connections.settings.pooler,
         transport: connections.transport,
         storeId: String(row?.store_id),
-        synchronousStandbyNames: String(around?.names),
-        standbys: Number(around?.standbys),
+        synchronousStandbyNames: String(replication?.names),
+        standbys: Number(replication?.standbys),
       },
     };
   }
@@ -305,9 +305,9 @@ export class PostgresBackend implements SqlBackend {
   }
 
   async #close(): Promise<void> {
-    const { hot, notifier, connections, stop } = this.#options;
+    const { batched, notifier, connections, stop } = this.#options;
     stop();
-    const { counted: _counted, ...batchers } = hot;
+    const { counted: _counted, ...batchers } = batched;
     await Promise.all(Object.values(batchers).map((batcher: { close(): Promise<void> }) => batcher.close()));
     await notifier.close();
     await connections.close();
@@ -318,7 +318,7 @@ export class PostgresBackend implements SqlBackend {
   }
 }
 
-const wakeIn = (reactor: string, { tenant, workflow }: Queue): WakeHint => wakeOf(reactor, tenant, workflow);
+const wakeQueue = (reactor: string, { tenant, workflow }: Queue): WakeHint => wakeOf(reactor, tenant, workflow);
 
 function describe(row: RowOf<"feed.blocker">): string {
   return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;

@@ -13,32 +13,32 @@ import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { BatchedWrite } from "./write-batcher.ts";
 import type { Writer } from "./writer.ts";
 
-/** The writes that make up most of the load, as multi-row statements: create a run, append a fact, park, end well. */
+/** The writes that make up most of the load, as multi-row statements: create a run, append a record, park, end well. */
 
 export interface AppendItem {
   readonly fence: Fence;
   readonly entry: CheckedEntry;
 }
 
-/** One append in a transaction of its own. */
+/** One append in its own transaction. */
 export async function appendSingle(writer: Writer, { fence, entry }: AppendItem): Promise<AppendResult> {
   const { tenant } = fence;
   try {
     return await writer.run((context) => appendPlan(context, fence, entry), { tenant });
   } catch (error) {
-    // The unique index refused it and with that ended the transaction: whether it is a repeat is asked in another one.
+    // The unique index rejected it, which ended the transaction: another one checks whether it is a repeat.
     if (!isTapeError(error, "TAPE_NOT_HEAD")) throw error;
     return writer.run(() => appendRetryPlan(fence, entry), { tenant });
   }
 }
 
-/** Where the journal waits for whoever is wanted next. */
+/** The queue in which the journal waits for its next reactor. */
 export interface Queue {
   readonly tenant: string;
   readonly workflow: string;
 }
 
-/** Absent: those who should know have been told. */
+/** `queue` is absent if the hints have been sent already. */
 export type ParkResult = AppendResult & { readonly queue?: Queue };
 
 const queueOf = ({ tenant, workflow }: RowOf<"park_many"> | RowOf<"fire_many">): Queue => ({
@@ -56,7 +56,7 @@ const fenceParams = (batch: readonly AppendItem[]) => ({
   afters: numbersLiteral(batch.map(({ entry }) => entry.after)),
 });
 
-/** Of entries with one record each. */
+/** For entries with one record each. */
 const entryParams = (batch: readonly AppendItem[]) => ({
   ...fenceParams(batch),
   bodies: joinedTexts(batch.map(({ entry }) => entry.bodies[0]!)),
@@ -73,9 +73,9 @@ const fenceFields = {
   }),
 };
 
-/** Plain records: nothing but facts for the journal. */
+/** Plain records, which change no table. */
 export const appendWrite = (
-  alone: WriteSingle<AppendItem, AppendResult>,
+  single: WriteSingle<AppendItem, AppendResult>,
 ): BatchedWrite<AppendItem, AppendResult, "append_many"> => ({
   ...fenceFields,
   sql: "append_many",
@@ -94,12 +94,12 @@ export const appendWrite = (
       kinds: joinedTexts(batch.flatMap(({ entry }) => entry.records.map(({ kind }) => kind))),
     };
   },
-  single: alone,
+  single,
 });
 
-/** A sleep that is over: its timer is fired by the holder of its run, together with the record that says so. */
+/** The end of a sleep: the run's holder fires the timer together with the record. */
 export const endSleepWrite = (
-  alone: WriteSingle<AppendItem, AppendResult>,
+  single: WriteSingle<AppendItem, AppendResult>,
 ): BatchedWrite<AppendItem, AppendResult, "end_sleep_many"> => ({
   ...fenceFields,
   sql: "end_sleep_many",
@@ -107,14 +107,14 @@ export const endSleepWrite = (
     ...entryParams(batch),
     positions: numbersLiteral(batch.map(({ entry }) => (entry.records[0]!.data as RecordData<"sleep.ended">).pos)),
   }),
-  single: alone,
+  single,
 });
 
 const endedOf = ({ entry }: AppendItem): RecordData<"term.ended"> => entry.records[0]!.data as RecordData<"term.ended">;
 
-/** A term that ends with nothing else to say: a run parks, a lease is given back. */
+/** A term that ends without other records: a run parks, a lease is released. */
 export const parkWrite = (
-  alone: WriteSingle<AppendItem, ParkResult>,
+  single: WriteSingle<AppendItem, ParkResult>,
 ): BatchedWrite<AppendItem, ParkResult, "park_many"> => ({
   ...fenceFields,
   sql: "park_many",
@@ -126,14 +126,14 @@ export const parkWrite = (
     nextReactors: textsLiteral(batch.map((item) => endedOf(item).nextReactor ?? null)),
     delays: numbersLiteral(batch.map((item) => Math.floor(endedOf(item).delayMs ?? 0))),
   }),
-  single: alone,
+  single,
 });
 
 const outcomeOf = ({ entry }: AppendItem): RecordData<"run.ended"> => entry.records[0]!.data as RecordData<"run.ended">;
 
 /** A run without a parent that is decided and ended at once, with nothing open. */
 export const endWrite = (
-  alone: WriteSingle<AppendItem, AppendResult>,
+  single: WriteSingle<AppendItem, AppendResult>,
 ): BatchedWrite<AppendItem, AppendResult, "end_many"> => ({
   ...fenceFields,
   sql: "end_many",
@@ -143,7 +143,7 @@ export const endWrite = (
     statuses: textsLiteral(batch.map((item) => outcomeOf(item).status)),
     outcomes: textsLiteral(batch.map((item) => encode(outcomeOf(item).outcome))),
   }),
-  single: alone,
+  single,
 });
 
 export function isPark({ records }: CheckedEntry): boolean {
@@ -180,9 +180,9 @@ export function createItemOf(
   };
 }
 
-/** A run without a budget (its caps are rows of their own). */
+/** A run without a budget, whose caps would be rows of their own. */
 export const createWrite = (
-  alone: WriteSingle<CreateItem, CreateResult>,
+  single: WriteSingle<CreateItem, CreateResult>,
 ): BatchedWrite<CreateItem, CreateResult, "create_many"> => ({
   sql: "create_many",
   checkSql: "create_many.check",
@@ -222,27 +222,27 @@ export const createWrite = (
     } as const;
     return { journal, fresh: true, term };
   },
-  single: alone,
+  single,
 });
 
-/** Tenants with a quota on runs are told apart, so that the others pay nothing for it. */
+/** Tenants with a quota on runs have their own batch, so that the others pay nothing for it. */
 export const countedWrite = (
-  alone: WriteSingle<CreateItem, CreateResult>,
+  single: WriteSingle<CreateItem, CreateResult>,
 ): BatchedWrite<CreateItem, CreateResult, "create_many.counted"> => ({
-  ...createWrite(alone),
+  ...createWrite(single),
   sql: "create_many.counted",
 });
 
 export interface FireResult {
   readonly fired: boolean;
-  /** Whether somebody holds the run; undefined: those who should know have been told. */
+  /** Whether the run has a holder; undefined: the hints have been sent already. */
   readonly held?: boolean;
   readonly queue?: Queue;
 }
 
-/** A timer that is due, of a run that goes on: it is fired and its note is left. */
+/** A due timer of an open run: it is fired, and its note is sent. */
 export const fireWrite = (
-  alone: WriteSingle<TimerRef, FireResult>,
+  single: WriteSingle<TimerRef, FireResult>,
 ): BatchedWrite<TimerRef, FireResult, "fire_many"> => ({
   sql: "fire_many",
   checkSql: "fire_many.check",
@@ -257,7 +257,7 @@ export const fireWrite = (
     bodies: joinedTexts(batch.map(({ pos, purpose }) => encodeBody({ pos, purpose }))),
   }),
   result: (_, row) => ({ fired: true, held: Boolean(row.held), queue: queueOf(row) }),
-  single: alone,
+  single,
 });
 
 const nullableLiteral = (values: readonly (number | bigint | undefined)[]): string =>

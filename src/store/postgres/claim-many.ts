@@ -17,45 +17,45 @@ interface ClaimCandidate {
 }
 
 /**
- * takeFoundPlan for many journals in one transaction, with the same order of things: read and decide, the CAS of all,
- * then the heads with a newer snapshot, then the term records. Who is missing from the answer was refused, locked, or
- * this very find's already: it is asked for alone.
+ * claimFoundPlan for many journals in one transaction, in the same order: read and decide, the CAS of all, then the
+ * heads with a newer snapshot, then the term records. A journal missing from the result was rejected, locked, or
+ * already claimed by this very find: it is claimed alone.
  */
 export function* claimManyPlan(journals: readonly number[], request: FindRequest): Plan<Map<number, Term>> {
-  const sorted = [...journals].sort((a, b) => a - b);
-  const rows = yield* queryRows("leases.read", { journals: numbersLiteral(sorted) });
-  const takings = new Map<number, ClaimCandidate>();
+  const ordered = [...journals].sort((a, b) => a - b);
+  const rows = yield* queryRows("leases.read", { journals: numbersLiteral(ordered) });
+  const candidates = new Map<number, ClaimCandidate>();
   for (const row of rows) {
     const lease = leaseRowOf(row);
     const now = Number(row.now);
     const found = claimableAs(lease, now, request);
     if (found === undefined) continue;
     const { name } = row;
-    takings.set(lease.journal, { lease, now, name, found, reason: startReasonOf(lease, now) });
+    candidates.set(lease.journal, { lease, now, name, found, reason: startReasonOf(lease, now) });
   }
-  return takings.size === 0 ? new Map() : yield* claimAll(takings, request);
+  return candidates.size === 0 ? new Map() : yield* claimAll(candidates, request);
 }
 
-function* claimAll(takings: ReadonlyMap<number, ClaimCandidate>, request: FindRequest): Plan<Map<number, Term>> {
+function* claimAll(candidates: ReadonlyMap<number, ClaimCandidate>, request: FindRequest): Plan<Map<number, Term>> {
   const { claimant, nonce } = request;
   const { maxStallMs = null, owner, label, reactor, ttlMs } = claimant;
-  const wanted = [...takings.values()].sort((a, b) => a.lease.journal - b.lease.journal);
+  const sorted = [...candidates.values()].sort((a, b) => a.lease.journal - b.lease.journal);
   const rows = yield* queryRows("claim_many", {
     ...{ nonce, owner, label, reactor, ttlMs, maxStallMs },
-    journals: numbersLiteral(wanted.map(({ lease }) => lease.journal)),
-    tokens: numbersLiteral(wanted.map(({ lease }) => lease.token)),
-    previousOwners: textsLiteral(wanted.map(({ lease }) => lease.owner)),
-    reasons: textsLiteral(wanted.map(({ reason }) => reason)),
+    journals: numbersLiteral(sorted.map(({ lease }) => lease.journal)),
+    tokens: numbersLiteral(sorted.map(({ lease }) => lease.token)),
+    previousOwners: textsLiteral(sorted.map(({ lease }) => lease.owner)),
+    reasons: textsLiteral(sorted.map(({ reason }) => reason)),
   });
-  const ours = numbersLiteral(rows.map((row) => Number(row.journal)));
+  const claimed = numbersLiteral(rows.map((row) => Number(row.journal)));
   const heads = new Map(
-    (yield* queryRows("journal.heads", { journals: ours })).map((row) => [Number(row.journal), Number(row.head)]),
+    (yield* queryRows("journal.heads", { journals: claimed })).map((row) => [Number(row.journal), Number(row.head)]),
   );
   const terms = new Map<number, Term>();
   const bodies: string[] = [];
   for (const row of rows) {
     const journal = Number(row.journal);
-    const { lease, now, name, reason, found } = takings.get(journal)!;
+    const { lease, now, name, reason, found } = candidates.get(journal)!;
     const { kind, tenant, run } = lease;
     const head = heads.get(journal)!;
     bodies.push(termStartedBody(lease, now, head, { claimant, nonce, expect: "free_or_expired" }, reason));
@@ -65,7 +65,7 @@ function* claimAll(takings: ReadonlyMap<number, ClaimCandidate>, request: FindRe
   }
   if (terms.size === 0) return terms;
   yield* query("records.append", {
-    journals: ours,
+    journals: claimed,
     kind: "term.started",
     seqs: numbersLiteral([...terms.values()].map(({ head }) => head)),
     tokens: numbersLiteral([...terms.values()].map(({ fence }) => fence.token)),

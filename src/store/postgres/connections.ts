@@ -12,7 +12,7 @@ import { Slots } from "./slots.ts";
 import { type Transport, transportOf } from "./transport.ts";
 import type { PostgresSettings } from "./url.ts";
 
-/** bigint columns that fit become numbers; tokens and nonces are selected as text and never rounded. */
+/** bigint columns become numbers if they fit; tokens and nonces are selected as text and never rounded. */
 export const types = {
   getTypeParser(oid: number, format?: "text" | "binary") {
     if (oid !== 20) return pg.types.getTypeParser(oid, format);
@@ -24,34 +24,33 @@ export const types = {
 } as pg.CustomTypesConfig;
 
 /**
- * Plans must not depend on when the tables were last analysed: index look-ups per item, generic plans, always. (A
- * sequential scan chosen on an empty table stays chosen for as long as the connection lives.) Statements of many items
- * say it themselves, too: LIMIT 1 makes a look-up no join, and `= any (array[x])` is an equality that cannot be used the
- * other way round, beginning with the whole table.
+ * Plans must not depend on when the tables were last analysed: always index lookups per item, and generic plans. (A
+ * sequential scan chosen on an empty table stays chosen for as long as the connection lives.) Multi-row statements
+ * enforce it, too: LIMIT 1 turns a join into a lookup, and `= any (array[x])` is an equality that cannot be reversed to
+ * start from the whole table.
  */
 const plannerSettings = {
   enable_seqscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
-  enable_bitmapscan: "off", // loses the index's order, and with it the early end of LIMIT
-  enable_sort: "off", // likewise; where the index gives the order only in part, sort part by part
-  join_collapse_limit: "1", // joins in the order in which they are written: it is the order of the locks
+  enable_bitmapscan: "off", // loses the order of the index, so that LIMIT cannot end early
+  enable_sort: "off", // likewise; an incremental sort remains possible
+  join_collapse_limit: "1", // joins in the written order, which is the order of the locks
   from_collapse_limit: "1",
   plan_cache_mode: "force_generic_plan",
   jit: "off",
 };
 
 /**
- * After so many statements a connection makes its plans anew, and after twice as many, and so on. Whoever vacuums or
- * analyses tables while they are nearly empty tells the planner that reading all of one costs nothing; a plan made then
- * would read all of it for as long as the connection lives, however much it has grown. Made anew, it sees how large the
- * tables are.
+ * A connection discards its plans after this many statements, then after twice as many, and so on. VACUUM or ANALYZE on
+ * nearly empty tables suggests to the planner that full scans cost nothing. A plan made then would scan the whole table
+ * for as long as the connection lives, however much it has grown. New plans see the current size.
  */
 const firstReplanAfter = 32;
 
 /**
- * Said each time, because a role or a database may have another default: under an older snapshot a takeover would not
- * see what its predecessor wrote last.
+ * Stated each time, because a role or a database may have another default: with an older snapshot a takeover would not
+ * see the last writes of its predecessor.
  */
 const begin = "begin isolation level read committed";
 
@@ -74,14 +73,16 @@ export interface ConnectionsOptions {
 export class Connections {
   readonly settings: PostgresSettings;
   readonly #pool: pg.Pool;
-  /** One for each connection: nobody ever waits inside the pool. */
+  /** One per connection: no caller ever waits inside the pool. */
   readonly #slots: Slots;
-  /** For transactions that set journal numbers aside before they have a connection: no more than can have one. */
+  /**
+   * For transactions that reserve journal numbers before they have a connection: no more than there are connections.
+   */
   readonly transactions: Slots;
   readonly #statements: ReadonlyMap<string, Statement>;
-  readonly #lives = new WeakMap<Client, { statements: number; next: number }>();
+  readonly #planAges = new WeakMap<Client, { statements: number; next: number }>();
   #transport: Transport = "local";
-  /** How often the types of columns were found to be others than before. */
+  /** How often the types of columns were found to have changed. */
   #preparation = 0;
 
   constructor(settings: PostgresSettings, options: ConnectionsOptions = {}) {
@@ -96,27 +97,27 @@ export class Connections {
       max: settings.connections,
       types,
       connectionTimeoutMillis: settings.transactionBoundMs,
-      // An answer that never comes is a lost answer: the witness then tells what happened.
+      // A response that never comes is a lost response: the witness then shows what happened.
       query_timeout: settings.transactionBoundMs + 1_000,
       idleTimeoutMillis: 30_000,
       allowExitOnIdle: true,
       application_name: "durable-tape",
       ...(settings.pooler === "none" ? { options: startupOptions(settings) } : {}),
     });
-    this.#pool.on("error", () => {}); // an idle connection broke; the next query opens another
-    // One that breaks while it is lent out has no listener of the pool's, and an error event without one would end the
-    // process. Whoever has it learns of it from its next query.
+    this.#pool.on("error", () => {}); // an idle connection broke; the next query opens a new one
+    // The pool does not listen to a checked-out connection, and an error event without a listener would end the
+    // process. Its user gets the error from the next query.
     this.#pool.on("connect", (client) => {
       client.on("error", () => {});
       this.#transport = transportOf(client);
     });
   }
 
-  /** Text put before a transaction's first statement; behind a pooler SET lasts only inside it. */
+  /** Text before a transaction's first statement. Behind a pooler SET lasts only inside the transaction. */
   begin(waitMs: number): string {
     const bound = this.settings.transactionBoundMs;
-    // The time for locks counts anew for each transaction that is waited for: behind overlapping ones, each of them
-    // short, it never runs out. That for the statement does.
+    // lock_timeout restarts for each transaction that is waited for: behind overlapping short ones it never expires.
+    // statement_timeout does.
     const waits = `set local lock_timeout = ${waitMs}; set local statement_timeout = ${waitMs}`;
     if (this.settings.pooler === "none") return waitMs === bound ? begin : `${begin}; ${waits}`;
     const pins = Object.entries(plannerSettings).map(([key, value]) => `set local ${key} = ${value}`);
@@ -131,29 +132,29 @@ export class Connections {
 
   statement(name: PostgresName | Query["sql"]): Statement {
     const statement = this.#statements.get(name);
-    if (statement === undefined) throw new TapeError("TAPE_INVARIANT", `there is no statement ${name}`, { name });
+    if (statement === undefined) throw new TapeError("TAPE_INVARIANT", `unknown statement ${name}`, { name });
     return statement;
   }
 
-  /** A statement with whole numbers in place of its parameters, so that it can share a round trip with others. */
+  /** A statement with whole numbers instead of parameters, so that it can share a round trip with others. */
   textOf<N extends PostgresName>(name: N, numbers: ParamsOf<N> & Readonly<Record<string, bigint | number>>): string {
     const { text, params } = this.statement(name);
     return text.replace(/\$(\d+)/g, (_whole, position: string) => String(numbers[params[Number(position) - 1]!]));
   }
 
-  /** How what we send travels: that of the newest connection. */
+  /** How the traffic of the newest connection is protected. */
   get transport(): Transport {
     return this.#transport;
   }
 
-  /** Calls `fn` whenever a connection was opened. */
+  /** Calls `fn` whenever a connection is opened. */
   onConnect(fn: () => void): void {
     this.#pool.on("connect", fn);
   }
 
   /**
-   * A connection, to be released. `tenant`: in whose turn, where several wait; absent: in one of the store's own.
-   * TAPE_OVERLOADED: too many wait for one already (see Slots for who is entitled).
+   * A connection, to be released. `tenant`: whose turn it uses if several wait; absent: one of the store's own.
+   * TAPE_OVERLOADED: too many are waiting already (see Slots for `entitled`).
    */
   async connect(tenant?: string, entitled = false): Promise<pg.PoolClient> {
     if (!this.#slots.takeFree(tenant)) await this.#slots.take(tenant, entitled);
@@ -161,7 +162,7 @@ export class Connections {
       const client = await this.#pool.connect();
       const release = client.release;
       client.release = (error) => {
-        release(error); // throws when it is released twice: the slot is given once
+        release(error); // throws on a second release, so that the slot is released once
         this.#slots.give(tenant);
       };
       return client;
@@ -171,7 +172,7 @@ export class Connections {
     }
   }
 
-  /** One statement on a connection of its own. */
+  /** One statement on its own connection. */
   ask<N extends PostgresName>(
     name: N,
     params: ParamsOf<N>,
@@ -181,20 +182,20 @@ export class Connections {
     return this.performAlone({ sql: name, params }, tenant, entitled) as Promise<QueryResult<RowOf<N>>>;
   }
 
-  /** A query of a plan, on a connection of its own. */
+  /** One query of a plan, on its own connection. */
   async performAlone(call: Query, tenant?: string, entitled = false): Promise<QueryResult> {
     const client = await this.connect(tenant, entitled);
     try {
-      const answer = await this.perform(client, call);
+      const result = await this.perform(client, call);
       client.release();
-      return answer;
+      return result;
     } catch (error) {
       client.release(error as Error);
       throw error;
     }
   }
 
-  /** Text of ours on a connection of its own. */
+  /** SQL text on its own connection. */
   async askText(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
     const client = await this.connect();
     try {
@@ -214,10 +215,10 @@ export class Connections {
   /** A query of a plan. */
   async perform(client: Client, { sql, params }: Query): Promise<QueryResult> {
     const statement = this.statement(sql);
-    if (this.settings.pooler === "none" && this.#outgrown(client)) await client.query("discard plans");
+    if (this.settings.pooler === "none" && this.#mustReplan(client)) await client.query("discard plans");
     const values = statement.params.map((param) => {
       const value = params[param];
-      // Times come as fractions of milliseconds; the columns hold whole ones, and no other numbers.
+      // Times arrive as fractions of milliseconds; the columns hold whole numbers only.
       return typeof value === "number" ? Math.floor(value) : (value ?? null);
     });
     const preparation = this.#preparation;
@@ -227,21 +228,21 @@ export class Connections {
     } catch (error) {
       if (!isOutdatedPlan(error)) throw error;
       if (preparation === this.#preparation) this.#preparation++;
-      result = await this.#sendAgain(client, statement, values, error);
+      result = await this.#resend(client, statement, values, error);
     }
     return boundedResult({ rows: result.rows as Row[], count: result.rowCount ?? 0 }, params.pageBytes);
   }
 
   /**
-   * A newer version may change the type of a column while we live. What was prepared before is then refused, on each
-   * connection and for ever: it is prepared again, under another name. Inside a transaction that was the end of it, and
-   * its caller begins again (see faultOf).
+   * A newer version may change the type of a column while this process runs. Statements prepared earlier are then
+   * rejected on every connection, permanently: they are prepared again under another name. Inside a transaction the
+   * error has ended it, and its caller retries (see classifyError).
    */
-  async #sendAgain(client: Client, statement: Statement, values: unknown[], refusal: unknown): Promise<pg.QueryResult> {
+  async #resend(client: Client, statement: Statement, values: unknown[], planError: unknown): Promise<pg.QueryResult> {
     try {
       return await client.query(this.#configOf(statement, values));
     } catch {
-      throw refusal; // the transaction has ended
+      throw planError; // the transaction has ended
     }
   }
 
@@ -250,12 +251,12 @@ export class Connections {
     return { name: this.#preparation === 0 ? `tape.${name}` : `tape.${name}.${this.#preparation}`, text, values };
   }
 
-  /** Whether the plans of this connection are to be made anew. */
-  #outgrown(client: Client): boolean {
-    const life = this.#lives.get(client) ?? { statements: 0, next: firstReplanAfter };
-    if (life.statements === 0) this.#lives.set(client, life);
-    if (++life.statements < life.next) return false;
-    life.next *= 2;
+  /** Whether this connection must discard its plans. */
+  #mustReplan(client: Client): boolean {
+    const age = this.#planAges.get(client) ?? { statements: 0, next: firstReplanAfter };
+    if (age.statements === 0) this.#planAges.set(client, age);
+    if (++age.statements < age.next) return false;
+    age.next *= 2;
     return true;
   }
 

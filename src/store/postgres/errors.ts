@@ -1,12 +1,12 @@
 import { TapeError } from "../../model/errors.ts";
 
-/** What an error of the database means for the transaction that met it. */
+/** What a database error means for the transaction that got it. */
 export type ErrorClass =
-  | { readonly kind: "refused"; readonly code: string; readonly constraint: string | undefined } // the statement is wrong here
-  | { readonly kind: "again" } // rolled back for a reason that has nothing to do with us
-  | { readonly kind: "slow" } // a time-out of ours or of the operator's
-  | { readonly kind: "blocked" } // somebody else's lock
-  | { readonly kind: "connection" }; // no answer: what was sent may or may not have happened
+  | { readonly kind: "refused"; readonly code: string; readonly constraint: string | undefined } // the statement is wrong
+  | { readonly kind: "again" } // rolled back because of other transactions
+  | { readonly kind: "slow" } // a timeout of ours or the operator's
+  | { readonly kind: "blocked" } // another transaction's lock
+  | { readonly kind: "connection" }; // no response: the statement may or may not have been executed
 
 interface DatabaseError extends Error {
   readonly code?: string;
@@ -14,9 +14,9 @@ interface DatabaseError extends Error {
   readonly severity?: string;
 }
 
-/** Serialization failure, deadlock: PostgreSQL has rolled back and asks to be asked again. */
+/** Serialization failure, deadlock: PostgreSQL has rolled back, and the transaction may be retried. */
 const transient = new Set(["40001", "40P01"]);
-/** Query cancelled, idle in transaction, transaction time-out. */
+/** Query cancelled, idle in transaction, transaction timeout. */
 const timeouts = new Set(["57014", "25P03", "25P04"]);
 
 export function classifyError(error: unknown): ErrorClass {
@@ -24,7 +24,7 @@ export function classifyError(error: unknown): ErrorClass {
   if (code === "55P03") return { kind: "blocked" };
   if ((code !== undefined && transient.has(code)) || isOutdatedPlan(error)) return { kind: "again" };
   if (code !== undefined && timeouts.has(code)) return { kind: "slow" };
-  // Class 08 connection, 57P0x shutting down, 53 resources, 25006 a standby; and every error of the socket itself.
+  // Class 08 connection, 57P0x shutdown, 53 resources, 25006 a standby; and every error of the socket itself.
   if (code === undefined || severity === undefined || /^(08|57P|53|25006)/.test(code)) return { kind: "connection" };
   return { kind: "refused", code, constraint };
 }
@@ -43,7 +43,7 @@ export function busy(cause: unknown): TapeError {
   return new TapeError("TAPE_STORE_BUSY", `nothing was written: ${(cause as Error).message}`, {}, cause);
 }
 
-/** The role lacks a right; to repeat it helps nobody. */
+/** The role lacks a privilege; a retry cannot succeed. */
 export function isForbidden(error: unknown): boolean {
   return (error as { code?: string }).code === "42501";
 }
@@ -60,6 +60,6 @@ export function readFault(error: unknown): TapeError {
 }
 
 export function outcomeUnknown(cause: unknown): TapeError {
-  const message = "the answer to a commit was lost, and the database could not be asked whether it happened";
+  const message = "the response to a commit was lost, and the database could not be queried whether it happened";
   return new TapeError("TAPE_OUTCOME_UNKNOWN", message, {}, cause);
 }

@@ -1,12 +1,13 @@
 import { TapeError } from "../../model/errors.ts";
 
 /**
- * What a role that only runs Tape needs once the owner has migrated: nothing of the schema is its own, and it can change
- * rows but no table. The last two are for the tables of a later version; they hold for what the role that says them makes.
+ * Privileges of a role that only runs Tape after the owner has migrated: it owns nothing of the schema, and can change
+ * rows but no tables. The last two are for tables of a later version; they apply to objects created by the granting
+ * role.
  */
 export function grantsFor(schema: string, role: string): string[] {
   if (!/^[A-Za-z_][A-Za-z0-9_$-]{0,62}$/.test(role)) {
-    throw new TapeError("TAPE_BAD_INPUT", `${JSON.stringify(role)} is not the name of a role`, { field: "role" });
+    throw new TapeError("TAPE_BAD_INPUT", `${JSON.stringify(role)} is not a valid role name`, { field: "role" });
   }
   const to = `"${role}"`;
   const rights = "select, insert, update, delete";

@@ -2,12 +2,14 @@ import type { Connections } from "./connections.ts";
 import { readFault } from "./errors.ts";
 import type { OutageRetry } from "./outage-retry.ts";
 
-/** Journal numbers are taken from the store in blocks of at least so many; an unused rest is lost, which harms nobody. */
+/**
+ * Journal numbers are taken from the store in blocks of at least this size; unused ones are lost, which does no harm.
+ */
 const blockSize = 2_000;
-/** With fewer at hand the next block is fetched ahead: who needs one number does not wait for it. */
-const low = 1_000;
+/** With fewer left the next block is fetched ahead, so that single numbers need not wait for it. */
+const lowMark = 1_000;
 
-/** A transaction wanted more numbers than were set aside for it: it must be tried again with more. */
+/** A transaction needs more numbers than were reserved for it: it must be retried with more. */
 export class NumbersExhausted extends Error {}
 
 interface Range {
@@ -16,37 +18,37 @@ interface Range {
 }
 
 /**
- * Numbers for journals that come to be. Each is handed to one caller in the same turn in which it was seen to be there:
- * were it looked for first and taken later, many callers at once would all see the same ones.
+ * Numbers for new journals. Each is taken in the same tick in which it was found to be free: checked first and taken
+ * later, many concurrent callers would all see the same ones.
  */
 export class JournalAllocator {
   readonly #connections: Connections;
-  readonly #patience: OutageRetry;
+  readonly #outageRetry: OutageRetry;
   readonly #moved: () => Promise<void>;
   #free: Range[] = [];
   #left = 0;
-  /** How many those that wait for a block want together. */
-  #wanted = 0;
+  /** How many numbers all waiting callers need together. */
+  #needed = 0;
   #filling: Promise<void> | undefined;
 
-  /** `moved` is called when the store hands out no numbers because its server is another one than before. */
-  constructor(connections: Connections, patience: OutageRetry, moved: () => Promise<void>) {
+  /** `moved` is called if the store issues no numbers because its server is not the known one. */
+  constructor(connections: Connections, outageRetry: OutageRetry, moved: () => Promise<void>) {
     this.#connections = connections;
-    this.#patience = patience;
+    this.#outageRetry = outageRetry;
     this.#moved = moved;
   }
 
   /** One number. */
   async one(): Promise<number> {
     const [range] = this.#left < 1 ? await this.#takeLater(1) : this.#take(1);
-    if (this.#left < low) this.#fill().catch(() => {}); // who finds none asks again, and is told why
+    if (this.#left < lowMark) this.#fill().catch(() => {}); // a caller that finds none fetches again and gets the error
     return range!.next;
   }
 
-  /** So many numbers for one transaction, to be had without asking in the middle. What it leaves is given back. */
+  /** Reserves numbers for one transaction, so that it need not fetch any midway. Unused ones are returned. */
   async reserve(count: number): Promise<ReservedNumbers> {
     const ranges = this.#left < count ? await this.#takeLater(count) : this.#take(count);
-    return new ReservedNumbers(ranges, (rest) => this.#giveBack(rest));
+    return new ReservedNumbers(ranges, (rest) => this.#putBack(rest));
   }
 
   #take(count: number): Range[] {
@@ -64,12 +66,12 @@ export class JournalAllocator {
     return taken;
   }
 
-  #giveBack(ranges: readonly Range[]): void {
+  #putBack(ranges: readonly Range[]): void {
     for (const range of ranges.toReversed()) {
       if (range.left === 0) continue;
       this.#left += range.left;
       const [first] = this.#free;
-      // As a rule it lies right before what is free: the list does not grow with the transactions.
+      // Usually it directly precedes the free ones, so the list does not grow with the transactions.
       if (first !== undefined && range.next + range.left === first.next) {
         first.next = range.next;
         first.left += range.left;
@@ -78,18 +80,18 @@ export class JournalAllocator {
   }
 
   async #takeLater(count: number): Promise<Range[]> {
-    this.#wanted += count;
+    this.#needed += count;
     try {
       while (this.#left < count) await this.#fill();
       return this.#take(count);
     } finally {
-      this.#wanted -= count;
+      this.#needed -= count;
     }
   }
 
-  /** All that find too few wait for the same block. The next one is large enough for all that wait by then. */
+  /** All callers that find too few wait for the same block. The next one is large enough for all that wait by then. */
   #fill(): Promise<void> {
-    this.#filling ??= this.#fetch(Math.max(blockSize, this.#wanted)).finally(() => {
+    this.#filling ??= this.#fetch(Math.max(blockSize, this.#needed)).finally(() => {
       this.#filling = undefined;
     });
     return this.#filling;
@@ -98,19 +100,19 @@ export class JournalAllocator {
   async #fetch(size: number): Promise<void> {
     let first: unknown;
     while (first === undefined) {
-      first = await this.#ask(size);
+      first = await this.#fetchBlock(size);
       if (first === undefined) await this.#moved();
     }
     this.#free.push({ next: Number(first), left: size });
     this.#left += size;
   }
 
-  /** Asked again after a lost answer: a block that nobody got is lost like an unused rest. */
-  async #ask(size: number): Promise<unknown> {
+  /** Repeated after a lost response: the block of the lost one is lost like unused numbers. */
+  async #fetchBlock(size: number): Promise<unknown> {
     const connections = this.#connections;
     try {
-      const ask = () => connections.ask("journals.block", { size });
-      return (await this.#patience.run(ask)).rows[0]?.first;
+      const fetch = () => connections.ask("journals.block", { size });
+      return (await this.#outageRetry.run(fetch)).rows[0]?.first;
     } catch (error) {
       throw readFault(error);
     }
@@ -120,11 +122,11 @@ export class JournalAllocator {
 /** The numbers of one transaction. */
 export class ReservedNumbers {
   readonly #ranges: Range[];
-  readonly #giveBack: (rest: readonly Range[]) => void;
+  readonly #putBack: (rest: readonly Range[]) => void;
 
-  constructor(ranges: Range[], giveBack: (rest: readonly Range[]) => void) {
+  constructor(ranges: Range[], putBack: (rest: readonly Range[]) => void) {
     this.#ranges = ranges;
-    this.#giveBack = giveBack;
+    this.#putBack = putBack;
   }
 
   next(): number {
@@ -134,8 +136,8 @@ export class ReservedNumbers {
     return range.next++;
   }
 
-  /** The transaction is over, however it went; a number that it used is never used again. */
+  /** The transaction is over, however it ended; a number that it used is never used again. */
   done(): void {
-    this.#giveBack(this.#ranges.splice(0));
+    this.#putBack(this.#ranges.splice(0));
   }
 }

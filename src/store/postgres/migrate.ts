@@ -17,33 +17,33 @@ import { type MigrationClient, Session, type SessionOptions } from "./migrating/
 export const migrations = loadMigrations(sqlFiles(new URL("migrations/", import.meta.url)));
 
 export interface MigrateOptions extends SessionOptions {
-  /** A seam for tests. Default: those of this version. */
+  /** A seam for tests. Default: the migrations of this version. */
   readonly migrations?: readonly Migration[];
 }
 
-/** A batch holds its rows for some milliseconds; heartbeats of theirs wait no longer than that. */
+/** A batch locks its rows for some milliseconds; their heartbeats wait no longer than that. */
 const batchRows = 1_000;
-/** Between two looks whether the other process that migrates is done. */
+/** Interval of the checks whether another process has finished migrating. */
 const pollMs = 250;
 
 /**
- * Brings the schema up to date, and returns its version. One process migrates, under an advisory lock, and the others wait
- * for it; processes of the version before go on working. A crash leaves each file applied, or as if it had not been begun,
- * or, if it is an online one, with some of its statements done that can be done again.
+ * Brings the schema up to date and returns its version. One process migrates, under an advisory lock, and the others
+ * wait for it; processes of the previous version keep working. A crash leaves each file applied or untouched; an online
+ * file may be left with some of its statements executed, which can be repeated.
  */
 export async function migrate(options: MigrateOptions): Promise<number> {
   const { connections, migrations: known = migrations } = options;
-  const look = (client: MigrationClient): Promise<AppliedMigration[] | undefined> => appliedBefore(client, options);
+  const readApplied = (client: MigrationClient): Promise<AppliedMigration[] | undefined> => appliedBefore(client, options);
   const pool = await connections.connect();
   try {
-    if (isDone(known, await look(pool))) return newestOf(known);
+    if (isDone(known, await readApplied(pool))) return newestOf(known);
   } finally {
     pool.release();
   }
   const session = await Session.open(options);
   const progress = new Progress(options);
   try {
-    if (session.direct && !(await alone(session, options, progress))) return newestOf(known);
+    if (session.direct && !(await becomeMigrator(session, options, progress))) return newestOf(known);
     await progress
       .during(() => work(session, options, progress))
       .catch((error: unknown) => {
@@ -63,13 +63,15 @@ function ownersWork(error: unknown, schema: string): TapeError {
 const isDone = (known: readonly Migration[], applied: AppliedMigration[] | undefined): boolean =>
   applied !== undefined && pendingMigrations(known, applied).length === 0;
 
-/** Waits until this connection is the one that migrates; false: another has finished all of it meanwhile. */
-async function alone(session: Session, options: MigrateOptions, progress: Progress): Promise<boolean> {
+/**
+ * Waits until this connection is the one that migrates; false: another process has finished the migration meanwhile.
+ */
+async function becomeMigrator(session: Session, options: MigrateOptions, progress: Progress): Promise<boolean> {
   const { connections, clock, migrations: known = migrations } = options;
   for (;;) {
     const [lock] = await session.ask("lock", { schema: connections.settings.schema });
     if (lock?.mine === true) return true;
-    await progress.look("another process migrates");
+    await progress.report("another process migrates");
     await clock.sleep(pollMs);
     if (isDone(known, await appliedBefore(session.client, options))) return false;
   }
@@ -88,7 +90,7 @@ async function work(session: Session, options: MigrateOptions, progress: Progres
   }
 }
 
-/** A schema that is not there yet is made in one transaction: nobody can be in its way, and it is there or not. */
+/** A new schema is created in one transaction: no other process uses it yet, and it exists completely or not at all. */
 function create(session: Session, options: MigrateOptions): Promise<void> {
   const { connections, migrations: known = migrations } = options;
   const { schema } = connections.settings;
@@ -113,7 +115,7 @@ function inTransaction(session: Session, migration: Migration, options: MigrateO
   const { schema } = options.connections.settings;
   return session.transaction(migration.name, async () => {
     const applied = (await appliedBefore(session.client, options)) ?? [];
-    if (applied.some(({ number }) => number === migration.number)) return; // by another one, behind a pooler
+    if (applied.some(({ number }) => number === migration.number)) return; // by another process, behind a pooler
     for (const { text } of migration.steps) await session.client.query(qualify(text, schema));
     await record(session.client, migration, options);
   });
@@ -137,17 +139,19 @@ async function online(
       await buildIndex(session, migration, text, schema);
     else await session.statement(migration.name, text, text.includes(" concurrently ") ? "nothing" : "table");
   }
-  await session.insist(migration.name, () => record(session.client, migration, options));
+  await session.retry(migration.name, () => record(session.client, migration, options));
 }
 
-/** Built already: nothing to do. Half built, by one that was killed or met a deadlock: dropped and built again. */
+/**
+ * Already built: nothing to do. Half built, because its builder was killed or met a deadlock: dropped and built again.
+ */
 function buildIndex(session: Session, migration: Migration, text: string, schema: string): Promise<void> {
   const name = /concurrently (\w+) on /.exec(text)![1]!;
   const index = `"${schema}".${name}`;
-  return session.insist(migration.name, async () => {
+  return session.retry(migration.name, async () => {
     const [found] = await session.ask("index", { index });
     if (found?.valid === true) return;
-    // It locks no table against reading or writing, so it may wait for as long as it has to.
+    // It blocks neither reads nor writes of the table, so it may wait without a limit.
     await session.client.query("set lock_timeout = 0");
     if (found !== undefined) await session.client.query(`drop index concurrently ${index}`);
     await session.client.query(text);
@@ -162,9 +166,9 @@ async function inBatches(
   progress: Progress,
 ): Promise<void> {
   const { table, key } = step.batch!;
-  const stands = { batched_table: qualify(table, schema), batched_key: key };
+  const replacements = { batched_table: qualify(table, schema), batched_key: key };
   for (let after = -(2n ** 63n), rows = 0; ; ) {
-    const [row] = await session.ask("edge", { after, size: batchRows }, stands);
+    const [row] = await session.ask("edge", { after, size: batchRows }, replacements);
     if (typeof row?.edge !== "string") return;
     const range = step.text.replaceAll(/:after\b/g, `${after}`).replaceAll(/:until\b/g, row.edge);
     rows += await session.statement(migration.name, range, "rows");
@@ -178,7 +182,7 @@ async function record(client: MigrationClient, migration: Migration, { connectio
   await connections.query(client, "migrations.add", { number, name, checksum });
 }
 
-/** undefined: the schema is not there yet. */
+/** undefined: the schema does not exist yet. */
 async function appliedBefore(
   client: MigrationClient,
   { connections }: MigrateOptions,

@@ -15,23 +15,23 @@ export interface NotifierOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Where hints are sent, as the store keeps it. */
+  /** Channel of the hints, as stored in the store. */
   readonly channel: string;
 }
 
-/** More hints than this in one go say no more than "look everywhere". A payload may have 8000 bytes. */
+/** More hints than this at once are reduced to "check everything". A payload may have 8000 bytes. */
 const maxHints = 40;
-/** Between two notifications: a burst of commits becomes one. */
+/** Interval between two notifications: a burst of commits becomes one. */
 const quietMs = 5;
 
-/** Between two of "look everywhere". */
+/** Interval between two hints to check everything. */
 const anyMs = 100;
-/** No name of ours is longer. */
+/** Longer than any name of ours. */
 const maxNameChars = 4_096;
 
 /**
  * Hints between processes: NOTIFY after the commit, never inside it (there it takes a lock of the whole database and
- * halves the throughput), coalesced, and LISTEN on a connection of its own. Lossy by nature: whoever waits also polls.
+ * halves the throughput), coalesced, and LISTEN on its own connection. Lossy by nature: waiting processes poll, too.
  */
 export class Notifier {
   readonly #options: NotifierOptions;
@@ -42,8 +42,8 @@ export class Notifier {
   #listener: pg.Client | undefined;
   #listening = false;
   #closed = false;
-  #looking = false;
-  #missed = false;
+  #wakingAll = false;
+  #wakeAllAgain = false;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
@@ -51,7 +51,7 @@ export class Notifier {
     this.#channel = options.channel;
   }
 
-  /** A hint of our own: our listeners at once, other processes soon. */
+  /** A hint of our own: sent to our listeners at once, to other processes soon. */
   send(wake: WakeHint): void {
     this.#options.wakes.emit(wake);
     this.#hints.set(JSON.stringify(wake), wake);
@@ -86,7 +86,7 @@ export class Notifier {
     return JSON.stringify({ from: this.#sender, hints: [{ of: "any" }] });
   }
 
-  /** Begins to listen, once; without an address to listen on, polling has to do. */
+  /** Starts listening, once. Without an address to listen on, only polling remains. */
   listen(): void {
     const { settings } = this.#options.connections;
     if (this.#listening || (settings.pooler === "transaction" && settings.listenUrl === undefined)) return;
@@ -96,7 +96,7 @@ export class Notifier {
 
   async #listenLoop(connectionString: string): Promise<void> {
     const { clock, random, log, wakes, connections } = this.#options;
-    let warned = connections.settings.listenUrl === undefined; // of the other address, opening has warned
+    let warned = connections.settings.listenUrl === undefined; // opening the store has warned about the other address
     for (let tries = 1; !this.#closed; tries++) {
       const client = new pg.Client({ connectionString, application_name: "durable-tape listener", keepAlive: true });
       try {
@@ -112,7 +112,7 @@ export class Notifier {
         client.on("notification", ({ payload }) => this.#receive(payload));
         await client.query(`listen "${this.#channel}"`);
         tries = 1;
-        wakes.emit({ of: "any" }); // whatever was said while nobody listened
+        wakes.emit({ of: "any" }); // hints may have been missed meanwhile
         await broken;
       } catch (error) {
         log("debug", "listen.failed", { ...errorFields(error) });
@@ -122,34 +122,34 @@ export class Notifier {
     }
   }
 
-  /** Anybody who may connect to the database can send one: what is not a hint of ours says no more than "look". */
+  /** Every user of the database can send a notification: an unknown message only means "check everything". */
   #receive(payload: string | undefined): void {
-    const said = hintsIn(payload);
-    if (said?.from === this.#sender) return;
-    for (const wake of said?.hints ?? [{ of: "any" } as const]) {
+    const message = hintsIn(payload);
+    if (message?.from === this.#sender) return;
+    for (const wake of message?.hints ?? [{ of: "any" } as const]) {
       if (wake.of !== "any") this.#options.wakes.emit(wake);
-      else this.#lookEverywhere();
+      else this.#wakeAll();
     }
   }
 
-  /** At most so often, however often it is said: each makes everything here look at the store. */
-  #lookEverywhere(): void {
-    if (this.#looking) {
-      this.#missed = true;
+  /** At most once per interval, however often it is received: each makes all listeners here query the store. */
+  #wakeAll(): void {
+    if (this.#wakingAll) {
+      this.#wakeAllAgain = true;
       return;
     }
-    this.#looking = true;
+    this.#wakingAll = true;
     this.#options.wakes.emit({ of: "any" });
     this.#options.clock.after(anyMs, () => {
-      this.#looking = false;
-      if (this.#missed) this.#options.wakes.emit({ of: "any" });
-      this.#missed = false;
+      this.#wakingAll = false;
+      if (this.#wakeAllAgain) this.#options.wakes.emit({ of: "any" });
+      this.#wakeAllAgain = false;
     });
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    // A process that leaves has just released its leases: whoever stands by must hear of it, not wait for a poll.
+    // A closing process has just released its leases: standbys must learn of it now, not at their next poll.
     if (this.#hints.size > 0) await this.#notify();
     await this.#listener?.end().catch(() => {});
   }
@@ -159,19 +159,19 @@ export class Notifier {
 function hintsIn(
   payload: string | undefined,
 ): { readonly from: string; readonly hints: readonly WakeHint[] } | undefined {
-  let said: unknown;
+  let message: unknown;
   try {
-    said = JSON.parse(payload ?? "");
+    message = JSON.parse(payload ?? "");
   } catch {
     return undefined;
   }
-  const { from, hints } = (said ?? {}) as { from?: unknown; hints?: unknown };
+  const { from, hints } = (message ?? {}) as { from?: unknown; hints?: unknown };
   if (!isName(from) || !Array.isArray(hints) || hints.length > maxHints) return undefined;
-  const wakes = hints.map(heardWake);
+  const wakes = hints.map(parseHint);
   return wakes.every((wake) => wake !== undefined) ? { from, hints: wakes } : undefined;
 }
 
-function heardWake(hint: unknown): WakeHint | undefined {
+function parseHint(hint: unknown): WakeHint | undefined {
   const { of, reactor, tenant, workflow, key, journal } = (hint ?? {}) as Record<string, unknown>;
   if (of === "any") return { of };
   if (of === "reactor" && isName(reactor)) {

@@ -48,7 +48,7 @@ export interface PostgresOptions {
   readonly migrations?: readonly Migration[];
 }
 
-/** Witnesses are asked after within seconds; after ten minutes nobody does. */
+/** Witnesses are checked within seconds; after ten minutes they are useless. */
 const witnessMs = 600_000;
 const purgeEveryMs = 60_000;
 const oldestServer = 140_000;
@@ -73,23 +73,23 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     const channel = String(meta.channel);
     const wakes = new WakeHub((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
     const notifier = new Notifier({ connections, wakes, clock, random, log, channel });
-    const patience = new OutageRetry({ clock, random, boundMs: connections.settings.transactionBoundMs });
-    const timeline: Timeline = new Timeline({ connections, patience, writer: () => writer, log });
-    const journals = new JournalAllocator(connections, patience, () => timeline.look(true));
+    const outageRetry = new OutageRetry({ clock, random, boundMs: connections.settings.transactionBoundMs });
+    const timeline: Timeline = new Timeline({ connections, outageRetry, writer: () => writer, log });
+    const journals = new JournalAllocator(connections, outageRetry, () => timeline.check(true));
     const wake = (hint: WakeHint): void => notifier.send(hint);
-    const writer = new Writer({ connections, journals, patience, random, limits, wake });
-    await timeline.look();
-    const hot = hotWrites({
+    const writer = new Writer({ connections, journals, outageRetry, random, limits, wake });
+    await timeline.check();
+    const batched = batchedWrites({
       connections,
       writer,
-      patience,
+      outageRetry,
       clock,
       random,
       limits,
       channels: new Channels(maxChannels),
     });
     const stop = purgeWitnesses(connections, clock);
-    const parts = { connections, writer, journals, hot, notifier, wakes, patience, timeline };
+    const parts = { connections, writer, journals, batched, notifier, wakes, outageRetry, timeline };
     const driver = new PostgresBackend({ ...parts, limits, clock, schema, durable, stop });
     return assembleStore(driver, random);
   } catch (error) {
@@ -105,37 +105,37 @@ function notOpened(error: unknown, connections: Connections): unknown {
     message: text = "",
     severity,
   } = (cause ?? {}) as { code?: string; message?: string; severity?: string };
-  // It refuses what we ask for at the start of a connection, or our named statements are gone when we come back.
+  // A pooler rejects our startup parameters, or our named statements are missing on the next query.
   const pooler = code === "26000" || (code === "08P01" && text.includes("startup parameter"));
   if (pooler && connections.settings.pooler === "none") {
-    const message = "a transaction pooler is in between: add pooler=transaction, and listen_url to be woken";
+    const message = "the connection goes through a transaction pooler: add pooler=transaction, and listen_url for wake hints";
     return new TapeError("TAPE_BAD_STORE_URL", message, { key: "pooler" }, cause);
   }
   if (error instanceof TapeError) return error;
   if (isForbidden(error)) return forbidden(error);
-  // FATAL: no such database, wrong password. Nobody let us in.
+  // FATAL: no such database, wrong password. The server did not accept us.
   return classifyError(error).kind === "connection" || severity === "FATAL" ? unreachable(error) : error;
 }
 
-/** Tenants whose starts go straight to the batch that counts; the others try the plain one first. */
+/** Maximum number of tenants whose starts go directly to the counting batch; the others try the plain one first. */
 const maxCounted = 10_000;
 
-function hotWrites(options: WriteBatcherOptions): BatchedWrites {
+function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
   const { writer } = options;
-  const alone = (item: AppendItem) => appendSingle(writer, item);
+  const single = (item: AppendItem) => appendSingle(writer, item);
   const create = ({ tenant, data, first }: CreateItem) =>
     writer.run((context) => createPlan(context, tenant, data, first), { tenant });
   const counted = new Set<string>();
   return {
-    append: writeBatcher(appendWrite(alone), options),
-    park: writeBatcher(parkWrite(alone), options),
-    endSleep: writeBatcher(endSleepWrite(alone), options),
-    end: writeBatcher(endWrite(alone), options),
+    append: writeBatcher(appendWrite(single), options),
+    park: writeBatcher(parkWrite(single), options),
+    endSleep: writeBatcher(endSleepWrite(single), options),
+    end: writeBatcher(endWrite(single), options),
     counted,
     create: writeBatcher(
       createWrite(async (item) => {
         const created = await create(item);
-        // The batch did not take it, and yet it is new: then its tenant has a quota.
+        // The batch left it out, and yet it is new: its tenant has a quota.
         if (created.fresh && counted.size < maxCounted) counted.add(item.tenant);
         return created;
       }),
@@ -143,7 +143,7 @@ function hotWrites(options: WriteBatcherOptions): BatchedWrites {
     ),
     createCounted: writeBatcher(
       countedWrite((item) => {
-        counted.delete(item.tenant); // no room, or no quota any more: the next start finds out
+        counted.delete(item.tenant); // no room, or no quota any more: the next start decides
         return create(item);
       }),
       options,
@@ -164,18 +164,18 @@ async function assertServes(connections: Connections): Promise<void> {
   );
   const { version, standby } = rows[0] as { version: number; standby: boolean };
   if (version < oldestServer) {
-    throw new TapeError("TAPE_STORE_NOT_DURABLE", `PostgreSQL 14 or newer is needed, this is ${version}`, { version });
+    throw new TapeError("TAPE_STORE_NOT_DURABLE", `PostgreSQL 14 or newer is required, this is ${version}`, { version });
   }
   if (standby) throw new TapeError("TAPE_STORE_UNREACHABLE", "this server is a standby: connect to the primary");
 }
 
-/** Whoever changes the tables by hand may open the fence without knowing: then no process may begin. */
+/** Manual changes of the tables may silently open the fence: then the store must not be opened. */
 async function assertProtected(connections: Connections): Promise<void> {
   const { schema } = connections.settings;
   const { rows } = await connections.ask("store.protection", { schema });
   const { unprotected, volatile, forbidden: tables, uncallable, role } = rows[0] as Record<string, string>;
   if (unprotected !== "" || volatile !== "") {
-    const lacks = unprotected === "" ? [] : [`the index ${unprotected} is missing or not as it has to be`];
+    const lacks = unprotected === "" ? [] : [`the index ${unprotected} is missing or was changed`];
     const loses = volatile === "" ? [] : [`a crash would empty ${volatile}`];
     const message = `schema ${schema}: ${[...lacks, ...loses].join("; ")}`;
     throw new TapeError("TAPE_STORE_UNPROTECTED", message, { schema, indexes: unprotected, tables: volatile });
@@ -185,14 +185,16 @@ async function assertProtected(connections: Connections): Promise<void> {
     ...(tables === "" ? [] : [`select, insert, update, delete on all tables in schema ${schema}`]),
     ...(uncallable === "" ? [] : [`execute on all functions in schema ${schema}`]),
   ];
-  const message = `the role ${role} lacks rights (${[tables, uncallable].filter(Boolean).join(", ")}): ${grants.map((grant) => `grant ${grant} to ${role}`).join("; ")}`;
+  const message = `the role ${role} lacks privileges (${[tables, uncallable].filter(Boolean).join(", ")}): ${grants.map((grant) => `grant ${grant} to ${role}`).join("; ")}`;
   throw new TapeError("TAPE_STORE_FORBIDDEN", message, { role, tables, functions: uncallable });
 }
 
-/** A server that loses acknowledged commits in a crash breaks every promise; somebody has to accept that by name. */
+/**
+ * A server that loses acknowledged commits in a crash breaks every guarantee; the operator must accept that explicitly.
+ */
 function checkServer(row: RowOf<"meta.get">, connections: Connections, log: Log): boolean {
   const unsafe = (["fsync", "full_page_writes", "synchronous_commit"] as const).filter((setting) =>
-    // Ours is on, unless something between us and the server drops what we ask for at the start of a connection.
+    // Ours is on, unless a component in between drops our startup parameters.
     setting === "synchronous_commit" ? row[setting] === "off" : row[setting] !== "on",
   );
   if (unsafe.length === 0) return true;
@@ -213,13 +215,13 @@ function checkServer(row: RowOf<"meta.get">, connections: Connections, log: Log)
 function purgeWitnesses(connections: Connections, clock: Clock): () => void {
   let cancel = () => {};
   let stopped = false;
-  const again = (): void => {
+  const schedule = (): void => {
     if (stopped) return;
     cancel = clock.after(purgeEveryMs, () => {
-      connections.ask("witness.purge", { olderMs: witnessMs }).then(again, again);
+      connections.ask("witness.purge", { olderMs: witnessMs }).then(schedule, schedule);
     });
   };
-  again();
+  schedule();
   return () => {
     stopped = true;
     cancel();

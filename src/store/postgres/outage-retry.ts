@@ -11,8 +11,8 @@ export interface OutageRetryOptions {
 }
 
 /**
- * A broken connection is met with another try over another one, but no longer than a transaction may last: a restart of
- * the database goes unnoticed, and no call hangs. Only for work that may be repeated.
+ * Retries over another connection when one breaks, but no longer than a transaction may last: a restart of the database
+ * goes unnoticed, and no call hangs. Only for work that may be repeated.
  */
 export class OutageRetry {
   readonly #options: OutageRetryOptions;
@@ -21,7 +21,7 @@ export class OutageRetry {
     this.#options = options;
   }
 
-  /** When to give up what begins now. */
+  /** The deadline of work that starts now. */
   until(): number {
     return this.#options.clock.mono() + this.#options.boundMs;
   }
@@ -35,14 +35,14 @@ export class OutageRetry {
     await clock.sleep(backoffMs(tries, { baseMs: 5, capMs: 500 }, random));
   }
 
-  /** Throws the last error as it came. */
-  async run<T>(work: () => Promise<T>, again: (fault: ErrorClass) => boolean = isOutage): Promise<T> {
+  /** Throws the last error unchanged. */
+  async run<T>(work: () => Promise<T>, mayRetry: (fault: ErrorClass) => boolean = isOutage): Promise<T> {
     const until = this.until();
     for (let tries = 1; ; tries++) {
       try {
         return await work();
       } catch (error) {
-        if (error instanceof TapeError || this.over(until) || !again(classifyError(error))) throw error;
+        if (error instanceof TapeError || this.over(until) || !mayRetry(classifyError(error))) throw error;
       }
       await this.pause(tries);
     }

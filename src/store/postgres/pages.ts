@@ -3,8 +3,8 @@ import type { QueryResult, Row } from "../sql/plan.ts";
 import type { Macros } from "../sql/statements.ts";
 
 /**
- * The statement of a list, bounded in bytes: it delivers rows up to the one that fills the page. The sizes are those that
- * stand beside a large value's address: a value that is not delivered is not read.
+ * The statement of a list, bounded in bytes: it returns rows up to the one that fills the page. Sizes are read from the
+ * pointer to a large value, so a value that is not returned is not read.
  */
 export function boundedSource(name: string, source: string, macros: Macros): string {
   const columns = payloadsOf(name);
@@ -15,9 +15,9 @@ export function boundedSource(name: string, source: string, macros: Macros): str
   return `-- read\n${page.replace("%list%", () => lines.join("\n").trim())}`;
 }
 
-/** Says of a page whether it was full. */
-export function boundedResult(answer: QueryResult, pageBytes: unknown): QueryResult {
-  const last: Row | undefined = answer.rows.at(-1);
-  if (typeof pageBytes !== "number" || last?.page_bytes === undefined) return answer;
-  return Number(last.page_bytes) >= pageBytes ? { ...answer, more: true } : answer;
+/** Marks whether a page was full. */
+export function boundedResult(result: QueryResult, pageBytes: unknown): QueryResult {
+  const last: Row | undefined = result.rows.at(-1);
+  if (typeof pageBytes !== "number" || last?.page_bytes === undefined) return result;
+  return Number(last.page_bytes) >= pageBytes ? { ...result, more: true } : result;
 }

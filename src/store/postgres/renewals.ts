@@ -15,29 +15,32 @@ export interface RenewalsOptions {
   readonly writer: Writer;
 }
 
-const maxAtOnce = 1_000;
+const maxRenewals = 1_000;
 
-/** Renews in one statement; a second tells whose term is over; only who got no verdict from either is tried alone. */
+/**
+ * Renews in one statement. A second one finds the terms that are over. Only those without a result from either are
+ * tried alone.
+ */
 export async function renewAll(options: RenewalsOptions, renewals: readonly RenewRequest[]): Promise<RenewResult[]> {
-  const verdicts = new Map<string, RenewResult>();
+  const results = new Map<string, RenewResult>();
   const sorted = [...renewals].sort((a, b) => a.fence.journal - b.fence.journal);
-  for (let k = 0; k < sorted.length; k += maxAtOnce) {
-    const some = sorted.slice(k, k + maxAtOnce);
-    await renewSome(options, some, verdicts);
-    const rest = some.filter(({ fence }) => !verdicts.has(keyOf(fence)));
-    if (rest.length > 0) await refuseLost(options, rest, verdicts);
+  for (let k = 0; k < sorted.length; k += maxRenewals) {
+    const part = sorted.slice(k, k + maxRenewals);
+    await renewPart(options, part, results);
+    const rest = part.filter(({ fence }) => !results.has(keyOf(fence)));
+    if (rest.length > 0) await rejectLost(options, rest, results);
   }
   return Promise.all(
     renewals.map(
-      async (renewal): Promise<RenewResult> => verdicts.get(keyOf(renewal.fence)) ?? renewAlone(options, renewal),
+      async (renewal): Promise<RenewResult> => results.get(keyOf(renewal.fence)) ?? renewAlone(options, renewal),
     ),
   );
 }
 
-async function renewSome(
+async function renewPart(
   { ask }: RenewalsOptions,
   renewals: readonly RenewRequest[],
-  verdicts: Map<string, RenewResult>,
+  results: Map<string, RenewResult>,
 ): Promise<void> {
   const params = {
     ...termsOf(renewals),
@@ -45,8 +48,8 @@ async function renewSome(
     progressNotes: textsLiteral(renewals.map((r) => r.progressNote ?? null)),
   };
   for (const row of await resultsOf(() => ask("renew_many", params))) {
-    // One journal may be asked for under two tokens, or by two tenants.
-    verdicts.set(`${row.journal}.${row.token}.${row.nonce}.${row.tenant}`, {
+    // One journal may be renewed under two tokens, or by two tenants.
+    results.set(`${row.journal}.${row.token}.${row.nonce}.${row.tenant}`, {
       ok: true,
       notes: Number(row.notes),
       ttlMs: Number(row.ttl_ms),
@@ -54,20 +57,20 @@ async function renewSome(
   }
 }
 
-/** A quarter of a million fences that nobody has must not become as many transactions. */
-async function refuseLost(
+/** A quarter of a million unknown fences must not become as many transactions. */
+async function rejectLost(
   { ask }: RenewalsOptions,
   renewals: readonly RenewRequest[],
-  verdicts: Map<string, RenewResult>,
+  results: Map<string, RenewResult>,
 ): Promise<void> {
   for (const row of await resultsOf(() => ask("renew_many.lost", termsOf(renewals)))) {
     const { fence } = renewals[Number(row.at) - 1]!;
     const found = row.token === null ? undefined : row;
-    verdicts.set(keyOf(fence), { ok: false, error: staleError(fence, found) });
+    results.set(keyOf(fence), { ok: false, error: staleError(fence, found) });
   }
 }
 
-/** A row that somebody keeps locked gets no verdict yet; the verdicts of the others must not be lost with it. */
+/** A locked row has no result yet; the results of the others must not be lost with it. */
 async function renewAlone({ writer }: RenewalsOptions, renewal: RenewRequest): Promise<RenewResult> {
   try {
     return await writer.run(() => renewPlan(renewal), { allocates: false, tenant: renewal.fence.tenant });
@@ -77,7 +80,7 @@ async function renewAlone({ writer }: RenewalsOptions, renewal: RenewRequest): P
   }
 }
 
-/** A renewal may be repeated: whether this one happened is no question. Whoever gets no verdict is tried alone. */
+/** A renewal may be repeated, so a lost response needs no check. Renewals without a result are tried alone. */
 async function resultsOf<R>(ask: () => Promise<QueryResult<R>>): Promise<readonly R[]> {
   try {
     return (await ask()).rows;

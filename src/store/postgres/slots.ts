@@ -4,11 +4,11 @@ import { TapeError } from "../../model/errors.ts";
 
 export interface SlotsOptions {
   readonly clock: Clock;
-  /** How many there are. */
+  /** Number of slots. */
   readonly slots: number;
-  /** How many may wait for one; the next one is refused at once, unless its tenant has few that wait. */
+  /** How many callers may wait; the next one is rejected at once, unless its tenant has few waiting. */
   readonly waiting: number;
-  /** How long one may wait. */
+  /** How long a caller may wait. */
   readonly waitMs: number;
 }
 
@@ -16,35 +16,38 @@ interface Waiter extends QueueItem {
   readonly until: number;
   readonly granted: () => void;
   readonly refused: (error: Error) => void;
-  /** Its neighbours in order of arrival. */
+  /** Neighbours in order of arrival. */
   older: Waiter | undefined;
   newer: Waiter | undefined;
 }
 
-/** So long after the last sign of another tenant a tenant counts as alone. */
+/** After this long without a sign of another tenant, a tenant counts as alone. */
 const memoryMs = 1_000;
-/** A tenant never holds all slots: its statements may wait for locks, as long as they are allowed to. */
-const leftFree = 1;
-/** Among others a tenant holds at most this part of the slots. A quarter slows down four workers that do little. */
-const mostAmongOthers = 1 / 2;
+/** Slots that no tenant may take: its statements may wait for locks, as long as they are allowed to. */
+const reservedSlots = 1;
+/** Among others a tenant holds at most this share of the slots. A quarter slows down four workers that do little. */
+const maxShare = 1 / 2;
 
 /**
- * So many at once; the others wait, each tenant's in order of arrival, the tenants in turn. No tenant holds more than
- * its share, even where nothing else waits: what comes next from another tenant finds a slot free, however long each of
- * the statements takes. The line has a bound, and joining and leaving it costs the same however long it is: the
- * driver's own queue has none, and takes a quarter of a million waiters apart in quadratic time, with the event loop.
+ * Limits how many statements run at once. The others wait: in order of arrival within a tenant, and tenants in turn. No
+ * tenant holds more than its share, even if nothing else waits: the next statement of another tenant finds a free slot,
+ * however long each statement takes. The queue is bounded, and joining and leaving it costs the same at any length. The
+ * driver's own queue is unbounded, and dismantles a quarter of a million waiters in quadratic time, blocking the event
+ * loop.
  */
 export class Slots {
   readonly #options: SlotsOptions;
   #free: number;
   /** How many slots each tenant holds. */
   readonly #held = new Map<string, number>();
-  readonly #most: { readonly alone: number; readonly amongOthers: number };
-  /** The latest tenant, and when it was another one than before. */
+  readonly #maxHeld: { readonly alone: number; readonly amongOthers: number };
+  /** The latest tenant, and when it last changed. */
   #tenant: string | undefined;
   #sharedAt = Number.NEGATIVE_INFINITY;
   readonly #queue: TurnQueue<Waiter>;
-  /** In order of arrival, and so of `until`: all may wait equally long. The oldest of all is the first of its tenant. */
+  /**
+   * In order of arrival, and so of `until`: all may wait equally long. The oldest of all is the first of its tenant.
+   */
   #oldest: Waiter | undefined;
   #newest: Waiter | undefined;
   #cancel: (() => void) | undefined;
@@ -53,36 +56,36 @@ export class Slots {
   constructor(options: SlotsOptions) {
     this.#options = options;
     this.#free = options.slots;
-    const alone = Math.max(1, options.slots - leftFree);
-    this.#most = { alone, amongOthers: Math.min(alone, Math.ceil(options.slots * mostAmongOthers)) };
+    const alone = Math.max(1, options.slots - reservedSlots);
+    this.#maxHeld = { alone, amongOthers: Math.min(alone, Math.ceil(options.slots * maxShare)) };
     this.#queue = new TurnQueue({ pendingItems: options.waiting, pendingBytes: Number.POSITIVE_INFINITY });
   }
 
-  /** How many wait. */
+  /** How many callers wait. */
   get waiting(): number {
     return this.#queue.length;
   }
 
-  /** Takes a slot, if one is free at this moment. `tenant`: whose it is then; absent: the store's own. */
+  /** Takes a slot if one is free now. `tenant`: its owner; absent: the store itself. */
   takeFree(tenant: string | undefined): boolean {
-    if (tenant !== undefined && tenant !== this.#tenant) this.#notice(tenant);
-    if (this.#free > 0 && this.#queue.length > 0) this.#grant(); // a share may have become larger since
+    if (tenant !== undefined && tenant !== this.#tenant) this.#noteTenant(tenant);
+    if (this.#free > 0 && this.#queue.length > 0) this.#grant(); // a share may have grown since
     if (this.#free === 0 || this.#closed || !this.#mayHave(tenant)) return false;
     this.#hold(tenant);
     return true;
   }
 
   /**
-   * Resolves with a slot, which has to be given back by the same tenant, in whose turn it is; absent: the store's. Throws
-   * TAPE_OVERLOADED where too many wait already; not to one that is entitled: it had a slot, lost its connection, and
-   * must find out what happened.
+   * Resolves with a slot, which the same tenant must release; absent: the store's own. Throws TAPE_OVERLOADED if too
+   * many wait already, except for an entitled caller: it had a slot, lost its connection, and must find out what
+   * happened.
    */
   async take(tenant: string | undefined, entitled = false): Promise<void> {
     const { clock, waitMs } = this.#options;
     if (this.#closed) throw closedError();
     if (this.takeFree(tenant)) return;
     if (!entitled && !this.#queue.hasRoom(tenant, 0)) {
-      const message = `${this.#queue.length} statements wait for a connection`;
+      const message = `${this.#queue.length} statements are waiting for a connection`;
       throw new TapeError("TAPE_OVERLOADED", message, { limit: "pendingItems" });
     }
     await new Promise<void>((granted, refused) => {
@@ -107,7 +110,10 @@ export class Slots {
     if (this.#queue.length > 0) this.#grant();
   }
 
-  /** To those that wait. A tenant that has its share gives a slot back sooner or later: then it is looked at again. */
+  /**
+   * Grants free slots to waiting callers. A tenant at its limit releases a slot sooner or later, and is reconsidered
+   * then.
+   */
   #grant(): void {
     while (this.#free > 0) {
       const next = this.#queue.shift(this.#mayHave);
@@ -124,17 +130,17 @@ export class Slots {
 
   readonly #mayHave = (tenant: string | undefined): boolean => {
     const held = tenant === undefined ? 0 : (this.#held.get(tenant) ?? 0);
-    const { alone, amongOthers } = this.#most;
+    const { alone, amongOthers } = this.#maxHeld;
     if (held < amongOthers) return true;
     return held < alone && this.#options.clock.mono() - this.#sharedAt >= memoryMs;
   };
 
-  #notice(tenant: string): void {
+  #noteTenant(tenant: string): void {
     if (this.#tenant !== undefined) this.#sharedAt = this.#options.clock.mono();
     this.#tenant = tenant;
   }
 
-  /** Refuses those that wait. */
+  /** Rejects all waiting callers. */
   close(): void {
     this.#closed = true;
     this.#cancel?.();
@@ -150,7 +156,7 @@ export class Slots {
     return waiter;
   }
 
-  /** One timer, for the oldest. */
+  /** One timer, for the oldest waiter. */
   #watch(): void {
     if (this.#cancel !== undefined) return;
     const { clock } = this.#options;

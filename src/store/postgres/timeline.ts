@@ -9,23 +9,23 @@ import type { Writer } from "./writer.ts";
 
 export interface TimelineOptions {
   readonly connections: Connections;
-  readonly patience: OutageRetry;
-  /** Given when it is needed first: the writer needs us too. */
+  readonly outageRetry: OutageRetry;
+  /** A function, because the writer needs the timeline, too. */
   readonly writer: () => Writer;
   readonly log: Log;
 }
 
 /**
- * Which server answers at our address. A promoted standby may have lost commits, and with them tokens and journal
- * numbers that were handed out: its timeline is another one, and the store's epoch must be raised before any is handed
- * out again. Statements that hand them out refuse to, as long as the timeline is not the recorded one; here we notice.
+ * Identifies the server at our address. A promoted standby may have lost commits, and with them issued tokens and
+ * journal numbers. It has another timeline, and the store's epoch must be raised before any are issued again.
+ * Statements that issue them return nothing while the timeline is not the recorded one; this class notices.
  *
- *   suspect ──look──▶ known ──a new connection──▶ suspect          (behind a pooler always suspect: it hides them)
+ *   suspect ──check──▶ known ──a new connection──▶ suspect          (behind a pooler always suspect: it hides them)
  */
 export class Timeline {
   readonly #options: TimelineOptions;
   #suspect = true;
-  #looking: Promise<void> | undefined;
+  #checking: Promise<void> | undefined;
 
   constructor(options: TimelineOptions) {
     this.#options = options;
@@ -34,20 +34,20 @@ export class Timeline {
     });
   }
 
-  /** Resolves once the epoch is the one of the server that answers. */
-  look(surely = false): Promise<void> {
-    if (!this.#suspect && !surely) return Promise.resolve();
-    this.#looking ??= this.#compare().finally(() => {
-      this.#looking = undefined;
+  /** Resolves once the epoch is that of the current server. `force` checks even if nothing suggests a change. */
+  check(force = false): Promise<void> {
+    if (!this.#suspect && !force) return Promise.resolve();
+    this.#checking ??= this.#compare().finally(() => {
+      this.#checking = undefined;
     });
-    return this.#looking;
+    return this.#checking;
   }
 
   async #compare(): Promise<void> {
-    const { connections, patience, writer, log } = this.#options;
+    const { connections, outageRetry, writer, log } = this.#options;
     this.#suspect = connections.settings.pooler !== "none";
     try {
-      const { timeline, timeline_now: current } = await patience.run(() => metaOf(connections));
+      const { timeline, timeline_now: current } = await outageRetry.run(() => metaOf(connections));
       if (timeline === null || current === null || timeline === current) return;
       const plan = () => restoredPlan(`timeline ${timeline} became ${current}`, "meta.promoted");
       const raised = await writer().transact(plan, { allocates: false });

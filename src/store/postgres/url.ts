@@ -1,7 +1,7 @@
 import { suggest } from "../../base/suggest.ts";
 import { TapeError } from "../../model/errors.ts";
 
-/** What a store URL says beyond where the database is. */
+/** The settings of a store URL besides the address of the database. */
 export interface PostgresSettings {
   readonly connectionString: string;
   readonly schema: string;
@@ -10,14 +10,14 @@ export interface PostgresSettings {
   /** Where to LISTEN when the main URL goes through a pooler. */
   readonly listenUrl: string | undefined;
   readonly connections: number;
-  /** Statement, lock and idle-in-transaction time-outs: no guarded transaction outlives it. */
+  /** Statement, lock and idle-in-transaction timeouts: no guarded transaction lasts longer. */
   readonly transactionBoundMs: number;
   /** The operator accepts that acknowledged writes may be lost. */
   readonly acceptLoss: boolean;
 }
 
 const known = ["schema", "pooler", "listen_url", "connections", "transaction_bound_ms", "accept_loss"] as const;
-/** Ours are taken out of the URL; these belong to the driver and stay. */
+/** Our own keys are removed from the URL; these belong to the driver and stay. */
 const driverKeys = [
   "sslmode",
   "ssl",
@@ -37,12 +37,12 @@ export function parsePostgresUrl(text: string): PostgresSettings {
   try {
     url = new URL(text.replace(/^alloydb:/, "postgres:").replace(/^postgresql:/, "postgres:"));
   } catch (error) {
-    throw new TapeError("TAPE_BAD_STORE_URL", "this is not a URL of a PostgreSQL database", {}, error);
+    throw new TapeError("TAPE_BAD_STORE_URL", "not the URL of a PostgreSQL database", {}, error);
   }
-  const given = new Map<string, string>();
+  const settings = new Map<string, string>();
   for (const [key, value] of [...url.searchParams]) {
     if ((known as readonly string[]).includes(key)) {
-      given.set(key, value);
+      settings.set(key, value);
       url.searchParams.delete(key);
     } else if (!driverKeys.includes(key)) {
       const near = suggest(key, [...known, ...driverKeys]);
@@ -55,17 +55,17 @@ export function parsePostgresUrl(text: string): PostgresSettings {
       );
     }
   }
-  const pooler = given.get("pooler") ?? "none";
+  const pooler = settings.get("pooler") ?? "none";
   if (pooler !== "none" && pooler !== "transaction") {
-    throw new TapeError("TAPE_BAD_STORE_URL", `pooler is none or transaction, not ${pooler}`, { key: "pooler" });
+    throw new TapeError("TAPE_BAD_STORE_URL", `pooler must be none or transaction, not ${pooler}`, { key: "pooler" });
   }
-  const acceptLoss = given.get("accept_loss") ?? "false";
+  const acceptLoss = settings.get("accept_loss") ?? "false";
   if (acceptLoss !== "true" && acceptLoss !== "false") {
-    throw new TapeError("TAPE_BAD_STORE_URL", `accept_loss is true or false, not ${acceptLoss}`, {
+    throw new TapeError("TAPE_BAD_STORE_URL", `accept_loss must be true or false, not ${acceptLoss}`, {
       key: "accept_loss",
     });
   }
-  const schema = given.get("schema") ?? "tape";
+  const schema = settings.get("schema") ?? "tape";
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema)) {
     throw new TapeError("TAPE_BAD_STORE_URL", "schema must be a plain lower-case name", { key: "schema" });
   }
@@ -73,15 +73,15 @@ export function parsePostgresUrl(text: string): PostgresSettings {
     connectionString: url.href,
     schema,
     pooler,
-    listenUrl: given.get("listen_url"),
-    connections: whole("connections", given.get("connections") ?? "8", 2),
-    transactionBoundMs: whole("transaction_bound_ms", given.get("transaction_bound_ms") ?? "5000", 50),
+    listenUrl: settings.get("listen_url"),
+    connections: whole("connections", settings.get("connections") ?? "8", 2),
+    transactionBoundMs: whole("transaction_bound_ms", settings.get("transaction_bound_ms") ?? "5000", 50),
     acceptLoss: acceptLoss === "true",
   };
 }
 
-function whole(key: string, text: string, least: number): number {
+function whole(key: string, text: string, min: number): number {
   const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= least) return value;
-  throw new TapeError("TAPE_BAD_STORE_URL", `${key} must be a whole number of at least ${least}`, { key });
+  if (Number.isSafeInteger(value) && value >= min) return value;
+  throw new TapeError("TAPE_BAD_STORE_URL", `${key} must be a whole number of at min ${min}`, { key });
 }

@@ -9,7 +9,7 @@ import { classifyError, outcomeUnknown } from "./errors.ts";
 import type { OutageRetry } from "./outage-retry.ts";
 import type { Writer } from "./writer.ts";
 
-/** Multi-row statements, and for each the query that tells after a lost response which items are in the store. */
+/** Multi-row statements, and for each the query that shows after a lost response which items are in the store. */
 interface Checks {
   append_many: "append_many.check";
   end_sleep_many: "append_many.check";
@@ -27,28 +27,28 @@ type BatchRow<N extends BatchName> = RowOf<N> | RowOf<Checks[N]>;
 export interface BatchedWrite<Item, Result, N extends BatchName> {
   readonly sql: N;
   readonly checkSql: Checks[N];
-  /** Only one item of a journal is in flight at a time, and a batch is sorted by it. */
+  /** Only one item of a journal is in flight at a time, and a batch is sorted by journal. */
   readonly journal: (item: Item) => number;
-  /** An item that names another tenant's journal waits for no item there, and keeps none waiting. */
+  /** An item that names another tenant's journal neither waits for an item there nor delays one. */
   readonly tenant: (item: Item) => string;
   readonly bytes: (item: Item) => number;
   readonly params: (batch: readonly Item[]) => Omit<ParamsOf<N>, "id">;
   readonly result: (item: Item, row: BatchRow<N>) => Result;
-  /** In a transaction of its own, waiting for locks, with the reason where it is refused. */
+  /** Writes one item in its own transaction, waiting for locks; if it is rejected, with the reason. */
   readonly single: (item: Item) => Promise<Result>;
 }
 
 export interface WriteBatcherOptions {
   readonly connections: Connections;
   readonly writer: Writer;
-  readonly patience: OutageRetry;
+  readonly outageRetry: OutageRetry;
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: Limits;
   readonly channels: Channels;
 }
 
-/** Two cores serve four batches at once best; more only compete. All kinds of batched writes share the channels. */
+/** Two cores handle four batches at once best; more only compete. All kinds of batched writes share the channels. */
 export const maxChannels = 4;
 
 /** 1 MiB is some ten milliseconds of work, here and on the server. */
@@ -73,7 +73,7 @@ export function writeBatcher<Item, Result, N extends BatchName>(
     refusal: (reason, waiting) =>
       reason === "closed"
         ? new TapeError("TAPE_STORE_CLOSED", "this store handle is closed")
-        : new TapeError("TAPE_OVERLOADED", `${waiting} writes wait for their commit`),
+        : new TapeError("TAPE_OVERLOADED", `${waiting} writes are waiting for their commit`),
     together: async (items) => {
       const sorted = items.toSorted((a, b) => journal(a) - journal(b));
       const rows = await writeTogether(write, options, sorted);
@@ -86,15 +86,15 @@ export function writeBatcher<Item, Result, N extends BatchName>(
 }
 
 /**
- * A row for each item that was written. A missing item was refused, locked or unlucky, and is tried alone. A lost
- * response is resolved for the whole batch by its witness; throws only when the outcome cannot be known.
+ * Returns a row for each written item. A missing item was rejected or locked, and is retried alone. A lost response is
+ * resolved for the whole batch by its witness; throws only if the outcome cannot be determined.
  */
 async function writeTogether<Item, Result, N extends BatchName>(
   write: BatchedWrite<Item, Result, N>,
   options: WriteBatcherOptions,
   items: readonly Item[],
 ): Promise<Map<number, BatchRow<N>>> {
-  const { connections, random, writer, patience } = options;
+  const { connections, random, writer, outageRetry } = options;
   const id = random.bits63();
   const params = { ...write.params(items), id } as ParamsOf<N> & ParamsOf<Checks[N]>;
   const client = await writer.connect();
@@ -105,11 +105,11 @@ async function writeTogether<Item, Result, N extends BatchName>(
   } catch (error) {
     const lost = classifyError(error).kind === "connection";
     client.release(lost);
-    if (!lost) return new Map(); // one bad item spoils the statement
+    if (!lost) return new Map(); // one bad item fails the statement
     if (!(await writer.landed(id, error))) return new Map();
     // The batch was carried out; which of its items were written?
     try {
-      return byJournal((await patience.run(() => connections.ask(write.checkSql, params, undefined, true))).rows);
+      return byJournal((await outageRetry.run(() => connections.ask(write.checkSql, params, undefined, true))).rows);
     } catch {
       throw outcomeUnknown(error);
     }

@@ -12,32 +12,37 @@ import type { OutageRetry } from "./outage-retry.ts";
 export interface WriterOptions {
   readonly connections: Connections;
   readonly journals: JournalAllocator;
-  readonly patience: OutageRetry;
+  readonly outageRetry: OutageRetry;
   readonly random: Random;
   readonly limits: Limits;
   readonly wake: (wake: WakeHint) => void;
 }
 
 export interface TransactionOptions {
-  /** In whose turn, where several wait; absent: in one of the store's own. */
+  /** Whose turn it uses if several wait; absent: one of the store's own. */
   readonly tenant?: string | undefined;
-  /** How long a statement may wait; default: the transaction bound. Who sets it knows what to do when it runs out. */
+  /**
+   * How long a statement may wait; default: the transaction bound. A caller that sets it handles the timeout itself.
+   */
   readonly waitMs?: number;
-  /** Told of each call before it is made. */
-  readonly notice?: (call: Query) => void;
-  /** false: the plan takes no journal numbers, so none need be at hand. */
+  /** Called with each query before it is sent. */
+  readonly onQuery?: (call: Query) => void;
+  /** false: the plan needs no journal numbers, so none are reserved. */
   readonly allocates?: boolean;
 }
 
-/** Deadlocks and serialization failures are rolled back by the server: so many times we simply ask again. */
+/**
+ * Deadlocks and serialization failures are rolled back by the server: the transaction is retried up to this many times.
+ */
 const maxTries = 8;
-/** Numbers set aside for a transaction: one for each record that it may append. */
+/** Numbers reserved for a transaction: one for each record that it may append. */
 const usualNumbers = 1_001;
 
 /**
- * Runs plans as transactions, each with a witness: a row of a unique name. When the answer to COMMIT is lost, the same
- * witness is inserted again on another connection, marked void. If the plan's own is there, the transaction happened; if
- * ours is, it never can, and it is run again. (An error on COMMIT is not a "no": of 56 cut connections 19 had committed.)
+ * Runs plans as transactions, each with a witness: a row with a unique name. If the response to COMMIT is lost, the
+ * same witness is inserted again on another connection, marked void. If the plan's own row exists, the transaction
+ * happened; if ours does, it never can, and it is retried. (An error on COMMIT is not a "no": of 56 cut connections 19
+ * had committed.)
  */
 export class Writer {
   readonly #options: WriterOptions;
@@ -46,7 +51,7 @@ export class Writer {
     this.#options = options;
   }
 
-  /** Refuses with a TapeError, whatever goes wrong. */
+  /** Throws only TapeErrors. */
   async run<T>(make: (context: PlanContext) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
     try {
       return await this.transact(make, options);
@@ -56,40 +61,40 @@ export class Writer {
   }
 
   async transact<T>(make: (context: PlanContext) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
-    const { patience } = this.#options;
-    const until = patience.until();
+    const { outageRetry } = this.#options;
+    const until = outageRetry.until();
     let numbers = options.allocates === false ? 0 : usualNumbers;
     for (let tries = 1; ; tries++) {
       const outcome = await this.#once(make, options, numbers);
       if ("value" in outcome) return outcome.value;
       const { error, fault } = outcome;
       if (error instanceof NumbersExhausted) {
-        numbers *= 10; // a batch of thousands: it ends, because batches have a bound
+        numbers *= 10; // a batch of thousands; terminates, because batches are bounded
         continue;
       }
-      if (fault.kind === "blocked") throw error; // the caller knows what to do about a lock
+      if (fault.kind === "blocked") throw error; // the caller handles locks
       if (fault.kind === "slow") throw options.waitMs === undefined ? busy(error) : error;
-      if (fault.kind === "refused") throw refusal(error, fault);
-      if (fault.kind === "again" ? tries >= maxTries : patience.over(until)) {
+      if (fault.kind === "refused") throw rejection(error, fault);
+      if (fault.kind === "again" ? tries >= maxTries : outageRetry.over(until)) {
         throw fault.kind === "again" ? busy(error) : unreachable(error);
       }
-      await patience.pause(tries);
+      await outageRetry.pause(tries);
     }
   }
 
-  /** A connection of the pool's; TAPE_STORE_UNREACHABLE: there is none, and so nothing was sent. */
+  /** A pooled connection. TAPE_STORE_UNREACHABLE: there is none, so nothing was sent. */
   async connect(tenant?: string): Promise<pg.PoolClient> {
-    const { connections, patience } = this.#options;
+    const { connections, outageRetry } = this.#options;
     try {
-      return await patience.run(() => connections.connect(tenant));
+      return await outageRetry.run(() => connections.connect(tenant));
     } catch (error) {
       throw error instanceof TapeError ? error : unreachable(error);
     }
   }
 
   /**
-   * Numbers are set aside before there is a connection, and everybody who finds too few waits for the same block: were
-   * there no bound to how many do, each block would wake all of them for two to be served.
+   * Numbers are reserved before there is a connection, and all callers that find too few wait for the same block.
+   * Without a limit on their number, each block would wake all of them, and only two could be served.
    */
   async #once<T>(
     make: (context: PlanContext) => Plan<T>,
@@ -170,7 +175,7 @@ export class Writer {
   ): Promise<T> {
     const { connections, limits } = this.#options;
     const { transactionBoundMs } = connections.settings;
-    // One round trip: BEGIN and the witness. The witness is a number of ours, so it may stand in the text.
+    // One round trip: BEGIN and the witness. The witness is our own number, so it may be part of the text.
     const begin = connections.begin(options.waitMs ?? transactionBoundMs);
     await client.query(`${begin}; ${connections.textOf("witness.create", { id: witness })}`);
     const context: PlanContext = {
@@ -180,18 +185,21 @@ export class Writer {
       wake: (wake) => wakes.push(wake),
     };
     return awaitPlan(make(context), (call) => {
-      options.notice?.(call);
+      options.onQuery?.(call);
       return connections.perform(client, call);
     });
   }
 
-  /** true: the transaction of this witness happened. false: it did not and never will. Throws when nobody can tell. */
+  /**
+   * true: the transaction of this witness happened. false: it did not and never will. Throws if that cannot be
+   * determined.
+   */
   async landed(witness: bigint, cause: unknown): Promise<boolean> {
-    const { connections, patience } = this.#options;
+    const { connections, outageRetry } = this.#options;
     try {
-      // Whatever goes wrong is no answer: so long as the first transaction is open, ours waits for it.
-      const ask = () => connections.ask("witness.settle", { id: witness }, undefined, true);
-      return (await patience.run(ask, () => true)).rows[0]?.void === false;
+      // Every error is retried: while the first transaction is open, ours waits for it.
+      const settle = () => connections.ask("witness.settle", { id: witness }, undefined, true);
+      return (await outageRetry.run(settle, () => true)).rows[0]?.void === false;
     } catch {
       throw outcomeUnknown(cause);
     }
@@ -203,11 +211,11 @@ type Outcome<T> = { readonly value: T } | { readonly error: unknown; readonly fa
 const faultIn = (error: unknown): ErrorClass =>
   error instanceof NumbersExhausted ? { kind: "again" } : classifyError(error);
 
-function refusal(error: unknown, fault: Extract<ErrorClass, { kind: "refused" }>): TapeError {
+function rejection(error: unknown, fault: Extract<ErrorClass, { kind: "refused" }>): TapeError {
   if (fault.code === "23505" && fault.constraint === "records_head") {
     return new TapeError("TAPE_NOT_HEAD", "another writer of this term was faster", {}, error);
   }
   if (isForbidden(error)) return forbidden(error);
-  const message = `the database refused a statement (${fault.code}): ${(error as Error).message}`;
+  const message = `the database rejected a statement (${fault.code}): ${(error as Error).message}`;
   return new TapeError("TAPE_INVARIANT", message, { sqlstate: fault.code, constraint: fault.constraint }, error);
 }

@@ -79,7 +79,7 @@ it.each([
   [
     "a table",
     () => `revoke update on tape.leases from ${role}`,
-    /lacks rights \(leases\): grant select, insert, update, delete/,
+    /lacks privileges \(leases\): grant select, insert, update, delete/,
   ],
   [
     "a function",

@@ -8,7 +8,10 @@ import { readFault } from "../errors.ts";
 import { migrations } from "../migrate.ts";
 import { parsePostgresUrl } from "../url.ts";
 
-/** What opening this store with this version would do. Changes nothing. A store that is not there yet blocks nobody. */
+/**
+ * What opening this store with this version would do. Changes nothing. A store that does not exist yet blocks no
+ * process.
+ */
 export async function planPostgres(url: string, known: readonly Migration[] = migrations): Promise<PlannedStep[]> {
   const settings = parsePostgresUrl(url);
   const connections = new Connections(settings);

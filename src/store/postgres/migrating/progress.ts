@@ -5,7 +5,10 @@ import type { Row } from "../../sql/plan.ts";
 import { loadStatements } from "../../sql/statements.ts";
 import type { SessionOptions } from "./session.ts";
 
-/** So long a migration may take without a word; then a word each time twice as much has passed, up to ten seconds. */
+/**
+ * A migration may take this long without a log line. Then it logs each time twice as much time has passed, up to ten
+ * seconds.
+ */
 const quietMs = 2_000;
 const maxQuietMs = 10_000;
 
@@ -13,17 +16,17 @@ const text = loadStatements(sqlFiles(new URL("sql/", import.meta.url)), (positio
   "progress",
 )!.text;
 
-/** Says how far a migration is, ours or another process's, for as long as it takes. */
+/** Logs the progress of a migration, ours or another process's, for as long as it takes. */
 export class Progress {
   readonly #options: SessionOptions;
   #migration = "";
   #batch: { readonly table: string; readonly rows: number } | undefined;
-  #said: number;
+  #loggedAt: number;
   #quietMs = quietMs;
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    this.#said = options.clock.mono();
+    this.#loggedAt = options.clock.mono();
   }
 
   begin(migration: Migration): void {
@@ -35,15 +38,15 @@ export class Progress {
     this.#batch = { table, rows };
   }
 
-  /** Looks beside the work until it ends. */
+  /** Logs progress until the work ends. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     const stop = new AbortController();
-    const looking = this.#loop(stop.signal);
+    const logging = this.#loop(stop.signal);
     try {
       return await work();
     } finally {
       stop.abort();
-      await looking;
+      await logging;
     }
   }
 
@@ -52,32 +55,32 @@ export class Progress {
     for (;;) {
       await clock.sleep(quietMs, signal);
       if (signal.aborted) return;
-      await this.look(this.#migration);
+      await this.report(this.#migration);
     }
   }
 
-  /** Says something if it is time to. */
-  async look(about: string): Promise<void> {
+  /** Logs progress if it is time to. */
+  async report(about: string): Promise<void> {
     const { clock, connections, log } = this.#options;
-    if (clock.mono() - this.#said < this.#quietMs) return;
-    this.#said = clock.mono();
+    if (clock.mono() - this.#loggedAt < this.#quietMs) return;
+    this.#loggedAt = clock.mono();
     this.#quietMs = Math.min(maxQuietMs, this.#quietMs * 2);
     const row = await connections.askText(text).then(
       ({ rows }) => rows.find((found: Row) => found.phase !== null) ?? rows[0],
-      () => undefined, // the work itself will say what is the matter
+      () => undefined, // the work itself reports the error
     );
     log("warn", "store.migration_progress", {
       migration: about,
       ...this.#batch,
-      ...(row === undefined ? {} : reported(row)),
+      ...(row === undefined ? {} : progressFields(row)),
     });
   }
 }
 
-function reported(row: Row): Record<string, unknown> {
-  const of = (done: unknown, total: unknown): number | undefined =>
+function progressFields(row: Row): Record<string, unknown> {
+  const percentOf = (done: unknown, total: unknown): number | undefined =>
     Number(total) > 0 ? Math.floor((100 * Number(done)) / Number(total)) : undefined;
-  const percent = of(row.tuples_done, row.tuples_total) ?? of(row.blocks_done, row.blocks_total);
+  const percent = percentOf(row.tuples_done, row.tuples_total) ?? percentOf(row.blocks_done, row.blocks_total);
   const behind = row.locker ?? (row.blockers === "" ? null : row.blockers);
   return {
     ...(row.index === null ? {} : { index: row.index }),

@@ -23,19 +23,22 @@ export interface SessionOptions {
 
 export const sessionName = "durable-tape migration";
 
-/** Behind a long reader a change of a table waits this long, and with it every start that came later. Then it lets go. */
+/** How long a schema change waits behind a long reader, and with it every later start. Then it releases its place. */
 const lockWaitMs = 100;
-/** A range of rows waits for their writers, who hold nothing for long; nobody queues behind it but other writers of them. */
+/**
+ * A range of rows waits for their writers, which hold nothing for long; only other writers of the same rows queue
+ * behind it.
+ */
 const rowWaitMs = 2_000;
-/** Between two tries. The first come soon: mostly it is a transaction of ours. */
+/** Between two tries. The first come soon: usually a transaction of ours is in the way. */
 const tries = { baseMs: 200, capMs: 5_000 };
 
 const plain = (position: number): string => `$${position}`;
 
 /**
- * The connection of whoever migrates: not one of the pool's, because none of its time-outs may end a statement that takes
- * an hour. Its server process looks every second whether we are still there: a client that is gone leaves no statement
- * behind that works on, or waits in the queue of a lock with everybody else behind it.
+ * The connection of the migrating process. It is not pooled, because none of the pool's timeouts may end a statement
+ * that takes an hour. Its server process checks every second whether we still exist: a dead client leaves no statement
+ * behind that works on, or that waits in the queue of a lock with all others behind it.
  */
 export class Session {
   readonly client: MigrationClient;
@@ -57,14 +60,14 @@ export class Session {
   static async open(options: SessionOptions): Promise<Session> {
     const { url, direct } = addressOf(options.connections.settings);
     const own = new pg.Client({ connectionString: url, application_name: sessionName, keepAlive: true, types });
-    own.on("error", () => {}); // the statement under way says so
+    own.on("error", () => {}); // the current statement gets the error
     await own.connect();
     const session = new Session(own, options, direct);
-    if (direct) await session.#settle();
+    if (direct) await session.#configure();
     return session;
   }
 
-  async #settle(): Promise<void> {
+  async #configure(): Promise<void> {
     const { transactionBoundMs } = this.#options.connections.settings;
     await this.client.query(
       `set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = ${transactionBoundMs}`,
@@ -72,31 +75,31 @@ export class Session {
     await this.client.query(
       "set tcp_keepalives_idle = 30; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 3",
     );
-    // Not every system can, and only version 17 and newer has the last one.
+    // Not every system supports the first, and only version 17 and newer has the second.
     for (const setting of ["client_connection_check_interval = 1000", "transaction_timeout = 0"]) {
       await this.#own.query(`set ${setting}`).catch(() => {});
     }
   }
 
-  /** One of the statements beside this file. */
+  /** Runs one of the statements of sql/. */
   async ask(
     name: string,
     params: Readonly<Record<string, unknown>> = {},
-    stands?: Readonly<Record<string, string>>,
+    replacements?: Readonly<Record<string, string>>,
   ): Promise<Row[]> {
     const statement = this.#statements.get(name)!;
-    const text = Object.entries(stands ?? {}).reduce((sql, [word, by]) => sql.replaceAll(word, by), statement.text);
+    const text = Object.entries(replacements ?? {}).reduce((sql, [name, value]) => sql.replaceAll(name, value), statement.text);
     const values = statement.params.map((param) => params[param]);
     return (await this.client.query({ text, values })).rows as Row[];
   }
 
-  /** One transaction, again and again until it finds nobody in its way. */
+  /** One transaction, retried until no lock is in its way. */
   transaction(about: string, work: () => Promise<void>, { patient = false } = {}): Promise<void> {
-    return this.insist(about, async () => {
+    return this.retry(about, async () => {
       await this.client.query("begin isolation level read committed");
       try {
         const [lock] = await this.ask("lock.transaction", { schema: this.#options.connections.settings.schema });
-        if (lock?.mine !== true) throw new Locked();
+        if (lock?.mine !== true) throw new MigrationLocked();
         if (!patient) await this.client.query(`set local lock_timeout = ${lockWaitMs}`);
         await work();
         await this.client.query("commit");
@@ -107,29 +110,29 @@ export class Session {
     });
   }
 
-  /** One statement by itself. One that locks a table gives way to those who are there; one that locks rows waits. */
+  /** One statement on its own. One that locks a table yields to its current users; one that locks rows waits. */
   statement(about: string, text: string, locks: "table" | "rows" | "nothing"): Promise<number> {
     const waitMs = { table: lockWaitMs, rows: rowWaitMs, nothing: 0 }[locks];
-    return this.insist(about, async () => {
+    return this.retry(about, async () => {
       await this.client.query(`set lock_timeout = ${waitMs}`);
       return (await this.client.query(text)).rowCount ?? 0;
     });
   }
 
-  /** Deadlocks and locks that were not had are no errors: PostgreSQL has undone the statement and can be asked again. */
-  async insist<T>(about: string, work: () => Promise<T>): Promise<T> {
+  /** Deadlocks and lock timeouts are no errors here: PostgreSQL has rolled the statement back, and it is retried. */
+  async retry<T>(about: string, work: () => Promise<T>): Promise<T> {
     const { clock, random, log, connections } = this.#options;
     for (let k = 1; ; k++) {
       try {
         return await work();
       } catch (error) {
-        if (!inTheWay(error)) throw error;
+        if (!isLockConflict(error)) throw error;
         if (k > 3) {
           const [first] = await this.ask("blockers", { schema: connections.settings.schema });
           log("warn", "store.migration_waits", {
             for: about,
             tries: k,
-            ...(first === undefined ? {} : { behind: who(first) }),
+            ...(first === undefined ? {} : { behind: describe(first) }),
           });
         }
       }
@@ -142,15 +145,15 @@ export class Session {
   }
 }
 
-/** Somebody else migrates. */
-class Locked extends Error {}
+/** Another process migrates. */
+class MigrationLocked extends Error {}
 
-function inTheWay(error: unknown): boolean {
+function isLockConflict(error: unknown): boolean {
   const { code } = error as { code?: string };
-  return error instanceof Locked || code === "55P03" || code === "40P01" || code === "40001";
+  return error instanceof MigrationLocked || code === "55P03" || code === "40P01" || code === "40001";
 }
 
-function who(row: Row): string {
+function describe(row: Row): string {
   return `process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;
 }
 
