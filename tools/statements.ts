@@ -4,7 +4,7 @@ import type pg from "pg";
 import { postgresStatements } from "../src/store/postgres/connections.ts";
 import { payloadsOf } from "../src/store/sql/paging.ts";
 import type { Statement } from "../src/store/sql/statements.ts";
-import { Statements } from "../src/store/sqlite/database.ts";
+import { Statements } from "../src/store/sqlite/statements.ts";
 
 /** One statement as a database describes it. `type` is undefined where the database knows none. */
 export interface Described {

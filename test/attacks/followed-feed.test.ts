@@ -6,7 +6,7 @@ import { FeedTail } from "../../src/store/feed-tail.ts";
 import { PostgresFeed } from "../../src/store/postgres/feed.ts";
 import { type Row, runPlan } from "../../src/store/sql/plan.ts";
 import { feedPlan } from "../../src/store/sql/plans/feed.ts";
-import { Statements } from "../../src/store/sqlite/database.ts";
+import { Statements } from "../../src/store/sqlite/statements.ts";
 import { parseCursor } from "../../src/store/validate/arguments.ts";
 import { spec, tenant } from "../../testkit/conformance/frame.ts";
 import { sceneOn } from "../store/postgres/scene.ts";

@@ -8,9 +8,10 @@ import { type Plan, type PlanContext, runPlan } from "../../src/store/sql/plan.t
 import { createPlan } from "../../src/store/sql/plans/create.ts";
 import { putSchedulePlan } from "../../src/store/sql/plans/intake.ts";
 import { setQuotaPlan } from "../../src/store/sql/plans/quotas.ts";
-import { openDatabase, Statements } from "../../src/store/sqlite/database.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { migrate } from "../../src/store/sqlite/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { Statements } from "../../src/store/sqlite/statements.ts";
 import { ManualClock } from "../../testkit/clock.ts";
 import { scheduleSpec, spec, tenant } from "../../testkit/conformance/frame.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";

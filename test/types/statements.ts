@@ -2,7 +2,7 @@ import type { Change } from "../../src/model/changes.ts";
 import type { Connections } from "../../src/store/postgres/connections.ts";
 import { type Plan, query, queryRow, queryRows } from "../../src/store/sql/plan.ts";
 import type { ParamsOf, RowOf } from "../../src/store/sql/statements.gen.ts";
-import type { Statements, Times } from "../../src/store/sqlite/database.ts";
+import type { Statements, Times } from "../../src/store/sqlite/statements.ts";
 import { inferred, same } from "./same.ts";
 
 /** What plans and stores may ask for. Never run: tsc is part of the test command. */

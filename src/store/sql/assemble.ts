@@ -11,7 +11,7 @@ import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import { findPlan } from "./plans/queues.ts";
 import { readOf } from "./read.ts";
 
-/** The contract over a driver: encode the input, then run one plan. The entrance has looked at every argument. */
+/** The contract on top of a backend: encodes the input, then runs one plan. `validated` has checked every argument. */
 export function assembleStore(driver: SqlBackend, random: Random): Store {
   const { backend, limits, transactionBoundMs, exclusive } = driver;
   return validated({
@@ -30,7 +30,7 @@ export function assembleStore(driver: SqlBackend, random: Random): Store {
 }
 
 function fencedOf(driver: SqlBackend, limits: Limits): FencedOps {
-  // Not an async function: handing a promise on through one costs the hot path three more turns of the microtask queue.
+  // Not an async function: returning a promise through one costs every append three more turns of the microtask queue.
   const append: FencedOps["append"] = (fence, entry) => {
     try {
       checkFence(fence);
@@ -73,8 +73,8 @@ function claimOf(driver: SqlBackend, random: Random): ClaimOps {
       );
     },
     async restored(reason, by, via, home) {
-      const act = by === undefined ? undefined : { by, reason, ...defined({ via, home }) };
-      return (await driver.write(() => restoredPlan(reason, "meta.restored", act)))!;
+      const audit = by === undefined ? undefined : { by, reason, ...defined({ via, home }) };
+      return (await driver.write(() => restoredPlan(reason, "meta.restored", audit)))!;
     },
   };
 }

@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 export type SqlFiles = ReadonlyMap<string, string>;
 
 /**
- * Reads the folder. The published package has none: the build puts the text of the files where this is called
- * (tools/build/places.ts), so a caller makes the URL within the call, from the place of its own module.
+ * Reads the folder. The published package has none: the build replaces the call by the text of the files
+ * (tools/build/places.ts), so a caller creates the URL within the call, relative to its own module.
  */
 export function sqlFiles(folder: URL): SqlFiles {
   const files = readdirSync(folder).filter((file) => file.endsWith(".sql"));

@@ -8,23 +8,23 @@ import { checkBatch, runBatch } from "../validate/arguments.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord, toItemResult } from "../validate/entry.ts";
 import type { SqlBackend } from "./backend.ts";
 import { type Plan, type PlanContext, query } from "./plan.ts";
-import { actedBy, auditPlan, storeJournal } from "./plans/audit.ts";
+import { auditPlan, operatorActionBy, storeJournal } from "./plans/audit.ts";
 import * as plans from "./plans/intake.ts";
 import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
 import {
-  type Answering,
   idempotentPlan,
   purgePlan,
   putTokenPlan,
+  type ResultStorage,
   reportPlan,
   revokeTokenPlan,
 } from "./plans/service.ts";
 
-/** One write of the intake, by its name and in its tenant's turn. */
+/** One write of the intake, by name and in its tenant's turn. */
 type Write = <T>(
   [what, tenant]: readonly [what: string, tenant?: string],
   make: (context: PlanContext) => Plan<T>,
-  answering?: Answering<T>,
+  storage?: ResultStorage<T>,
 ) => Promise<T>;
 
 export interface Intakes {
@@ -32,21 +32,23 @@ export interface Intakes {
   once(key: IdempotencyKey): IntakeOps;
 }
 
-/** A look for old answers among so many calls: it costs next to nothing then, and finds at most as many as came. */
+/**
+ * Old results are purged once per this many calls: that costs next to nothing, and at most as many have accumulated.
+ */
 const callsPerPurge = 128;
 
 export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
   let calls = 0;
   const writeOnce =
     (key: IdempotencyKey): Write =>
-    async ([what, tenant], make, answering) => {
+    async ([what, tenant], make, storage) => {
       // One key for two kinds of calls is a mistake that the caller's hash may not show.
-      const repeat = { ...key, hash: `${what} ${key.hash}` };
-      const answer = await driver.write((context) => idempotentPlan(repeat, make(context), answering), tenant);
-      // The first of a process too: one that lives for a few calls only must not leave its rows to nobody.
-      if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next look finds them
-      if (answer instanceof TapeError) throw answer;
-      return answer;
+      const request = { ...key, hash: `${what} ${key.hash}` };
+      const result = await driver.write((context) => idempotentPlan(request, make(context), storage), tenant);
+      // Also at the first call: a short-lived process must not leave its rows behind.
+      if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next purge finds them
+      if (result instanceof TapeError) throw result;
+      return result;
     };
   const written = intakeOf(driver, limits, ([, tenant], make) => driver.write(make, tenant));
   const plain: IntakeOps =
@@ -64,7 +66,7 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
           checkBatch(specs, limits);
           const runs = specs.map((spec) => toItemResult(() => checkRunSpec(spec, limits)));
           const create = (context: PlanContext) => plans.createAllPlan(context, tenant, runs);
-          return write(["createRuns", tenant], create, { refused: (verdicts) => verdicts.every(({ ok }) => !ok) });
+          return write(["createRuns", tenant], create, { refused: (results) => results.every(({ ok }) => !ok) });
         },
       };
     },
@@ -75,20 +77,20 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
   return {
     ...adminWritesOf(driver, limits, write),
     async createRuns(tenant, specs, first) {
-      const verdicts = await runBatch(specs, limits, async (spec) =>
+      const results = await runBatch(specs, limits, async (spec) =>
         driver.create(tenant, checkRunSpec(spec, limits), first),
       );
-      const refused = verdicts.some((verdict) => !verdict.ok && isTapeError(verdict.error, "TAPE_QUOTA"));
-      if (refused) await driver.write(() => keepCountPlan(tenant), tenant).catch(() => {}); // the next refusal counts again
-      return verdicts;
+      const refused = results.some((result) => !result.ok && isTapeError(result.error, "TAPE_QUOTA"));
+      if (refused) await driver.write(() => keepCountPlan(tenant), tenant).catch(() => {}); // the next rejection counts again
+      return results;
     },
     async signal(tenant, run, signal) {
       const data = definedOnly(signal);
       encodeRecord({ kind: "signal.sent", data }, limits);
       return write(["signal", tenant], (context) => plans.signalPlan(context, tenant, run, data));
     },
-    async cancel(tenant, run, { key, ...asked }) {
-      const data = definedOnly(asked);
+    async cancel(tenant, run, { key, ...request }) {
+      const data = definedOnly(request);
       encodeRecord({ kind: "cancel.requested", data }, limits);
       return write(["cancel", tenant], (context) => plans.cancelPlan(context, tenant, run, data, key));
     },
@@ -113,7 +115,7 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
       );
     },
     async fireSchedule(tenant, id, version, nextAt, runs, spec) {
-      const specs = runs.map((one) => checkRunSpec(one, limits));
+      const specs = runs.map((run) => checkRunSpec(run, limits));
       const firing = { tenant, id, version, nextAt, spec };
       return write(["fireSchedule", tenant], (context) => plans.fireSchedulePlan(context, firing, specs));
     },
@@ -130,13 +132,13 @@ function adminWritesOf(driver: SqlBackend, limits: Limits, write: Write): AdminW
         return (yield* query("schedule.delete", { tenant, id })).count > 0;
       });
     },
-    async prune(tenant, endedBefore, limit, act) {
-      return write(["prune", tenant], () => plans.prunePlan(tenant, Math.floor(endedBefore), limit, act));
+    async prune(tenant, endedBefore, limit, audit) {
+      return write(["prune", tenant], () => plans.prunePlan(tenant, Math.floor(endedBefore), limit, audit));
     },
-    async setQuota(tenant = everyTenant, change, act) {
-      // What is counted and measured from now on comes first: a limit that holds must find it.
+    async setQuota(tenant = everyTenant, change, audit) {
+      // Counting and measuring start first: an effective limit must find them in progress.
       if (typeof change.bytes === "number") await driver.write(beginMeterPlan);
-      const set = await write(["setQuota"], () => setQuotaPlan(tenant, change, act));
+      const set = await write(["setQuota"], () => setQuotaPlan(tenant, change, audit));
       if (typeof (change.runs ?? change.bytes) === "number") {
         let after: number | undefined = 0;
         while (after !== undefined) after = await driver.write(() => flagRunsPlan(after!));
@@ -145,14 +147,14 @@ function adminWritesOf(driver: SqlBackend, limits: Limits, write: Write): AdminW
       if (typeof change.bytes === "number") while (!(await driver.write(() => meterPlan())));
       return set;
     },
-    async putToken(token, act) {
-      return write(["putToken"], () => putTokenPlan(token, act));
+    async putToken(token, audit) {
+      return write(["putToken"], () => putTokenPlan(token, audit));
     },
-    async revokeToken(tenant, id, act) {
-      return write(["revokeToken"], () => revokeTokenPlan(tenant, id, act));
+    async revokeToken(tenant, id, audit) {
+      return write(["revokeToken"], () => revokeTokenPlan(tenant, id, audit));
     },
-    async recordAudit(tenant, action, act, detail) {
-      const data = actedBy(action, act, detail);
+    async recordAudit(tenant, action, audit, detail) {
+      const data = operatorActionBy(action, audit, detail);
       const body = encodeRecord({ kind: "operator.action", data }, limits);
       return write(["recordAudit", tenant], () => auditPlan({ tenant, journal: storeJournal, subject: null, body }));
     },

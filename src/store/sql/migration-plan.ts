@@ -1,25 +1,25 @@
 import { defined } from "../../base/defined.ts";
 import type { Migration, Step } from "./migrations.ts";
 
-/** What one statement of a migration that is still to come would do to those who are at work. */
+/** What one statement of a pending migration would do to running processes. */
 export interface PlannedStep {
   readonly migration: string;
   readonly does: string;
-  /** The table, if it is there already. */
+  /** The table, if it exists already. */
   readonly table?: string;
   readonly rows?: number;
   /** Statements of other processes that wait for it. */
   readonly blocks: "nothing" | "writes" | "all access" | "single rows";
-  /** About, on a machine of two cores; 0: a moment. */
+  /** Estimate for a machine with two cores; 0: a moment. */
   readonly seconds: number;
 }
 
-/** Rows a second, measured with five million of them beside a load; see docs/upgrading.md. */
+/** Rows per second, measured with five million rows and under load; see docs/upgrading.md. */
 const pace = { concurrently: 80_000, index: 300_000, batches: 20_000, rewrite: 200_000 };
 
 type Form = readonly [RegExp, PlannedStep["blocks"], number | undefined];
 
-/** A number: so many rows a second are gone through. */
+/** The number is the pace in rows per second. */
 const forms: readonly Form[] = [
   [/^create (?:unique )?index concurrently \w+ on (?:tape\.)?(\w+)/, "nothing", pace.concurrently],
   [/^drop index concurrently/, "nothing", undefined],
@@ -31,7 +31,7 @@ const forms: readonly Form[] = [
   [/^delete from (?:tape\.)?(\w+)/, "single rows", pace.batches],
 ];
 
-/** `exclusive`: while one writes, no other can (SQLite): a step that blocks anything blocks all writes. */
+/** `exclusive`: only one process can write at a time (SQLite), so a step that blocks anything blocks all writes. */
 export function plannedSteps(
   pending: readonly Migration[],
   rows: ReadonlyMap<string, number>,

@@ -4,19 +4,19 @@ import type { SqlFiles } from "./files.ts";
 import type { RowOf } from "./statements.gen.ts";
 
 /**
- * Numbered files, applied in order by one process at a time, beside processes of the version before.
+ * Numbered files, applied in order by one process at a time, while processes of the previous version keep running.
  *
- * A file is one transaction: killed at any statement, it has not happened and is run again. It may make tables and columns,
- * and indexes of tables that it makes. What takes long on a large table belongs into a file whose first line is
+ * A file is one transaction: killed at any statement, it has not happened and is run again. It may create tables and
+ * columns, and indexes of tables that it creates. Slow changes of large tables belong in a file whose first line is
  *
  *   -- online
  *
- * Its statements are carried out each by itself, on PostgreSQL only: an index is built concurrently, and a statement under
+ * Its statements are executed one by one, on PostgreSQL only: an index is built concurrently, and a statement under
  *
  *   -- in batches of tape.<table>(<key>)
  *
- * is carried out for one range of keys after the other, `key > :after and key <= :until`; the key is a bigint with an index.
- * Killed at any statement, the file is run again from its beginning, so each statement has to be one that can be.
+ * is executed for one range of keys after the other, `key > :after and key <= :until`; the key is a bigint with an
+ * index. Killed at any statement, the file is run again from its start, so each statement must be repeatable.
  */
 export interface Migration {
   readonly number: number;
@@ -31,7 +31,7 @@ export interface Step {
   readonly batch?: Batch;
 }
 
-/** The table whose keys are walked through, and the key. */
+/** The table whose keys are walked, and the key. */
 export interface Batch {
   readonly table: string;
   readonly key: string;
@@ -45,7 +45,7 @@ export function loadMigrations(files: SqlFiles): Migration[] {
       const online = source.startsWith("-- online\n");
       const steps = splitSteps(source);
       if (online) for (const step of steps) assertRepeatable(file, step);
-      else if (steps.some(({ batch }) => batch !== undefined)) throw new Error(`${file} has batches: say "-- online"`);
+      else if (steps.some(({ batch }) => batch !== undefined)) throw new Error(`${file} has batches: add "-- online"`);
       return { number: Number(file.slice(0, 4)), name: file, checksum, online, steps };
     });
   const twice = found.find(({ number }, k) => number === found[k + 1]?.number);
@@ -53,7 +53,7 @@ export function loadMigrations(files: SqlFiles): Migration[] {
   return found;
 }
 
-/** Splits at semicolons outside comments, quotes and dollar quotes; enough for files that we write ourselves. */
+/** Splits at semicolons outside comments, quotes and dollar quotes; enough for our own files. */
 export function splitSteps(source: string): Step[] {
   const steps: Step[] = [];
   let current = "";
@@ -79,7 +79,7 @@ function batchOf(comment: string): Batch | undefined {
   return found === null ? undefined : { table: found[1]!, key: found[2]! };
 }
 
-/** Forms of statements that may be carried out twice, and that hold a lock for a moment only. */
+/** Forms of statements that may be executed twice, and that hold a lock only briefly. */
 const repeatable = [
   /^create (unique )?index concurrently \w+ on /,
   /^drop index concurrently if exists /,
@@ -107,17 +107,19 @@ export const appliedOf = (rows: readonly RowOf<"migrations.list">[]): AppliedMig
     checksum: String(checksum),
   }));
 
-/** What is left to do; refuses a schema that is newer than this code, or one whose past was edited. */
+/**
+ * The pending migrations. Rejects a schema that is newer than this code, or one whose applied migrations were edited.
+ */
 export function pendingMigrations(known: readonly Migration[], applied: readonly AppliedMigration[]): Migration[] {
   const newest = newestOf(known);
   for (const done of applied) {
     if (done.number > newest) {
-      const message = `the store is at schema ${done.number}, this Tape knows ${newest}`;
+      const message = `the store has schema ${done.number}, this version of Tape knows ${newest}`;
       throw new TapeError("TAPE_SCHEMA_NEWER", message, { found: done.number, known: newest });
     }
-    const ours = known.find((migration) => migration.number === done.number);
-    if (ours?.checksum !== done.checksum) {
-      throw new TapeError("TAPE_SCHEMA_CHANGED", `migration ${done.name} is not the one that was applied`, {
+    const own = known.find((migration) => migration.number === done.number);
+    if (own?.checksum !== done.checksum) {
+      throw new TapeError("TAPE_SCHEMA_CHANGED", `migration ${done.name} differs from the one that was applied`, {
         migration: done.name,
       });
     }

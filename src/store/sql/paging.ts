@@ -4,9 +4,8 @@ import type { Plan, QueryResult, Row } from "./plan.ts";
 import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
 
 /**
- * Pages are bounded in rows and in bytes: a page ends with the row that fills it, and never holds less than one. The
- * database stops there, so that what is not delivered is not read into memory first. Which columns of which statements
- * hold what users may make large:
+ * Pages are bounded in rows and in bytes: a page ends with the row that fills it, and has at least one. The database
+ * stops there, so rows that are not returned are not read into memory. These columns of these statements may be large:
  */
 export const payloads: { readonly [N in StatementName]?: readonly (keyof RowOf<N> & string)[] } = {
   "journal.page": ["body"],
@@ -45,11 +44,11 @@ export function* queryPage<N extends ListName>(
   sql: N,
   params: ParamsOf<N> & { readonly limit: number; readonly pageBytes: number },
 ): Plan<Page<RowOf<N>>> {
-  const answer = (yield { sql, params }) as QueryResult<RowOf<N>>;
-  return pageOf(answer.rows, answer.more === true || answer.rows.length >= params.limit);
+  const result = (yield { sql, params }) as QueryResult<RowOf<N>>;
+  return pageOf(result.rows, result.more === true || result.rows.length >= params.limit);
 }
 
-/** How much of a page this row takes. */
+/** How many bytes of a page this row takes. */
 export function sizeOfRow(row: Row, columns: readonly string[]): number {
   let size = 0;
   for (const column of columns) {
@@ -59,7 +58,7 @@ export function sizeOfRow(row: Row, columns: readonly string[]): number {
   return size;
 }
 
-/** The rows of one page, read one after the other until it is full. */
+/** The rows of one page, read one by one until it is full. */
 export function cutPage(
   rows: Iterable<Row>,
   columns: readonly string[],

@@ -3,9 +3,9 @@ import type { WakeHint } from "../contract/store.ts";
 import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
 
 /**
- * A plan is one transaction, written once for every SQL store: a generator that asks for named statements and gets
- * their answers. SQLite runs it to its end within one turn of the event loop, inside the group's transaction;
- * PostgreSQL awaits each statement on one connection. A plan that throws has written nothing.
+ * A plan is one transaction, written once for every SQL store: a generator that yields named statements and receives
+ * their results. SQLite runs it to its end in one tick of the event loop, inside the group's transaction; PostgreSQL
+ * awaits each statement on one connection. A plan that throws has written nothing.
  */
 export type Plan<T> = Generator<Query, T, QueryResult>;
 
@@ -27,14 +27,14 @@ export interface QueryResult<R = Row> {
   readonly more?: boolean;
 }
 
-/** What a plan may know of the store that runs it. */
+/** What a plan may know about the store that runs it. */
 export interface PlanContext {
   readonly limits: Limits;
-  /** true where a fenced statement needs a stronger lock to end a term. */
+  /** true if a fenced statement needs a stronger lock to end a term. */
   readonly locksRelease: boolean;
   /** A fresh journal number from this process's block. */
   allocate(): number;
-  /** Hints for others, sent once the transaction has committed. */
+  /** Hints for other processes, sent once the transaction has committed. */
   wake(wake: WakeHint): void;
 }
 
@@ -59,33 +59,33 @@ export function* queryRow(sql: StatementName, params = none): Plan<Row | undefin
 }
 
 /** Runs a plan to its end with a synchronous store. */
-export function runPlan<T>(plan: Plan<T>, answer: (call: Query) => QueryResult): T {
+export function runPlan<T>(plan: Plan<T>, execute: (call: Query) => QueryResult): T {
   let step = plan.next();
   while (!step.done) {
-    let reply: QueryResult;
+    let result: QueryResult;
     try {
-      reply = answer(step.value);
+      result = execute(step.value);
     } catch (error) {
-      step = plan.throw(error); // the plan may know better what this error means
+      step = plan.throw(error); // the plan may handle the error
       continue;
     }
-    step = plan.next(reply);
+    step = plan.next(result);
   }
   return step.value;
 }
 
 /** Runs a plan to its end with an asynchronous store. */
-export async function awaitPlan<T>(plan: Plan<T>, answer: (call: Query) => Promise<QueryResult>): Promise<T> {
+export async function awaitPlan<T>(plan: Plan<T>, execute: (call: Query) => Promise<QueryResult>): Promise<T> {
   let step = plan.next();
   while (!step.done) {
-    let reply: QueryResult;
+    let result: QueryResult;
     try {
-      reply = await answer(step.value);
+      result = await execute(step.value);
     } catch (error) {
       step = plan.throw(error);
       continue;
     }
-    step = plan.next(reply);
+    step = plan.next(result);
   }
   return step.value;
 }

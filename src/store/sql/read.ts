@@ -24,10 +24,10 @@ import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
 import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
 
-/** In whose turn a read waits; undefined: in one of the store's own. */
+/** Whose turn a read uses; undefined: one of the store's own. */
 type Turn = string | undefined;
 
-/** Four reports may be lost before a process is taken for gone. */
+/** Four reports may be lost before a process counts as gone. */
 const processTimeoutMs = 60_000;
 
 export function readOf(driver: SqlBackend, limits: Limits, random: Random): ReadOps {
@@ -67,11 +67,11 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
     value: (tenant, key) => row(tenant, "value.get", { tenant, key }, valueRowOf),
     lease: (tenant, target) => driver.read(reads.leasePlan(tenant, target), tenant),
     async feed(cursor, limit, tenant) {
-      const most = pageLimit(limit, limits);
-      if (tenant === undefined) return driver.feed(cursor, most, undefined);
+      const maxRecords = pageLimit(limit, limits);
+      if (tenant === undefined) return driver.feed(cursor, maxRecords, undefined);
       const cursors = await seal();
       const from = cursor === undefined ? undefined : cursors.open(tenant, cursor, driver.feedParts);
-      return cursors.page(tenant, await driver.feed(from, most, tenant));
+      return cursors.page(tenant, await driver.feed(from, maxRecords, tenant));
     },
     now: async () => (await row(undefined, "meta.get", {}, (r) => Number(r.at))) ?? 0,
   };

@@ -1,7 +1,7 @@
 import type { SqlFiles } from "./files.ts";
 
 /**
- * SQL lives in plain files, one for each group of tables. Each statement begins with a header and ends with a semicolon:
+ * SQL is in plain files, one for each group of tables. Each statement starts with a header and ends with a semicolon:
  *
  *   -- name: <name>        the name that plans and stores use
  *   -- fenced              changes rows under a fence that the same transaction has checked
@@ -9,27 +9,27 @@ import type { SqlFiles } from "./files.ts";
  *   -- read                or: changes nothing
  *   -- writes: <tables>    of all but reads: the tables it changes
  *
- * A statement without such a header is rejected, so an unfenced write cannot be shipped unseen. Parameters are written
+ * A statement without such a header is rejected, so an unfenced write cannot go unnoticed. Parameters are written
  * `:snake_case` and are bound by position. PostgreSQL infers their types; where it cannot, the SQL has a cast
- * (`:tenant::text is null`). Text that several statements share stands once:
+ * (`:tenant::text is null`). Text that several statements share is defined once:
  *
- *   -- macro: <text>       what follows takes the place of this text in every statement of the store
+ *   -- macro: <text>       replaces this text in every statement of the store by what follows
  */
 export interface Statement {
   readonly name: string;
   readonly role: "fenced" | "unfenced" | "read";
   readonly text: string;
-  /** In order of position, in camelCase: the fields of the object they are taken from. */
+  /** In order of position, in camelCase: the fields of the parameter object. */
   readonly params: readonly string[];
   readonly returnsRows: boolean;
-  /** The tables that it changes, as its header says. */
+  /** The tables that it changes, by its header. */
   readonly writes: ReadonlySet<string>;
 }
 
 /** How the backend writes the parameter `param`. */
 export type Placeholder = (position: number, param: string) => string;
 
-/** By the text that they stand for. */
+/** By the text that they replace. */
 export type Macros = ReadonlyMap<string, string>;
 
 export function loadStatements(
@@ -43,14 +43,14 @@ export function loadStatements(
   const statements = new Map<string, Statement>();
   for (const { file, macro, name, source } of parts) {
     if (macro) continue;
-    if (statements.has(name)) throw new Error(`${file}: there is a second statement ${name}`);
+    if (statements.has(name)) throw new Error(`${file}: duplicate statement ${name}`);
     const expanded = expand(prepare(name, source, macros), macros);
     statements.set(name, parseStatement(name, expanded, placeholder, schema));
   }
   return statements;
 }
 
-/** One statement or macro of a file: what follows the line of its name, without the last semicolon. */
+/** One statement or macro of a file: the text after the line with its name, without the last semicolon. */
 export interface SqlPart {
   readonly file: string;
   readonly macro: boolean;
@@ -114,7 +114,7 @@ export function parseStatement(name: string, source: string, placeholder: Placeh
   };
 }
 
-/** The SQL files say `tape.`; a store may live in a schema of another name. */
+/** The SQL files use the schema `tape`; a store may have another one. */
 export function qualify(text: string, schema: string): string {
   return schema === "tape" ? text : text.replace(/\btape\./g, `"${schema.replaceAll('"', '""')}".`);
 }

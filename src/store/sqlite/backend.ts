@@ -26,9 +26,10 @@ import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
 import type { WakeHub } from "../wake-hub.ts";
 import { type ChangeWatch, watchOtherProcesses } from "./change-watch.ts";
 import type { Committer } from "./committer.ts";
-import { isBusy, type Times } from "./database.ts";
+import { isBusy } from "./database.ts";
 import { boundOf, type HeadCache } from "./head-cache.ts";
 import type { Session } from "./session.ts";
+import type { Times } from "./statements.ts";
 
 export interface SqliteBackendOptions {
   readonly committer: Committer;

@@ -5,8 +5,9 @@ import { TurnQueue } from "../../base/turn-queue.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { Courtesy } from "./courtesy.ts";
-import { isBusy, Statements, type Times } from "./database.ts";
+import { isBusy } from "./database.ts";
 import { GroupSession, type Session, type Witness } from "./session.ts";
+import { Statements, type Times } from "./statements.ts";
 
 /** A queued write. `work` runs inside the transaction and may be retried alone. */
 interface QueuedWrite {
@@ -97,7 +98,9 @@ export class Committer {
     const { atomic = false, bytes = 0, writes = 1 } = options;
     if (this.#closed) return Promise.reject(this.#closedError());
     if (!this.#queue.hasRoom(tenant, bytes)) {
-      return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes are waiting for their commit`));
+      return Promise.reject(
+        new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes are waiting for their commit`),
+      );
     }
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ tenant, work, atomic, bytes, writes, resolve: resolve as (value: unknown) => void, reject });

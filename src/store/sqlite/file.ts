@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Log } from "../../base/log.ts";
 import { TapeError } from "../../model/errors.ts";
-import { Statements, type Times } from "./database.ts";
+import { Statements, type Times } from "./statements.ts";
 
 /** Checks that the file exists and is writable. Warns if other users can read or replace it. */
 export function prepareFile(file: string, log: Log): void {
@@ -26,7 +26,12 @@ export function prepareFile(file: string, log: Log): void {
 
 function cannotOpen(file: string, folder: string, error: NodeJS.ErrnoException): TapeError {
   if (error.code === "ENOENT") {
-    return new TapeError("TAPE_BAD_STORE_URL", `the folder ${folder} does not exist: create it first`, { key: "path" }, error);
+    return new TapeError(
+      "TAPE_BAD_STORE_URL",
+      `the folder ${folder} does not exist: create it first`,
+      { key: "path" },
+      error,
+    );
   }
   return new TapeError("TAPE_STORE_UNREACHABLE", `${file} cannot be written to (${error.code})`, { file }, error);
 }

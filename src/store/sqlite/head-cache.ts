@@ -2,8 +2,8 @@ import { type Fence, makeFence } from "../../model/fence.ts";
 import type { Term } from "../../model/lease.ts";
 import type { JournalKind } from "../../model/rows.ts";
 import type { Query } from "../sql/plan.ts";
-import { Statements } from "./database.ts";
 import type { Session } from "./session.ts";
+import { Statements } from "./statements.ts";
 
 export interface Head {
   readonly fence: Fence;

@@ -9,7 +9,7 @@ import {
   newestOf,
   pendingMigrations,
 } from "../sql/migrations.ts";
-import { Statements } from "./database.ts";
+import { Statements } from "./statements.ts";
 
 export const migrations = loadMigrations(sqlFiles(new URL("migrations/", import.meta.url)));
 const noTimes = { at: 0, now: 0, steady: 0 };

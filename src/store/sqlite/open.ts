@@ -11,10 +11,11 @@ import { type Migration, newestOf } from "../sql/migrations.ts";
 import { WakeHub } from "../wake-hub.ts";
 import { SqliteBackend } from "./backend.ts";
 import { Committer } from "./committer.ts";
-import { connect, isBusy, isMemory, type OpenDatabase, openDatabase, type Statements, type Times } from "./database.ts";
+import { connect, isBusy, isMemory, type OpenDatabase, openDatabase } from "./database.ts";
 import { prepareFile, takeIdentity } from "./file.ts";
 import { HeadCache } from "./head-cache.ts";
 import { isBehind, migrate, migrations } from "./migrate.ts";
+import type { Statements, Times } from "./statements.ts";
 
 export interface SqliteOptions {
   /** A path, or ":memory:". */

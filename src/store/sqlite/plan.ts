@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { type PlannedStep, plannedSteps } from "../sql/migration-plan.ts";
 import { appliedOf, type Migration, pendingMigrations } from "../sql/migrations.ts";
-import { Statements } from "./database.ts";
 import { migrations } from "./migrate.ts";
+import { Statements } from "./statements.ts";
 
 /** What opening this file with this version would do. Changes nothing. */
 export function planSqlite(file: string, known: readonly Migration[] = migrations): PlannedStep[] {

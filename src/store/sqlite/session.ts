@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Statements, Times } from "./database.ts";
+import type { Statements, Times } from "./statements.ts";
 
 /** The transaction of a group of writes, as one of them sees it. */
 export interface Session {

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { openDatabase, Statements } from "../../../src/store/sqlite/database.ts";
+import { openDatabase } from "../../../src/store/sqlite/database.ts";
+import { Statements } from "../../../src/store/sqlite/statements.ts";
 import { tenant } from "../../../testkit/conformance/frame.ts";
 import { heldRuns } from "../../../testkit/conformance/lease-fixtures.ts";
 import { schemaFiles, sqliteSchema } from "../../../tools/schema.ts";

@@ -10,20 +10,23 @@ import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan
 import type { RowOf } from "../statements.gen.ts";
 import { auditRecords } from "./audit.ts";
 
-/** The one door through which records enter a journal: fence, records, and what the records change, or nothing. */
+/**
+ * The only way in which records enter a journal: checks the fence, appends the records and applies their changes, or
+ * nothing.
+ */
 export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEntry): Plan<AppendResult> {
   const { tenant, journal, token, nonce } = fence;
   const { after, records } = entry;
   const sql = context.locksRelease && entry.releases ? "fence.release" : "fence";
   const row = yield* queryRow(sql, { tenant, journal, token, nonce, after });
   if (row === undefined) return yield* appendRetryPlan(fence, entry);
-  const place = recordContextOf(context, fence, row);
-  // Changes are computed before the first write: a record in the wrong journal is refused with nothing to undo.
-  const changes = records.flatMap((record) => changesOf(record, place));
-  // What only asks, and would see no other record of this entry, asks first too.
+  const recordContext = recordContextOf(context, fence, row);
+  // Changes are computed before the first write: a record in the wrong journal is rejected with nothing to roll back.
+  const changes = records.flatMap((record) => changesOf(record, recordContext));
+  // A change that only checks, and sees no other record of this entry, runs first, too.
   const [first, ...others] = changes;
-  const asks = records.length === 1 && first?.do === "run.assert_settled";
-  if (asks) yield* applyChange(context, first, place.tenant);
+  const checksFirst = records.length === 1 && first?.do === "run.assert_settled";
+  if (checksFirst) yield* applyChange(context, first, recordContext.tenant);
   if (records.length === 1) for (const change of changes) yield* assertNotesTaken(change, row);
   for (const [k, record] of records.entries()) {
     const seq = after + 1 + k;
@@ -32,12 +35,12 @@ export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEn
     if (k === 0) return yield* appendRetryPlan(fence, entry);
     throw yield* explainRefusal(fence, after);
   }
-  for (const change of asks ? others : changes) yield* applyChange(context, change, place.tenant);
-  yield* auditRecords(place, entry);
+  for (const change of checksFirst ? others : changes) yield* applyChange(context, change, recordContext.tenant);
+  yield* auditRecords(recordContext, entry);
   return { head: after + records.length, notes: Number(row.notes) };
 }
 
-/** The counter stands still under the fence's lock (see fence.release): no need to find out by writing. */
+/** Under the fence's lock the counter cannot change (see fence.release), so it is compared before writing. */
 function* assertNotesTaken(change: Change, row: RowOf<"fence">): Plan<void> {
   if (change.do !== "lease.release" || row.kind === "name" || Number(row.notes) === change.notesTaken) return;
   throw yield* refusalOf(change, row.tenant);
@@ -58,13 +61,13 @@ export function recordContextOf(context: PlanContext, fence: Fence, row: RowOf<"
 }
 
 /**
- * Carries out one change by the statement of its name; throws its refusal where its condition does not hold. The tenant
- * is the fence's: statements that reach into a journal which a record names compare it.
+ * Applies one change by the statement of its name; throws if its condition does not hold. The tenant is the fence's:
+ * statements on a journal that a record names compare it.
  */
 export function* applyChange(context: PlanContext, change: Change, tenant: string): Plan<void> {
   if (change.do === "note.create") return yield* createNote(context, change, tenant);
-  const answer = yield* query(change.do, { ...change, tenant });
-  if (answer.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
+  const result = yield* query(change.do, { ...change, tenant });
+  if (result.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
   switch (change.do) {
     case "lease.create":
       if (change.nextReactor !== null) context.wake(wakeOf(change.nextReactor, tenant, change.workflow));
@@ -72,7 +75,7 @@ export function* applyChange(context: PlanContext, change: Change, tenant: strin
     case "lease.wake":
       return context.wake(wakeOf(change.nextReactor, tenant));
     case "items.sweep":
-      if (answer.count > 0) context.wake(wakeOf("reconciler", tenant));
+      if (result.count > 0) context.wake(wakeOf("reconciler", tenant));
       return;
     case "obligations.release_next":
       return context.wake(wakeOf("compensation", tenant));
@@ -89,16 +92,16 @@ export function* applyChange(context: PlanContext, change: Change, tenant: strin
   }
 }
 
-/** Only those who serve this tenant, and this workflow where it is a run's, need to look. */
+/** Only processes that serve this tenant, and for a run this workflow, need to check. */
 export function wakeOf(reactor: string, tenant: string, workflow = ""): WakeHint {
   return { of: "reactor", reactor, tenant, ...(workflow === "" ? {} : { workflow }) };
 }
 
-/** Counts the note, then writes it: the counter's row lock is what parking and ending conflict with. */
+/** Counts the note, then writes it: parking and ending conflict with the row lock of the counter. */
 function* createNote(context: PlanContext, note: Extract<Change, { do: "note.create" }>, tenant: string): Plan<void> {
-  const { kind, body, required: must } = note;
+  const { kind, body, required } = note;
   for (let { journal } = note; ; ) {
-    const sent = yield* sendNote(context, { tenant, journal }, kind, body, must);
+    const sent = yield* sendNote(context, { tenant, journal }, kind, body, required);
     if (sent !== undefined || !note.orAncestor) return;
     const parent = (yield* queryRow("run.parent", { journal }))?.parent ?? null;
     if (parent === null) return;
@@ -111,17 +114,17 @@ export function* sendNote(
   to: { readonly tenant: string; readonly journal: number },
   kind: string,
   body: string,
-  must: boolean,
+  required: boolean,
 ): Plan<number | undefined> {
   const { tenant, journal } = to;
   const row = yield* queryRow("note.count", { tenant, journal });
   if (row === undefined) {
-    if (!must) return undefined;
-    throw new TapeError("TAPE_RUN_ENDED", "the run has ended: its inbox takes no more notes", { journal });
+    if (!required) return undefined;
+    throw new TapeError("TAPE_RUN_ENDED", "the run has ended and takes no more notes", { journal });
   }
   const seq = Number(row.notes);
-  if (must && seq > context.limits.inboxNotes) {
-    const message = `the inbox has taken ${context.limits.inboxNotes} notes, which is all it takes`;
+  if (required && seq > context.limits.inboxNotes) {
+    const message = `the inbox is full: ${context.limits.inboxNotes} notes is the limit`;
     throw new TapeError("TAPE_TOO_LARGE", message, { limit: "inboxNotes", journal });
   }
   yield* query("note.create", { journal, seq, kind, body });
@@ -137,12 +140,12 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
       const { nonce: _secret, ...about } = change;
       return new TapeError(
         code,
-        `effect ${change.pos}.${change.sub} cannot become ${change.to} from where it is`,
+        `effect ${change.pos}.${change.sub} cannot become ${change.to} from its current status`,
         about,
       );
     }
     case "run.phase":
-      return new TapeError(code, `the run cannot become ${change.to} from where it is`, { ...change });
+      return new TapeError(code, `the run cannot become ${change.to} from its current status`, { ...change });
     case "business_key.claim": {
       const { scope, businessKey } = change;
       const owner = yield* queryRow("business_key.find", { tenant, scope, businessKey });
@@ -154,35 +157,35 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
         ...change,
       });
     case "lease.release":
-      return new TapeError(code, `notes beyond ${change.notesTaken} wait in the inbox`, { ...change });
+      return new TapeError(code, `unread notes after ${change.notesTaken} are in the inbox`, { ...change });
     case "run.create": {
       const { id } = change;
       const taken =
         (yield* queryRow("run.find", { tenant, id })) ?? (yield* queryRow("tombstone.find", { tenant, id }));
-      if (taken !== undefined) return new TapeError(code, `run ${id} exists already, or existed`, { id });
-      return new TapeError("TAPE_ILLEGAL_TRANSITION", "a run that is ending or stuck starts no children", { id });
+      if (taken !== undefined) return new TapeError(code, `run ${id} exists already, or was deleted`, { id });
+      return new TapeError("TAPE_ILLEGAL_TRANSITION", "a run that is ending or stuck cannot start children", { id });
     }
     case "value.put":
-      return new TapeError(code, `${change.key} is not at version ${change.version - 1}`, { key: change.key });
+      return new TapeError(code, `${change.key} does not have version ${change.version - 1}`, { key: change.key });
     default:
-      return new TapeError(code, `${change.do} is not possible from here`, { ...change });
+      return new TapeError(code, `${change.do} is not possible in the current state`, { ...change });
   }
 }
 
-/** Token first: a stale owner is told that it is stale, whatever else is wrong with its write. */
+/** Token first: a stale owner learns that it is stale, whatever else is wrong with its write. */
 export function* explainRefusal(fence: Fence, after: number): Plan<TapeError> {
   return refusalFromRow(fence, after, yield* whyFenced(fence));
 }
 
-/** The lease row that a fence was compared with; undefined also where it is another tenant's. */
+/** The lease row that a fence was compared with; undefined also if it belongs to another tenant. */
 export function* whyFenced({ tenant, journal }: Fence): Plan<RowOf<"fence.explain"> | undefined> {
   return yield* queryRow("fence.explain", { tenant, journal });
 }
 
 /**
- * Instead of a refusal: it may be the repeat of an append that landed and whose answer was lost. Then it is answered as
- * it was, which is true whatever happened since: the records are there, under this token. Only a writer who still holds
- * the term is told so, or one who ended it by this very write; a stale one is told that it is stale.
+ * Before rejecting: the append may be the repeat of one that was written and whose response was lost. Then it gets the
+ * same result, which is true whatever happened since: the records exist, under this token. Only for a writer that still
+ * holds the term, or that ended it by this very write; otherwise the writer is stale.
  */
 export function* appendRetryPlan(fence: Fence, entry: CheckedEntry): Plan<AppendResult> {
   const { journal, token } = fence;
@@ -192,11 +195,11 @@ export function* appendRetryPlan(fence: Fence, entry: CheckedEntry): Plan<Append
   const stale = refusal.code === "TAPE_FENCED";
   if (row === undefined || (stale && !entry.releases)) throw refusal;
   const written = yield* queryRows("journal.page", { journal, from: after + 1, limit: records.length, tenant: null });
-  const isSame = (one: RowOf<"journal.page">, k: number): boolean =>
-    one.token === String(token) && one.kind === records[k]!.kind && one.body === bodies[k];
+  const isSame = (record: RowOf<"journal.page">, k: number): boolean =>
+    record.token === String(token) && record.kind === records[k]!.kind && record.body === bodies[k];
   if (written.length < records.length || !written.every(isSame)) throw refusal;
   const { notesTaken } = records.at(-1)!.data as { notesTaken?: number };
-  // A term ends with as many notes as were taken; what came since is not its writer's any more.
+  // A term ends with as many notes as were taken; later ones do not concern its writer.
   const notes = stale && row.kind !== "name" ? notesTaken! : Number(row.notes);
   return { head: after + records.length, notes };
 }
@@ -206,7 +209,7 @@ export function refusalFromRow(fence: Fence, after: number, row: RowOf<"fence.ex
     row === undefined || row.token !== String(fence.token) || row.nonce !== String(fence.nonce) || Boolean(row.doomed);
   if (stale) return staleError(fence, row);
   const head = Number(row.head);
-  return new TapeError("TAPE_NOT_HEAD", `the journal ends at ${head}, not at ${after}`, {
+  return new TapeError("TAPE_NOT_HEAD", `the journal's head is ${head}, not ${after}`, {
     journal: fence.journal,
     head,
     after,

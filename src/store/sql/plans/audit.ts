@@ -7,7 +7,7 @@ import { auditEntryOf } from "../../decode-rows.ts";
 import type { CheckedEntry } from "../../validate/entry.ts";
 import { type Plan, query, queryRow } from "../plan.ts";
 
-/** The store's own journal, for what concerns no other. */
+/** The store's own journal, for actions that concern no other. */
 export const storeJournal = 1;
 
 export interface AuditedAction {
@@ -19,8 +19,8 @@ export interface AuditedAction {
 }
 
 /**
- * One more entry of the tenant's audit, sealed by a hash over it and the hash before it. The last thing in a transaction:
- * the next who writes an entry of this tenant waits for it.
+ * Adds an entry to the tenant's audit log, sealed by a hash over it and the previous hash. Last in a transaction: the
+ * next writer of an entry of this tenant waits for it.
  */
 export function* auditPlan({ tenant, journal, subject, body }: AuditedAction): Plan<void> {
   const head = (yield* queryRow("audit.head", { tenant }))!;
@@ -31,7 +31,7 @@ export function* auditPlan({ tenant, journal, subject, body }: AuditedAction): P
   yield* query("audit.seal", { tenant, hash });
 }
 
-/** An entry for each operator's action among the records of an append. */
+/** One entry for each operator action among the records of an append. */
 export function* auditRecords(place: RecordContext & { readonly tenant: string }, entry: CheckedEntry): Plan<void> {
   const { journal, tenant } = place;
   for (const [k, record] of entry.records.entries()) {
@@ -41,7 +41,7 @@ export function* auditRecords(place: RecordContext & { readonly tenant: string }
   }
 }
 
-export function actedBy(action: string, act: AuditInfo, detail?: unknown): RecordData<"operator.action"> {
-  const { by: who, reason, via } = act;
+export function operatorActionBy(action: string, audit: AuditInfo, detail?: unknown): RecordData<"operator.action"> {
+  const { by: who, reason, via } = audit;
   return { who, action, reason, ...defined({ detail, via }) };
 }

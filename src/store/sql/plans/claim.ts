@@ -14,8 +14,8 @@ import { recordOperatorAction } from "./service.ts";
 import { findTarget, openTarget } from "./target.ts";
 
 /**
- * Read, decide, CAS on (owner, token) as read, then the head with a newer snapshot, then the term record: in this order,
- * because a stale holder may have appended until the moment of the CAS.
+ * Read, decide, CAS on (owner, token) as read, then the head with a newer snapshot, then the term record: in this
+ * order, because a stale holder may have appended until the moment of the CAS.
  */
 export function* acquirePlan(context: PlanContext, tenant: string, request: AcquireRequest): Plan<AcquireResult> {
   const unopened = mayOpen(request);
@@ -23,11 +23,11 @@ export function* acquirePlan(context: PlanContext, tenant: string, request: Acqu
   if (unopened !== undefined && found === undefined && "name" in request.target) return { ok: false, error: unopened };
   const journal = found ?? (yield* openTarget(context, tenant, request.target));
   const row = yield* queryRow("lease.read", { journal });
-  if (row === undefined) throw new TapeError("TAPE_INVARIANT", "a journal without a lease row", { journal });
+  if (row === undefined) throw new TapeError("TAPE_INVARIANT", "the journal has no lease row", { journal });
   const lease = leaseRowOf(row);
   const now = Number(row.now);
   if (isOwn(lease, tenant, request.claimant.owner, request.nonce)) {
-    return { ok: true, term: yield* heldTerm(lease) }; // this very attempt: its answer was lost
+    return { ok: true, term: yield* heldTerm(lease) }; // the same attempt, repeated after a lost response
   }
   const refusal = mayTake(lease, now, request);
   if (refusal !== undefined) return { ok: false, error: refusal, holder: leaseViewOf(row) };
@@ -41,7 +41,7 @@ export function* acquirePlan(context: PlanContext, tenant: string, request: Acqu
   };
 }
 
-/** A standby's question, answered without a transaction while the answer is no. undefined: it is worth trying. */
+/** Lets a standby check without a transaction whether it may acquire. undefined: worth trying. */
 export function* peekPlan(tenant: string, request: AcquireRequest): Plan<AcquireResult | undefined> {
   const journal = yield* findTarget(tenant, request.target);
   const row = journal === undefined ? undefined : yield* queryRow("lease.read", { journal });
@@ -54,10 +54,10 @@ export function* peekPlan(tenant: string, request: AcquireRequest): Plan<Acquire
 
 type TakeOptions = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "auditReason">;
 
-export function* takeTerm(lease: LeaseRow, now: number, taking: TakeOptions): Plan<Term | undefined> {
+export function* takeTerm(lease: LeaseRow, now: number, options: TakeOptions): Plan<Term | undefined> {
   const { journal } = lease;
-  const { claimant, nonce } = taking;
-  const reason = taking.reason ?? startReasonOf(lease, now);
+  const { claimant, nonce } = options;
+  const reason = options.reason ?? startReasonOf(lease, now);
   const { maxStallMs = null } = claimant;
   const taken = yield* queryRow("lease.take", {
     ...claimant,
@@ -76,7 +76,7 @@ export function* takeTerm(lease: LeaseRow, now: number, taking: TakeOptions): Pl
     seq: head + 1,
     token,
     kind: "term.started",
-    body: termStartedBody(lease, now, head, taking, reason),
+    body: termStartedBody(lease, now, head, options, reason),
   });
   const { kind, tenant, run } = lease;
   const fence = makeFence(tenant, journal, token, nonce);
@@ -97,10 +97,10 @@ export function termStartedBody(
   lease: LeaseRow,
   now: number,
   head: number,
-  taking: TakeOptions,
+  options: TakeOptions,
   reason: TermReason,
 ): string {
-  const { owner, label, reactor, ttlMs } = taking.claimant;
+  const { owner, label, reactor, ttlMs } = options.claimant;
   const previous = previousTermOf(lease, now, head, reason);
   const data: RecordData<"term.started"> = {
     owner,
@@ -108,14 +108,14 @@ export function termStartedBody(
     reactor,
     ttlMs,
     reason,
-    ...(taking.by === undefined ? {} : { by: taking.by }),
-    ...(taking.auditReason === undefined ? {} : { auditReason: taking.auditReason }),
+    ...(options.by === undefined ? {} : { by: options.by }),
+    ...(options.auditReason === undefined ? {} : { auditReason: options.auditReason }),
     ...(previous === undefined ? {} : { previous }),
   };
   return encodeBody(data);
 }
 
-/** The term that an attempt of this nonce was granted, if it is still the current one. */
+/** The term that an attempt with this nonce was granted, if it is still the current one. */
 export function* ownTerm(
   journal: number,
   tenant: string,
@@ -127,12 +127,12 @@ export function* ownTerm(
   return isOwn(lease, tenant, owner, nonce) ? yield* heldTerm(lease) : undefined;
 }
 
-/** Whether the lease is held by this very attempt of this tenant's; undefined: of any tenant's. */
+/** Whether this very attempt of this tenant holds the lease; undefined: of any tenant. */
 function isOwn(lease: LeaseRow, tenant: string | undefined, owner: string, nonce: bigint): boolean {
   return lease.nonce === nonce && lease.owner === owner && !lease.doomed && isOf(lease, tenant);
 }
 
-/** Owner and nonce are a caller's choice: they never stand in for the tenant. */
+/** Owner and nonce are chosen by the caller: they never replace the tenant. */
 const isOf = (lease: LeaseRow, tenant: string | undefined): boolean => tenant === undefined || lease.tenant === tenant;
 
 function* heldTerm(lease: LeaseRow): Plan<Term> {
@@ -157,10 +157,10 @@ export function* claimFoundPlan(journal: number, request: FindRequest): Plan<Ter
   return { ...term, ...found, ...name };
 }
 
-/** What a find tells of a lease beside its term. */
+/** What a find returns besides the term. */
 export type Found = Pick<Term, "lagMs" | "preloaded" | "takenFrom">;
 
-/** As what a find takes this lease; undefined: it is none of its business, or not free. */
+/** Why a find may claim this lease; undefined: it does not match the request, or it is not available. */
 export function claimableAs(lease: LeaseRow, now: number, request: FindRequest): Found | undefined {
   const { claimant, nextReactor, staleOf, preload } = request;
   if (!isOf(lease, request.tenant)) return undefined;
@@ -183,7 +183,7 @@ export function* renewPlan(renewal: RenewRequest): Plan<RenewResult> {
   return yield* lostPlan(renewal);
 }
 
-/** Why a renewal was refused: stalled, or no longer ours. */
+/** Why a renewal was rejected: stalled, or no longer held. */
 export function* lostPlan(renewal: RenewRequest): Plan<RenewResult> {
   const { fence, progress } = renewal;
   const { journal } = fence;
@@ -195,34 +195,34 @@ export function* lostPlan(renewal: RenewRequest): Plan<RenewResult> {
   return { ok: false, error: staleError(fence, yield* whyFenced(fence)) };
 }
 
-/** Pausing takes the lease over first, so that a live holder is fenced, and says so in the journal. */
+/** Pausing first takes the lease over, so that a live holder is fenced, and records it in the journal. */
 export function* pausePlan(
   context: PlanContext,
   tenant: string,
   name: string,
   paused: boolean,
-  act: { by: string; auditReason: string; nonce: bigint; via: Credential | undefined },
+  audit: { by: string; auditReason: string; nonce: bigint; via: Credential | undefined },
 ): Plan<void> {
   const journal = yield* openTarget(context, tenant, { name });
   const row = yield* queryRow("lease.read", { journal });
   const lease = leaseRowOf(row!);
-  if (lease.paused === paused) return; // done already: a repeated resume must not throw out whoever holds it by now
+  if (lease.paused === paused) return; // already done: a repeated resume must not evict the current holder
   if (!paused) yield* query("lease.pause", { journal, paused });
-  const { by, auditReason, nonce, via } = act;
+  const { by, auditReason, nonce, via } = audit;
   const claimant = { owner: by, label: by, reactor: "operator", ttlMs: 1_000 };
-  const taking = { claimant, nonce, expect: "any", reason: "manual", by, auditReason } as const;
-  const term = yield* takeTerm(lease, Number(row!.now), taking);
-  if (term === undefined) throw new TapeError("TAPE_LEASE_HELD", "another claimant was faster; repeat", { name });
+  const options = { claimant, nonce, expect: "any", reason: "manual", by, auditReason } as const;
+  const term = yield* takeTerm(lease, Number(row!.now), options);
+  if (term === undefined) throw new TapeError("TAPE_LEASE_HELD", "another claimant was faster; retry", { name });
   const { token } = term.fence;
   const action = paused ? "lease.pause" : "lease.resume";
-  const acted: RecordData<"operator.action"> = { who: by, action, reason: auditReason, ...(via && { via }) };
+  const operatorAction: RecordData<"operator.action"> = { who: by, action, reason: auditReason, ...(via && { via }) };
   const ended: RecordData<"term.ended"> = { reason: "manual", notesTaken: 0 };
   yield* query("record.append", {
     journal,
     seq: term.head + 1,
     token,
     kind: "operator.action",
-    body: encodeBody(acted),
+    body: encodeBody(operatorAction),
   });
   yield* query("record.append", { journal, seq: term.head + 2, token, kind: "term.ended", body: encodeBody(ended) });
   yield* query("lease.release", {
@@ -234,7 +234,7 @@ export function* pausePlan(
     open: true,
   });
   if (paused) yield* query("lease.pause", { journal, paused });
-  yield* auditPlan({ tenant, journal, subject: name, body: encodeBody(acted) });
+  yield* auditPlan({ tenant, journal, subject: name, body: encodeBody(operatorAction) });
   context.wake({ of: "journal", tenant, journal });
 }
 
@@ -242,7 +242,7 @@ export function* pausePlan(
 export function* restoredPlan(
   reason: string,
   sql: "meta.restored" | "meta.promoted" = "meta.restored",
-  act?: AuditInfo,
+  audit?: AuditInfo,
 ): Plan<{ epoch: number; ended: number } | undefined> {
   const row = yield* queryRow(sql);
   if (row === undefined) return undefined;
@@ -250,6 +250,7 @@ export function* restoredPlan(
   const { count: ended } = yield* query("leases.doom");
   const data: RecordData<"store.restored"> = { epoch, reason, ended };
   yield* query("store.record", { kind: "store.restored", body: encodeBody(data) });
-  if (act !== undefined) yield* recordOperatorAction("store.restored", act, { tenant: act.home ?? "", epoch, ended });
+  if (audit !== undefined)
+    yield* recordOperatorAction("store.restored", audit, { tenant: audit.home ?? "", epoch, ended });
   return { epoch, ended };
 }

@@ -11,7 +11,9 @@ import { admitRun } from "./quotas.ts";
 
 export type FirstTerm = Claimant & { readonly nonce: bigint };
 
-/** Creates a run, or finds the same one; with `first`, its creator holds the first term from the same transaction. */
+/**
+ * Creates a run, or finds the same one. With `first`, its creator holds the first term from the same transaction on.
+ */
 export function* createPlan(
   context: PlanContext,
   tenant: string,
@@ -19,19 +21,30 @@ export function* createPlan(
   first?: FirstTerm,
 ): Plan<CreateResult> {
   if (data.fork !== undefined) {
-    // A record that names another tenant's journal is not written, as one is not that names none.
+    // A record must not name another tenant's journal, nor one that does not exist.
     const { journal: source } = data.fork;
     if ((yield* queryRow("run.list_key", { tenant, journal: source })) === undefined) {
       const known = yield* existingRun(tenant, data, first);
       if (known !== undefined) return known;
-      const message = `the fork names journal ${source}, and no run has it`;
+      const message = `the fork names journal ${source}, which belongs to no run`;
       throw new TapeError("TAPE_BAD_INPUT", message, { field: "fork" });
     }
   }
   const journal = context.allocate();
   const { workflow } = data;
-  const place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: context.allocate } as const;
-  const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, place);
+  const recordContext = {
+    journal,
+    kind: "run",
+    token: 0n,
+    nonce: 0n,
+    keepVersions: 0,
+    allocate: context.allocate,
+  } as const;
+  const changes = changesOfCreation(
+    tenant,
+    first === undefined ? data : { ...data, holder: holderOf(first) },
+    recordContext,
+  );
   let token = 0n;
   for (const change of changes) {
     if (change.do === "run.create") {
@@ -40,7 +53,7 @@ export function* createPlan(
         const known = yield* existingRun(tenant, data, first);
         if (known !== undefined) return known;
         yield* admitRun(tenant);
-        // Another may have been faster, where statements of two transactions can interleave.
+        // Another transaction may have been faster, if their statements can interleave.
         if ((yield* query("run.root", { ...change, admitted: true })).count === 0)
           return (yield* existingRun(tenant, data, first)) ?? gone(data.id);
       }
@@ -83,7 +96,7 @@ function gone(id: string): never {
   throw new TapeError("TAPE_RUN_GONE", `run ${id} existed and was deleted`, { id });
 }
 
-/** The run that has this id; undefined: none ever had it. */
+/** The run with this id; undefined: there never was one. */
 function* existingRun(
   tenant: string,
   data: RecordData<"run.created">,
@@ -99,7 +112,7 @@ function* existingRun(
     throw new TapeError("TAPE_RUN_CONFLICT", message, { id: data.id });
   }
   const journal = Number(row.journal);
-  // This very creation, whose answer was lost: its term is still the one it asked for.
+  // The same creation, repeated after a lost response: its term is still the current one.
   const term = first === undefined ? undefined : yield* ownTerm(journal, tenant, first);
   return term === undefined ? { journal, fresh: false } : { journal, fresh: true, term };
 }

@@ -8,14 +8,14 @@ import { queryPage } from "../paging.ts";
 import { type Plan, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
 
-/** The feed of a store whose records are numbered in the order of their commits. */
+/** The feed of a store whose records are numbered in commit order. */
 export function* feedPlan(
   after: number,
   limit: number,
   tenant: string | undefined,
   { limits, tail }: { readonly limits: Limits; readonly tail: FeedTail },
 ): Plan<FeedPage> {
-  // The end first: what another process commits after this look is behind it, and is not passed over.
+  // The end first: later commits of other processes are after it, and are not skipped.
   const newest = Number((yield* queryRow("feed.edge"))?.id ?? 0);
   const end = Math.max(after, newest);
   type Rest = { readonly edge: number; readonly more: boolean };
@@ -26,10 +26,10 @@ export function* feedPlan(
     return feedPageOf(records, { cursor: String(edge), more });
   };
   if (tenant === undefined) return yield* within(after, end, (edge) => ({ edge, more: false }));
-  const upTo = (from: number, most: number): number => Math.min(most, from + limits.feedScan);
-  const known = yield* lookOn(tail, newest, limits.feedScan);
+  const upTo = (from: number, max: number): number => Math.min(max, from + limits.feedScan);
+  const known = yield* extendTail(tail, newest, limits.feedScan);
   if (!tail.reaches(after)) return yield* within(after, upTo(after, end), (edge) => ({ edge, more: edge < end }));
-  /** Behind this place, up to what the tail knows, there may be more of the tenant's or not. */
+  /** Whether the tenant has more records between this position and the tail's edge. */
   const rest = (edge: number): Rest =>
     tail.next(tenant, edge) === undefined
       ? { edge: Math.max(edge, known), more: known < newest }
@@ -40,11 +40,11 @@ export function* feedPlan(
   return feedPageOf([], { cursor: String(edge), more });
 }
 
-/** How many looks behind the end the tail may be before it is begun again there: nobody has read for long. */
+/** How many scans the tail may be behind before it restarts at the end: there was no reader for long. */
 const maxBehind = 20;
 
-/** Looks on from the tail's edge, a bounded part. Returns how far everything is known. */
-function* lookOn(tail: FeedTail, end: number, scan: number): Plan<number> {
+/** Extends the tail by a bounded scan from its edge. Returns the position up to which everything is known. */
+function* extendTail(tail: FeedTail, end: number, scan: number): Plan<number> {
   const { edge } = tail;
   if (edge === undefined || edge > end || end - edge > maxBehind * scan) {
     tail.begin(end);

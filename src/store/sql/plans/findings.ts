@@ -4,7 +4,7 @@ import type { RowOf } from "../statements.gen.ts";
 
 export type FoundRow = RowOf<"lease.due">;
 
-/** What a find has come upon: journals by number, and of items in a share whom work on them calls. */
+/** The results of a find: journals by number and, for items under a share, their callees. */
 export class Findings {
   readonly callees = new Map<number, string>();
   readonly #share: Share | undefined;
@@ -19,19 +19,19 @@ export class Findings {
     return this.callees.size;
   }
 
-  /** All of them, whatever room there is: the claimant has them, or they call nobody. */
+  /** Adds all of them, whatever the capacity: the claimant has them already, or they have no callee. */
   *add(rows: readonly FoundRow[]): Plan<void> {
     for (const [journal, callee] of yield* this.#calleesOf(rows)) this.#take(journal, callee);
   }
 
   /**
-   * At most so many more, of no callee more than its share. `look` leaves out those that are full; who becomes full with
-   * what it brings is left out of the next look, so that whatever lies behind is found.
+   * Adds up to `limit` more, of each callee no more than its share. `find` leaves out callees at capacity. A callee
+   * that reaches it with these rows is left out of the next query, so that rows behind it are found.
    */
-  *fill(limit: number, look: (limit: number, full: string | null) => Plan<readonly FoundRow[]>): Plan<void> {
+  *fill(limit: number, find: (limit: number, full: string | null) => Plan<readonly FoundRow[]>): Plan<void> {
     const until = this.size + limit;
     for (;;) {
-      const rows = yield* look(limit, this.#share === undefined ? null : JSON.stringify(this.#full()));
+      const rows = yield* find(limit, this.#share === undefined ? null : JSON.stringify(this.#full()));
       let refused = false;
       for (const [journal, callee] of yield* this.#calleesOf(rows)) {
         if (this.callees.has(journal) || this.size === until) continue;
@@ -45,8 +45,8 @@ export class Findings {
   *#calleesOf(rows: readonly FoundRow[]): Plan<readonly (readonly [journal: number, callee: string])[]> {
     const journals = rows.map(({ journal }) => Number(journal));
     if (this.#share === undefined || journals.length === 0) return journals.map((journal) => [journal, ""]);
-    const answer = yield* queryRows("item.callees", { journals: JSON.stringify(journals) });
-    const known = new Map(answer.map(({ journal, callee }) => [Number(journal), String(callee)]));
+    const callees = yield* queryRows("item.callees", { journals: JSON.stringify(journals) });
+    const known = new Map(callees.map(({ journal, callee }) => [Number(journal), String(callee)]));
     return journals.map((journal) => [journal, known.get(journal) ?? ""]);
   }
 

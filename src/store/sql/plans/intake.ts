@@ -12,10 +12,10 @@ import { noAttempt } from "../../validate/arguments.ts";
 import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
 import { applyChange, sendNote, wakeOf } from "./append.ts";
-import { actedBy, auditPlan } from "./audit.ts";
+import { auditPlan, operatorActionBy } from "./audit.ts";
 import { createPlan } from "./create.ts";
 import { admitSchedule } from "./quotas.ts";
-import { type Answering, recordOperatorAction } from "./service.ts";
+import { type ResultStorage, recordOperatorAction } from "./service.ts";
 
 /** Writes that need no lease: each is one conditional transaction, and the condition is its fence. */
 
@@ -42,27 +42,27 @@ export function* signalPlan(
 }
 
 /**
- * The open gates with approvers that this signal may answer. Where every gate that could take it is for others, it is
- * refused before anything is written. One that is opened later takes only what is sent from then on.
+ * The open gates with approvers that this signal may answer. If every gate that could take it is for other approvers,
+ * it is rejected before anything is written. A gate opened later takes only signals sent from then on.
  */
 function* approvals(journal: number, root: number, run: string, signal: RecordData<"signal.sent">): Plan<number[]> {
   const gates = yield* queryRows("gate.waiting", { run: journal, name: signal.name });
   const open = gates.filter(({ binds }) => signal.binds === undefined || binds === signal.binds);
   const [first] = yield* queryRows("journal.page", { journal: root, from: 1, limit: 1, tenant: null });
   const { starters } = decode(first!.body) as RecordData<"run.created">;
-  const verdicts = open.map(({ pos, approvers }) => {
+  const results = open.map(({ pos, approvers }) => {
     if (approvers === null) return { pos: Number(pos), free: true, why: undefined };
     const why = whyNotApprover(JSON.parse(approvers as string) as Approvers, signal, starters);
     return { pos: Number(pos), free: false, why };
   });
-  const [refused] = verdicts;
-  if (refused?.why !== undefined && verdicts.every(({ why }) => why !== undefined)) {
+  const [refused] = results;
+  if (refused?.why !== undefined && results.every(({ why }) => why !== undefined)) {
     const { name } = signal;
     throw new TapeError("TAPE_NOT_APPROVER", `this signal may not answer gate ${name} of run ${run}: ${refused.why}`, {
       ...{ run, gate: name, pos: refused.pos },
     });
   }
-  return verdicts.flatMap(({ pos, free, why }) => (free || why !== undefined ? [] : [pos]));
+  return results.flatMap(({ pos, free, why }) => (free || why !== undefined ? [] : [pos]));
 }
 
 export function* cancelPlan(
@@ -79,7 +79,7 @@ export function* cancelPlan(
   return { n };
 }
 
-/** Roles whose every note is an operator's action; what programs send is in the inboxes. */
+/** Roles whose every note is an operator action; notes of programs are only in the inboxes. */
 const operators: ReadonlySet<string> = new Set(["operator", "admin"]);
 
 function* auditNote(
@@ -90,24 +90,24 @@ function* auditNote(
   detail: unknown,
 ): Plan<void> {
   if (via === undefined || !operators.has(via.role)) return;
-  const body = encodeBody(actedBy(action, { by: by ?? via.name, reason, via }, detail));
+  const body = encodeBody(operatorActionBy(action, { by: by ?? via.name, reason, via }, detail));
   yield* auditPlan({ tenant, journal, subject: run, body });
 }
 
 /**
- * Senders of one key queue on its row; who comes second finds it taken, with the first one's number. Keys of signals are
- * kept under the journal's number, those of cancellations under its negative: one is never taken for the other.
+ * Senders of one key queue on its row; the second finds it taken, with the number of the first note. Keys of signals
+ * are stored under the journal's number, those of cancellations under its negative, so that they never collide.
  */
 function* noteOnce(
-  place: number,
+  journal: number,
   key: string | undefined,
   send: Plan<number | undefined>,
 ): Plan<{ n: number; duplicate: boolean }> {
   if (key === undefined) return { n: (yield* send)!, duplicate: false };
-  const { count } = yield* query("note.key", { journal: place, key, n: 0 });
-  if (count === 0) return { n: Number((yield* queryRow("note.find", { journal: place, key }))?.n), duplicate: true };
+  const { count } = yield* query("note.key", { journal, key, n: 0 });
+  if (count === 0) return { n: Number((yield* queryRow("note.find", { journal, key }))?.n), duplicate: true };
   const n = (yield* send)!;
-  yield* query("note.key", { journal: place, key, n });
+  yield* query("note.key", { journal, key, n });
   return { n, duplicate: false };
 }
 
@@ -141,7 +141,7 @@ export interface TimerRef {
   readonly purpose: string;
 }
 
-/** The late answer goes to whoever has authority over the effect now; that is its inbox, and it is woken. */
+/** A late response goes to the inbox of the journal that has authority over the effect now, and wakes it. */
 export function* evidencePlan(
   context: PlanContext,
   tenant: string,
@@ -163,8 +163,8 @@ export function* evidencePlan(
     ...evidence,
   };
   const n = (yield* note(context, { tenant, journal }, "effect.evidence", data))!;
-  // The authority may have been handed over since it was read. Looked at again under a lock (after the inbox, in the
-  // order in which appends lock): from here on either the new one sees our note in the old inbox, or we tell it too.
+  // The authority may have changed since it was read. Read again under a lock (after the inbox, in the order in which
+  // appends lock): from here on either the new authority sees our note in the old inbox, or we notify it, too.
   const now = Number((yield* queryRow("effect.lock", { run, pos, sub }))?.authority);
   if (now === journal) return { journal, n };
   return { journal: now, n: (yield* note(context, { tenant, journal: now }, "effect.evidence", data))! };
@@ -191,27 +191,27 @@ export function* putValuePlan(
     const version = row === undefined ? 0 : Number(row.version);
     const alive = row !== undefined && row.value !== null;
     if (when === "must_create" ? alive : typeof when === "object" && when.version !== version) {
-      throw new TapeError("TAPE_VERSION_CONFLICT", `${key} is at version ${version}`, { key, version });
+      throw new TapeError("TAPE_VERSION_CONFLICT", `${key} has version ${version}`, { key, version });
     }
     const next = { tenant, source: null, key, version: version + 1, value };
     const [put, ...rest] = valueWritten(next, context.limits.valueHistory);
-    // Another writer was faster, where statements of two transactions can interleave: look again, and decide anew.
+    // Another writer was faster (statements of two transactions can interleave): read and decide again.
     if ((yield* query("value.put", put)).count === 0) continue;
     for (const change of rest) yield* applyChange(context, change, tenant);
-    // Undecoded: what a value may be as deep as, an answer that holds one may not.
+    // Not decoded: a value may be nested as deep as the limit, so a result that contains it would exceed it.
     return { ...(yield* queryRow("value.get", { tenant, key }))! };
   }
 }
 
 /**
- * The answer to a write, kept without the value: that is where it was written, until it is deleted and erased. Then the
- * repeated call has it: it says what the first one said.
+ * Stores the result of a write without the value: the value is read from its history, until a deletion erases it. Then
+ * the repeated call supplies it, because its value is the same.
  */
-export function withoutValue(tenant: string, key: string, text: string): Answering<RowOf<"value.get">> {
+export function withoutValue(tenant: string, key: string, text: string): ResultStorage<RowOf<"value.get">> {
   return {
     kept: ({ value: _value, ...row }) => row,
     *restored(row) {
-      if (Object.hasOwn(row, "value")) return row; // kept by an older version
+      if (Object.hasOwn(row, "value")) return row; // stored by an older version
       const version = Number(row.version);
       const found = yield* queryRow("value.history", { tenant, key, after: version - 1, limit: 1, pageBytes: 1 });
       return { ...row, value: found !== undefined && Number(found.version) === version ? found.value : text };
@@ -231,7 +231,7 @@ export function* putSchedulePlan(
     ? yield* queryRow("schedule.change", { ...change, version: seen.version, seen: seen.spec })
     : yield* putPlan(change, seen === null);
   if (written === undefined) {
-    throw new TapeError("TAPE_VERSION_CONFLICT", `schedule ${id} is not what it was read as`, { id });
+    throw new TapeError("TAPE_VERSION_CONFLICT", `schedule ${id} has changed since it was read`, { id });
   }
   context.wake(wakeOf("timers", tenant));
   return scheduleRowOf(written);
@@ -265,14 +265,14 @@ export function* fireSchedulePlan(
   return true;
 }
 
-/** As in a batch, each run succeeds or fails alone: a creation that is refused has written nothing yet. */
+/** As in a batch, each run succeeds or fails alone: a rejected creation has written nothing yet. */
 export function* createAllPlan(
   context: PlanContext,
   tenant: string,
   runs: readonly ItemResult<{ readonly value: RecordData<"run.created"> }>[],
 ): Plan<ItemResult<CreateResult>[]> {
-  const verdicts: ItemResult<CreateResult>[] = [];
-  // In one order everywhere, so that two calls with the same runs do not wait for each other.
+  const results: ItemResult<CreateResult>[] = [];
+  // Always in the same order, so that two calls with the same runs do not deadlock.
   const idOf = (k: number): string => {
     const run = runs[k]!;
     return run.ok ? run.value.id : "";
@@ -281,17 +281,17 @@ export function* createAllPlan(
   for (const k of order) {
     const run = runs[k]!;
     if (!run.ok) {
-      verdicts[k] = run;
+      results[k] = run;
       continue;
     }
     try {
-      verdicts[k] = { ok: true, ...(yield* createPlan(context, tenant, run.value)) };
+      results[k] = { ok: true, ...(yield* createPlan(context, tenant, run.value)) };
     } catch (error) {
       if (!(error instanceof TapeError)) throw error;
-      verdicts[k] = { ok: false, error };
+      results[k] = { ok: false, error };
     }
   }
-  return verdicts;
+  return results;
 }
 
 const pruned = [
@@ -307,11 +307,11 @@ const pruned = [
   "run",
 ] as const;
 
-export function* prunePlan(tenant: string, before: number, limit: number, act: AuditInfo | undefined): Plan<number> {
+export function* prunePlan(tenant: string, before: number, limit: number, audit: AuditInfo | undefined): Plan<number> {
   const roots = yield* queryRows("prune.find", { tenant, before, limit });
   let count = 0;
   for (const root of roots) count += yield* pruneTree(tenant, Number(root.journal));
-  if (act !== undefined) yield* recordOperatorAction("runs.prune", act, { tenant, before, pruned: count });
+  if (audit !== undefined) yield* recordOperatorAction("runs.prune", audit, { tenant, before, pruned: count });
   return count;
 }
 
@@ -321,8 +321,8 @@ function* pruneTree(tenant: string, root: number): Plan<number> {
     const run = Number(row.journal);
     const { id } = row;
     const token = row.token as string;
-    const place = { journal: run, createdAt: row.created_at, endedAt: row.ended_at };
-    yield* query("prune.tombstone", { tenant, id, token: BigInt(token), ...place });
+    const position = { journal: run, createdAt: row.created_at, endedAt: row.ended_at };
+    yield* query("prune.tombstone", { tenant, id, token: BigInt(token), ...position });
     const data: RecordData<"run.pruned"> = { tenant, id, token };
     yield* query("store.record", { kind: "run.pruned", body: encodeBody(data) });
     for (const table of pruned) yield* query(`prune.${table}`, { run });

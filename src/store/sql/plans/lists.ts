@@ -10,13 +10,13 @@ import { queryPage } from "../paging.ts";
 import { type Plan, queryRow, queryRows } from "../plan.ts";
 import type { ParamsOf, RowOf } from "../statements.gen.ts";
 
-/** Lists and figures for people: each walks one index in its order and stops after the page. */
+/** Lists and summaries for operators: each walks one index in its order and stops after the page. */
 
-/** Budgets of so many of the newest runs that have one are looked at. */
+/** Only the budgets of this many of the newest runs with one are read. */
 const maxBudgets = 10_000;
-/** So many runs are counted in all stretches of time together, each stretch alike: some tenths of a second. */
+/** Maximum number of runs counted in all intervals together, divided equally among them: some tenths of a second. */
 const maxCounted = 600_000;
-const forEver = Number.MAX_SAFE_INTEGER;
+const noBound = Number.MAX_SAFE_INTEGER;
 const lastLetter = 0x10ffff;
 
 type RunRow = RowOf<"run.started">;
@@ -27,13 +27,13 @@ export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Pl
   const journals = JSON.stringify(rows.map(({ journal }) => Number(journal)));
   const leases = new Map((yield* queryRows("leases.shown", { journals })).map((row) => [Number(row.journal), row]));
   const views = rows.flatMap((row) => {
-    const lease = leases.get(Number(row.journal)); // none: it was deleted between the two looks
+    const lease = leases.get(Number(row.journal)); // undefined: deleted between the two queries
     return lease === undefined ? [] : [runViewOf(row, leaseViewOf(lease))];
   });
   return pageOf(views, rows.more === true);
 }
 
-/** By the narrowest index that the filter allows; what else it asks for is looked at row by row. */
+/** By the narrowest index that the filter allows; its other conditions are checked row by row. */
 function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<RunRow>> {
   const { before, below, prefix, inDoubt = false, workflow = null, label, status } = filter;
   const { startedSince = null, startedUntil = null, endedSince = null, endedUntil = null } = filter;
@@ -55,38 +55,41 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
     });
   }
   if (prefix !== undefined && prefix !== "") {
-    // No id has a NUL: nothing is between an id and the same with a U+0001 behind it.
+    // No id has a NUL: no id is between an id and the same followed by U+0001.
     const lower = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
     const upper = behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
     return yield* queryPage("run.by_prefix", { ...few, ...started, ...ended, inDoubt, lower, upper });
   }
-  if (inDoubt) return yield* queryPage("run.in_doubt", { ...few, ...started, ...ended, before: before ?? forEver });
+  if (inDoubt) return yield* queryPage("run.in_doubt", { ...few, ...started, ...ended, before: before ?? noBound });
   const inTime = [startedSince, startedUntil, endedSince, endedUntil].some((bound) => bound !== null);
   if (!inTime && status?.every(isIndexed)) {
     const { status: _status, ...any } = few;
-    return yield* byStatus(new Set(status), { ...any, before: before ?? forEver });
+    return yield* byStatus(new Set(status), { ...any, before: before ?? noBound });
   }
   const byStart = !inTime || startedSince !== null || startedUntil !== null;
   const column = byStart ? "created_at" : "ended_at";
   const [since, until] = byStart ? [startedSince, startedUntil] : [endedSince, endedUntil];
-  const edge = before === undefined ? forEver : Number((yield* placeOf(tenant, before))[column] ?? forEver);
-  const range = { since: since ?? 0, through: Math.min(edge, (until ?? forEver) - 1), before: before ?? forEver, edge };
+  const edge = before === undefined ? noBound : Number((yield* placeOf(tenant, before))[column] ?? noBound);
+  const range = { since: since ?? 0, through: Math.min(edge, (until ?? noBound) - 1), before: before ?? noBound, edge };
   return byStart
     ? yield* queryPage("run.started", { ...few, ...range, ...ended, inDoubt })
     : yield* queryPage("run.finished", { ...few, ...range, ...started, inDoubt });
 }
 
-/** Most runs are over and went well, and those that wait are told apart by what they lack: these take a walk through all. */
+/**
+ * Most runs are COMPLETED, and WAITING is the absence of a holder and a reactor: both would take a walk through all
+ * runs.
+ */
 const isIndexed = (status: string): boolean => status !== "COMPLETED" && status !== "WAITING";
 
-/** The newest of each status, and of those the newest. */
+/** The newest of each status, merged. */
 function* byStatus(
   statuses: ReadonlySet<string>,
   few: Omit<ParamsOf<"run.by_phase">, "phase"> & { readonly limit: number; readonly pageBytes: number },
 ): Plan<Page<RunRow>> {
   const found: RunRow[] = [];
   let more = false;
-  /** Behind the last row of a page that was full there may be others of its status, and before them none of another. */
+  /** After the last row of a full page its status may have more; rows of other statuses older than that must wait. */
   let edge = 0;
   for (const status of statuses) {
     const page =
@@ -106,7 +109,7 @@ function* byStatus(
   return pageOf(newest.slice(0, few.limit), more || newest.length > few.limit);
 }
 
-/** What a page goes on behind: a run, or one that has been deleted since. */
+/** The row after which a page continues: a run, or one that has been deleted since. */
 function* placeOf(tenant: string, journal: number): Plan<RowOf<"tombstone.list_key">> {
   const row =
     (yield* queryRow("run.list_key", { tenant, journal })) ??
@@ -116,13 +119,13 @@ function* placeOf(tenant: string, journal: number): Plan<RowOf<"tombstone.list_k
   throw new TapeError("TAPE_NOT_FOUND", message, { field: "before" });
 }
 
-/** The first text behind all that begin with this one, in the order of code points; undefined: there is none. */
+/** The first text after all texts with this prefix, in the order of code points; undefined: there is none. */
 function behind(prefix: string): string | undefined {
   const letters = [...prefix];
   while (letters.length > 0) {
     const last = letters.pop()!.codePointAt(0)!;
     if (last === lastLetter) continue;
-    const next = last + 1 === 0xd800 ? 0xe000 : last + 1; // what lies between stands for no letter
+    const next = last + 1 === 0xd800 ? 0xe000 : last + 1; // surrogates are no characters
     return letters.join("") + String.fromCodePoint(next);
   }
   return undefined;
@@ -150,7 +153,7 @@ export function* spendPlan(tenant: string, limit: number): Plan<BudgetSummary> {
   };
 }
 
-/** A cap of nothing is used up from the beginning. */
+/** A cap of zero is exhausted from the start. */
 function shareOf({ cap, reserved, spent }: { cap: number; reserved: number; spent: number }): number {
   return cap === 0 ? 1 : (reserved + spent) / cap;
 }

@@ -4,11 +4,11 @@ import type { RowOf } from "../statements.gen.ts";
 import { Findings, type FoundRow } from "./findings.ts";
 
 /**
- * Queues: what asks for a reactor lies in one for each tenant and workflow, and what is held likewise. A look names the
- * queues that it means; one that means all of them asks first which there are, and takes from each tenant in turn.
+ * Journals that wait for a reactor are in one queue per tenant and workflow, and held ones likewise. A query names its
+ * queues; one for all queues first lists them, and takes from each tenant in turn.
  */
 
-/** So many queues are told apart in one look; whoever has more waits for the next. */
+/** Maximum number of queues in one query; a tenant beyond it waits for the next. */
 const maxQueues = 1_000;
 /** Items are in the queue without a name. */
 const unnamed = "";
@@ -36,40 +36,38 @@ function* queuesOf(nextReactor: string | undefined, { tenant, workflows }: Queue
 }
 
 /**
- * Journals that could be claimed now, with their callees where a share asks for them. Each is then taken in a transaction
- * of its own: one bad item never blocks others.
+ * Journals that could be claimed now, with their callees if a share needs them. Each is then claimed in its own
+ * transaction: one bad item never blocks others.
  */
 export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string>> {
-  const { nextReactor, limit, nonce, preload, kind: asked } = request;
+  const { nextReactor, limit, nonce, preload, kind: itemKind } = request;
   const { owner } = request.claimant;
-  const kind = request.workflows === undefined ? (asked ?? null) : "run";
-  const where: QueueRequest = { tenant: request.tenant, workflows: asked === "item" ? [] : request.workflows };
-  // What this very find acquired before comes first: its answer may have been lost.
+  const kind = request.workflows === undefined ? (itemKind ?? null) : "run";
+  const where: QueueRequest = { tenant: request.tenant, workflows: itemKind === "item" ? [] : request.workflows };
+  // Terms that this very find acquired come first: its response may have been lost.
   const held = yield* queuesOf(undefined, where);
   const found = new Findings(request.share);
   yield* found.add(yield* fromEach(held, limit, (queue) => queryRows("lease.by_nonce", { ...queue, owner, nonce })));
   if (found.size < limit) {
     const queues = yield* queuesOf(nextReactor, where);
     yield* found.fill(limit - found.size, (room, full) =>
-      fromEach(queues, room, (queue, most) =>
-        queryRows("lease.due", { ...queue, nextReactor, kind, full, limit: most }),
-      ),
+      fromEach(queues, room, (queue, max) => queryRows("lease.due", { ...queue, nextReactor, kind, full, limit: max })),
     );
   }
   const room = Math.min(limit - found.size, request.staleLimit ?? limit);
   if (room > 0 && request.staleOf.length > 0) {
     const staleOf = request.staleOf.join(",");
     yield* found.fill(room, (of, full) =>
-      fromEach(held, of, (queue, most) => queryRows("lease.stale", { ...queue, staleOf, kind, full, limit: most })),
+      fromEach(held, of, (queue, max) => queryRows("lease.stale", { ...queue, staleOf, kind, full, limit: max })),
     );
   }
-  const most = Math.min(limit - found.size, preload?.limit ?? 0);
-  if (preload !== undefined && most > 0) {
+  const maxPreloaded = Math.min(limit - found.size, preload?.limit ?? 0);
+  if (preload !== undefined && maxPreloaded > 0) {
     const served = request.workflows === undefined ? null : JSON.stringify(request.workflows);
     const tenants = yield* tenantsOf(request.tenant, "timer.tenants");
-    const look = (tenant: string): Plan<readonly FoundRow[]> =>
-      queryRows("lease.preload", { aheadMs: preload.withinMs, tenant, served, limit: most });
-    yield* found.add(yield* inTurn(tenants, most, look));
+    const find = (tenant: string): Plan<readonly FoundRow[]> =>
+      queryRows("lease.preload", { aheadMs: preload.withinMs, tenant, served, limit: maxPreloaded });
+    yield* found.add(yield* inTurn(tenants, maxPreloaded, find));
   }
   return found.callees;
 }
@@ -79,30 +77,30 @@ type Queue = { readonly tenant: string; readonly workflows: string };
 function* fromEach(
   queues: Queues,
   limit: number,
-  look: (queue: Queue, limit: number) => Plan<readonly FoundRow[]>,
+  find: (queue: Queue, limit: number) => Plan<readonly FoundRow[]>,
 ): Plan<readonly FoundRow[]> {
-  const lookAt = (tenant: string) => look({ tenant, workflows: JSON.stringify(queues.get(tenant)) }, limit);
-  return yield* inTurn([...queues.keys()], limit, lookAt);
+  const findOf = (tenant: string) => find({ tenant, workflows: JSON.stringify(queues.get(tenant)) }, limit);
+  return yield* inTurn([...queues.keys()], limit, findOf);
 }
 
-/** One row of each tenant in turn, until there are enough: what one has in excess keeps nobody waiting. */
+/** One row of each tenant in turn, until there are enough: a long queue of one tenant does not delay the others. */
 export function* inTurn<R>(
   tenants: readonly string[],
   limit: number,
-  look: (tenant: string) => Plan<readonly R[]>,
+  find: (tenant: string) => Plan<readonly R[]>,
 ): Plan<readonly R[]> {
   const lists: (readonly R[])[] = [];
-  for (const tenant of tenants) lists.push(yield* look(tenant));
+  for (const tenant of tenants) lists.push(yield* find(tenant));
   if (lists.length <= 1) return lists[0] ?? [];
-  const longest = lists.reduce((most, { length }) => Math.max(most, length), 0);
+  const maxLength = Math.max(...lists.map(({ length }) => length));
   const rows: R[] = [];
-  for (let k = 0; k < longest && rows.length < limit; k++) {
+  for (let k = 0; k < maxLength && rows.length < limit; k++) {
     for (const list of lists) if (k < list.length && rows.length < limit) rows.push(list[k]!);
   }
   return rows;
 }
 
-/** Whose timers or schedules a look is for. */
+/** The tenants whose timers or schedules to query. */
 export function* tenantsOf(tenant: string | undefined, sql: "timer.tenants" | "schedule.tenants"): Plan<string[]> {
   if (tenant !== undefined) return [tenant];
   return (yield* queryRows(sql, { limit: maxQueues })).map((row) => String(row.tenant));
@@ -116,7 +114,7 @@ export function* dueTimersPlan(few: Few, tenant: string | undefined): Plan<reado
   return yield* inTurn(tenants, few.limit, (of) => queryRows("timer.due", { tenant: of, ...few }));
 }
 
-/** Due schedules, likewise. */
+/** Due schedules, oldest first within each tenant. */
 export function* dueSchedulesPlan(few: Few, tenant: string | undefined): Plan<readonly RowOf<"schedule.due">[]> {
   const tenants = yield* tenantsOf(tenant, "schedule.tenants");
   return yield* inTurn(tenants, few.limit, (of) => queryRows("schedule.due", { tenant: of, ...few }));
@@ -133,7 +131,7 @@ export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Pla
   const held = yield* queuesOf(undefined, { tenant, workflows });
   const holders = [...held].flatMap(([of, names]) => names.map((workflow) => [of, workflow]));
   const tenants = new Set(yield* tenantsOf(tenant, "timer.tenants"));
-  for (const one of yield* tenantsOf(tenant, "schedule.tenants")) tenants.add(one);
+  for (const name of yield* tenantsOf(tenant, "schedule.tenants")) tenants.add(name);
   return yield* queryRows("agenda", {
     queues: JSON.stringify(queues),
     holders: JSON.stringify(holders),
@@ -142,10 +140,10 @@ export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Pla
 }
 
 export function* unservedPlan(served: readonly string[], minLagMs: number, tenant?: string): Plan<UnservedWorkflow[]> {
-  const asked = { tenant: tenant ?? null, limit: maxQueues };
+  const filter = { tenant: tenant ?? null, limit: maxQueues };
   const rows = [
-    ...(yield* queryRows("lease.queues", { nextReactor: "recovery", ...asked })),
-    ...(yield* queryRows("lease.holders", asked)),
+    ...(yield* queryRows("lease.queues", { nextReactor: "recovery", ...filter })),
+    ...(yield* queryRows("lease.holders", filter)),
   ];
   const others = rows.filter(({ workflow }) => workflow !== unnamed && !served.includes(String(workflow)));
   const found = new Map<string, UnservedWorkflow>();

@@ -15,31 +15,32 @@ import type { RowOf } from "../statements.gen.ts";
 import { recordOperatorAction } from "./service.ts";
 
 /**
- * Quotas. Whoever has none pays nothing: the statements that create runs and schedules refuse those of a tenant with a
- * limit, and only then it is asked for room here, in the same transaction, under the lock of the tenant's row.
+ * Quotas. A tenant without one pays nothing: the statements that create runs and schedules reject those of a tenant
+ * with a limit. Only then room is requested here, in the same transaction, under the lock of the tenant's row.
  */
 
 /**
- * A count that is younger is not made again: many refusals in a row cost one. An older one is, also where there is room:
- * children are let in without a look at it. Large ones live longer, so that counting stays a small part of the work.
+ * A younger count is reused, so that many rejections in a row cost one count. An older one is repeated even if there is
+ * room, because children are admitted without a check. Large counts are reused longer, so that counting stays a small
+ * part of the work.
  */
 const recountMs = 1_000;
 const recountRuns = 10_000;
-/** Records are measured again after so long, where a start asks how many bytes there are. */
+/** Records are measured again after this long, when a start needs the number of bytes. */
 const remeterMs = 5_000;
 /** Records measured in one transaction: some ten milliseconds. */
 const meteredAtOnce = 50_000;
-/** Runs that are looked at in one transaction when a limit is set. */
+/** Runs flagged in one transaction when a limit is set. */
 const flaggedAtOnce = 10_000;
 
-/** Room for one more run of this tenant, or TAPE_QUOTA. Children are not asked for: who was let in may finish. */
+/** Room for one more run of this tenant, or TAPE_QUOTA. Not for children: an admitted run may finish. */
 export function* admitRun(tenant: string): Plan<void> {
   const room = yield* roomForRun(yield* measuredRow(tenant));
   if (room.full !== undefined) throw room.full;
   yield* query("quota.use", { tenant, used: room.used + 1, fresh: room.fresh });
 }
 
-/** After a refusal: keeps what was counted and measured for it, so that the next ones need none of their own. */
+/** After a rejection: stores what was counted and measured for it, so that the next ones need not repeat it. */
 export function* keepCountPlan(tenant: string): Plan<void> {
   const room = yield* roomForRun(yield* measuredRow(tenant));
   if (room.fresh) yield* query("quota.use", { tenant, used: room.used, fresh: true });
@@ -49,7 +50,7 @@ type QuotaRow = RowOf<"quota.lock">;
 
 interface Room {
   readonly used: number;
-  /** They were counted just now. */
+  /** The runs were counted just now. */
   readonly fresh: boolean;
   readonly full?: TapeError;
 }
@@ -60,8 +61,8 @@ function* roomForRun(row: QuotaRow): Plan<Room> {
   let fresh = false;
   const countedAt = Number(row.runs_at); // 0: never
   const full = limit !== null && used >= limit;
-  const livesMs = full ? recountMs : Math.max(recountMs, (used / recountRuns) * recountMs);
-  const old = countedAt === 0 || Math.abs(Number(row.at) - countedAt) >= livesMs;
+  const reuseMs = full ? recountMs : Math.max(recountMs, (used / recountRuns) * recountMs);
+  const old = countedAt === 0 || Math.abs(Number(row.at) - countedAt) >= reuseMs;
   if (limit !== null && old) {
     used = Number((yield* queryRow("quota.open", { tenant: row.tenant }))?.n);
     fresh = true;
@@ -73,7 +74,7 @@ function* roomForRun(row: QuotaRow): Plan<Room> {
   return measured < bytes ? { used, fresh } : { used, fresh, full: quotaExceeded("bytes", measured, bytes) };
 }
 
-/** The tenant's row, locked; where bytes count and the last measurement is old, after another one. */
+/** The tenant's row, locked. If bytes are limited and the last measurement is old, they are measured first. */
 function* measuredRow(tenant: string): Plan<QuotaRow> {
   const seen = yield* queryRow("quota.seen", { tenant });
   const old = seen !== undefined && Math.abs(Number(seen.at) - Number(seen.metered_at)) >= remeterMs;
@@ -99,18 +100,18 @@ const numberIn = (value: unknown): number | null => (value === null || value ===
 const limitIn = (row: QuotaRow, kind: QuotaKind): number | null =>
   effectiveLimit(numberIn(row[kind]), numberIn(row[`default_${kind}`]));
 
-export function* setQuotaPlan(tenant: string, change: Partial<QuotaLimits>, act: AuditInfo): Plan<Quota> {
+export function* setQuotaPlan(tenant: string, change: Partial<QuotaLimits>, audit: AuditInfo): Plan<Quota> {
   const row = yield* lockedRow(tenant);
   const limits = Object.fromEntries(
     quotaKinds.map((kind) => [kind, change[kind] === undefined ? numberIn(row[kind]) : change[kind]]),
   ) as QuotaLimits;
   yield* query("quota.set", { tenant, ...limits });
-  const about = tenant === everyTenant ? { tenant: act.home ?? everyTenant, default: true } : { tenant };
-  yield* recordOperatorAction("quota.set", act, { ...about, ...limits });
+  const about = tenant === everyTenant ? { tenant: audit.home ?? everyTenant, default: true } : { tenant };
+  yield* recordOperatorAction("quota.set", audit, { ...about, ...limits });
   return quotaOf((yield* queryRow("quota.get", { tenant }))!);
 }
 
-/** Counts what began before; returns how far it came, undefined: to the end. */
+/** Flags runs that started before the limit. Returns how far it got; undefined: to the end. */
 export function* flagRunsPlan(after: number): Plan<number | undefined> {
   const until = (yield* queryRow("quota.range", { after, limit: flaggedAtOnce }))?.until;
   if (until === null || until === undefined) return undefined;
@@ -128,17 +129,17 @@ export function* beginMeterPlan(): Plan<void> {
 }
 
 /**
- * Adds the bytes of records that were written since the last look to their tenants' rows; true: of all of them. Each
- * record is counted once, because the place that was reached is written with the sums.
+ * Adds the bytes of records written since the last measurement to their tenants' rows; true: of all of them. Each
+ * record is counted once, because the position is stored together with the sums.
  */
 export function* meterPlan(own?: string): Plan<boolean> {
   const meter = yield* queryRow("usage.lock");
-  if (meter === undefined) return true; // nobody wants it, or another is at it
+  if (meter === undefined) return true; // not enabled, or another process is measuring
   const after = Number(meter.metered);
   const reached = yield* queryRow("usage.edge", { after, limit: meteredAtOnce });
   const edge = Number(reached?.edge ?? after);
   const sums = edge > after ? yield* queryRows("usage.sum", { after, edge }) : [];
-  // All that lock several rows do so in one order; the row that the caller wants next is one of them.
+  // Transactions that lock several rows do so in one order; the row that the caller needs next is one of them.
   const added = new Map(sums.map(({ tenant, bytes }) => [String(tenant), Number(bytes)]));
   if (own !== undefined) added.set(own, added.get(own) ?? 0);
   const tenants = [...added.keys()].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));

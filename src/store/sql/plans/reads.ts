@@ -24,14 +24,12 @@ import { type Plan, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
 import { findTarget } from "./target.ts";
 
-/** Reading never needs a lease. */
-
 export function* runPlanById(tenant: string, id: string): Plan<RunView | undefined> {
   const row = yield* queryRow("run.get", { tenant, id });
   return row === undefined ? undefined : yield* viewOfRun(row);
 }
 
-/** undefined: it was deleted between the two looks. */
+/** undefined: it was deleted between the two queries. */
 function* viewOfRun(row: RowOf<"run.get">): Plan<RunView | undefined> {
   const lease = yield* queryRow("lease.read", { journal: Number(row.journal) });
   return lease === undefined ? undefined : runViewOf(row, leaseViewOf(lease));
@@ -44,7 +42,10 @@ function* runNumber(tenant: string, run: string | undefined): Plan<number | null
   return row === undefined ? undefined : Number(row.journal);
 }
 
-/** What belongs to one run or root is delivered whole or not at all: whoever decides by it must see all of it. */
+/**
+ * Effects of one run or root are returned completely or not at all, because decisions need all of them. They may take
+ * this many pages.
+ */
 const wholeTimes = 8;
 
 export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limits): Plan<Page<EffectRow>> {
@@ -75,7 +76,7 @@ function* wholeEffects<N extends "effect.obligations" | "effect.run">(
 }
 
 export function tooLarge(what: string, bytes: number): TapeError {
-  const message = `${what} take more than ${bytes} bytes together: ask for fewer`;
+  const message = `${what} take more than ${bytes} bytes together: request fewer`;
   return new TapeError("TAPE_TOO_LARGE", message, { limit: "pageBytes" });
 }
 
@@ -113,7 +114,7 @@ export function* gatesPlan(tenant: string, filter: GateFilter, limits: Limits): 
   const after = { afterAt, afterRun, afterPos };
   const few = { tenant, ...after, limit: pageLimit(filter.limit, limits), pageBytes: limits.pageBytes };
   const { open = false } = filter;
-  // By the narrowest index: those of one run, those that stand open, all of the tenant's.
+  // By the narrowest index: gates of one run, open gates, or all of the tenant.
   const page =
     run !== null ? queryPage("gate.run", { ...few, run, open }) : queryPage(open ? "gate.open" : "gate.list", few);
   return mapPage(yield* page, gateRowOf);
@@ -141,7 +142,7 @@ export function* historyPlan(
   const first = values[0]?.version;
   const current = yield* queryRow("value.get", { tenant, key });
   const version = current === undefined ? 0 : Number(current.version);
-  // Before a deletion there is nothing to be had, and nothing to miss: it is the next thing that happened.
+  // The versions before a deletion are erased, so a history that starts with the deletion has no gap.
   const erased = values[0]?.deleted === true;
   if (first === undefined ? after < version : first !== after + 1 && !erased) {
     const message = `version ${after + 1} of ${key} is no longer kept; the oldest kept one is ${first ?? version}`;

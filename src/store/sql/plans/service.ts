@@ -5,52 +5,52 @@ import { encodeBody } from "../../../model/projection.ts";
 import type { ApiToken, AuditInfo, IdempotencyKey, NewToken } from "../../contract/store.ts";
 import { apiTokenOf } from "../../decode-rows.ts";
 import { type Plan, query, queryRow } from "../plan.ts";
-import { actedBy, auditPlan, storeJournal } from "./audit.ts";
+import { auditPlan, operatorActionBy, storeJournal } from "./audit.ts";
 
-/** What a server needs besides: calls that may be sent again, credentials, the audit. */
+/** Plans for servers: repeatable calls, credentials, the audit log. */
 
 /**
- * Performs the work, or answers as it was answered before. The key is claimed first: a second caller waits there for the
- * first one's commit, and then finds its answer. Work that throws takes the claim back with everything else, but for a
- * conflict of versions: that has changed nothing, and is the answer. A copy of the call that comes late would else find
- * the way free meanwhile, and do what its caller was told had not been done.
+ * Performs the work, or returns the stored result. The key is claimed first: a second caller waits there for the first
+ * one's commit, and then finds its result. Work that throws rolls the claim back with everything else. The exception is
+ * a version conflict, which has changed nothing and is stored as the result. Otherwise a late copy of the call could
+ * succeed meanwhile, after its caller was informed that it had failed.
  */
 export function* idempotentPlan<T>(
-  repeat: IdempotencyKey,
+  request: IdempotencyKey,
   work: Plan<T>,
-  answering: Answering<T> = {},
+  storage: ResultStorage<T> = {},
 ): Plan<T | TapeError> {
-  const { tenant, key, hash } = repeat;
-  const { refused, kept, restored } = answering;
+  const { tenant, key, hash } = request;
+  const { refused, kept, restored } = storage;
   while ((yield* query("idempotency.claim", { tenant, key, hash })).count === 0) {
     const known = yield* queryRow("idempotency.find", { tenant, key });
-    if (known === undefined) continue; // purged in between
+    if (known === undefined) continue; // purged meanwhile
     if (known.hash !== hash) {
-      throw new TapeError("TAPE_KEY_REUSED", `the key ${key} was used for a call that said something else`, { key });
+      throw new TapeError("TAPE_KEY_REUSED", `the key ${key} was used for a call with other arguments`, { key });
     }
-    const before = decode(known.response) as T | TapeError;
-    return before instanceof TapeError || restored === undefined ? before : yield* restored(before);
+    const stored = decode(known.response) as T | TapeError;
+    return stored instanceof TapeError || restored === undefined ? stored : yield* restored(stored);
   }
-  const answer = yield* orConflict(work);
-  const failed = answer instanceof TapeError;
-  if (!failed && refused?.(answer)) {
+  const result = yield* orConflict(work);
+  const failed = result instanceof TapeError;
+  if (!failed && refused?.(result)) {
     yield* query("idempotency.drop", { tenant, key });
-    return answer;
+    return result;
   }
   yield* query("idempotency.store", {
     tenant,
     key,
-    response: encode(failed || kept === undefined ? answer : kept(answer)),
+    response: encode(failed || kept === undefined ? result : kept(result)),
   });
-  return answer;
+  return result;
 }
 
-/** What becomes of an answer that was not thrown. */
-export interface Answering<T> {
-  /** It says all the same that nothing was done: it is not kept. */
-  readonly refused?: (answer: T) => boolean;
-  /** What is kept of it, where it holds what may be erased elsewhere. */
-  readonly kept?: (answer: T) => Partial<T>;
+/** How the result of a call that did not throw is stored. */
+export interface ResultStorage<T> {
+  /** The result means that nothing was done: it is not stored. */
+  readonly refused?: (result: T) => boolean;
+  /** The stored part of the result, without what may be erased elsewhere. */
+  readonly kept?: (result: T) => Partial<T>;
   readonly restored?: (kept: T) => Plan<T>;
 }
 
@@ -63,45 +63,45 @@ function* orConflict<T>(work: Plan<T>): Plan<T | TapeError> {
   }
 }
 
-/** A client gives up within minutes; a day lets a queue that was down overnight send its calls again. */
+/** A client gives up within minutes; a day lets a queue that was down overnight repeat its calls. */
 const idempotencyTtlMs = 86_400_000;
-/** So many at a time: the transaction stays short however many there are. */
+/** Rows per purge: the transaction stays short however many there are. */
 const purgedAtOnce = 1_000;
 
 export function* purgePlan(): Plan<void> {
   yield* query("idempotency.purge", { olderMs: idempotencyTtlMs, limit: purgedAtOnce });
 }
 
-/** What a person did to no journal in particular is written into the store's own; `tenant`: whom it concerns. */
+/** An operator action on no particular journal is recorded in the store's own; `tenant`: the tenant concerned. */
 export function* recordOperatorAction(
   action: string,
-  act: AuditInfo,
+  audit: AuditInfo,
   detail: { tenant: string } & Record<string, unknown>,
 ): Plan<void> {
-  const body = encodeBody(actedBy(action, act, detail));
+  const body = encodeBody(operatorActionBy(action, audit, detail));
   yield* query("store.record", { kind: "operator.action", body });
   yield* auditPlan({ tenant: detail.tenant, journal: storeJournal, subject: null, body });
 }
 
-export function* putTokenPlan(token: NewToken, act: AuditInfo): Plan<ApiToken> {
+export function* putTokenPlan(token: NewToken, audit: AuditInfo): Plan<ApiToken> {
   const { id, tenant, name, role, hash, expiresInMs = null } = token;
   const row = yield* queryRow("token.put", { id, tenant, name, role, hash, delayMs: expiresInMs });
   if (row !== undefined) {
-    yield* recordOperatorAction("token.create", act, { tenant, token: id, name, role });
+    yield* recordOperatorAction("token.create", audit, { tenant, token: id, name, role });
     return apiTokenOf(row);
   }
   const known = yield* queryRow("token.get", { id });
   if (known?.tenant !== tenant || known.hash !== hash) {
-    throw new TapeError("TAPE_BAD_INPUT", "a token of this id exists", { field: "id" });
+    throw new TapeError("TAPE_BAD_INPUT", "a token with this id exists", { field: "id" });
   }
   return apiTokenOf(known);
 }
 
-export function* revokeTokenPlan(tenant: string | undefined, id: string, act: AuditInfo): Plan<ApiToken> {
+export function* revokeTokenPlan(tenant: string | undefined, id: string, audit: AuditInfo): Plan<ApiToken> {
   const revoked = yield* queryRow("token.revoke", { tenant: tenant ?? null, id });
   if (revoked !== undefined) {
     const token = apiTokenOf(revoked);
-    yield* recordOperatorAction("token.revoke", act, {
+    yield* recordOperatorAction("token.revoke", audit, {
       tenant: token.tenant,
       token: id,
       name: token.name,
@@ -116,10 +116,10 @@ export function* revokeTokenPlan(tenant: string | undefined, id: string, act: Au
   return apiTokenOf(known);
 }
 
-/** Long after it is listed no more: whoever looks into the table itself finds lately lost ones too. */
+/** Much longer than it is listed: the table itself also shows recently lost processes. */
 const processTtlMs = 600_000;
 
-/** Rows of processes that died are nobody's to delete: whoever reports does it. */
+/** Rows of dead processes are deleted by the reports of others. */
 export function* reportPlan(row: {
   readonly tenant: string;
   readonly owner: string;

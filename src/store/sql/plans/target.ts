@@ -3,7 +3,7 @@ import { targetNotFound } from "../../../model/not-found.ts";
 import { encodeBody } from "../../../model/projection.ts";
 import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 
-/** The journal a target names, or undefined; another tenant's answers like an absent one. */
+/** The journal that a target names, or undefined; the same for another tenant's as for an absent one. */
 export function* findTarget(tenant: string, target: LeaseTarget): Plan<number | undefined> {
   if ("journal" in target) {
     const row = yield* queryRow("lease.read", { journal: target.journal });
@@ -16,7 +16,7 @@ export function* findTarget(tenant: string, target: LeaseTarget): Plan<number | 
   return row === undefined ? undefined : Number(row.journal);
 }
 
-/** As above, but a named lease comes to be when it is first asked for. */
+/** As above, but a named lease is created by the first request for it. */
 export function* openTarget(context: PlanContext, tenant: string, target: LeaseTarget): Plan<number> {
   const found = yield* findTarget(tenant, target);
   if (found !== undefined) return found;
@@ -25,7 +25,7 @@ export function* openTarget(context: PlanContext, tenant: string, target: LeaseT
   const { name } = target;
   const { count } = yield* query("name.create", { tenant, name, journal });
   if (count === 0) {
-    // Somebody else's transaction made it meanwhile; it is committed by now, because the insert waited for it.
+    // Another transaction created it meanwhile; it is committed by now, because the insert waited for it.
     const other = yield* queryRow("name.find", { tenant, name });
     return Number(other?.journal);
   }
