@@ -39,6 +39,7 @@ src/client
 src/config
 src/exports
 src/guard
+src/store
 src/host
 src/lease
 src/model

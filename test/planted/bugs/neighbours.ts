@@ -23,8 +23,8 @@ export const neighbourBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sql/plans/quotas.ts",
-        find: "const old = countedAt === 0 || Math.abs(Number(row.at) - countedAt) >= livesMs;",
-        replace: "const old = countedAt === 0 && livesMs > 0;",
+        find: "const old = countedAt === 0 || Math.abs(Number(row.at) - countedAt) >= reuseMs;",
+        replace: "const old = countedAt === 0 && reuseMs > 0;",
       },
     ],
     detectedBy: ["quotasLeaveRoom", "quotasHold"],

@@ -153,8 +153,8 @@ export const strangerBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/audit.ts",
-        find: "const { cursor: _cursor, hash: _hash, ...words } = entry;",
-        replace: "const { cursor: _cursor, hash: _hash, reason: _reason, ...words } = entry;",
+        find: "const { cursor: _cursor, hash: _hash, ...fields } = entry;",
+        replace: "const { cursor: _cursor, hash: _hash, reason: _reason, ...fields } = entry;",
       },
     ],
     detectedBy: ["auditIsSealed"],
