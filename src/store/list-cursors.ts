@@ -13,6 +13,7 @@ export const gateCursor = ({ openedAt, run, pos }: Pick<GateRow, "openedAt" | "r
 export function placeIn(cursor: string | undefined): readonly [number, number, number] {
   if (cursor === undefined) return [0, 0, -1];
   const read = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/.exec(cursor);
-  if (read === null) throw new TapeError("TAPE_BAD_INPUT", "the cursor does not belong to this list", { field: "after" });
+  if (read === null)
+    throw new TapeError("TAPE_BAD_INPUT", "the cursor does not belong to this list", { field: "after" });
   return [Number(read[1]), Number(read[2]), Number(read[3])];
 }

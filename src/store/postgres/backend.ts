@@ -239,7 +239,10 @@ export class PostgresBackend implements SqlBackend {
     // On a promoted server every earlier term is over: the epoch is raised, and each holder learns that it is fenced.
     await this.#options.timeline.check();
     const tenant = renewals[0]?.fence.tenant; // usually one process, and so one call, serves one tenant
-    return renewAll({ ask: (name, params) => this.#query(name, params, tenant), writer: this.#options.writer }, renewals);
+    return renewAll(
+      { ask: (name, params) => this.#query(name, params, tenant), writer: this.#options.writer },
+      renewals,
+    );
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {

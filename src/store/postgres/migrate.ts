@@ -33,7 +33,8 @@ const pollMs = 250;
  */
 export async function migrate(options: MigrateOptions): Promise<number> {
   const { connections, migrations: known = migrations } = options;
-  const readApplied = (client: MigrationClient): Promise<AppliedMigration[] | undefined> => appliedBefore(client, options);
+  const readApplied = (client: MigrationClient): Promise<AppliedMigration[] | undefined> =>
+    appliedBefore(client, options);
   const pool = await connections.connect();
   try {
     if (isDone(known, await readApplied(pool))) return newestOf(known);

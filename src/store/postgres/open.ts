@@ -108,7 +108,8 @@ function notOpened(error: unknown, connections: Connections): unknown {
   // A pooler rejects our startup parameters, or our named statements are missing on the next query.
   const pooler = code === "26000" || (code === "08P01" && text.includes("startup parameter"));
   if (pooler && connections.settings.pooler === "none") {
-    const message = "the connection goes through a transaction pooler: add pooler=transaction, and listen_url for wake hints";
+    const message =
+      "the connection goes through a transaction pooler: add pooler=transaction, and listen_url for wake hints";
     return new TapeError("TAPE_BAD_STORE_URL", message, { key: "pooler" }, cause);
   }
   if (error instanceof TapeError) return error;
@@ -164,7 +165,9 @@ async function assertServes(connections: Connections): Promise<void> {
   );
   const { version, standby } = rows[0] as { version: number; standby: boolean };
   if (version < oldestServer) {
-    throw new TapeError("TAPE_STORE_NOT_DURABLE", `PostgreSQL 14 or newer is required, this is ${version}`, { version });
+    throw new TapeError("TAPE_STORE_NOT_DURABLE", `PostgreSQL 14 or newer is required, this is ${version}`, {
+      version,
+    });
   }
   if (standby) throw new TapeError("TAPE_STORE_UNREACHABLE", "this server is a standby: connect to the primary");
 }

@@ -88,7 +88,10 @@ export class Session {
     replacements?: Readonly<Record<string, string>>,
   ): Promise<Row[]> {
     const statement = this.#statements.get(name)!;
-    const text = Object.entries(replacements ?? {}).reduce((sql, [name, value]) => sql.replaceAll(name, value), statement.text);
+    const text = Object.entries(replacements ?? {}).reduce(
+      (sql, [name, value]) => sql.replaceAll(name, value),
+      statement.text,
+    );
     const values = statement.params.map((param) => params[param]);
     return (await this.client.query({ text, values })).rows as Row[];
   }

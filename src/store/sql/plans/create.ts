@@ -32,19 +32,8 @@ export function* createPlan(
   }
   const journal = context.allocate();
   const { workflow } = data;
-  const recordContext = {
-    journal,
-    kind: "run",
-    token: 0n,
-    nonce: 0n,
-    keepVersions: 0,
-    allocate: context.allocate,
-  } as const;
-  const changes = changesOfCreation(
-    tenant,
-    first === undefined ? data : { ...data, holder: holderOf(first) },
-    recordContext,
-  );
+  const at = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: context.allocate } as const;
+  const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, at);
   let token = 0n;
   for (const change of changes) {
     if (change.do === "run.create") {
