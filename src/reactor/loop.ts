@@ -1,5 +1,4 @@
 import type { Clock } from "../base/clock.ts";
-import { defined } from "../base/defined.ts";
 import { Lifecycle } from "../base/lifecycle.ts";
 import type { Log } from "../base/log.ts";
 import type { Handoff } from "../lease/release-journal.ts";
@@ -8,7 +7,7 @@ import { AgendaProbe } from "./agenda-probe.ts";
 import type { Reactor } from "./reactor.ts";
 import { defaultIdleMs, ReactorRunner, type ReactorStats, type ReactorTuning } from "./runner.ts";
 
-export interface LoopOptions {
+export interface LoopOptions extends ReactorTuning {
   readonly reactors: readonly Reactor[];
   readonly store: Store;
   readonly clock: Clock;
@@ -17,11 +16,6 @@ export interface LoopOptions {
   readonly tenant?: string;
   /** Workflows that this process can drive; absent: unknown. */
   readonly workflows?: readonly string[];
-  /** Maximum number of items that one poll claims. */
-  readonly batch?: number;
-  /** Pause after a poll that found nothing; doubles up to `idleMs`. */
-  readonly intervalMs?: number;
-  readonly idleMs?: number;
   /** Settings of single reactors, by name. */
   readonly tuning?: Readonly<Record<string, ReactorTuning>>;
   /** How long `stop` waits for work in progress. Longer than the usual timeout of an effect. */
@@ -49,14 +43,9 @@ export class ReactorLoop {
     const hint = (next: Handoff): void => this.#hint(next);
     const recheck = (): void => this.#probe.recheck();
     const hooks = { stopped: this.#stopped.signal, hint, recheck };
-    this.#runners = options.reactors.map((reactor) => {
-      const { clock, log, batch, intervalMs, idleMs, tuning } = options;
-      return new ReactorRunner(
-        reactor,
-        { clock, log, ...defined({ batch, intervalMs, idleMs }), ...tuning?.[reactor.name] },
-        hooks,
-      );
-    });
+    const runnerOf = (reactor: Reactor) =>
+      new ReactorRunner(reactor, { ...options, ...options.tuning?.[reactor.name] }, hooks);
+    this.#runners = options.reactors.map(runnerOf);
     const { store, clock, log, tenant, workflows, idleMs = defaultIdleMs } = options;
     const intervalMs = Math.min(...this.#runners.map((runner) => runner.intervalMs));
     const wake = (name: string | undefined): void => this.#wake(name);

@@ -6,11 +6,13 @@ import type { Handoff } from "../lease/release-journal.ts";
 import type { OnItemDone, Reactor, ReactorCounts } from "./reactor.ts";
 
 export interface ReactorTuning {
+  /** Maximum number of items that one poll claims. */
   readonly batch?: number;
   /** Items worked on at once; default: twice the batch. A reactor with its own `capacity` ignores it. */
   readonly concurrency?: number;
   /** Of these, items of one connector, or of one effect without a connector; default: half of them. */
   readonly perConnector?: number;
+  /** Pause after a poll that found nothing; doubles up to `idleMs`. */
   readonly intervalMs?: number;
   readonly idleMs?: number;
 }
