@@ -4,7 +4,7 @@ import { TapeError } from "../model/errors.ts";
 /** Whether an address is a proxy's whose word about its callers is believed. */
 export type Trusted = (address: string) => boolean;
 
-export const nobodyTrusted: Trusted = () => false;
+export const trustNone: Trusted = () => false;
 
 /** `"10.0.0.0/8, ::1"`: addresses and networks of proxies that say whom they speak for. */
 export function trustedProxies(text: string): Trusted {

@@ -7,7 +7,7 @@ import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import { TapeError } from "../model/errors.ts";
 import type { WireRequest } from "../protocol/transport.ts";
-import { callerAddress, nobodyTrusted, type Trusted } from "./address.ts";
+import { callerAddress, type Trusted, trustNone } from "./address.ts";
 import type { BodyRoom } from "./bodies.ts";
 import { tooLarge } from "./body.ts";
 import { Connections } from "./connections.ts";
@@ -71,7 +71,7 @@ export interface Listener {
 
 /** Carries requests to the server over HTTP/1.1, with TLS if there is a certificate. */
 export async function listen(server: TapeServer, options: ListenOptions): Promise<Listener> {
-  const { host, port, tls, clock, log, trusted = nobodyTrusted } = options;
+  const { host, port, tls, clock, log, trusted = trustNone } = options;
   const { headersMs, requestMs, idleMs, writeMs } = { ...defaultTimeouts, ...options.timeouts };
   const settings = {
     headersTimeout: headersMs,

@@ -144,7 +144,7 @@ describe("what a reader may see helps nobody to write", () => {
       { kind: "effect.settled", data: { pos: 0, to: "UNKNOWN", reason: "ack_lost" } },
     ] as unknown as NewRecord[];
     await store.fenced.append(created.term.fence, { after: 1, records });
-    const mine = { ...scene, run: "held", doubt: "held", journal: created.journal };
+    const mine = { ...scene, run: "held", inDoubt: "held", journal: created.journal };
     const { method, url, body } = requestOf(name, mine);
     const gone = new AbortController();
     const answer = await server.exchange({

@@ -75,12 +75,12 @@ describe("a worker is no operator", () => {
       const settled = { kind: "effect.settled", data: { pos: 0, run: await doubtful(), to, reason: "operator" } };
       expect(await append("worker", term, settled), to).toMatchObject(forbidden);
     }
-    const [effect] = await current.store.read.effects("acme", { run: scene.doubt });
+    const [effect] = await current.store.read.effects("acme", { run: scene.inDoubt });
     expect(effect?.status).toBe("UNKNOWN");
   });
 
   it("it passes on what an operator has said, and nothing else", async () => {
-    const path = `/v1/runs/${scene.doubt}/effects/0/0/resolve`;
+    const path = `/v1/runs/${scene.inDoubt}/effects/0/0/resolve`;
     const body = { reason: "seen at the bank", resolution: { as: "confirmed", value: { receipt: 7 } } };
     const said = await ask(current.server.exchange, "POST", path, { body, token: tokenOf("acme", "operator") });
     expect(said.status, JSON.stringify(said.json)).toBe(200);
@@ -95,7 +95,7 @@ describe("a worker is no operator", () => {
     expect(await append("worker", term, settled({ receipt: 7 }, "FAILED"))).toMatchObject(forbidden);
     expect(await append("worker", term, settled({ receipt: 7 }), released())).toMatchObject({ ok: true });
     // The word is used up: a later doubt about the same effect needs another.
-    const [effect] = await current.store.read.effects("acme", { run: scene.doubt });
+    const [effect] = await current.store.read.effects("acme", { run: scene.inDoubt });
     expect(effect).toMatchObject({ status: "CONFIRMED", reason: "operator" });
   });
 
@@ -108,21 +108,21 @@ describe("a worker is no operator", () => {
   });
 
   it("a run that is stuck on an effect goes on by a worker once an operator has resolved that", async () => {
-    const { run } = (await current.store.read.effects("acme", { run: scene.doubt }))[0]!;
+    const { run } = (await current.store.read.effects("acme", { run: scene.inDoubt }))[0]!;
     const stuck = {
       kind: "run.stuck",
       data: { reason: "in doubt", effects: [{ run, pos: 0, sub: 0 }] },
     };
-    const first = await hold({ run: scene.doubt });
+    const first = await hold({ run: scene.inDoubt });
     expect(await append("worker", first, stuck, released(first.notes))).toMatchObject({ ok: true });
     const unstuck = { kind: "run.unstuck", data: { to: "LIVE" } };
-    const second = await hold({ run: scene.doubt });
+    const second = await hold({ run: scene.inDoubt });
     expect(await append("worker", second, unstuck)).toMatchObject(forbidden);
     expect(await append("worker", second, released(second.notes))).toMatchObject({ ok: true });
-    await ask(current.server.exchange, "POST", `/v1/runs/${scene.doubt}/effects/0/0/resolve`, {
+    await ask(current.server.exchange, "POST", `/v1/runs/${scene.inDoubt}/effects/0/0/resolve`, {
       ...{ body: { reason: "no", resolution: { as: "failed", error: "x" } }, token: tokenOf("acme", "operator") },
     });
-    const third = await hold({ run: scene.doubt });
+    const third = await hold({ run: scene.inDoubt });
     expect(await append("worker", third, unstuck)).toMatchObject({ ok: true });
   });
 
@@ -218,5 +218,5 @@ describe("a worker is no operator", () => {
 });
 
 async function doubtful(): Promise<number> {
-  return (await current.store.read.run("acme", scene.doubt))!.journal;
+  return (await current.store.read.run("acme", scene.inDoubt))!.journal;
 }

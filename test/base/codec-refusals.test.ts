@@ -34,7 +34,7 @@ describe("what is refused, with its path", () => {
   });
 
   const hostile = (): never => {
-    throw new Error("do not look at me");
+    throw new Error("not readable");
   };
   const unshowable = { toString: hostile, [Symbol.toPrimitive]: hostile };
   const throwing = (thrown: unknown) => ({
@@ -46,9 +46,9 @@ describe("what is refused, with its path", () => {
     ["a getter that throws", throwing(new Error("no")), "it throws when it is read: no"],
     ["a getter that throws what cannot be shown", [throwing(unshowable)], "cannot be shown"],
     ["a getter that throws nothing", { at: new Date(0), b: throwing(undefined) }, "undefined"],
-    ["a proxy without keys", new Proxy({}, { ownKeys: hostile }), "do not look at me"],
-    ["a proxy without a prototype", { a: new Proxy({}, { getPrototypeOf: hostile }) }, "do not look at me"],
-    ["a proxy that gives nothing", new Proxy({ a: 1 }, { get: hostile }), "do not look at me"],
+    ["a proxy without keys", new Proxy({}, { ownKeys: hostile }), "not readable"],
+    ["a proxy without a prototype", { a: new Proxy({}, { getPrototypeOf: hostile }) }, "not readable"],
+    ["a proxy that gives nothing", new Proxy({ a: 1 }, { get: hostile }), "not readable"],
     [
       "an error whose message throws",
       Object.defineProperty(new Error("x"), "message", { get: hostile }),

@@ -168,17 +168,17 @@ describe("what is kept", () => {
   });
 
   test("errors: class name, code, cause and extras, no stack", () => {
-    class Refused extends Error {
+    class RefusedError extends Error {
       retryable = false;
     }
     const cause = Object.assign(new TypeError("bad"), { code: "ERR_BAD" });
-    const stored = encode(new Refused("no", { cause }));
+    const stored = encode(new RefusedError("no", { cause }));
     expect(stored).not.toContain("codec.test");
-    const back = decode(stored) as Refused;
+    const back = decode(stored) as RefusedError;
     expect(back).toBeInstanceOf(Error);
-    expect([back.name, back.message, back.retryable]).toEqual(["Refused", "no", false]);
+    expect([back.name, back.message, back.retryable]).toEqual(["RefusedError", "no", false]);
     expect(Object.keys(back)).toEqual(["retryable"]);
-    expect(back.stack).toBe("Refused: no");
+    expect(back.stack).toBe("RefusedError: no");
     expect(back.cause).toBeInstanceOf(TypeError);
     expect(back.cause).toMatchObject({ message: "bad", code: "ERR_BAD" });
   });

@@ -39,7 +39,7 @@ describe.each<[string, () => Random]>([
     }
   });
 
-  test("int favours nobody when its bound does not divide the range", () => {
+  test("int is uniform when its bound does not divide the range", () => {
     const below = 3 * 2 ** 30; // plain modulo would give the lowest third half of all draws
     let low = 0;
     for (let i = 0; i < 3000; i++) if (random.int(below) < 2 ** 30) low++;

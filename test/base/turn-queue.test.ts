@@ -103,7 +103,7 @@ describe("what waits for its turn", () => {
     expect(queue.length).toBe(0);
   });
 
-  it("everything at once is no more than so many writes and bytes", () => {
+  it("takes everything at once only within the bounds", () => {
     const queue = new TurnQueue<Write>(roomy);
     for (const name of ["a1", "a2"]) queue.push(write("acme", name, 50));
     expect(queue.takeAll(1)).toBeUndefined();

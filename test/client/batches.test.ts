@@ -48,7 +48,7 @@ function held(store: RemoteStore, count: number): Promise<Term[]> {
   );
 }
 
-it("what many ask for in one turn travels in a few requests, each with its own verdict", async () => {
+it("batches calls of one turn into few requests, each with its own result", async () => {
   const { store, sent } = await scene();
   const terms = await held(store, 100);
   expect(sent("/v1/store/create").length).toBeLessThanOrEqual(2);
@@ -63,7 +63,7 @@ it("what many ask for in one turn travels in a few requests, each with its own v
   expect(answers[7]).toBe("TAPE_NOT_HEAD");
 });
 
-it("a journal's next append goes when the one before it is answered, in order", async () => {
+it("sends a journal's appends one after the other, in order", async () => {
   const { store, behind, sent } = await scene();
   const [term] = await held(store, 1);
   const heads = await Promise.all(
@@ -75,7 +75,7 @@ it("a journal's next append goes when the one before it is answered, in order", 
   expect(records.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
 });
 
-it("one parcel that the server cannot take is refused alone", async () => {
+it("refuses only the bad item of a request", async () => {
   // A server that knows a stricter contract than this client: it refuses every request that has the bad one in it.
   const { store } = await scene((exchange) => (request) => {
     const bad = request.url === "/v1/store/append" && Buffer.from(request.body!).includes('"pos":666');
@@ -103,7 +103,7 @@ it.each([
   expect(await codeOf(store.fenced.append(term!.fence, { after: 1, records: [step(0)] }))).toBe("TAPE_BAD_RESPONSE");
 });
 
-it("closing carries out what was taken, and refuses the rest", async () => {
+it("carries out accepted items on close, and refuses the rest", async () => {
   const { store, behind } = await scene();
   const [term] = await held(store, 1);
   const append = (after: number) => store.fenced.append(term!.fence, { after, records: [step(after)] });

@@ -28,7 +28,7 @@ const callerOver = (...exchanges: Transport[]) =>
 const cancel = (caller: RpcCaller) => caller.call("runs.cancel", { params: { id: "r" }, body: { reason: "why" } });
 const read = (caller: RpcCaller) => caller.call("store.progress", { body: { ids: ["r"] } });
 
-describe("a call that gets no answer", () => {
+describe("a call without a response", () => {
   const cases: readonly (readonly [string, () => Promise<never>, ErrorCode, ErrorCode])[] = [
     [
       "never left",
@@ -38,12 +38,12 @@ describe("a call that gets no answer", () => {
     ],
     ["may have arrived", () => Promise.reject(new Error("reset")), "TAPE_OUTCOME_UNKNOWN", "TAPE_STORE_UNREACHABLE"],
   ];
-  it.each(cases)("%s", async (_, exchange, write, look) => {
-    expect(await codeOf(cancel(callerOver(exchange)))).toBe(write);
-    expect(await codeOf(read(callerOver(exchange)))).toBe(look);
+  it.each(cases)("%s", async (_, exchange, writeCode, readCode) => {
+    expect(await codeOf(cancel(callerOver(exchange)))).toBe(writeCode);
+    expect(await codeOf(read(callerOver(exchange)))).toBe(readCode);
   });
 
-  it("once sent and then refused for want of room is still unknown; refused alone it is certain", async () => {
+  it("stays unknown if a retry is refused for overload", async () => {
     let n = 0;
     const full = new TapeError("TAPE_OVERLOADED", "too many");
     const mixed: Transport = async () => {
@@ -54,7 +54,7 @@ describe("a call that gets no answer", () => {
     expect(await codeOf(cancel(callerOver(async () => refusal(full))))).toBe("TAPE_OVERLOADED");
   });
 
-  it("is sent again with the key it had, to the next replica, and a new call has a new key", async () => {
+  it("is retried with its key at the next replica; a new call has a new key", async () => {
     const seen: { replica: number; request: WireRequest }[] = [];
     const replica =
       (of: number): Transport =>
@@ -73,12 +73,12 @@ describe("a call that gets no answer", () => {
     expect(seen[3]!.request.headers["idempotency-key"]).not.toBe(seen[0]!.request.headers["idempotency-key"]);
   });
 
-  it("waits as long as Retry-After says, and not past its patience", async () => {
+  it("waits as long as Retry-After says, within its retry time", async () => {
     const clock = new ManualClock();
-    let asked = 0;
+    let requests = 0;
     const limited: Transport = async () => {
-      asked++;
-      return asked < 3
+      requests++;
+      return requests < 3
         ? refusal(new TapeError("TAPE_RATE_LIMITED", "slowly"), { "retry-after": "3" })
         : ok({ runs: [] });
     };
@@ -91,12 +91,12 @@ describe("a call that gets no answer", () => {
     });
     const answered = read(caller);
     await clock.elapse(2_999);
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
     await clock.elapse(2);
-    expect(asked).toBe(2);
+    expect(requests).toBe(2);
     await clock.elapse(3_001);
     expect(await answered).toEqual({ runs: [] });
-    asked = 0;
+    requests = 0;
     const hasty = new RpcCaller({
       exchanges: [limited],
       clock,
@@ -108,7 +108,7 @@ describe("a call that gets no answer", () => {
   });
 });
 
-describe("an answer", () => {
+describe("a response", () => {
   it.each([
     ["that is no JSON", { status: 200, headers: {}, body: Buffer.from("<html>") }],
     ["of another shape", ok({ n: "one" })],
@@ -119,25 +119,25 @@ describe("an answer", () => {
     expect(await codeOf(cancel(callerOver(async () => answer)))).toBe("TAPE_BAD_RESPONSE");
   });
 
-  it("that refuses is the store's own error, with its details", async () => {
+  it("with a refusal is the store's own error, with its details", async () => {
     const error = new TapeError("TAPE_RUN_ENDED", "run r has ended", { run: "r", token: 2n ** 60n });
-    const heard = await cancel(callerOver(async () => refusal(error))).catch((thrown: unknown) => thrown);
-    expect(heard).toMatchObject({ code: "TAPE_RUN_ENDED", message: error.message, details: { token: 2n ** 60n } });
+    const received = await cancel(callerOver(async () => refusal(error))).catch((thrown: unknown) => thrown);
+    expect(received).toMatchObject({ code: "TAPE_RUN_ENDED", message: error.message, details: { token: 2n ** 60n } });
   });
 
-  it("with a code of a newer server says so", async () => {
+  it("with a code of a newer server reports that", async () => {
     const newer = refusal(new TapeError("TAPE_RUN_ENDED", "x"));
     const body = Buffer.from(
       Buffer.from(newer.body as Uint8Array)
         .toString()
         .replaceAll("TAPE_RUN_ENDED", "TAPE_LATER"),
     );
-    const heard = await cancel(callerOver(async () => ({ ...newer, body }))).catch((thrown: unknown) => thrown);
-    expect(heard).toMatchObject({ code: "TAPE_BAD_RESPONSE", message: expect.stringContaining("TAPE_LATER") });
+    const received = await cancel(callerOver(async () => ({ ...newer, body }))).catch((thrown: unknown) => thrown);
+    expect(received).toMatchObject({ code: "TAPE_BAD_RESPONSE", message: expect.stringContaining("TAPE_LATER") });
   });
 });
 
-it("a closed caller refuses, and lets what is under way end", async () => {
+it("is refused by a closed caller, which lets calls in flight end", async () => {
   let answer: () => void = () => {};
   const slow: Transport = () => new Promise((resolve) => (answer = () => resolve(ok({ n: 1 }))));
   const caller = callerOver(slow);
@@ -176,7 +176,7 @@ describe("an address", () => {
     expect(() => addressOf(text, rules)).toThrow("TAPE_BAD_STORE_URL");
   });
 
-  it("in clear where the caller says that the network is closed, or nothing secret is sent", () => {
+  it("is accepted in clear text with allowPlain or without a token", () => {
     expect(addressOf("http://tape.example", { token: true, allowPlain: true }).host).toBe("tape.example");
     expect(addressOf("http://tape.example", { token: false, allowPlain: false }).host).toBe("tape.example");
   });

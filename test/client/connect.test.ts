@@ -38,8 +38,8 @@ async function scene() {
   return { store, serving, admin, tokenOf, connect };
 }
 
-describe("what a credential's role allows, and no more", () => {
-  it("a starter starts and reads; a worker elsewhere drives", async () => {
+describe("the role of a credential", () => {
+  it("starter: starts and reads, while a worker elsewhere drives", async () => {
     const { connect } = await scene();
     const starter = await connect("starter");
     const run = await starter.start(hello, "Ada", { id: "h-1", labels: { team: "a" } });
@@ -51,7 +51,7 @@ describe("what a credential's role allows, and no more", () => {
     expect(starter.tenant).toBe("acme");
   });
 
-  it("a reader starts nothing, and a wrong token gets nowhere", async () => {
+  it("reader: starts nothing; a wrong token is refused", async () => {
     const { connect, serving } = await scene();
     const reader = await connect("reader");
     expect(await codeOf(reader.start(hello, "Ada"))).toBe("TAPE_FORBIDDEN");
@@ -59,7 +59,7 @@ describe("what a credential's role allows, and no more", () => {
     expect(await codeOf(Tape.connect(serving.url, { token: `root.${"x".repeat(40)}` }))).toBe("TAPE_UNAUTHENTICATED");
   });
 
-  it("an operator pauses, preempts and redrives without being allowed to drive; the ledger says who it was", async () => {
+  it("operator: pauses, preempts and redrives, but does not drive", async () => {
     const { connect } = await scene();
     const worker = await connect("worker", { runner: createRunner({ workflows: [hello] }) });
     const operator = await connect("operator");
@@ -78,28 +78,28 @@ describe("what a credential's role allows, and no more", () => {
     expect(await codeOf(worker.redrive("nobody", { by: "ada", reason: "x" }))).toBe("TAPE_FORBIDDEN");
   });
 
-  it("an operator settles a doubt on the server; what only a runner knows is written down by whoever has one", async () => {
+  it("operator: resolves an effect in leaveInDoubt; a worker writes what needs a runner", async () => {
     const { connect, store } = await scene();
     const runner = createRunner({ workflows: [pay], effects: [wire] });
     const worker = await connect("worker", { runner });
     const operator = await connect("operator");
-    const doubt = async (id: string): Promise<void> => {
+    const leaveInDoubt = async (id: string): Promise<void> => {
       await worker.start(pay, id, { id });
       await until(async () => (await operator.effects.list({ run: id })).find(({ status }) => status !== "DISPATCHED"));
     };
-    await doubt("p-1");
+    await leaveInDoubt("p-1");
     const settling = { run: "p-1", pos: 0, by: "ada", reason: "asked the bank" };
     await operator.resolve({ ...settling, resolution: { as: "failed" } });
     expect(await (await operator.run("p-1")).result()).toBe("failed");
-    await doubt("p-2");
+    await leaveInDoubt("p-2");
     const happened = { ...settling, run: "p-2", resolution: { as: "confirmed", value: "W-1" } } as const;
     await operator.resolve(happened); // the server has no runner: the worker's reconciler writes it down
     expect(await (await operator.run("p-2")).result()).toBe("confirmed");
-    const deeds = (await store.read.audit("acme")).filter(({ action }) => action === "resolve");
-    expect(deeds.map(({ who, subject }) => `${who} of ${subject}`)).toContain("the operator for ada of p-1");
+    const actions = (await store.read.audit("acme")).filter(({ action }) => action === "resolve");
+    expect(actions.map(({ who, subject }) => `${who} of ${subject}`)).toContain("the operator for ada of p-1");
   });
 
-  it("a worker may not pre-empt a live holder", async () => {
+  it("worker: may not preempt a live holder", async () => {
     const { connect } = await scene();
     const [one, two] = [await connect("worker"), await connect("worker")];
     const lease = await one.leases.acquire("sweeper");
@@ -109,7 +109,7 @@ describe("what a credential's role allows, and no more", () => {
 });
 
 describe("tenants", () => {
-  it("another tenant's things are absent, and nothing is written for it", async () => {
+  it("see another tenant's data as absent, and write nothing for it", async () => {
     const { admin, store } = await scene();
     await store.intake.createRuns("globex", [{ id: "theirs", workflow: "w", input: 1 }]);
     expect(await admin.read.run("acme", "theirs")).toBeUndefined();
@@ -123,7 +123,7 @@ describe("tenants", () => {
     expect(await store.read.values("globex", "")).toEqual([]);
   });
 
-  it("a report is of the credential's tenant, and a reader's is refused", async () => {
+  it("report processes for the credential's tenant; a reader is refused", async () => {
     const { admin, store, connect } = await scene();
     const owners = async (of: string) => (await store.read.processes(of)).map(({ owner }) => owner);
     const report = { owner: "o", label: "l", body: { token: 5n } };
@@ -146,8 +146,8 @@ describe("tenants", () => {
   });
 });
 
-describe("a URL names it like any other store", () => {
-  it("for openStore, and for Tape.open", async () => {
+describe("a server's URL", () => {
+  it("works with openStore and Tape.open", async () => {
     const { serving, tokenOf } = await scene();
     const token = await tokenOf("worker");
     const store = await openStore(serving.url, { remote: { token } });
@@ -160,7 +160,7 @@ describe("a URL names it like any other store", () => {
   });
 });
 
-it("once: a repeated key is answered as the first time, and refused with something else to say", async () => {
+it("returns the first result for a repeated key, and refuses a different call", async () => {
   const { admin } = await scene();
   const once = admin.once({ tenant: "acme", key: "k-1", hash: "unused" });
   const first = await once.putValue("acme", "v", "a", "unconditional");
@@ -169,7 +169,7 @@ it("once: a repeated key is answered as the first time, and refused with somethi
   expect((await admin.read.value("acme", "v"))?.version).toBe(1);
 });
 
-it("deletes of old runs and tokens are people's deeds, and the audit has them", async () => {
+it("audits prunes and token deletions as operator actions", async () => {
   const { admin, tokenOf } = await scene();
   await tokenOf("reader");
   const [token] = await admin.read.tokens();

@@ -7,7 +7,7 @@ import { checkProjection } from "../../testkit/projection.ts";
 import { faults, faulty, hurried } from "./faulty.ts";
 import { serverOn } from "./stage.ts";
 
-it("requests and answers are lost, doubled and late: no act twice, none lost, every run ends", async () => {
+it("loses no run and repeats no effect with lost, doubled and late messages", async () => {
   const behind = await openStore("memory:");
   const server = serverOn(behind, "default");
   const sent = new Map<string, number>();
@@ -52,7 +52,7 @@ it("requests and answers are lost, doubled and late: no act twice, none lost, ev
   await behind.close();
 }, 60_000);
 
-it("what has no key of its own is done once all the same", async () => {
+it("carries out calls without a key once", async () => {
   const behind = await openStore("memory:");
   const { exchange } = serverOn(behind, "default");
   const way = faulty(exchange, seededRandom("once"), 2);

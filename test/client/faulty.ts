@@ -49,5 +49,5 @@ export function refusal(error: TapeError, headers: Record<string, string> = {}):
   return { status: statusOf(error.code), headers: { "content-type": problemType, ...headers }, body };
 }
 
-/** Real time, fifty times as fast where somebody only waits. */
+/** Real time, fifty times as fast for pure waits. */
 export const hurried: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };

@@ -35,7 +35,7 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (isTapeError(error) ? error.code : error),
   );
 
-it("a server that is killed and started again in the middle of a run: the run goes on and ends", async () => {
+it("finishes a run whose server is killed and restarted", async () => {
   const store = `sqlite:${join(folder, "killed.db")}`;
   const { url, child } = await startServer(store);
   let reached: () => void = () => {};
@@ -64,7 +64,7 @@ it("a server that is killed and started again in the middle of a run: the run go
   await halfway;
   child.kill("SIGKILL");
   await once(child, "exit");
-  goOn(); // the record of step two meets nobody
+  goOn(); // no server receives the record of step two
   await startServer(store, Number(new URL(url).port));
   expect(await result).toBe(3);
   expect(executed).toEqual(["one", "two", "three"]);
@@ -74,7 +74,7 @@ it("a server that is killed and started again in the middle of a run: the run go
   expect(kinds.at(-1)).toBe("run.ended");
 }, 40_000);
 
-it("of several replicas the next one is asked when one is gone", async () => {
+it("tries the next replica when one is gone", async () => {
   const store = `sqlite:${join(folder, "replicas.db")}`;
   const one = await serve({ store, port: 0 });
   await using two = await serve({ store, port: 0 });
@@ -86,7 +86,7 @@ it("of several replicas the next one is asked when one is gone", async () => {
   expect((await client.read.value("default", "k"))?.value).toBe(2);
 });
 
-it("a replica is stopped with SIGTERM under load: no call is refused, nothing that was acknowledged is lost", async () => {
+it("loses nothing when a replica stops with SIGTERM under load", async () => {
   const store = `sqlite:${join(folder, "stopped.db")}`;
   const [first, second] = [await startServer(store), await startServer(store)];
   const app = await Tape.connect([first.url, second.url]);
@@ -116,36 +116,36 @@ it("a replica is stopped with SIGTERM under load: no call is refused, nothing th
   expect(new Set(found.map(({ id }) => id))).toEqual(new Set(acknowledged));
 });
 
-describe("hints", () => {
-  it("come through one stream, which is opened again when it ends, and then everybody looks", async () => {
+describe("wake hints", () => {
+  it("use one stream, which reopens and then rechecks everything", async () => {
     const store = `sqlite:${join(folder, "hints.db")}`;
     const first = await serve({ store, port: 0 });
     const client = await openRemote(first.url);
     onTestFinished(() => client.close());
-    const heard: string[] = [];
+    const received: string[] = [];
     let wakeUp: () => void = () => {};
     const unsubscribe = client.onWake((wake) => {
-      heard.push(wake.of);
+      received.push(wake.of);
       wakeUp();
     });
     const until = async (done: () => boolean): Promise<void> => {
       while (!done()) await new Promise<void>((resolve) => (wakeUp = resolve));
     };
-    await until(() => heard.includes("any")); // it stands
+    await until(() => received.includes("any")); // it stands
     await client.intake.putValue("default", "k", 1, "must_create");
-    await until(() => heard.includes("value"));
+    await until(() => received.includes("value"));
     const { port } = first;
     await first.stop();
-    heard.length = 0;
+    received.length = 0;
     await using _second = await serve({ store, port });
-    await until(() => heard.includes("any"));
+    await until(() => received.includes("any"));
     unsubscribe();
-    expect(heard[0]).toBe("any");
+    expect(received[0]).toBe("any");
   });
 });
 
 describe("TLS", () => {
-  it("trusts whom it is told to trust, and nobody else: that is told at once, and nothing was sent", async () => {
+  it("trusts only the given certificates, and fails at once without sending", async () => {
     const tls = { cert: certificate, key: privateKey };
     await using serving = await serve({ store: "memory:", port: 0, tls, host: "127.0.0.1" });
     const address = addressOf(serving.url, { token: true, allowPlain: false });
@@ -159,7 +159,7 @@ describe("TLS", () => {
 });
 
 describe("a body", () => {
-  it("travels compressed where it is large and the way is long", async () => {
+  it("is compressed when large and the server is remote", async () => {
     let encoding: string | undefined;
     const server = createServer((request, response) => {
       encoding = request.headers["content-encoding"];
@@ -182,7 +182,7 @@ describe("a body", () => {
     wire.close();
   });
 
-  it("of a real server comes back whole, compressed or not", async () => {
+  it("of a real server arrives whole, compressed or not", async () => {
     await using serving = await serve({ store: "memory:", port: 0 });
     const address = addressOf(serving.url, { token: false, allowPlain: false });
     const text = "value ".repeat(20_000);

@@ -4,7 +4,7 @@ import type { Transport } from "../../src/protocol/transport.ts";
 import { TapeServer } from "../../src/server/server.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 
-/** A server in this process that asks nobody for a credential: whoever calls is admin of the tenant. */
+/** A server in this process without credentials: every caller is admin of the tenant. */
 export function serverOn(store: Store, tenant: string): TapeServer {
   return new TapeServer({
     store,

@@ -2,9 +2,9 @@ import type { Term } from "../../src/model/lease.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 
 /**
- * Several credentials' stores as one: a credential has one tenant, the suite has many. Each call goes to the store of the
- * tenant that it names, by itself or in its fence. What no credential can ask or do (the
- * feed of all tenants, a token's hash, an answer under a hash of one's own, a prune that is nobody's deed) is asked of the store behind the server.
+ * Joins the stores of several credentials: a credential has one tenant, the suite has many. Each call goes to the store of
+ * the tenant that it or its fence names. What no credential may do (read the feed of all tenants or a token's hash, store
+ * its own hash, prune without an operator) goes to the store behind the server.
  */
 export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) => Promise<Store>): Store {
   const tenants = new Set<string>();
@@ -51,8 +51,8 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
       },
       async find(request) {
         const found: Term[] = [];
-        const asked = request?.tenant === undefined ? [undefined, ...tenants] : [request.tenant];
-        for (const tenant of asked) {
+        const named = request?.tenant === undefined ? [undefined, ...tenants] : [request.tenant];
+        for (const tenant of named) {
           const rest = found.length === 0 ? request : { ...request, limit: request.limit - found.length };
           if (found.length > 0 && rest.limit < 1) break;
           const terms = await (await of(tenant)).claim.find(rest);

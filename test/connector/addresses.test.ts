@@ -94,12 +94,12 @@ describe("the target of a request", () => {
       host: "127.0.0.2",
       port: good.port,
     });
-    let asked = 0;
-    const resolve = async () => [{ address: ++asked === 1 ? "127.0.0.1" : "127.0.0.2", family: 4 as const }];
+    let lookups = 0;
+    const resolve = async () => [{ address: ++lookups === 1 ? "127.0.0.1" : "127.0.0.2", family: 4 as const }];
     const hook = httpConnector("hook", { ...wire, resolve, allow: ["127.0.0.1/32"] });
     expect(await hook.dispatch(`http://turn.test:${good.port}/`, context())).toBe("good");
     expect(good.visits[0]!.text()).toContain(`host: turn.test:${good.port}`);
-    expect([asked, good.visits.length, bad.visits.length]).toEqual([1, 1, 0]);
+    expect([lookups, good.visits.length, bad.visits.length]).toEqual([1, 1, 0]);
     const again = await cameOf(hook.dispatch(`http://turn.test:${good.port}/`, context()));
     expect([again.came, bad.visits.length]).toEqual(["failure", 0]);
   });
@@ -110,7 +110,7 @@ describe("the target of a request", () => {
       socket.end(answer(200, "second"));
     });
     const resolve = async () => [
-      { address: "127.0.0.3", family: 4 as const }, // nobody listens there
+      { address: "127.0.0.3", family: 4 as const }, // no server listens there
       { address: "127.0.0.1", family: 4 as const },
     ];
     const hook = httpConnector("hook", { ...wire, resolve, allow: ["127.0.0.0/8"] });

@@ -203,8 +203,8 @@ describe("an attempt of a connector", () => {
   });
 
   it("stays unknown when a refusal follows an uncertain attempt", async () => {
-    const { story: told, effect: after } = await played([fail(new AckLost()), fail(no), fail(no)]);
-    expect(told.filter((line) => !line.startsWith("attempt"))).toEqual([
+    const { story: records, effect: after } = await played([fail(new AckLost()), fail(no), fail(no)]);
+    expect(records.filter((line) => !line.startsWith("attempt"))).toEqual([
       "PENDING ack_lost",
       "PENDING ack_lost",
       "UNKNOWN ack_lost",
@@ -213,7 +213,7 @@ describe("an attempt of a connector", () => {
     const considered = new DefiniteFailure("422", { scope: "key" });
     const { effect: repeated } = await played([fail(new AckLost()), fail(considered)]);
     expect(repeated).toMatchObject({ status: "FAILED", reason: "definite" });
-    expect(settlesEarlierAttempts(considered, "non_idempotent")).toBe(false); // nobody there knows the key again
+    expect(settlesEarlierAttempts(considered, "non_idempotent")).toBe(false); // the upstream does not recognise the key
     const { effect: sure } = await played([fail(new AckLost()), fail(new DefiniteFailure("for good"))]);
     expect(sure).toMatchObject({ status: "FAILED", reason: "definite" });
     const { effect: good } = await played([fail(new AckLost()), () => "there it is"]);

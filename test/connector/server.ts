@@ -60,17 +60,17 @@ export async function serve(play: Play, at: { host?: string; port?: number; tls?
 
 function visitOf(socket: Socket): Visit {
   let text = "";
-  let heard = () => {};
+  let notify = () => {};
   socket.on("data", (bytes) => {
     text += bytes.toString("latin1");
-    heard();
+    notify();
   });
   socket.on("error", () => {});
   const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
   const until = async (done: () => boolean): Promise<string> => {
     while (!done()) {
       await new Promise<void>((resolve) => {
-        heard = resolve;
+        notify = resolve;
       });
     }
     return text;
@@ -90,7 +90,7 @@ const lengthIn = (text: string): number => Number(/\r\ncontent-length: (\d+)/i.e
 /** An answer as bytes. */
 export function answer(status: number, body = "", headers: Record<string, string> = {}): string {
   const lines = Object.entries({ "content-length": String(Buffer.byteLength(body)), ...headers });
-  return `HTTP/1.1 ${status} Said\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join("")}\r\n${body}`;
+  return `HTTP/1.1 ${status} Status\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join("")}\r\n${body}`;
 }
 
 export const json = (value: unknown): [string, Record<string, string>] => [

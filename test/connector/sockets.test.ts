@@ -17,7 +17,7 @@ const bankAt = (port: number, more: Partial<HttpConnectorOptions<unknown, unknow
 describe("a socket that breaks", () => {
   it("reports NotSent when the connection is refused", async () => {
     const server = await serve(() => {});
-    const gone = server.port === 1 ? 2 : 1; // nobody listens on these
+    const gone = server.port === 1 ? 2 : 1; // no server listens on these
     expect((await cameOf(bankAt(gone).dispatch({}, context()))).came).toBe("not_sent");
     expect(server.visits).toHaveLength(0);
   });
@@ -39,7 +39,7 @@ describe("a socket that breaks", () => {
   ])("at once, %s: not sent only if nothing has come", async (_, close) => {
     const server = await serve(({ socket }) => void close(socket));
     const { came } = await cameOf(bankAt(server.port).dispatch({ body }, context()));
-    expect(["not_sent", "unknown"]).toContain(came); // whether we hear of the end before we send is a race
+    expect(["not_sent", "unknown"]).toContain(came); // whether the end arrives before we send is a race
     if (came === "not_sent") expect(server.visits[0]!.text()).toBe("");
   });
 
@@ -54,12 +54,12 @@ describe("a socket that breaks", () => {
     ["with words that are not HTTP", says("220 mail ready\r\n")],
     ["with a head without end", says(answer(200, "", { x: "y".repeat(99_000) }))],
     ["with another protocol", says("HTTP/1.1 101 Go\r\nupgrade: other\r\nconnection: upgrade\r\n\r\n")],
-  ])("%s: it was sent, and nobody knows", async (_, play) => {
+  ])("%s: reports AckLost", async (_, play) => {
     const server = await serve(play);
     const { came, error } = await cameOf(bankAt(server.port).dispatch({ body }, context()));
     expect(came).toBe("unknown");
     expect(error).toBeInstanceOf(AckLost);
-    expect(server.visits).toHaveLength(1); // and it was not tried again by anybody below us
+    expect(server.visits).toHaveLength(1); // and no layer below retried it
   });
 
   it("accepts a refusal although its body is cut off", async () => {
@@ -196,7 +196,7 @@ describe("TLS", () => {
   });
 
   it.each([
-    ["of nobody we know", "bank.test", {}],
+    ["of an unknown authority", "bank.test", {}],
     ["of another name", "other.test", { ca: certificate }],
   ])("a certificate %s: nothing was sent", async (_, host, tls) => {
     const server = await secure();

@@ -105,12 +105,12 @@ describe("the verdict on a response", () => {
 
   it("reads Retry-After as seconds or a date, and caps it", async () => {
     const clock = new ManualClock({ wall: Date.parse("2026-11-15T12:00:00Z") });
-    const said = ["7", "Sun, 15 Nov 2026 12:00:30 GMT", "soon", "999999", "Sun, 15 Nov 2020 12:00:00 GMT"];
-    const { bank } = await bankThat((n) => answer(429, "", { "retry-after": said[n - 1]! }), { clock });
-    const asked = [];
-    for (const _ of said)
-      asked.push((((await cameOf(bank.dispatch({}, context()))).error ?? {}) as NotSent).retryAfterMs);
-    expect(asked).toEqual([7_000, 30_000, undefined, 3_600_000, 0]);
+    const headers = ["7", "Sun, 15 Nov 2026 12:00:30 GMT", "soon", "999999", "Sun, 15 Nov 2020 12:00:00 GMT"];
+    const { bank } = await bankThat((n) => answer(429, "", { "retry-after": headers[n - 1]! }), { clock });
+    const delays = [];
+    for (const _ of headers)
+      delays.push((((await cameOf(bank.dispatch({}, context()))).error ?? {}) as NotSent).retryAfterMs);
+    expect(delays).toEqual([7_000, 30_000, undefined, 3_600_000, 0]);
   });
 
   it.each(["..%2f..%2fadmin", "..%5cadmin", "%252e%252e%252fadmin", "a%2f..%2f..%2fadmin"])(

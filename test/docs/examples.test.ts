@@ -61,7 +61,7 @@ describe("examples in the docs", () => {
   let folder = "";
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "tape-docs-"));
-    // As a user has it: a package called durable-tape, here with its doors leading to the sources.
+    // As for a user: a package named durable-tape, here with its exports pointing at the sources.
     await mkdir(join(folder, "node_modules"), { recursive: true });
     await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
     await symlink(join(root, "node_modules"), join(folder, "node_modules", ".shared"));
@@ -123,7 +123,7 @@ for (const [name, place] of JSON.parse(process.argv[2])) {
 
 const printed = new Map<string, Promise<Map<string, string>>>();
 
-/** What an example prints. Its process must end by itself: what one of them leaves open fails all of its company. */
+/** The output of an example. Its process must exit without help: a handle that one example leaves open fails its whole group. */
 async function execute(folder: string, example: Example): Promise<string> {
   const first = examples.indexOf(example) - (examples.indexOf(example) % together);
   const key = examples[first]!.name;

@@ -119,7 +119,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     await client.query("begin");
     await guardPostgres(client, lease);
     await client.query("commit");
-    await expect(guardPostgres(client, lease)).rejects.toThrow("TAPE_BAD_INPUT"); // a mark of before does not help
+    await expect(guardPostgres(client, lease)).rejects.toThrow("TAPE_BAD_INPUT"); // an earlier mark does not help
     await createGuardTable(client);
     await expect(guardExternalPostgres(client, lease)).rejects.toThrow("TAPE_BAD_INPUT");
   });
@@ -158,7 +158,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     await lease.release();
     const client = await connect();
     await client.query("begin");
-    await expect(guardPostgres(client, lease)).rejects.toThrow("TAPE_LEASE_LOST"); // it knows by itself
+    await expect(guardPostgres(client, lease)).rejects.toThrow("TAPE_LEASE_LOST"); // by its own clock
     await expect(guardPostgres(client, { name, token, fence })).rejects.toThrow("TAPE_FENCED");
     await client.query("rollback");
   });

@@ -23,47 +23,47 @@ const lost = async (): Promise<never> => {
 };
 
 it("calls once and returns the recorded result to every later owner", async () => {
-  let acts = 0;
-  const act = async () => ++acts;
-  expect(await recordedCall(place(), owner(1n), "k", act)).toBe(1);
-  expect(await recordedCall(place(), owner(1n), "k", act)).toBe(1);
-  expect(await recordedCall(place(), owner(2n), "k", act)).toBe(1);
-  expect(await recordedCall(place(), owner(2n), "another", act)).toBe(2);
+  let calls = 0;
+  const call = async () => ++calls;
+  expect(await recordedCall(place(), owner(1n), "k", call)).toBe(1);
+  expect(await recordedCall(place(), owner(1n), "k", call)).toBe(1);
+  expect(await recordedCall(place(), owner(2n), "k", call)).toBe(1);
+  expect(await recordedCall(place(), owner(2n), "another", call)).toBe(2);
 });
 
 it("refuses an invalid send window before anything is written", async () => {
-  let acts = 0;
+  let calls = 0;
   for (const sendWithin of [null, "soon", Number.NaN]) {
     const refused = codeOf(
-      recordedCall(place(), owner(1n), "k", async () => ++acts, { sendWithin: sendWithin as never }),
+      recordedCall(place(), owner(1n), "k", async () => ++calls, { sendWithin: sendWithin as never }),
     );
     expect(await refused).toBe("TAPE_BAD_INPUT");
   }
-  expect([acts, await store.read.values("default", "")]).toEqual([0, []]);
+  expect([calls, await store.read.values("default", "")]).toEqual([0, []]);
 });
 
 it("lets one of two owners call, and never a lower token after a higher one", async () => {
-  let acts = 0;
-  const act = async () => ++acts;
-  const both = await Promise.all([1n, 2n].map((token) => codeOf(recordedCall(place(), owner(token), "k", act))));
-  expect(acts).toBe(1);
+  let calls = 0;
+  const call = async () => ++calls;
+  const both = await Promise.all([1n, 2n].map((token) => codeOf(recordedCall(place(), owner(token), "k", call))));
+  expect(calls).toBe(1);
   expect(both.sort()).toEqual([1, "TAPE_FENCED"].sort());
   await codeOf(recordedCall(place(), owner(5n), "j", lost));
   const observe = async () => outcome.absent({ final: true });
-  expect(await codeOf(recordedCall(place(), owner(4n), "j", act, { observe }))).toBe("TAPE_FENCED");
+  expect(await codeOf(recordedCall(place(), owner(4n), "j", call, { observe }))).toBe("TAPE_FENCED");
 });
 
 it("throws TAPE_OUTCOME_UNKNOWN after a lost response without observe", async () => {
   expect(await codeOf(recordedCall(place(), owner(1n), "k", lost))).toBe("Error: the answer was lost");
-  let acts = 0;
+  let calls = 0;
   for (const token of [1n, 2n]) {
-    expect(await codeOf(recordedCall(place(), owner(token), "k", async () => ++acts))).toBe("TAPE_OUTCOME_UNKNOWN");
+    expect(await codeOf(recordedCall(place(), owner(token), "k", async () => ++calls))).toBe("TAPE_OUTCOME_UNKNOWN");
   }
   const observe = async () => outcome.inconclusive("the printer is off");
-  expect(await codeOf(recordedCall(place(), owner(2n), "k", async () => ++acts, { observe }))).toBe(
+  expect(await codeOf(recordedCall(place(), owner(2n), "k", async () => ++calls, { observe }))).toBe(
     "TAPE_OUTCOME_UNKNOWN",
   );
-  expect(acts).toBe(0);
+  expect(calls).toBe(0);
 });
 
 it("completes an observed call without calling, and refuses the first owner", async () => {
@@ -84,19 +84,19 @@ it("completes an observed call without calling, and refuses the first owner", as
 it('calls after "absent" only once the send window has passed or it is final', async () => {
   await codeOf(recordedCall(place(), owner(1n), "k", lost, { sendWithin: "10s" }));
   const observe = async () => outcome.absent();
-  let acts = 0;
-  const act = async () => ++acts;
+  let calls = 0;
+  const call = async () => ++calls;
   await clock.elapse(9_999);
-  expect(await codeOf(recordedCall(place(), owner(2n), "k", act, { observe }))).toBe("TAPE_OUTCOME_UNKNOWN");
+  expect(await codeOf(recordedCall(place(), owner(2n), "k", call, { observe }))).toBe("TAPE_OUTCOME_UNKNOWN");
   await clock.elapse(1);
-  expect(await recordedCall(place(), owner(2n), "k", act, { observe })).toBe(1);
+  expect(await recordedCall(place(), owner(2n), "k", call, { observe })).toBe(1);
   await codeOf(recordedCall(place(), owner(2n), "j", lost, { sendWithin: "10s" }));
   const final = async () => outcome.absent({ final: true });
-  expect(await recordedCall(place(), owner(3n), "j", act, { observe: final })).toBe(2);
+  expect(await recordedCall(place(), owner(3n), "j", call, { observe: final })).toBe(2);
 });
 
 it.each([new NotSent(), new DefiniteFailure("out of paper")])(
-  "%s leaves no doubt: the next try acts at once",
+  "%s is certain: the next attempt calls at once",
   async (error) => {
     const refused = recordedCall(place(), owner(1n), "k", () => Promise.reject(error));
     await expect(refused).rejects.toBe(error);
@@ -108,7 +108,7 @@ it("refuses a holder that no longer trusts its lease before any claim", async ()
   const assert = () => {
     throw new TapeError("TAPE_LEASE_LOST", "too late");
   };
-  const asked = recordedCall(place(), { ...owner(1n), assert }, "k", async () => "acted");
-  expect(await codeOf(asked)).toBe("TAPE_LEASE_LOST");
+  const result = recordedCall(place(), { ...owner(1n), assert }, "k", async () => "acted");
+  expect(await codeOf(result)).toBe("TAPE_LEASE_LOST");
   expect(await store.read.value("default", "tape.call/k")).toBeUndefined();
 });

@@ -116,7 +116,7 @@ describe("fencedHandler", () => {
   });
 
   it.each(["", "-1", "1.5", "0x10", "9223372036854775808", "99999999999999999999", "abc"])(
-    "refuses %j as a token, and it locks nobody out",
+    "refuses %j as a token without locking out other holders",
     async (token) => {
       const answer = await send({ "tape-lease": "x", "tape-fencing-token": token });
       expect(answer.status).toBe(428);

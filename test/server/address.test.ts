@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { callerAddress, limitKey, nobodyTrusted, trustedProxies } from "../../src/server/address.ts";
+import { callerAddress, limitKey, trustedProxies, trustNone } from "../../src/server/address.ts";
 
-describe("whose request it is", () => {
+describe("the caller's address", () => {
   const trusted = trustedProxies("10.0.0.0/8, 2001:db8:ff::/48,127.0.0.1");
 
-  it("the connection's other end, whatever its headers say, unless it is a trusted proxy", () => {
+  it("is the peer's, whatever the headers say, unless the peer is a trusted proxy", () => {
     const headers = { "x-forwarded-for": "198.51.100.9", forwarded: "for=198.51.100.9" };
     expect(callerAddress("203.0.113.7", headers, trusted)).toBe("203.0.113.7");
-    expect(callerAddress("10.1.2.3", headers, nobodyTrusted)).toBe("10.1.2.3");
+    expect(callerAddress("10.1.2.3", headers, trustNone)).toBe("10.1.2.3");
     expect(callerAddress("::ffff:203.0.113.7", headers, trusted)).toBe("203.0.113.7");
   });
 
@@ -26,13 +26,13 @@ describe("whose request it is", () => {
     expect(callerAddress("::ffff:10.1.2.3", headers, trusted)).toBe(address);
   });
 
-  it("a setting that is no list of addresses is refused", () => {
+  it("refuses a setting that is not a list of addresses", () => {
     for (const text of ["proxy.example", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8/8x", "::1/129"]) {
       expect(() => trustedProxies(text), text).toThrow(/TAPE_BAD_CONFIG: tape.server.trusted_proxies/);
     }
   });
 
-  it("limits go by the network of an IPv6 address, and by one of IPv4", () => {
+  it("keys limits by IPv4 address and by IPv6 network", () => {
     expect(limitKey("2001:db8:0:7:1:2:3:4")).toBe(limitKey("2001:0db8::7:ffff:0:0:1"));
     expect(limitKey("2001:db8::1")).not.toBe(limitKey("2001:db8:0:1::1"));
     expect(limitKey("fe80::1%eth0")).toBe(limitKey("fe80::2"));

@@ -5,22 +5,22 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The exit code, and what it says to whoever called it. */
-async function served(...words: string[]): Promise<{ code: number; said: string }> {
-  let said = "";
+/** The exit code and the output. */
+async function served(...words: string[]): Promise<{ code: number; output: string }> {
+  let output = "";
   vi.spyOn(process.stderr, "write").mockImplementation((text) => {
-    said += String(text);
+    output += String(text);
     return true;
   });
   const code = await main(["serve", "--store", "memory:", ...words]);
-  return { code, said };
+  return { code, output };
 }
 
 describe("durable-tape serve", () => {
-  it("does not start where everybody could reach it, and says what to do", async () => {
-    const { code, said } = await served("--listen", "0.0.0.0:0");
+  it("refuses to start on an exposed address, and names the fix", async () => {
+    const { code, output } = await served("--listen", "0.0.0.0:0");
     expect(code).toBe(1);
-    expect(said).toMatch(/^TAPE_SERVER_EXPOSED: .*0\.0\.0\.0\n.*require credentials/);
+    expect(output).toMatch(/^TAPE_SERVER_EXPOSED: .*0\.0\.0\.0\n.*require credentials/);
   });
 
   it.each([
@@ -45,12 +45,12 @@ describe("durable-tape serve", () => {
       /bootstrap_token must be id\.secret/,
     ],
   ])("%s is refused at the start", async (_what, words, message) => {
-    const { code, said } = await served(...words);
-    expect(said).toMatch(message);
+    const { code, output } = await served(...words);
+    expect(output).toMatch(message);
     expect(code).toBe(1);
   });
 
-  it("what it does not understand is a misuse", async () => {
+  it("exits with a usage error for unknown arguments", async () => {
     expect((await served("--lissten", "x")).code).toBe(2);
   });
 });

@@ -8,24 +8,24 @@ import { defaultTimeouts } from "../../src/server/listen.ts";
 const load = (env: Readonly<Record<string, string>> = {}) => loadConfig({ cwd: "/nowhere", env });
 
 describe("tape.server", () => {
-  it("its defaults are the server's own", () => {
+  it("has the server's own defaults", () => {
     const { server } = load().settings.tape;
     expect(limitsOf(server)).toEqual(defaultServerLimits);
     expect(defaultTimeouts.idleMs).toBe(server.idle_s * 1_000);
   });
 
-  it("closed unless it is opened", () => {
+  it("is closed by default", () => {
     expect(load().settings.tape.server).toMatchObject({ listen: "127.0.0.1:7878", credentials: "none" });
   });
 
-  it("a certificate without its key is refused, and the other way round", () => {
+  it("refuses a certificate without its key, and a key without its certificate", () => {
     expect(() => load({ TAPE_SERVER_TLS_CERT: "c.pem" })).toThrow(/key is missing/);
     expect(() => load({ TAPE_SERVER_TLS_KEY: "k.pem" })).toThrow(/cert is missing/);
     const both = load({ TAPE_SERVER_TLS_CERT: "c.pem", TAPE_SERVER_TLS_KEY: "k.pem" });
     expect(both.settings.tape.server.tls).toEqual({ cert: "c.pem", key: "k.pem" });
   });
 
-  it("the bootstrap token is never printed", () => {
+  it("never prints the bootstrap token", () => {
     const shown = JSON.stringify(describeConfig(load({ TAPE_SERVER_BOOTSTRAP_TOKEN: "root.canary" })));
     expect(shown).toContain("tape.server.bootstrap_token");
     expect(shown).not.toContain("canary");

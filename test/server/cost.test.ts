@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { contract } from "../../src/protocol/contract.ts";
 import { extraCalls } from "../../src/server/cost.ts";
 
-it("a call is worth one more for each fifty rows that it asks for or items that it carries, also for others", () => {
+it("costs one more for each fifty rows or items of a call", () => {
   const create = contract["store.create"];
   const specs = (count: number) => Array.from({ length: count }, () => ({}));
   expect(extraCalls(create, { body: { calls: [{ specs: specs(1) }] } }, 1_000)).toBe(0);

@@ -13,7 +13,7 @@ const whoami = async (token: string) => {
 };
 
 describe("tokens", () => {
-  it("made, used, replaced by another, and revoked: everywhere within five seconds", async () => {
+  it("are created, used, rotated and revoked, everywhere within five seconds", async () => {
     const clock = new ManualClock();
     current = await stage({ credentials: "required", clock });
     const other = await stage({ credentials: "required", clock, store: current.store });
@@ -37,7 +37,7 @@ describe("tokens", () => {
     expect(await whoami(old.secret)).toBe("TAPE_UNAUTHENTICATED");
   });
 
-  it("bad ones from one address are counted: it must wait, and a good one is found among them", async () => {
+  it("count failures per address, make it wait, and still accept a valid token", async () => {
     const clock = new ManualClock();
     current = await stage({ credentials: "required", clock, limits: { failedSignIns: 6 } });
     const { store, server } = current;
@@ -63,19 +63,19 @@ describe("tokens", () => {
     expect(await from("10.0.0.1", fresh)).toBe(200); // others behind the same proxy are not locked out
     const before = reads;
     for (let k = 7; k < 1_000; k++) expect(await from("10.0.0.1", guess(k))).toBe(429);
-    expect(reads - before).toBeLessThanOrEqual(200); // of the rest the store hears nothing
+    expect(reads - before).toBeLessThanOrEqual(200); // the store receives none of the others
     expect(await from("10.0.0.1", known)).toBe(200);
     expect(await from("10.0.0.1", `${known.split(".")[0]}.${"z".repeat(43)}`)).toBe(429); // its id alone is no pass
     expect(await from("10.0.0.2", late)).toBe(200);
     await clock.elapse(3_100); // what is remembered of a token has to be read again
-    for (let k = 2_000; k < 2_400; k++) await from("10.0.0.1", guess(k)); // and nobody else is looked up from here
+    for (let k = 2_000; k < 2_400; k++) await from("10.0.0.1", guess(k)); // and no other token is looked up for this address
     expect(await from("10.0.0.1", known)).toBe(200);
     await clock.elapse(10_000); // a sixth of a minute: room for one
     expect(await from("10.0.0.1", guess(1_001))).toBe(401);
     expect(await from("10.0.0.1", guess(1_002))).toBe(429);
   });
 
-  it("a network of IPv6 is one address", async () => {
+  it("treat an IPv6 network as one address", async () => {
     current = await stage({ credentials: "required", clock: new ManualClock(), limits: { failedSignIns: 6 } });
     const guess = async (from: string, k: number) => {
       const headers = { authorization: `Bearer guess-${k}.${"z".repeat(43)}` };
@@ -86,7 +86,7 @@ describe("tokens", () => {
     expect(await guess("2001:db8:1:3::1", 9)).toBe(401);
   });
 
-  it("its last use is noted when its secret was right, and not for its id alone", async () => {
+  it("record the last use only with a correct secret", async () => {
     current = await stage({ credentials: "required" });
     const { store, server } = current;
     await giveTokens(store, "acme");
@@ -105,7 +105,7 @@ describe("tokens", () => {
     expect(touched).toEqual(["acme-reader"]);
   });
 
-  it("a token that expires is worth nothing afterwards", async () => {
+  it("are refused after they expire", async () => {
     const clock = new ManualClock();
     current = await stage({ credentials: "required", clock });
     const body = { name: "short", role: "reader", reason: "a day", expiresInMs: 10_000 };
@@ -117,7 +117,7 @@ describe("tokens", () => {
     expect(await whoami(secret)).toBe("TAPE_UNAUTHENTICATED");
   });
 
-  it("the store is asked once for many calls, and again after a moment", async () => {
+  it("are read from the store once for many calls, and again later", async () => {
     const clock = new ManualClock();
     current = await stage({ credentials: "required", clock });
     const { store } = current;
@@ -143,7 +143,7 @@ describe("tokens", () => {
     expect(reads).toBe(2);
   });
 
-  it("a store that is away while a token is looked up is a reason to come again, not to go", async () => {
+  it("get a retry response, not a refusal, while the store is unreachable", async () => {
     current = await stage({ credentials: "required" });
     const { store } = current;
     await giveTokens(store, "acme");
@@ -159,7 +159,7 @@ describe("tokens", () => {
     expect((await call()).status).toBe(200);
   });
 
-  it("a bootstrap token that is too short stops the start", async () => {
+  it("refuse to start with a bootstrap token that is too short", async () => {
     current = await stage();
     const { TapeServer } = await import("../../src/server/server.ts");
     const make = (text: string) =>
@@ -173,7 +173,7 @@ describe("tokens", () => {
 });
 
 describe("without credentials", () => {
-  it("whoever reaches it is admin of the default tenant, by a loopback name only", async () => {
+  it("every caller is admin of the default tenant, through loopback names only", async () => {
     current = await stage();
     const call = (headers: Record<string, string>) => ask(current.server.exchange, "GET", "/v1/whoami", { headers });
     expect((await call({ host: "localhost:7878" })).json).toMatchObject({ tenant: "default", role: "admin" });

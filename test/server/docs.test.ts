@@ -28,14 +28,14 @@ const rows = (text: string): string[][] =>
     row!.split(" | ").map((cell) => cell.replaceAll("`", "").trim()),
   );
 
-describe("the docs' calls, by curl", () => {
+describe("curl examples of the docs", () => {
   let serving: RunningServer;
   beforeAll(async () => {
     serving = await serve({ store: "memory:", port: 0, credentials: "required", bootstrapToken: bootstrap });
   });
   afterAll(() => serving.stop(1_000));
 
-  it("every curl in the docs has an answer beside it", () => {
+  it("each have a response beside them", () => {
     const commands = [serverPage, securityPage].flatMap((page) => [...page.matchAll(/^curl /gm)]);
     expect(examples).toHaveLength(commands.length);
     expect(commands.length).toBeGreaterThan(10);
@@ -50,8 +50,8 @@ describe("the docs' calls, by curl", () => {
   }
 });
 
-describe("docs and code name the same things", () => {
-  it("calls and who may make them", () => {
+describe("docs and code agree on", () => {
+  it("routes and their roles", () => {
     const inContract = routes.map(({ name, method, path, role }) => [
       ...[name, `${method} ${path}`, role === "open" ? "none" : role],
     ]);
@@ -59,7 +59,7 @@ describe("docs and code name the same things", () => {
     expect(rows(section(securityPage, "Roles")).map(([role]) => role)).toEqual([...roles]);
   });
 
-  it("figures", async () => {
+  it("metrics", async () => {
     const { server, close } = await stage();
     const text = String((await ask(server.exchange, "GET", "/metrics")).json);
     await close();
@@ -70,7 +70,7 @@ describe("docs and code name the same things", () => {
     expect(described.toSorted()).toEqual(kept.toSorted());
   });
 
-  it("events in the log", () => {
+  it("log events", () => {
     const sources = readdirSync(join(root, "src/server"), { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".ts"))
       .map((file) => read(join("src/server", file)));

@@ -2,5 +2,5 @@ import { writeFileSync } from "node:fs";
 import { routes } from "../../src/protocol/contract.ts";
 import { exchanged, goldenFile } from "./golden.ts";
 
-// Writes every fixture anew. Look at the difference before you commit it: clients in the field read these bytes.
+// Rewrites every fixture. Review the difference before you commit it: deployed clients read these bytes.
 for (const { name } of routes) writeFileSync(goldenFile(name), await exchanged(name));

@@ -45,11 +45,12 @@ export async function exchanged(name: RouteName): Promise<string> {
     ...{ method, url, headers, signal: gone.signal },
     ...(body === undefined ? {} : { body: new TextEncoder().encode(text) }),
   });
-  const said = answer.body instanceof Uint8Array ? Buffer.from(answer.body).toString() : await first(answer.body, name);
+  const output =
+    answer.body instanceof Uint8Array ? Buffer.from(answer.body).toString() : await first(answer.body, name);
   gone.abort();
   await close();
   await store.close();
-  return `${method} ${url}\n${lines(headers)}\n\n${text}\n\n${answer.status}\n${lines(answer.headers)}\n\n${said}\n`;
+  return `${method} ${url}\n${lines(headers)}\n\n${text}\n\n${answer.status}\n${lines(answer.headers)}\n\n${output}\n`;
 
   async function first(stream: AsyncIterable<Uint8Array>, of: RouteName): Promise<string> {
     const next = stream[Symbol.asyncIterator]().next();

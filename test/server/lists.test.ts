@@ -31,62 +31,62 @@ async function opened(wrap: (read: ReadOps) => ReadOps = (read) => read) {
   const { server } = current;
   const scene = await makeScene(real, "acme");
   const get = async <T>(url: string, tenant = "acme"): Promise<T> => {
-    const told = await ask(server.exchange, "GET", url, { token: tokenOf(tenant, "reader") });
-    expect(told.status, JSON.stringify(told.json)).toBe(200);
-    return told.json as T;
+    const reply = await ask(server.exchange, "GET", url, { token: tokenOf(tenant, "reader") });
+    expect(reply.status, JSON.stringify(reply.json)).toBe(200);
+    return reply.json as T;
   };
   const post = (url: string, body: unknown, tenant = "acme") =>
     ask(server.exchange, "POST", url, { body, token: tokenOf(tenant, "operator") });
   return { store: real, clock, scene, get, post, server };
 }
 
-describe("what the overview shows over time", () => {
-  it("runs come from the store; what cannot change any more is counted once", async () => {
-    const asked: number[] = [];
+describe("the overview's history", () => {
+  it("counts runs from the store, and final buckets only once", async () => {
+    const requested: number[] = [];
     const { store, clock, get } = await opened((read) => ({
       ...read,
       rate: (tenant, since, sizeMs, buckets) => {
-        asked.push(buckets);
+        requested.push(buckets);
         return read.rate(tenant, since, sizeMs, buckets);
       },
     }));
-    const look = () => get<ResponseOf<"overview.history">>("/v1/overview/history?minutes=10&buckets=10");
-    const first = await look();
+    const read = () => get<ResponseOf<"overview.history">>("/v1/overview/history?minutes=10&buckets=10");
+    const first = await read();
     expect(first.bucketMs).toBe(minute);
     expect(first.runs).toHaveLength(10);
     expect(first.runs.at(-1)).toMatchObject({ started: 4, ended: 0, failed: 0, more: false });
     await store.intake.createRuns("acme", [{ id: "now", workflow: "w", input: 1 }]);
-    expect((await look()).runs.at(-1)!.started).toBe(5); // the present may still change
+    expect((await read()).runs.at(-1)!.started).toBe(5); // the present may still change
     await clock.elapse(2 * minute);
     await store.intake.createRuns("acme", [{ id: "later", workflow: "w", input: 1 }]);
-    const second = await look();
+    const second = await read();
     expect(second.runs.map(({ started }) => started)).toEqual([0, 0, 0, 0, 0, 0, 0, 5, 0, 1]);
     expect(second.now).toBeLessThan(second.runs.at(-1)!.at + minute);
-    expect(asked[0]).toBe(10);
-    expect(asked.at(-1)).toBeLessThanOrEqual(4);
-    expect(await look()).toEqual(second);
+    expect(requested[0]).toBe(10);
+    expect(requested.at(-1)).toBeLessThanOrEqual(4);
+    expect(await read()).toEqual(second);
   });
 
-  it("how late each reactor's work is, once a minute; another tenant has its own", async () => {
+  it("samples each reactor's lag once a minute, per tenant", async () => {
     const { clock, get, server } = await opened();
-    const look = () => get<ResponseOf<"overview.history">>("/v1/overview/history");
-    await look();
+    const read = () => get<ResponseOf<"overview.history">>("/v1/overview/history");
+    await read();
     await clock.elapse(3 * minute);
-    const { reactors, now } = await look();
+    const { reactors, now } = await read();
     const of = (name: string) => reactors.find(({ reactor }) => reactor === name)!.samples;
     expect(reactors.map(({ reactor }) => reactor)).toEqual([
       ...["compensation", "outbox", "reconciler", "recovery", "timers"],
     ]);
-    // The scene's idle run waits for recovery since the beginning, and nobody comes.
+    // The scene's idle run has waited for recovery from the start, and no process takes it.
     expect(of("recovery").map(({ lagMs }) => lagMs)).toEqual([0, minute, 2 * minute, 3 * minute]);
     expect(of("compensation").map(({ lagMs }) => lagMs)).toEqual([0, 0, 0, 0]);
     expect(of("recovery").at(-1)!.at).toBe(now);
     server.close(); // nothing is sampled any more
     await clock.elapse(5 * minute);
-    expect((await look()).reactors.map(({ samples }) => samples.length)).toEqual([1, 1, 1, 1, 1]);
+    expect((await read()).reactors.map(({ samples }) => samples.length)).toEqual([1, 1, 1, 1, 1]);
   });
 
-  it("a store that fails for a moment costs one sample", async () => {
+  it("loses one sample when the store fails briefly", async () => {
     let broken = false;
     const { clock, get } = await opened((read) => ({
       ...read,
@@ -105,18 +105,18 @@ describe("what the overview shows over time", () => {
     expect(current.lines.some(({ event }) => event === "server.sample_failed")).toBe(true);
   });
 
-  it("refuses what would be too much", async () => {
+  it("refuses requests beyond its bounds", async () => {
     const { server } = await opened();
-    const told = (url: string) => ask(server.exchange, "GET", url, { token: tokenOf("acme", "reader") });
+    const reply = (url: string) => ask(server.exchange, "GET", url, { token: tokenOf("acme", "reader") });
     for (const query of ["minutes=0", "minutes=1441", "buckets=0", "buckets=241"]) {
-      expect(await told(`/v1/overview/history?${query}`), query).toMatchObject({ json: { code: "TAPE_BAD_INPUT" } });
+      expect(await reply(`/v1/overview/history?${query}`), query).toMatchObject({ json: { code: "TAPE_BAD_INPUT" } });
     }
-    expect((await told("/v1/rate?since=0&sizeMs=1&buckets=100000")).status).toBe(413);
+    expect((await reply("/v1/rate?since=0&sizeMs=1&buckets=100000")).status).toBe(413);
   });
 });
 
-describe("inDoubt", () => {
-  it("one list says what was seen and said of each, and when somebody looks next", async () => {
+describe("in-doubt", () => {
+  it("lists observations, requests and the next observation of each effect", async () => {
     const { store, clock, scene, get, post } = await opened();
     const none = await get<{ inDoubt: { runId: string; nextInMs: number | null; lastRequest: unknown }[] }>(
       "/v1/in-doubt",
@@ -127,7 +127,7 @@ describe("inDoubt", () => {
       ...{ claimant, nextReactor: "reconciler", staleOf: [], limit: 1, nonce: 77n, tenant: "acme" },
     });
     expect(await get("/v1/in-doubt")).toMatchObject({ inDoubt: [{ observer: "reconciler 1", nextInMs: null }] });
-    const run = (await store.read.run("acme", scene.doubt))!.journal;
+    const run = (await store.read.run("acme", scene.inDoubt))!.journal;
     const detail = { observed: "inconclusive", reason: "busy" };
     await store.fenced.append(term!.fence, {
       after: term!.head,
@@ -144,7 +144,7 @@ describe("inDoubt", () => {
       more: false,
     });
     const body = { resolution: { as: "observe" }, reason: "the bank is back" };
-    expect((await post(`/v1/runs/${scene.doubt}/effects/0/0/resolve`, body)).status).toBe(200);
+    expect((await post(`/v1/runs/${scene.inDoubt}/effects/0/0/resolve`, body)).status).toBe(200);
     expect(await get("/v1/in-doubt?role=effect")).toMatchObject({
       inDoubt: [
         {
@@ -157,9 +157,9 @@ describe("inDoubt", () => {
     expect(await get("/v1/in-doubt?limit=1")).toMatchObject({ more: false });
   });
 
-  it("late evidence is shown with the act that it is about", async () => {
+  it("shows late evidence with its effect", async () => {
     const { store, scene, get } = await opened();
-    const [effect] = await store.read.effects("acme", { run: scene.doubt });
+    const [effect] = await store.read.effects("acme", { run: scene.inDoubt });
     const attempt = { run: effect!.run, pos: 0, token: effect!.attemptToken!, nonce: 103n }; // the scene's
     await store.intake.leaveEvidence("acme", attempt, { happened: true, value: "W-1" });
     expect(await get("/v1/in-doubt")).toMatchObject({
@@ -167,14 +167,14 @@ describe("inDoubt", () => {
     });
   });
 
-  it("a person has a confirmed act undone: who and why are in the audit, and it is due", async () => {
+  it("makes a confirmed effect's compensation due, with author and reason in the audit", async () => {
     const { store, post, get } = await opened();
     const run = await begin(store);
     await run.write(...confirmed(0), armed(0));
     await run.release(0);
     const body = { resolution: { as: "compensate" }, reason: "wrong account" };
-    const undo = (sub = 0, more = body) => post(`/v1/runs/${run.id}/effects/0/${sub}/resolve`, more);
-    expect((await undo()).status).toBe(200);
+    const compensate = (sub = 0, more = body) => post(`/v1/runs/${run.id}/effects/0/${sub}/resolve`, more);
+    expect((await compensate()).status).toBe(200);
     expect((await run.effect(0, 1)).status).toBe("PENDING");
     const [entry] = await store.read.audit("acme");
     expect(entry).toMatchObject({
@@ -184,16 +184,16 @@ describe("inDoubt", () => {
       subject: run.id,
     });
     expect(entry).toMatchObject({ detail: { as: "compensate", pos: 0 } });
-    expect(await undo()).toMatchObject({ status: 409, json: { code: "TAPE_ILLEGAL_TRANSITION" } });
-    expect(await undo(1)).toMatchObject({ status: 409 });
-    expect(await undo(0, { ...body, reason: "" })).toMatchObject({ status: 400 });
+    expect(await compensate()).toMatchObject({ status: 409, json: { code: "TAPE_ILLEGAL_TRANSITION" } });
+    expect(await compensate(1)).toMatchObject({ status: 409 });
+    expect(await compensate(0, { ...body, reason: "" })).toMatchObject({ status: 400 });
     expect((await store.read.audit("acme")).filter(({ who }) => who !== "setup")).toHaveLength(1);
     expect(await get(`/v1/runs?inDoubt=true`)).toMatchObject({ runs: [{ id: "canary-doubt" }] });
   });
 });
 
 describe("a tree", () => {
-  it("the same from whichever run of it one asks: root, children with their places, what is owed", async () => {
+  it("is the same from any of its runs: root, children, obligations", async () => {
     const { store, get, server } = await opened();
     const root = await begin(store);
     const child = await startChild(root, 4, `${root.id}.4`);
@@ -215,13 +215,13 @@ describe("a tree", () => {
     const foreign = await ask(server.exchange, "GET", `/v1/runs/${root.id}/tree`, { token: "acme-reader.wrong" });
     expect(foreign.status).toBe(401);
     expect(
-      await ask(server.exchange, "GET", "/v1/runs/nobody/tree", { token: tokenOf("acme", "reader") }),
+      await ask(server.exchange, "GET", "/v1/runs/missing/tree", { token: tokenOf("acme", "reader") }),
     ).toMatchObject({ status: 404, json: { code: "TAPE_RUN_NOT_FOUND" } });
   });
 });
 
 describe("runs and budgets", () => {
-  it("filters travel as text, and combine", async () => {
+  it("combine filters from the query string", async () => {
     const { store, clock, get } = await opened();
     await clock.elapse(minute);
     const since = clock.wall();
@@ -239,7 +239,7 @@ describe("runs and budgets", () => {
     expect(await ids({ inDoubt: "true", startedSince: String(since) })).toEqual([run.id]);
   });
 
-  it("spend against budgets: sums, and the nearest to its cap", async () => {
+  it("sum up budgets, and name the one nearest to its cap", async () => {
     const { get } = await opened();
     // Three runs of the scene have a cap of five millionths each.
     expect(await get("/v1/budgets?limit=1")).toMatchObject({
@@ -250,13 +250,13 @@ describe("runs and budgets", () => {
   });
 });
 
-describe("lists that are asked for by names", () => {
+describe("lists by name", () => {
   it.each([
     ["/v1/runs?status=DONE", /status is RUNNABLE, .*COMPENSATED, not DONE/],
     ["/v1/runs?status=STUCK,stuck", /not stuck; did you mean STUCK\?/],
     ["/v1/effects?status=DONE", /status is PENDING, .*, not DONE/],
     ["/v1/effects?role=compensation&status=CONFIRMED", /status is ARMED, .*, not CONFIRMED/],
-    ["/v1/effects?role=undo", /role/],
+    ["/v1/effects?role=other", /role/],
     ["/v1/gates?open=maybe", /open/],
     ["/v1/gates?after=yesterday", /after|cursor/],
   ])("%s is refused with what there is", async (url, message) => {
@@ -266,7 +266,7 @@ describe("lists that are asked for by names", () => {
     expect(json).toMatchObject({ code: "TAPE_BAD_INPUT", detail: expect.stringMatching(message) as string });
   });
 
-  it("gates and effects say where the next page begins, and the last page says nothing", async () => {
+  it("return a cursor for the next page, and none on the last page", async () => {
     const { store, get } = await opened();
     for (const _k of [1, 2, 3]) {
       const run = await begin(store);

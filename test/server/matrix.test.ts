@@ -45,7 +45,7 @@ async function call(name: RouteName, token: string | undefined) {
 }
 
 describe("role × route", () => {
-  it("every route has a role from the list, and asks for a person's reason where it is a person's deed", () => {
+  it("gives every route a role, and every operator action a required reason", () => {
     for (const route of routes) {
       expect([...roles, "open"], route.name).toContain(route.role);
       if (route.role === "operator" && route.method !== "GET") expect(route.manual, route.name).toBe(true);
@@ -77,32 +77,32 @@ describe("role × route", () => {
 });
 
 describe("what a role alone does not decide", () => {
-  it("a worker may not take over a live holder's lease; an admin may", async () => {
+  it("refuses a takeover of a live lease to a worker, and allows it to an admin", async () => {
     current = await stage({ credentials: "required" });
     const { store, server } = current;
     const { run } = await makeScene(store, "acme");
     const claimant = { owner: "eve/1", label: "eve", reactor: "recovery", ttlMs: 60_000 };
     const body = { target: { run }, claimant, nonce: "300", expect: "any", by: "eve", auditReason: "mine" };
-    const asked = (token: string) => ask(server.exchange, "POST", "/v1/store/acquire", { body, token });
+    const requested = (token: string) => ask(server.exchange, "POST", "/v1/store/acquire", { body, token });
     const before = await everything(store, "acme");
-    expect(await asked(tokenOf("acme", "worker"))).toMatchObject({ status: 403, json: { code: "TAPE_FORBIDDEN" } });
+    expect(await requested(tokenOf("acme", "worker"))).toMatchObject({ status: 403, json: { code: "TAPE_FORBIDDEN" } });
     expect(await everything(store, "acme")).toBe(before);
-    expect(await asked(tokenOf("acme", "admin"))).toMatchObject({ status: 200, json: { ok: true } });
+    expect(await requested(tokenOf("acme", "admin"))).toMatchObject({ status: 200, json: { ok: true } });
     const terms = await store.read.terms("acme", { run });
     expect(terms.at(-1)).toMatchObject({ by: "admin of acme for eve", auditReason: "mine", startReason: "manual" });
   });
 
-  it("only whoever runs the store may say that it was restored", async () => {
+  it("allows store.restored to the store's operator only", async () => {
     current = await stage({ credentials: "required", tenant: "home" });
     const { store, server } = current;
     await makeScene(store, "acme");
-    const asked = { body: { reason: "restored" }, token: tokenOf("acme", "admin") };
+    const requested = { body: { reason: "restored" }, token: tokenOf("acme", "admin") };
     const before = await everything(store, "acme");
-    expect(await ask(server.exchange, "POST", "/v1/store/restored", asked)).toMatchObject({ status: 403 });
+    expect(await ask(server.exchange, "POST", "/v1/store/restored", requested)).toMatchObject({ status: 403 });
     expect(await everything(store, "acme")).toBe(before);
   });
 
-  it("only whoever runs the store sets quotas and sees those of all; each tenant sees its own", async () => {
+  it("lets only the store's operator set quotas; a tenant sees its own", async () => {
     current = await stage({ credentials: "required", tenant: "home" });
     const { store, server } = current;
     await makeScene(store, "acme");
@@ -125,7 +125,7 @@ describe("what a role alone does not decide", () => {
     expect((await store.read.audit("acme"))[0]).toMatchObject({ action: "quota.set", reason: "a trial" });
   });
 
-  it("a deed carries the credential's name, whatever name was sent", async () => {
+  it("records the credential's name with an action, whatever name was sent", async () => {
     current = await stage({ credentials: "required" });
     const { store, server } = current;
     const { stuck, idle } = await makeScene(store, "acme");
@@ -141,7 +141,7 @@ describe("what a role alone does not decide", () => {
     expect(JSON.stringify(json)).toContain("operator of acme for ada");
   });
 
-  it("every deed of a person's is in the audit, with its author and reason; a refused one is not", async () => {
+  it("audits every operator action with author and reason, but no refused one", async () => {
     const manual = routes.filter((route) => route.manual === true).map(({ name }) => name);
     expect(manual.length).toBeGreaterThan(7);
     for (const name of manual) {

@@ -75,7 +75,7 @@ describe("/metrics", () => {
     const { fence } = scene;
     const stale = { body: { renewals: [{ fence: { ...fence, token: "7" }, progress: 1 }] }, token };
     await ask(server.exchange, "POST", "/v1/store/renew", stale);
-    await ask(server.exchange, "GET", "/v1/runs/nobody", { token });
+    await ask(server.exchange, "GET", "/v1/runs/missing", { token });
     await ask(server.exchange, "GET", '/v1/"quoted\\', { token });
     const open = await server.exchange({
       method: "GET",
@@ -96,7 +96,7 @@ describe("/metrics", () => {
     await server.drain(0);
   });
 
-  it("a histogram's buckets add up", () => {
+  it("has cumulative histogram buckets", () => {
     const metrics = new Metrics();
     const observe = metrics.histogram("tape_try_seconds", "A try.");
     for (const seconds of [0.0005, 0.003, 0.003, 4, 100]) observe(seconds, { route: "x" });
@@ -109,14 +109,14 @@ describe("/metrics", () => {
     expect(figure(text, 'tape_try_seconds_sum{route="x"}')).toBeCloseTo(104.0065);
   });
 
-  it("a label's value cannot break out of its quotes", () => {
+  it("escapes label values", () => {
     const metrics = new Metrics();
     metrics.counter("tape_tries_total", "Tries.")({ code: 'a"} 1\n\\' });
     expect(lint(metrics.text())).toEqual([]);
     expect(metrics.text()).toContain('tape_tries_total{code="a\\"} 1\\n\\\\"} 1');
   });
 
-  it("the linter finds what is wrong", () => {
+  it("is linted by a linter that finds faults", () => {
     expect(lint("# HELP other_total X.\n# TYPE other_total gauge\nother_total 1\n")).toHaveLength(2);
     expect(lint("tape_x 1\n")).toEqual(["tape_x has no HELP or no TYPE", "tape_x stands apart from its family"]);
     expect(lint("# HELP tape_x_ms X.\n# TYPE tape_x_ms gauge\ntape_x_ms one\n")).toHaveLength(2);

@@ -17,7 +17,7 @@ const sources = (folder: string): string[] =>
 let current: Stage | undefined;
 afterEach(() => current?.close());
 
-it("fields of /healthz that the docs name", async () => {
+it("has the fields of /healthz that the docs name", async () => {
   current = await stage();
   const health = (await ask(current.server.exchange, "GET", "/healthz")).json as Record<string, unknown>;
   const named = readdirSync(join(root, "docs"))
@@ -28,7 +28,7 @@ it("fields of /healthz that the docs name", async () => {
   expect(Object.keys(health)).toEqual(expect.arrayContaining([...new Set(named)]));
 });
 
-it("calls of the app that the dashboard names", async () => {
+it("has the app methods that the dashboard names", async () => {
   await using app = await Tape.open({ store: "memory:", runner: createRunner({ workflows: [] }) });
   const named = sources("dashboard/src").flatMap((text) => [...text.matchAll(/\bapp\.(\w+)(?:\.(\w+))?\(/g)]);
   const missing = named.filter(([, first, second]) => {
@@ -38,7 +38,7 @@ it("calls of the app that the dashboard names", async () => {
   expect(missing.map(([text]) => text)).toEqual([]);
 });
 
-it("timers that the docs name are timers; --config says where it looks", () => {
+it("has the timers and the --config default that the docs name", () => {
   expect(page("reactors.md")).not.toMatch(/timers \([^)]*redrive/);
   for (const { options = {} } of commands) expect(options.config?.help ?? "").not.toContain("above");
 });

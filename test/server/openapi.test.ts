@@ -92,7 +92,7 @@ describe("/openapi.json", () => {
     expect(described.toSorted()).toEqual(inContract.toSorted());
   });
 
-  it("says what travels, not what programs hold", () => {
+  it("describes the wire format, not the types of the program", () => {
     const append = operations.find(({ operationId }) => operationId === "store.append")!;
     expect(JSON.stringify(append.requestBody)).toContain('"token":{"type":"string"');
     const list = operations.find(({ operationId }) => operationId === "runs.list")!;
@@ -101,12 +101,12 @@ describe("/openapi.json", () => {
     expect(claim.parameters).toContainEqual(expect.objectContaining({ name: "scope", required: true }));
   });
 
-  it("unknown fields are refused, and the description says so", () => {
+  it("forbids unknown fields, as the server does", () => {
     const start = operations.find(({ operationId }) => operationId === "runs.start")!;
     expect(JSON.stringify(start.requestBody)).toContain('"additionalProperties":false');
   });
 
-  it("the linter finds what is wrong", () => {
+  it("is linted by a linter that finds faults", () => {
     const broken = structuredClone(document) as { paths: Record<string, Record<string, Record<string, unknown>>> };
     const get = broken.paths["/v1/runs/{id}"]!.get!;
     get.parameters = [];

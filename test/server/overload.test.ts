@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const one of open.splice(0).reverse()) await one.close();
 });
 
-/** A store whose settings are told when the test says so. */
+/** A store whose settings are reply when the test says so. */
 async function slow(): Promise<{ store: Store; go: () => void }> {
   const one = await stage();
   open.push(one);
@@ -28,7 +28,7 @@ async function slow(): Promise<{ store: Store; go: () => void }> {
 }
 
 describe("overload", () => {
-  it("one tenant gets at most half of the room, and hears when to come again; afterwards there is room", async () => {
+  it("gives one tenant at most half of the capacity, with Retry-After", async () => {
     const { store, go } = await slow();
     const { server } = await stage({ store, credentials: "required", limits: { requests: 4 } });
     const call = (token: string) => ask(server.exchange, "GET", "/v1/settings", { token });
@@ -44,7 +44,7 @@ describe("overload", () => {
     expect((await call(acme)).status).toBe(200);
   });
 
-  it("a token leaves room for the others of its tenant, and no reader takes the renewals' room", async () => {
+  it("leaves capacity for other tokens of a tenant, and for renewals", async () => {
     const { store, go } = await slow();
     const { server } = await stage({ store, credentials: "required", limits: { requests: 16 } });
     const call = (role: "reader" | "starter" | "worker", method = "GET", url = "/v1/settings", body?: unknown) =>
@@ -58,7 +58,7 @@ describe("overload", () => {
     for (const one of await Promise.all(held)) expect(one.status).toBe(200);
   });
 
-  it("a call that renews a thousand leases takes the room of many, and finds room when it is alone", async () => {
+  it("charges a call with a thousand renewals as many, and admits it alone", async () => {
     const { store, go } = await slow();
     const renewed = async () => {
       await store.read.settings();
@@ -81,7 +81,7 @@ describe("overload", () => {
     expect((await renew(1_000)).status).toBe(200);
   });
 
-  it("whoever waits for a run takes the room of those that wait", async () => {
+  it("counts callers that wait for a run separately", async () => {
     const one = await stage({ credentials: "required", limits: { requests: 64, waiters: 4 } });
     open.push(one);
     await giveTokens(one.store, "acme");
@@ -99,7 +99,7 @@ describe("overload", () => {
     await Promise.all(waiting);
   });
 
-  it("a page of many rows is worth many calls", async () => {
+  it("charges a page of many rows as many calls", async () => {
     const one = await stage({ limits: { ratePerSecond: 1, rateBurst: 30 }, clock: new ManualClock() });
     open.push(one);
     const status = async (url: string) => (await ask(one.server.exchange, "GET", url)).status;
@@ -109,7 +109,7 @@ describe("overload", () => {
     expect(await status("/v1/runs?limit=1")).toBe(429);
   });
 
-  it("streams have room of their own, and give it back", async () => {
+  it("counts streams separately, and frees their capacity", async () => {
     const { store } = await slow();
     const { server } = await stage({ store, limits: { streams: 2 } });
     const gone = new AbortController();
@@ -123,7 +123,7 @@ describe("overload", () => {
     await server.drain(0);
   });
 
-  it("a call that is refused by its fields gives its room back", async () => {
+  it("frees the capacity of a call with invalid fields", async () => {
     const { store } = await slow();
     const { server } = await stage({ store, limits: { requests: 2 } });
     for (let k = 0; k < 5; k++) expect((await ask(server.exchange, "GET", "/v1/runs?limit=x")).status).toBe(400);
@@ -134,7 +134,7 @@ describe("overload", () => {
     expect((await ask(server.exchange, "GET", "/v1/runs")).status).toBe(200);
   });
 
-  it("a store that is full, busy or away is a reason to come again; a fault of ours tells nothing of itself", async () => {
+  it("asks for a retry while the store is busy; hides internal errors", async () => {
     const { store } = await slow();
     let error: Error = new TapeError("TAPE_OVERLOADED", "the queue is full");
     const { server, lines } = await stage({
@@ -155,7 +155,7 @@ describe("overload", () => {
     expect(lines.at(-1)).toMatchObject({ level: "error", event: "server.failed", fields: { route: "runs.list" } });
   });
 
-  it("readiness and health follow the store", async () => {
+  it("reports readiness and health from the store", async () => {
     const { store } = await slow();
     let away = true;
     const health = async () => {
@@ -173,12 +173,12 @@ describe("overload", () => {
     expect((await ask(server.exchange, "GET", "/readyz")).status).toBe(200);
   });
 
-  it("whoever has no credential is paced too, and cannot make the server look dead", async () => {
+  it("limits callers without credentials, and stays healthy", async () => {
     const { store, go } = await slow();
     go();
-    let looks = 0;
+    let polls = 0;
     const health = () => {
-      looks++;
+      polls++;
       return store.health();
     };
     const limits = { ratePerSecond: 1, rateBurst: 4 }; // three of them for one address
@@ -194,15 +194,15 @@ describe("overload", () => {
     expect([await call("/metrics"), await call("/healthz"), await call("/")]).toEqual([200, 200, 200]);
     const elsewhere = { method: "GET", url: "/openapi.json", headers: {}, from: "192.0.2.7" };
     expect((await server.exchange(elsewhere)).status).toBe(200);
-    looks = 0;
+    polls = 0;
     expect(new Set(await Promise.all(Array.from({ length: 20 }, () => call("/readyz"))))).toEqual(new Set([200]));
-    expect(looks).toBe(1);
+    expect(polls).toBe(1);
     expect(await call("/livez")).toBe(200);
     const { server: open } = await stage({ store: { ...store, health }, clock: new ManualClock() });
-    looks = 0;
+    polls = 0;
     await Promise.all(Array.from({ length: 20 }, () => ask(open.exchange, "GET", "/healthz")));
-    expect(looks).toBe(1);
+    expect(polls).toBe(1);
     await ask(open.exchange, "GET", "/healthz");
-    expect(looks).toBe(2);
+    expect(polls).toBe(2);
   });
 });

@@ -22,7 +22,7 @@ async function opened() {
   return { store, scene, call };
 }
 
-it("counts what there is, up to a bound that it names", async () => {
+it("counts rows up to a bound that it names", async () => {
   const { store, call } = await opened();
   const ids = Array.from({ length: 150 }, (_none, k) => `many-${k}`);
   await store.intake.createRuns(
@@ -44,29 +44,29 @@ it("counts what there is, up to a bound that it names", async () => {
   expect(leases).toEqual({ held: 2, expired: 0, stalling: 0, more: false });
 });
 
-it("one look serves all who ask meanwhile, and is kept for a multiple of what it cost", async () => {
+it("shares one read among concurrent callers, and caches it by its cost", async () => {
   const clock = new ManualClock();
   const real = await openStore("memory:", { clock });
-  let looks = 0;
-  const runs: ReadOps["runs"] = async (...asked) => {
-    looks++;
+  let polls = 0;
+  const runs: ReadOps["runs"] = async (...requested) => {
+    polls++;
     await clock.elapse(10);
-    return real.read.runs(...asked);
+    return real.read.runs(...requested);
   };
   current = await stage({ store: { ...real, read: { ...real.read, runs } }, clock });
-  const look = () => ask(current.server.exchange, "GET", "/v1/overview");
-  await Promise.all(Array.from({ length: 10 }, look));
-  const once = looks;
+  const read = () => ask(current.server.exchange, "GET", "/v1/overview");
+  await Promise.all(Array.from({ length: 10 }, read));
+  const once = polls;
   expect(once).toBe(8); // one for each status, and those that failed lately
-  await look();
-  expect(looks).toBe(once);
+  await read();
+  expect(polls).toBe(once);
   await clock.elapse(30_000);
-  await look();
-  expect(looks).toBe(2 * once);
+  await read();
+  expect(polls).toBe(2 * once);
   await real.close();
 });
 
-it("names journals, and leaves out what is nobody's here", async () => {
+it("names journals, and omits those of other tenants", async () => {
   const { scene, call } = await opened();
   const { json } = await call("GET", `/v1/journals?of=${scene.journal},900001,${scene.journal}`);
   expect(json).toEqual({ journals: [{ journal: scene.journal, name: scene.run }] });
@@ -87,22 +87,22 @@ it.each([1, 2, 3, 4, 7, 8, 9, 100])("finds the head of a journal of %i records",
   expect((await call("GET", "/v1/runs/long/head")).json).toEqual({ head: records });
 });
 
-it("forks once however often it is asked under one key, and never repeats an act that was not named", async () => {
+it("forks once per key, and never repeats an effect that was not named", async () => {
   const { store, scene, call } = await opened();
-  const { doubt } = scene;
-  expect((await call("GET", `/v1/runs/${doubt}/fork?at=0`)).json).toMatchObject({
+  const { inDoubt } = scene;
+  expect((await call("GET", `/v1/runs/${inDoubt}/fork?at=0`)).json).toMatchObject({
     at: 0,
     alreadyHappened: [{ pos: 0, name: "wire", repeatable: false }],
   });
   const body = { at: 0, reason: "again" };
-  expect(await call("POST", `/v1/runs/${doubt}/fork`, body, "fork-1")).toMatchObject({
+  expect(await call("POST", `/v1/runs/${inDoubt}/fork`, body, "fork-1")).toMatchObject({
     status: 400,
     json: { code: "TAPE_FORK_REPEATS" },
   });
   expect(await store.read.run("acme", "fork-1")).toBeUndefined();
   const named = { ...body, repeat: [0] };
   for (let times = 0; times < 2; times++) {
-    const { status, json } = await call("POST", `/v1/runs/${doubt}/fork`, named, "fork-1");
+    const { status, json } = await call("POST", `/v1/runs/${inDoubt}/fork`, named, "fork-1");
     expect({ status, json }).toEqual({ status: 200, json: { id: "fork-1" } });
   }
   const kinds = (await store.read.journal("acme", { run: "fork-1" })).map(({ kind }) => kind);
@@ -114,11 +114,11 @@ it("forks once however often it is asked under one key, and never repeats an act
   expect(entry).toMatchObject({ action: "fork", who: "operator of acme", reason: "again" });
 });
 
-it("names runs that may hang, and workflows and effects that wait and that no process has", async () => {
+it("names runs that may hang, and unserved workflows and effects", async () => {
   const clock = new ManualClock();
   const store = await openStore("memory:", { clock });
   current = await stage({ store, clock });
-  const look = async () => (await ask(current.server.exchange, "GET", "/v1/overview")).json as Record<string, unknown>;
+  const read = async () => (await ask(current.server.exchange, "GET", "/v1/overview")).json as Record<string, unknown>;
   const tenant = "default";
   await store.intake.createRuns(tenant, [{ id: "typo", workflow: "invioce", input: null }]);
   const held = { owner: "w/1", label: "worker-a", reactor: "recovery", ttlMs: 600_000, nonce: 7n };
@@ -128,9 +128,9 @@ it("names runs that may hang, and workflows and effects that wait and that no pr
   await store.fenced.append(created.term.fence, { after: 1, records: [intent(0, outbox)] });
   const report = { owner: "w/1", label: "worker-a" };
   await store.intake.reportProcess(tenant, { ...report, body: { workflows: ["invoice"], effects: ["wires"] } });
-  expect(await look()).toMatchObject({ hung: [], unserved: [], unservedEffects: [] }); // nothing has waited for long
+  expect(await read()).toMatchObject({ hung: [], unserved: [], unservedEffects: [] }); // nothing has waited for long
   await clock.elapse(20_000);
-  expect(await look()).toMatchObject({
+  expect(await read()).toMatchObject({
     hung: [],
     unserved: [{ workflow: "invioce", runs: 1, suggestion: "invoice" }],
     unservedEffects: [{ effect: "wire", items: 1, suggestion: "wires" }],
@@ -144,13 +144,13 @@ it("names runs that may hang, and workflows and effects that wait and that no pr
     ...report,
     body: { workflows: ["invoice", "invioce"], effects: ["wire"] },
   });
-  expect(await look()).toMatchObject({ unserved: [], unservedEffects: [] });
+  expect(await read()).toMatchObject({ unserved: [], unservedEffects: [] });
   for (let k = 0; k < 40; k++) {
     await clock.elapse(60_000);
     const { fence } = created.term;
     await store.claim.renew([{ fence, progress: 0 }]);
   }
-  const { hung } = (await look()) as { hung: { run: string; forMs: number; owner: string }[] };
+  const { hung } = (await read()) as { hung: { run: string; forMs: number; owner: string }[] };
   expect(hung).toMatchObject([{ run: "slow", owner: "worker-a" }]);
   expect(hung[0]!.forMs).toBeGreaterThan(1_800_000);
 });

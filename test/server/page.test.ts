@@ -27,7 +27,7 @@ describe("the dashboard's files", () => {
   const get = (url: string, headers: Record<string, string> = {}) =>
     pageResponse({ method: "GET", url, headers }, dashboard);
 
-  it("the page may load nothing but what is ours, and is asked for anew each time", async () => {
+  it("allow only same-origin resources, and are never cached as a page", async () => {
     const page = await get("/");
     expect(text(page?.body)).toBe("<title>Tape</title>");
     expect(page?.headers).toMatchObject({
@@ -42,7 +42,7 @@ describe("the dashboard's files", () => {
     expect(rules).not.toMatch(/unsafe|\*|https?:|data:/);
   });
 
-  it("a file whose name holds its hash may be kept for ever, another may not", async () => {
+  it("are immutable only with a hash in the name", async () => {
     expect((await get("/assets/index-a1.js"))?.headers).toMatchObject({
       "content-type": "text/javascript; charset=utf-8",
       "cache-control": "public, max-age=31536000, immutable",
@@ -50,7 +50,7 @@ describe("the dashboard's files", () => {
     expect((await get("/icon.svg"))?.headers["cache-control"]).toBe("no-cache");
   });
 
-  it("an address within the page is the page for a browser, and nothing for a program", async () => {
+  it("serve the page for browser paths, and 404 for programs", async () => {
     expect(text((await get("/runs/a.b%2Fc?tab=journal", html))?.body)).toBe("<title>Tape</title>");
     expect(await get("/runs/a.b")).toBeUndefined();
     expect(await get("/v1/nowhere", html)).toBeUndefined();
@@ -71,7 +71,7 @@ describe("the dashboard's files", () => {
     expect(await get(path)).toBeUndefined();
   });
 
-  it("a file that was built anew is read anew", async () => {
+  it("are read again after a build", async () => {
     await get("/");
     writeFileSync(join(folder, "dist", "index.html"), "<title>New</title>");
     await expect.poll(async () => text((await get("/"))?.body)).toBe("<title>New</title>");
@@ -79,7 +79,7 @@ describe("the dashboard's files", () => {
 });
 
 describe("without a built dashboard", () => {
-  it("the address says what there is; other addresses are refused", async () => {
+  it("explains what is missing, and refuses other paths", async () => {
     const { server, close } = await stage();
     const page = await ask(server.exchange, "GET", "/", { headers: html });
     expect(page.status).toBe(200);

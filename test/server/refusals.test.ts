@@ -142,7 +142,7 @@ const cases: readonly Case[] = [
     "TAPE_UNAUTHENTICATED",
     /no such token/,
     text(start),
-    { authorization: `Bearer nobody.${"x".repeat(43)}` },
+    { authorization: `Bearer missing.${"x".repeat(43)}` },
   ],
   [
     "the stored hash as a secret",
@@ -154,7 +154,7 @@ const cases: readonly Case[] = [
   ],
 ];
 
-describe("what is refused leaves no row", () => {
+describe("a rejected request leaves no row", () => {
   for (const [what, status, code, words, body, headers] of cases) {
     it(what, async () => {
       const before = dump();
@@ -168,23 +168,23 @@ describe("what is refused leaves no row", () => {
     });
   }
 
-  it("deep enough but not too deep is taken", async () => {
+  it("except that allowed nesting is accepted", async () => {
     expect((await send(`{"id":"deep","workflow":"w","input":${nested(63)}}`)).status).toBe(200);
   });
 
-  it("a query that is wrong", async () => {
-    const asked = async (url: string) => (await ask(current.server.exchange, "GET", url, { token })).json;
-    expect(await asked("/v1/runs?limit=ten")).toMatchObject({
+  it("for an invalid query", async () => {
+    const requested = async (url: string) => (await ask(current.server.exchange, "GET", url, { token })).json;
+    expect(await requested("/v1/runs?limit=ten")).toMatchObject({
       code: "TAPE_BAD_INPUT",
       details: { field: "query.limit" },
     });
-    expect(await asked("/v1/runs?limit=1&limit=2")).toMatchObject({ code: "TAPE_BAD_INPUT" });
-    expect(await asked("/v1/runs?tenant=globex")).toMatchObject({ code: "TAPE_BAD_INPUT" });
-    expect(await asked("/v1/whoami?tenant=globex")).toMatchObject({ code: "TAPE_BAD_INPUT" });
-    expect(await asked("/v1/runs/%ff")).toMatchObject({ code: "TAPE_BAD_INPUT" });
+    expect(await requested("/v1/runs?limit=1&limit=2")).toMatchObject({ code: "TAPE_BAD_INPUT" });
+    expect(await requested("/v1/runs?tenant=globex")).toMatchObject({ code: "TAPE_BAD_INPUT" });
+    expect(await requested("/v1/whoami?tenant=globex")).toMatchObject({ code: "TAPE_BAD_INPUT" });
+    expect(await requested("/v1/runs/%ff")).toMatchObject({ code: "TAPE_BAD_INPUT" });
   });
 
-  it("a route that does not exist, by path or by method", async () => {
+  it("for an unknown path or method", async () => {
     for (const [method, url] of [
       ["GET", "/v1/secrets"],
       ["DELETE", "/v1/runs/x"],
@@ -197,7 +197,7 @@ describe("what is refused leaves no row", () => {
     }
   });
 
-  it("too fast: says when to come again", async () => {
+  it("over the rate limit, with Retry-After", async () => {
     for (let k = 0; k < 1_000; k++) await ask(current.server.exchange, "GET", "/v1/whoami", { token });
     const before = dump();
     const answer = await send(text(start));
@@ -215,7 +215,7 @@ describe("what is refused leaves no row", () => {
     expect((await ask(current.server.exchange, "GET", "/v1/whoami", { token: bootstrap })).status).toBe(200);
   });
 
-  it("one log line each, with code, route, tenant and token, and neither secret nor body", async () => {
+  it("and logs code, route, tenant and token, but no secret or body", async () => {
     current.lines.length = 0;
     await send(text({ ...start, inputs: "canary-secret" }));
     await send(text(start), { authorization: `Bearer acme-admin.${"y".repeat(43)}` });
@@ -232,8 +232,8 @@ describe("what is refused leaves no row", () => {
   });
 });
 
-describe("replayed", () => {
-  it("a repeated key gets the first answer and writes nothing", async () => {
+describe("a repeated request", () => {
+  it("gets the first response and writes nothing", async () => {
     const key = { "idempotency-key": "k-1" };
     const body = text({ workflow: "pay", input: 1 });
     const first = await send(body, key);
@@ -244,7 +244,7 @@ describe("replayed", () => {
     expect(dump()).toEqual(after);
   });
 
-  it("a key that named something else is refused", async () => {
+  it("is refused if its key named a different call", async () => {
     const key = { "idempotency-key": "k-2" };
     await send(text({ workflow: "pay", input: 1 }), key);
     const after = dump();
@@ -256,7 +256,7 @@ describe("replayed", () => {
     expect(dump()).toEqual(after);
   });
 
-  it("a signal sent again with its key is one signal", async () => {
+  it("with a signal's key is one signal", async () => {
     const url = `/v1/runs/${scene.idle}/signals`;
     const key = { "idempotency-key": "k-3" };
     const first = await send(text({ name: "cfo", value: 1 }), key, url);
@@ -264,7 +264,7 @@ describe("replayed", () => {
     expect(await current.store.read.journal("acme", { run: scene.idle }, { inbox: true })).toHaveLength(1);
   });
 
-  it("a token's secret is told once: its repetition is refused, and makes no second token", async () => {
+  it("does not return a token's secret again, and creates no second token", async () => {
     const { body, url } = requestOf("tokens.create", scene);
     const key = { "idempotency-key": "k-4" };
     const first = await send(text(body), key, url);

@@ -10,13 +10,13 @@ export interface Sample {
 }
 
 const claimant = { owner: "worker/2", label: "worker", reactor: "recovery", ttlMs: 3_600_000 };
-const person = { reason: "a test" };
+const audit = { reason: "a test" };
 const none = (): Sample => ({});
 const byRun = ({ run }: Scene): Sample => ({ params: { id: run } });
 const byLease = ({ lease }: Scene): Sample => ({ params: { name: lease } });
 const target = ({ journal }: Scene) => ({ journal });
 
-/** A call of each route that whoever may make it makes with success. A route that is missing here does not compile. */
+/** A successful call of each route, for a caller with its role. A missing route does not compile. */
 export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = {
   "runs.start": ({ run }) => ({ body: { id: `${run}-new`, workflow: "pay", input: { day: 1 } } }),
   "runs.list": () => ({ query: { status: "WAITING,RUNNING,RUNNABLE", limit: "10" } }),
@@ -28,14 +28,14 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "runs.budgets": byRun,
   "runs.tree": byRun,
   "runs.signal": ({ idle }) => ({ params: { id: idle }, body: { name: "cfo", value: { approved: true } } }),
-  "runs.cancel": ({ idle }) => ({ params: { id: idle }, body: person }),
-  "runs.takeover": ({ idle }) => ({ params: { id: idle }, body: person }),
-  "runs.redrive": ({ stuck }) => ({ params: { id: stuck }, body: person }),
+  "runs.cancel": ({ idle }) => ({ params: { id: idle }, body: audit }),
+  "runs.takeover": ({ idle }) => ({ params: { id: idle }, body: audit }),
+  "runs.redrive": ({ stuck }) => ({ params: { id: stuck }, body: audit }),
   "effects.list": ({ run }) => ({ query: { run, status: "PENDING" } }),
-  "inDoubt.list": ({ doubt }) => ({ query: { run: doubt } }),
-  "effects.resolve": ({ doubt }) => ({
-    params: { id: doubt, pos: "0", sub: "0" },
-    body: { ...person, resolution: { as: "failed", error: "not at the bank" } },
+  "inDoubt.list": ({ inDoubt }) => ({ query: { run: inDoubt } }),
+  "effects.resolve": ({ inDoubt }) => ({
+    params: { id: inDoubt, pos: "0", sub: "0" },
+    body: { ...audit, resolution: { as: "failed", error: "not at the bank" } },
   }),
   "gates.list": ({ run }) => ({ query: { run, open: "true" } }),
   "timers.list": ({ run }) => ({ query: { run } }),
@@ -45,9 +45,9 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "leases.terms": byLease,
   "leases.follow": byLease,
   "processes.list": none,
-  "leases.takeover": (scene) => ({ ...byLease(scene), body: person }),
-  "leases.pause": (scene) => ({ ...byLease(scene), body: person }),
-  "leases.resume": (scene) => ({ ...byLease(scene), body: person }),
+  "leases.takeover": (scene) => ({ ...byLease(scene), body: audit }),
+  "leases.pause": (scene) => ({ ...byLease(scene), body: audit }),
+  "leases.resume": (scene) => ({ ...byLease(scene), body: audit }),
   "values.list": () => ({ query: { prefix: "" } }),
   "values.get": ({ key }) => ({ params: { key } }),
   "values.put": ({ key }) => ({ params: { key }, body: { value: 2, when: "unconditional" } }),
@@ -62,7 +62,7 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "schedules.delete": ({ schedule }) => ({ params: { id: schedule } }),
   "quotas.get": none,
   "quotas.list": none,
-  "quotas.set": ({ tenant }) => ({ body: { tenant, set: { runs: null }, ...person } }),
+  "quotas.set": ({ tenant }) => ({ body: { tenant, set: { runs: null }, ...audit } }),
   overview: none,
   "overview.history": () => ({ query: { minutes: "5", buckets: "5" } }),
   "runs.rate": () => ({ query: { since: "1", sizeMs: "60000", buckets: "2" } }),
@@ -70,7 +70,7 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "journals.names": ({ journal, item }) => ({ query: { of: `${journal},${item}` } }),
   "runs.head": byRun,
   "runs.forkPlan": byRun,
-  "runs.fork": ({ idle }) => ({ params: { id: idle }, body: { ...person, at: 0 } }),
+  "runs.fork": ({ idle }) => ({ params: { id: idle }, body: { ...audit, at: 0 } }),
   "store.create": ({ run }) => ({
     body: {
       calls: [{ specs: [{ id: `${run}-made`, workflow: "pay", input: 1 }], first: { ...claimant, nonce: "201" } }],
@@ -110,11 +110,11 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "feed.page": none,
   "feed.follow": none,
   audit: none,
-  "runs.prune": () => ({ body: { endedBefore: 1, limit: 10, ...person } }),
-  "store.restored": () => ({ body: person }),
+  "runs.prune": () => ({ body: { endedBefore: 1, limit: 10, ...audit } }),
+  "store.restored": () => ({ body: audit }),
   "tokens.list": none,
-  "tokens.create": () => ({ body: { name: "ci", role: "worker", expiresInMs: 60_000, ...person } }),
-  "tokens.revoke": ({ token }) => ({ params: { id: token }, body: person }),
+  "tokens.create": () => ({ body: { name: "ci", role: "worker", expiresInMs: 60_000, ...audit } }),
+  "tokens.revoke": ({ token }) => ({ params: { id: token }, body: audit }),
   livez: none,
   readyz: none,
   healthz: none,
@@ -129,6 +129,6 @@ export function requestOf(
   const { method, path } = contract[name] as Route;
   const { params = {}, query, body } = samples[name](scene);
   const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, param: string) => encodeURIComponent(params[param]!));
-  const asked = query === undefined ? "" : `?${new URLSearchParams(query)}`;
-  return { method, url: `${filled}${asked}`, ...(body === undefined ? {} : { body }) };
+  const requested = query === undefined ? "" : `?${new URLSearchParams(query)}`;
+  return { method, url: `${filled}${requested}`, ...(body === undefined ? {} : { body }) };
 }

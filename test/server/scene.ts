@@ -9,16 +9,16 @@ import { scheduleSpec } from "../../testkit/conformance/frame.ts";
 /** Things of one tenant, one of each kind that a call can name. */
 export interface Scene {
   readonly tenant: string;
-  /** A run that somebody holds, its next place, and an attempt of it that is under way. */
+  /** A held run, its next position, and an attempt in flight. */
   readonly run: string;
   readonly journal: number;
   readonly fence: { readonly journal: number; readonly token: string; readonly nonce: string };
   readonly head: number;
-  /** A run that nobody holds. */
+  /** A run without a holder. */
   readonly idle: string;
   readonly stuck: string;
-  /** A run with an act in doubt. */
-  readonly doubt: string;
+  /** A run with an effect in doubt. */
+  readonly inDoubt: string;
   readonly item: number;
   readonly lease: string;
   readonly key: string;
@@ -52,7 +52,7 @@ const usualWords: SceneWords = { name: "canary", secret: "canary", nonce: 101n }
 export async function makeScene(store: Store, tenant: string, words = usualWords): Promise<Scene> {
   const { name: prefix, secret: hidden } = words;
   let { nonce: nextNonce } = words;
-  const [run, idle, stuck, doubt] = ["pay", "idle", "stuck", "doubt"].map((name) => `${prefix}-${name}`) as [
+  const [run, idle, stuck, inDoubt] = ["pay", "idle", "stuck", "doubt"].map((name) => `${prefix}-${name}`) as [
     string,
     string,
     string,
@@ -86,15 +86,15 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     dispatched(2),
   );
   await write(await begin(stuck), { kind: "run.stuck", data: { reason: hidden } }, released);
-  const inDoubt = await begin(doubt);
+  const doubted = await begin(inDoubt);
   await write(
-    inDoubt,
+    doubted,
     intent(0, {}),
     dispatched(0),
     { kind: "effect.settled", data: { pos: 0, to: "UNKNOWN", reason: "ack_lost" } },
     released,
   );
-  const [effect] = await store.read.effects(tenant, { run: doubt });
+  const [effect] = await store.read.effects(tenant, { run: inDoubt });
   await store.intake.createRuns(tenant, [{ id: idle, workflow: "pay", input: hidden }]);
   const named = await store.claim.acquire(tenant, {
     ...{ target: { name: `${prefix}-sweeper` }, claimant, nonce: nextNonce, expect: "free" as const },
@@ -110,7 +110,7 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
   await giveTokens(store, tenant);
   const { journal, token, nonce } = held.fence;
   return {
-    ...{ tenant, run, idle, stuck, doubt, head, journal: held.journal, item: effect.item },
+    ...{ tenant, run, idle, stuck, inDoubt, head, journal: held.journal, item: effect.item },
     fence: { journal, token: String(token), nonce: String(nonce) },
     ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
     ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
@@ -124,7 +124,7 @@ const released = { kind: "term.ended", data: { reason: "released", notesTaken: 0
 export function ghostOf(scene: Scene): Scene {
   const journal = 900_000_001;
   return {
-    ...{ tenant: scene.tenant, run: "ghost-pay", idle: "ghost-idle", stuck: "ghost-stuck", doubt: "ghost-doubt" },
+    ...{ tenant: scene.tenant, run: "ghost-pay", idle: "ghost-idle", stuck: "ghost-stuck", inDoubt: "ghost-doubt" },
     ...{ journal, head: scene.head, item: 900_000_002, fence: { ...scene.fence, journal } },
     ...{ lease: "ghost-sweeper", key: "ghost-key", businessKey: "ghost-invoice", schedule: "ghost-nightly" },
     token: "ghost-starter",

@@ -12,7 +12,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { type RunningServer, type ServeOptions, serve } from "../../src/host/serve.ts";
-import { nobodyTrusted } from "../../src/server/address.ts";
+import { trustNone } from "../../src/server/address.ts";
 import { Connections } from "../../src/server/connections.ts";
 import { certificate, privateKey } from "../connector/certificate.ts";
 
@@ -27,14 +27,14 @@ async function serving(options: Partial<ServeOptions> = {}): Promise<RunningServ
   return one;
 }
 
-interface Heard {
+interface SocketReply {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly text: string;
 }
 
-/** One call over a connection of this agent's; an error is what the socket said. */
-async function post(url: string, body: unknown, agent: Agent): Promise<Heard> {
+/** One call over a connection of this agent's; an error is what the socket output. */
+async function post(url: string, body: unknown, agent: Agent): Promise<SocketReply> {
   const sent = request(url, { method: "POST", agent, headers: { "content-type": "application/json" } });
   sent.end(JSON.stringify(body));
   const [answer] = (await once(sent, "response")) as [IncomingMessage];
@@ -52,20 +52,20 @@ function agent(): Agent {
 /** What a raw request is answered, until the connection ends. */
 async function raw(port: number, text: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
-  let heard = "";
+  let received = "";
   socket.setEncoding("utf8").on("data", (chunk: string) => {
-    heard += chunk;
+    received += chunk;
   });
   socket.on("error", () => {}); // a reset is an end too
   socket.write(text);
   await once(socket, "close");
-  return heard;
+  return received;
 }
 
 const nowhere = "host: localhost\r\ncontent-type: application/json\r\n";
 
 describe("sockets", () => {
-  it("many calls over one connection", async () => {
+  it("carry many calls over one connection", async () => {
     const { url } = await serving();
     const one = agent();
     let connections = 0;
@@ -76,8 +76,8 @@ describe("sockets", () => {
     expect(Object.values(one.freeSockets).flat()).toHaveLength(1);
   });
 
-  it("two connections from one port of a caller, to two addresses, are two", () => {
-    const options = { trusted: nobodyTrusted, log: silentLog, clock: systemClock };
+  it("distinguish connections from one port to two addresses", () => {
+    const options = { trusted: trustNone, log: silentLog, clock: systemClock };
     const connections = new Connections({ connections: 10, connectionsPerAddress: 10 }, options);
     const [first, second] = ["192.0.2.1", "192.0.2.2"].map((localAddress) =>
       Object.assign(new EventEmitter(), { remoteAddress: "203.0.113.9", remotePort: 4_711, localAddress }),
@@ -88,7 +88,7 @@ describe("sockets", () => {
     expect(connections.size).toBe(1); // the one that is left keeps its bounds
   });
 
-  it("packed both ways", async () => {
+  it("compress both directions", async () => {
     const { url } = await serving();
     const body = gzipSync(JSON.stringify({ id: "z", workflow: "w", input: "x".repeat(5_000) }));
     const headers = { "content-type": "application/json", "content-encoding": "gzip" };
@@ -101,7 +101,7 @@ describe("sockets", () => {
     expect(await plain.text()).toContain("x".repeat(5_000));
   });
 
-  it("a body that is too large is refused before it is read, announced or not", async () => {
+  it("refuse a body that is too large before reading it", async () => {
     const { port, server } = await serving({ limits: { bodyBytes: 1_000 } });
     const announced = await raw(port, `POST /v1/runs HTTP/1.1\r\n${nowhere}content-length: 1000000\r\n\r\n`);
     expect(announced).toMatch(/^HTTP\/1\.1 413 [\s\S]*TAPE_TOO_LARGE/);
@@ -112,58 +112,58 @@ describe("sockets", () => {
     expect(server.service.callsUnderWay).toBe(0);
   });
 
-  it("headers or a body that never come are not waited for", async () => {
+  it("time out without headers or a body", async () => {
     const { port } = await serving({ timeouts: { headersMs: 50, requestMs: 100 } });
     expect(await raw(port, "GET /livez HTTP/1.1\r\nhost: loc")).toMatch(/^HTTP\/1\.1 408/);
     expect(await raw(port, `POST /v1/runs HTTP/1.1\r\n${nowhere}content-length: 100\r\n\r\n{`)).toMatch(/40[08]/);
   });
 
-  it("no more connections than were allowed: an idle one makes room, one at work does not", async () => {
+  it("close an idle connection at the limit, never a busy one", async () => {
     const { port, url } = await serving({ limits: { connections: 1 } });
-    const asked = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    const requested = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     const one = agent();
     expect((await post(`${url}/v1/runs`, { workflow: "w", input: 1 }, one)).status).toBe(200);
     const [idle] = Object.values(one.freeSockets).flat();
     const ended = once(idle!, "close");
-    expect(await raw(port, asked)).toMatch(/^HTTP\/1\.1 200/);
+    expect(await raw(port, requested)).toMatch(/^HTTP\/1\.1 200/);
     await ended;
     const stream = connect(port, "127.0.0.1");
     cleanup.push(() => stream.destroy());
     stream.write("GET /v1/feed/stream HTTP/1.1\r\nhost: localhost\r\n\r\n");
     await once(stream, "readable");
-    expect(await raw(port, asked)).toBe("");
+    expect(await raw(port, requested)).toBe("");
   });
 
-  it("no more connections of one address than were allowed, unless it is a trusted proxy's", async () => {
+  it("limit connections per address, except for trusted proxies", async () => {
     const busy = async (port: number): Promise<void> => {
       const stream = connect(port, "127.0.0.1");
       cleanup.push(() => stream.destroy());
       stream.write("GET /v1/feed/stream HTTP/1.1\r\nhost: localhost\r\n\r\n");
       await once(stream, "readable");
     };
-    const asked = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    const requested = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     const limits = { connectionsPerAddress: 2 };
     const { port } = await serving({ limits });
     await busy(port);
     await busy(port);
-    expect(await raw(port, asked)).toBe("");
+    expect(await raw(port, requested)).toBe("");
     const { port: behind } = await serving({ limits, trustedProxies: "127.0.0.0/8" });
     await busy(behind);
     await busy(behind);
-    expect(await raw(behind, asked)).toMatch(/^HTTP\/1\.1 200/);
+    expect(await raw(behind, requested)).toMatch(/^HTTP\/1\.1 200/);
   });
 
-  it("HEAD is answered like GET, without the body", async () => {
+  it("respond to HEAD like GET, without the body", async () => {
     const { url, port } = await serving();
-    const asked = "HEAD /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    expect(await raw(port, asked)).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*content-length: 15\r\n[\s\S]*\r\n\r\n$/);
+    const requested = "HEAD /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    expect(await raw(port, requested)).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*content-length: 15\r\n[\s\S]*\r\n\r\n$/);
     const statuses = ["/", "/openapi.json", "/v1/runs", "/v1/feed/stream", "/v1/none"].map(
       async (path) => (await fetch(url + path, { method: "HEAD" })).status,
     );
     expect(await Promise.all(statuses)).toEqual([200, 200, 200, 404, 404]);
   });
 
-  it("a reader that stops reading stops the reading from the store, and misses nothing", async () => {
+  it("stop reading from the store while the client does not read", async () => {
     const store = await openStore("memory:");
     cleanup.push(() => store.close());
     const input = "x".repeat(100_000); // more than the sockets between them hold
@@ -209,7 +209,7 @@ describe("sockets", () => {
     await once(answer, "end");
   });
 
-  it("without credentials nothing but a loopback address is bound", async () => {
+  it("bind only loopback addresses without credentials", async () => {
     for (const host of ["0.0.0.0", "::", "192.168.7.7", "tape.example"]) {
       await expect(serve({ store: "memory:", port: 0, host })).rejects.toMatchObject({ code: "TAPE_SERVER_EXPOSED" });
     }
@@ -219,14 +219,14 @@ describe("sockets", () => {
     expect((await fetch(`http://127.0.0.1:${bound.port}/v1/whoami`)).status).toBe(401);
   });
 
-  it("an address that is taken is said plainly, and the store is closed again", async () => {
+  it("report an address in use, and close the store", async () => {
     const { port } = await serving();
     await expect(serve({ store: "memory:", port })).rejects.toMatchObject({ code: "TAPE_BAD_CONFIG" });
   });
 });
 
 describe("drain", () => {
-  it("finishes what is under way, ends streams, and sends late calls elsewhere", async () => {
+  it("finishes calls in flight, ends streams, and refuses late calls", async () => {
     const store = await openStore("memory:");
     cleanup.push(() => store.close());
     let go = (): void => {};
@@ -259,7 +259,7 @@ describe("drain", () => {
     expect((await store.read.runs("default")).map(({ id }) => id)).toEqual(["late"]);
   });
 
-  it("readyz says so on a connection that is open", async () => {
+  it("is visible in readyz on an open connection", async () => {
     const { url, server } = await serving();
     await server.drain(0);
     const ready = await fetch(`${url}/readyz`);
@@ -267,7 +267,7 @@ describe("drain", () => {
     expect((await fetch(`${url}/livez`)).status).toBe(200);
   });
 
-  it("SIGTERM under load: exit 0, every acknowledged run is there, nobody is cut off", async () => {
+  it("exits 0 on SIGTERM under load, and loses no acknowledged run", async () => {
     const folder = mkdtempSync(join(tmpdir(), "tape-drain-"));
     cleanup.push(() => rmSync(folder, { recursive: true }));
     const store = `sqlite:${join(folder, "t.db")}`;
@@ -278,22 +278,22 @@ describe("drain", () => {
     });
     cleanup.push(() => child.kill("SIGKILL"));
     const exit = once(child, "exit") as Promise<[number | null, string | null]>;
-    let said = "";
+    let output = "";
     let log = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       log += text;
     });
     for await (const text of child.stdout.setEncoding("utf8")) {
-      said += text as string;
-      if (said.includes("credentials ")) break;
+      output += text as string;
+      if (output.includes("credentials ")) break;
     }
-    expect(said).toMatch(
+    expect(output).toMatch(
       /^listening on http:\/\/127\.0\.0\.1:\d+\nstore +sqlite:.*t\.db\ncredentials +none: .* admin of default\n/,
     );
-    const url = /http:\S+/.exec(said)![0];
+    const url = /http:\S+/.exec(output)![0];
     const acknowledged: string[] = [];
     const answers = new Set<string>();
-    let asked = false;
+    let requested = false;
     const client = async (who: number): Promise<void> => {
       const one = agent();
       for (let k = 0; ; k++) {
@@ -309,8 +309,8 @@ describe("drain", () => {
           answers.add((error as { code?: string }).code ?? String(error));
           return;
         }
-        if (acknowledged.length >= 200 && !asked) {
-          asked = true;
+        if (acknowledged.length >= 200 && !requested) {
+          requested = true;
           child.kill("SIGTERM");
         }
       }
@@ -319,7 +319,7 @@ describe("drain", () => {
     expect(await exit, log).toEqual([0, null]);
     expect(log).toContain('"server.stopping"');
     expect(log).toContain('"drained":true');
-    // Either it heard that it must go elsewhere, or there was nobody to connect to; none lost its answer.
+    // Each was refused with a redirect to another replica, or could not connect; none lost its response.
     for (const answer of answers) expect(["503 TAPE_DRAINING close", "ECONNREFUSED"]).toContain(answer);
     const left = await openStore(store);
     cleanup.push(() => left.close());

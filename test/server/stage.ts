@@ -25,7 +25,7 @@ export interface StageOptions {
   readonly origin?: string;
   readonly lifetimes?: TokenLifetimes;
   readonly url?: string;
-  /** The tenant of whoever runs the server. */
+  /** The tenant of the server's operator. */
   readonly tenant?: string;
   readonly store?: Store;
 }
@@ -58,13 +58,13 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
   };
 }
 
-export interface Told {
+export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly json: unknown;
 }
 
-export interface Asking {
+export interface RequestOptions {
   readonly body?: unknown;
   readonly token?: string | undefined;
   readonly key?: string;
@@ -72,7 +72,12 @@ export interface Asking {
 }
 
 /** One call, with JSON on both sides. */
-export async function ask(exchange: Transport, method: string, url: string, asking: Asking = {}): Promise<Told> {
+export async function ask(
+  exchange: Transport,
+  method: string,
+  url: string,
+  asking: RequestOptions = {},
+): Promise<Reply> {
   const { body, token, key, headers = {} } = asking;
   const answer = await exchange({
     ...{ method, url },

@@ -12,7 +12,7 @@ import { requestOf } from "./samples.ts";
 import { makeScene, type Scene, tokenOf } from "./scene.ts";
 import { ask, bootstrap, firstLines, type Stage, stage } from "./stage.ts";
 
-/** Only for whoever runs the store. */
+/** Only for the store's operator. */
 const ofTheStore: readonly string[] = ["store.restored", "quotas.list", "quotas.set"];
 
 const postgresUrl = ownPostgres(18);
@@ -45,30 +45,30 @@ for (const [name, place] of Object.entries(places)) {
       clear();
     });
 
-    it("answers as the contract says", async () => {
+    it("responds as the contract says", async () => {
       let others = 0;
       const last = (route: string): number => (route === "store.restored" ? 1 : 0); // it ends everybody's terms
       for (const { name: route } of routes.toSorted((a, b) => last(a.name) - last(b.name))) {
         const { repeat, stream } = contract[route] as Route;
         const scene = repeat === "read" ? shared : await makeScene(store, `t${++others}`);
-        const { method, url: asked, body } = requestOf(route, scene);
+        const { method, url: requested, body } = requestOf(route, scene);
         const token = ofTheStore.includes(route) ? bootstrap : tokenOf(scene.tenant, "admin");
         if (stream === true) {
           const gone = new AbortController();
           const headers = { authorization: `Bearer ${token}` };
-          const answer = await current.server.exchange({ method, url: asked, headers, signal: gone.signal });
+          const answer = await current.server.exchange({ method, url: requested, headers, signal: gone.signal });
           expect(answer.status, route).toBe(200);
           expect(await firstLines(answer, route === "store.wakeHints" ? 0 : 1), route).toBeDefined();
           gone.abort();
         } else {
-          const { status, json } = await ask(current.server.exchange, method, asked, { body, token });
+          const { status, json } = await ask(current.server.exchange, method, requested, { body, token });
           expect(status, `${route}: ${JSON.stringify(json)}`).toBe(200);
         }
       }
       expect(others).toBeGreaterThan(20);
     });
 
-    it("two servers are one: a key, a token and its revocation count on both", async () => {
+    it("shares keys, tokens and revocations between two servers", async () => {
       const another = await openStore(url);
       const second = await stage({ store: another, credentials: "required", tenant: "home" });
       const start = { body: { workflow: "w", input: 1 }, key: "k-1", token: bootstrap };

@@ -23,15 +23,15 @@ async function twoTenants(options: StageOptions = {}): Promise<Stage & { readonl
 /** Whose things a call names, and whether there are any of another tenant's at all. */
 type World = "foreign" | "absent" | "alone";
 
-/** What an admin of globex is told, with the names that were asked for taken out. */
-async function told(name: RouteName, world: World) {
+/** What an admin of globex is reply, with the names that were requested for taken out. */
+async function reply(name: RouteName, world: World) {
   const clock = new ManualClock();
   const one = await stage({ credentials: "required", tenant: "home", clock });
   open.push(one);
   const { store, server } = one;
   const other = await makeScene(world === "alone" ? (await spare(clock)).store : store, "acme");
   await giveTokens(store, "globex");
-  await clock.elapse(20_000); // what is due is due, and what nobody serves has been so for long enough
+  await clock.elapse(20_000); // timers are due, and unserved work is old enough to be reported
   const before = await everything(store, "acme");
   const named = world === "foreign" ? other : ghostOf(other);
   const { method, url, body } = requestOf(name, named);
@@ -42,7 +42,7 @@ async function told(name: RouteName, world: World) {
     ...(body === undefined ? {} : { body: new TextEncoder().encode(JSON.stringify(body)) }),
   });
   const reading = readAll(answer.body);
-  await clock.elapse(10); // a stream has said by then what it has to say
+  await clock.elapse(10); // a stream has output by then what it has to say
   gone.abort();
   const text = await reading;
   const plain = text
@@ -67,28 +67,28 @@ async function readAll(body: Uint8Array | AsyncIterable<Uint8Array>): Promise<st
 }
 
 /** Figures of the process and the contract itself: no tenant's, and different from one moment to the next. */
-const ofNobody: readonly RouteName[] = ["metrics", "openapi"];
+const withoutTenant: readonly RouteName[] = ["metrics", "openapi"];
 
-describe("another tenant's things answer exactly like absent ones", () => {
-  for (const { name } of routes.filter((route) => !ofNobody.includes(route.name))) {
+describe("another tenant's data is reported exactly like absent data", () => {
+  for (const { name } of routes.filter((route) => !withoutTenant.includes(route.name))) {
     it(`${(contract[name] as Route).stream ? "stream " : ""}${name}`, async () => {
-      const foreign = await told(name, "foreign");
-      const absent = await told(name, "absent");
+      const foreign = await reply(name, "foreign");
+      const absent = await reply(name, "absent");
       expect(foreign.plain).toBe(absent.plain);
       expect(foreign.status).toBe(absent.status);
-      expect(absent.plain).toBe((await told(name, "alone")).plain);
-      // Its own new run may have that id; nothing else of the name may be in the answer but what was asked for.
+      expect(absent.plain).toBe((await reply(name, "alone")).plain);
+      // Its own new run may have that id; nothing else of the name may be in the answer but what was requested for.
       expect(foreign.text).not.toContain('"canary"');
       expect(foreign.unchanged).toBe(true);
     });
   }
 });
 
-describe("what is named by number", () => {
+describe("what a number names", () => {
   const token = tokenOf("globex", "worker");
   const claimant = { owner: "w/9", label: "w", reactor: "recovery", ttlMs: 60_000 };
 
-  it("a stolen fence opens nothing", async () => {
+  it("is closed to a stolen fence", async () => {
     const { server, store, scene } = await twoTenants();
     // The server knows whose it is before the stranger asks: it must not take its knowledge for a permission.
     const renewal = { body: { renewals: [{ fence: scene.fence, progress: 1 }] } };
@@ -106,7 +106,7 @@ describe("what is named by number", () => {
     expect(own.json).toMatchObject({ results: [{ ok: true }] });
   });
 
-  it("in a batch only the stranger's item is refused, and each verdict stands in its place", async () => {
+  it("refuses only the foreign item of a batch, with results in order", async () => {
     const { server, scene } = await twoTenants();
     const made = await ask(server.exchange, "POST", "/v1/store/create", {
       ...{
@@ -123,7 +123,7 @@ describe("what is named by number", () => {
     expect(json).toMatchObject({ results: [{ ok: false, error: { code: "TAPE_FENCED" } }, { ok: true }] });
   });
 
-  it("a record cannot reach into another tenant's journal", async () => {
+  it("cannot be reached by a record in another tenant's journal", async () => {
     const { server, store, scene } = await twoTenants();
     const made = await ask(server.exchange, "POST", "/v1/store/create", {
       ...{
@@ -163,7 +163,7 @@ describe("what is named by number", () => {
     expect(await everything(store, "acme", "globex")).toBe(before);
   });
 
-  it("hints are of one's own journals and values only", async () => {
+  it("sends wake hints for the tenant's own journals and values only", async () => {
     const { server, store, scene } = await twoTenants();
     const gone = new AbortController();
     const answer = await server.exchange({
@@ -175,14 +175,14 @@ describe("what is named by number", () => {
     await store.intake.putValue("acme", "canary-secret", 1, "unconditional");
     await store.claim.find({ claimant, nextReactor: "acmes-own", staleOf: [], limit: 1, nonce: 9n, tenant: "acme" });
     await store.intake.putValue("globex", "mine", 1, "unconditional");
-    const heard = JSON.stringify(await lines);
+    const received = JSON.stringify(await lines);
     gone.abort();
-    expect(heard).toContain('"key":"mine"');
-    expect(heard).not.toContain("canary");
-    expect(heard).not.toContain('"of":"journal"');
+    expect(received).toContain('"key":"mine"');
+    expect(received).not.toContain("canary");
+    expect(received).not.toContain('"of":"journal"');
   });
 
-  it("hints of one's own journals come every time", async () => {
+  it("sends every wake hint for the tenant's own journals", async () => {
     const { server, store, scene } = await twoTenants();
     await store.intake.createRuns("globex", [{ id: "mine", workflow: "w", input: 1 }]);
     const { journal } = (await store.read.run("globex", "mine"))!;

@@ -29,7 +29,7 @@ async function read(url: string): Promise<string> {
 }
 
 describe("streams", () => {
-  it("a run's records as they come, resumed without loss, and the end with the run", async () => {
+  it("deliver a run's records live, resume without loss, and end with the run", async () => {
     const { store } = current;
     const url = `/v1/runs/${scene.run}/journal/stream`;
     const first = await firstLines(await open(url), 3);
@@ -44,7 +44,7 @@ describe("streams", () => {
     expect(seqs(await rest)).toEqual([4, 5, 6]);
   });
 
-  it("ends after the last record of a run that is over", async () => {
+  it("end after the last record of a finished run", async () => {
     const { store } = current;
     const claimant = { owner: "w", label: "w", reactor: "agent", ttlMs: 60_000 };
     const [made] = await store.intake.createRuns("acme", [{ id: "short", workflow: "w", input: 1 }], {
@@ -68,7 +68,7 @@ describe("streams", () => {
     expect(kinds).toEqual(["run.created", "run.ended"]);
   });
 
-  it("values: every version after one, woken by the write itself", async () => {
+  it("deliver every version of a value, woken by the write", async () => {
     const { store } = current;
     const lines = open(`/v1/values/${scene.key}/stream?after=0`).then((answer) => firstLines(answer, 2));
     await clock.elapse(0);
@@ -80,14 +80,14 @@ describe("streams", () => {
     ]);
   });
 
-  it("what is no longer kept, or not yet there, is refused before the first line", async () => {
+  it("refuse versions that are gone or absent before the first line", async () => {
     expect((await open(`/v1/values/${scene.key}/stream?after=7`)).status).toBe(400);
-    expect((await open("/v1/runs/nobody/journal/stream")).status).toBe(404);
-    expect((await open("/v1/leases/nobody/stream")).status).toBe(404);
+    expect((await open("/v1/runs/missing/journal/stream")).status).toBe(404);
+    expect((await open("/v1/leases/missing/stream")).status).toBe(404);
     expect((await open("/v1/feed/stream?cursor=nonsense")).status).toBe(400);
   });
 
-  it("the feed resumes behind the last record that was read", async () => {
+  it("resume the feed after the last record that was read", async () => {
     const all = (await firstLines(await open("/v1/feed/stream"), 1)) as {
       cursor: string;
       journal: number;
@@ -99,7 +99,7 @@ describe("streams", () => {
     expect(rest.map(place)).toEqual(all.slice(5).map(place));
   });
 
-  it("says that it is alive when it has nothing to say, and ends when the server drains", async () => {
+  it("send heartbeats while idle, and end when the server drains", async () => {
     const text = read(`/v1/leases/${scene.lease}/stream?from=100`);
     await clock.elapse(31_000);
     const drained = current.server.drain(1_000);
@@ -108,7 +108,7 @@ describe("streams", () => {
     expect(await drained).toBe(true);
   });
 
-  it("lets go of the store when the caller has gone", async () => {
+  it("release the store when the caller disconnects", async () => {
     const gone = new AbortController();
     const { body } = await open(`/v1/leases/${scene.lease}/stream?from=100`, gone.signal);
     const next = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]().next();
@@ -118,7 +118,7 @@ describe("streams", () => {
     expect(current.server.service.streamsOpen).toBe(0);
   });
 
-  it("one that nobody reads is counted no longer than its caller is there", async () => {
+  it("stop counting an unread stream when its caller disconnects", async () => {
     const gone = new AbortController();
     await open("/v1/feed/stream", gone.signal);
     expect(current.server.service.streamsOpen).toBe(1);
@@ -126,7 +126,7 @@ describe("streams", () => {
     expect(current.server.service.streamsOpen).toBe(0);
   });
 
-  it("reads no more from the store than the reader takes", async () => {
+  it("read no more from the store than the client consumes", async () => {
     const { store } = current;
     const many = Array.from({ length: 2_500 }, (_one, k) => ({ id: `r${k}`, workflow: "w", input: 1 }));
     await store.intake.createRuns("acme", many);
@@ -146,7 +146,7 @@ describe("streams", () => {
     const iterator = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
     await iterator.next();
     await clock.elapse(10_000);
-    expect(pages).toBeLessThanOrEqual(3); // the look at the cursor, the page that was read, and the next one at most
+    expect(pages).toBeLessThanOrEqual(3); // the cursor check, the page that was read, and at most the next one
     await slow.server.drain(0);
   });
 });

@@ -4,21 +4,21 @@ import { ManualClock, settled } from "../../testkit/clock.ts";
 import { giveTokens, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 
-/** Calls that take `ms` of the event loop each; `begun` has their tenants in the order of their beginnings. */
+/** Calls that take `ms` of the event loop each; `started` has their tenants in the order of their beginnings. */
 function callsOn(clock: ManualClock) {
   const turns = new Turns(clock);
-  const begun: string[] = [];
+  const started: string[] = [];
   const call = async (tenant: string, ms: number): Promise<void> => {
     const turn = turns.next(tenant);
     if (turn !== undefined) await turn;
-    begun.push(tenant);
+    started.push(tenant);
     clock.stall(ms);
   };
-  return { turns, begun, call };
+  return { turns, started, call };
 }
 
 describe("turns of the event loop", () => {
-  it("one tenant alone never waits, however much it takes", () => {
+  it("never delay a tenant that is alone", () => {
     const clock = new ManualClock();
     const turns = new Turns(clock);
     for (let k = 0; k < 100; k++) {
@@ -28,22 +28,22 @@ describe("turns of the event loop", () => {
     expect(turns.shared).toBe(false);
   });
 
-  it("a call waits for one call of another tenant, not for all that it brought", async () => {
+  it("make a call wait for one call of another tenant, not for all", async () => {
     const clock = new ManualClock();
-    const { begun, call } = callsOn(clock);
+    const { started, call } = callsOn(clock);
     await call("globex", 0);
     await settled();
     const flood = Array.from({ length: 50 }, () => call("acme", 20));
     const late = call("globex", 0);
     await late;
-    expect(begun.filter((tenant) => tenant === "acme").length).toBeLessThanOrEqual(1);
-    while (begun.length < 52) await clock.elapse(100);
+    expect(started.filter((tenant) => tenant === "acme").length).toBeLessThanOrEqual(1);
+    while (started.length < 52) await clock.elapse(100);
     await Promise.all(flood);
   });
 
-  it("a tenant that held the loop leaves it to the others for longer than it held it", async () => {
+  it("make a tenant that held the loop pause for longer than it held it", async () => {
     const clock = new ManualClock();
-    const { turns, begun, call } = callsOn(clock);
+    const { turns, started, call } = callsOn(clock);
     await call("globex", 0);
     await call("acme", 20);
     await settled();
@@ -53,14 +53,14 @@ describe("turns of the event loop", () => {
       await call("globex", 0); // those that took little begin at once
       await settled();
     }
-    expect(begun).toEqual(["globex", "acme", "globex", "globex"]);
+    expect(started).toEqual(["globex", "acme", "globex", "globex"]);
     await clock.elapse(29);
     await next;
-    expect(begun.at(-1)).toBe("acme");
+    expect(started.at(-1)).toBe("acme");
     expect(turns.shared).toBe(true);
   });
 
-  it("a tenant that takes little does not rest", async () => {
+  it("do not pause a tenant that takes little", async () => {
     const clock = new ManualClock();
     const turns = new Turns(clock);
     for (let k = 0; k < 100; k++) {
@@ -73,24 +73,24 @@ describe("turns of the event loop", () => {
     }
   });
 
-  it("what rests begins when the others have gone", async () => {
+  it("resume a paused tenant when the others are done", async () => {
     const clock = new ManualClock();
-    const { turns, begun, call } = callsOn(clock);
+    const { turns, started, call } = callsOn(clock);
     await call("globex", 0);
     const since = clock.mono();
     await call("acme", 90); // counts as fifty
     await settled();
     const next = call("acme", 0);
     await clock.elapse(9);
-    expect(begun).toEqual(["globex", "acme"]);
+    expect(started).toEqual(["globex", "acme"]);
     await clock.elapse(1);
     await next;
     expect(clock.mono() - since).toBe(100);
-    expect(begun).toEqual(["globex", "acme", "acme"]);
+    expect(started).toEqual(["globex", "acme", "acme"]);
     expect(turns.next("acme")).toBeUndefined();
   });
 
-  it("works through many items at once when alone, a slice in a turn among others; all results in order", async () => {
+  it("process a batch at once when alone, in slices among others", async () => {
     const clock = new ManualClock();
     const turns = new Turns(clock);
     const items = Array.from({ length: 100 }, (_, k) => k);
@@ -125,7 +125,7 @@ describe("a server with several tenants", () => {
     return { ...on, as: (tenant) => tokenOf(tenant, "worker") };
   }
 
-  it("a call is answered before a flood of pages that came first", async () => {
+  it("answers a call before a flood of pages that came first", async () => {
     const { server, as } = await opened();
     const answered: string[] = [];
     const call = async (tenant: string, url: string): Promise<void> => {
@@ -141,7 +141,7 @@ describe("a server with several tenants", () => {
     await Promise.all(flood);
   });
 
-  it("pages of the feed are short while others call, and lose nothing", async () => {
+  it("shortens pages of the feed while others call, without loss", async () => {
     const { server, as } = await opened();
     const seen: string[] = [];
     let cursor = "";
@@ -157,7 +157,7 @@ describe("a server with several tenants", () => {
     expect(new Set(seen).size).toBe(records);
   });
 
-  it("a long list is written in slices, and is the list that a tenant alone would get", async () => {
+  it("writes a long list in slices, with the same content", async () => {
     const { server, as } = await opened();
     const list = async () => (await ask(server.exchange, "GET", "/v1/runs?limit=599", { token: as("acme") })).json;
     const alone = await list();
@@ -167,7 +167,7 @@ describe("a server with several tenants", () => {
     expect((alone as { runs: unknown[] }).runs).toHaveLength(599);
   });
 
-  it("many starts in one request have their verdicts in order", async () => {
+  it("returns the results of many starts in order", async () => {
     const { server, as } = await opened();
     await ask(server.exchange, "GET", "/v1/runs", { token: as("globex") });
     await ask(server.exchange, "GET", "/v1/runs", { token: as("acme") });

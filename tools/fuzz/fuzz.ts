@@ -164,7 +164,7 @@ export class Fuzzer {
       const pool = new Pool("hush-");
       pool.take(scene);
       pool.take({ id: scene.run, name: scene.lease, effect: { pos: 0, sub: 0 } });
-      for (const id of [scene.idle, scene.stuck, scene.doubt]) pool.take({ id });
+      for (const id of [scene.idle, scene.stuck, scene.inDoubt]) pool.take({ id });
       for (const id of [scene.schedule, scene.token]) pool.take({ id });
       sides.push({ tenant, pool, scene });
     }
