@@ -288,7 +288,7 @@ describe("drain", () => {
       if (output.includes("credentials ")) break;
     }
     expect(output).toMatch(
-      /^listening on http:\/\/127\.0\.0\.1:\d+\nstore +sqlite:.*t\.db\ncredentials +none: .* admin of default\n/,
+      /^listening on http:\/\/127\.0\.0\.1:\d+\nstore +sqlite:.*t\.db\ncredentials +none: .* admin of tenant default\n/,
     );
     const url = /http:\S+/.exec(output)![0];
     const acknowledged: string[] = [];
