@@ -3,7 +3,7 @@ import type { TapeContext } from "../../src/sdk/context.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 
-/** Reads, and writes at the version it has read. */
+/** Reads a value and writes it at the version that was read. */
 async function put(tape: TapeContext): Promise<void> {
   const found = await tape.values.get("a");
   await tape.values.put("a", tape.runId, found?.version ?? 0);
@@ -19,14 +19,14 @@ async function cleansUp(tape: TapeContext): Promise<void> {
   }
 }
 
-describe("what the losers of a race ask for after the function has ended", () => {
+describe("losers of a race that continue after the function has ended", () => {
   it.each([
     ["the time", (tape: TapeContext) => tape.now()],
     ["a marker", (tape: TapeContext) => tape.patched("later")],
-  ])("%s: is not recorded, or the next drive would not find it asked for", async (_, ask) => {
+  ])("%s is not recorded, because the next drive would not request it", async (_, request) => {
     const sampled = async (tape: TapeContext): Promise<void> => {
       await tape.sample("dice", () => 4);
-      ask(tape);
+      request(tape);
     };
     const races = workflow(
       "races",

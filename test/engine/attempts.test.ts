@@ -9,8 +9,8 @@ import { stage } from "./stage.ts";
 const both = onBothStores();
 const ways = ["inline", "outbox"] as const;
 
-/** A call that never answers. */
-const begun = (count: () => void): Promise<never> => {
+/** A call that never returns. */
+const neverReturns = (count: () => void): Promise<never> => {
   count();
   return new Promise(() => {});
 };
@@ -21,7 +21,7 @@ const sending = (mail: Effect<null, unknown>) => {
 
 describe("retry.attempts bounds the calls of an idempotent effect", () => {
   for (const [dispatch, attempts] of [["inline", 2] as const, ["inline", 7] as const, ["outbox", 2] as const]) {
-    both(`${dispatch}, ${attempts}: the reconciler's rounds included, then STUCK with the last error`, async (open) => {
+    both(`${dispatch}, ${attempts}: STUCK with the last error, the reconciler's calls included`, async (open) => {
       let calls = 0;
       const body = () => Promise.reject(new AckLost(`no answer to call ${++calls}`));
       const retry = { attempts, base: "100ms" } as const;
@@ -32,7 +32,7 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
       expect(calls).toBe(attempts);
       const error = await t.time.during(run.result().catch((thrown: Error) => thrown));
       expect(String(error)).toContain(`exhausted; the last attempt failed with: no answer to call ${attempts}`);
-      // A person who has it sent again gives it as many attempts as it had.
+      // An operator's retry gives it the same number of attempts again.
       const resolution = { as: "retry" } as const;
       await t.time.during(t.tape.resolve({ run: "r", pos: 0, resolution, by: "ada", reason: "they are back" }));
       await t.elapse(2_000);
@@ -41,11 +41,11 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
     });
   }
 
-  it.each(ways)("%s: one that never answers is begun so often and no more", async (dispatch) => {
+  it.each(ways)("%s: an effect that never returns is started that often and no more", async (dispatch) => {
     let calls = 0;
     const retry = { attempts: 2, base: "1s" } as const;
     const options = { semantics: "idempotent", dispatch, timeout: "2s", retry } as const;
-    const { send, runner } = sending(effect("hang", () => begun(() => calls++), options));
+    const { send, runner } = sending(effect("hang", () => neverReturns(() => calls++), options));
     await using t = await VirtualTape.open({ runner });
     await t.start(send, undefined, { id: "r" });
     expect(await t.settle()).toMatchObject([{ status: "STUCK" }]);
@@ -53,7 +53,7 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
     expect(calls).toBe(2);
   });
 
-  it.each(ways)("%s: what is looked for and is not there has failed when no attempt is left", async (dispatch) => {
+  it.each(ways)("%s: an effect that is observed to be absent fails when no attempt is left", async (dispatch) => {
     let calls = 0;
     const body = () => Promise.reject(new AckLost(`no answer ${++calls}`));
     const retry = { attempts: 3, base: "1s" } as const;
@@ -65,7 +65,7 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
     expect(calls).toBe(3);
   });
 
-  it.each(ways)("%s: an outage of minutes is waited for by default", async (dispatch) => {
+  it.each(ways)("%s: the default retries outlast an outage of minutes", async (dispatch) => {
     let calls = 0;
     let down = true;
     const body = (): unknown => {
@@ -82,12 +82,12 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
   });
 });
 
-describe("a sender that vanishes", () => {
-  it("costs no attempt, but an item that takes every sender down is a person's in the end", async () => {
+describe("a sender that crashes", () => {
+  it("costs no attempt, but an item that crashes every sender becomes STUCK", async () => {
     const s = await stage();
     let calls = 0;
     const options = { semantics: "idempotent", dispatch: "outbox", retry: { attempts: 1 }, timeout: "1h" } as const;
-    const { send, runner } = sending(effect("kill", () => begun(() => calls++), options));
+    const { send, runner } = sending(effect("kill", () => neverReturns(() => calls++), options));
     const id = await s.process(runner).start(send as never);
     for (let k = 0; k < 60 && (await s.run(id)).status !== "STUCK"; k++) {
       const victim = s.process(runner);

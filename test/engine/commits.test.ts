@@ -14,19 +14,19 @@ import { freshDatabase } from "../postgres/database.ts";
 import { startPostgres } from "../postgres/server.ts";
 import { stage } from "./stage.ts";
 
-interface Counted {
+interface CountedStore {
   readonly store: Store;
-  /** Transactions that have written something since the database was made. */
+  /** Transactions that have written since the database was created. */
   commits(): Promise<number>;
-  /** Hints to other processes are transactions too, sent and joined at will: so many more or less for a whole run. */
+  /** Tolerance for a whole run: hints to other processes are transactions, too, and may be sent together. */
   readonly hints: number;
 }
 
-async function onSqlite(test: TestContext): Promise<Counted> {
+async function onSqlite(test: TestContext): Promise<CountedStore> {
   const folder = await mkdtemp(join(tmpdir(), "tape-commits-"));
   let commits = 0;
-  /** Counts where the file is: COMMIT after a change. */
-  class Counting extends DatabaseSync {
+  /** Counts the commits of a connection. */
+  class CountingDatabase extends DatabaseSync {
     override prepare(sql: string) {
       const statement = super.prepare(sql);
       if (sql !== "commit") return statement;
@@ -38,7 +38,7 @@ async function onSqlite(test: TestContext): Promise<Counted> {
       return statement;
     }
   }
-  const open = (file: string): DatabaseSync => new Counting(file, { timeout: 0 });
+  const open = (file: string): DatabaseSync => new CountingDatabase(file, { timeout: 0 });
   const store = await openSqlite({ file: join(folder, "tape.db"), open });
   test.onTestFinished(async () => {
     await store.close();
@@ -47,8 +47,8 @@ async function onSqlite(test: TestContext): Promise<Counted> {
   return { store, commits: async () => commits, hints: 0 };
 }
 
-/** Every transaction that writes takes a number, and nobody else writes on this server. */
-async function onPostgres(test: TestContext): Promise<Counted> {
+/** Every transaction that writes takes a number, and no other client writes on this server. */
+async function onPostgres(test: TestContext): Promise<CountedStore> {
   const server = await startPostgres({ major: 18, settings: { autovacuum: "off" } });
   test.onTestFinished(() => server.stop());
   const url = await freshDatabase(server.url);
@@ -67,40 +67,41 @@ async function onPostgres(test: TestContext): Promise<Counted> {
 describe.each([
   ["SQLite", onSqlite],
   ["PostgreSQL", onPostgres],
-])("what a run costs on %s", (_, open) => {
-  it("one commit for a step, two for an inline effect", async (test) => {
+])("the commits of a run on %s", (_, open) => {
+  it("are one per step and two per inline effect", async (test) => {
     const { store, commits, hints } = await open(test);
     const s = await stage({ store });
-    const act = effect("act", (n: number) => n, { compensate: () => {} });
-    interface Asked {
+    const book = effect("book", (n: number) => n, { compensate: () => {} });
+    interface Input {
       readonly steps: number;
-      readonly acts: number;
+      readonly effects: number;
     }
-    const run = workflow("run", async (tape: TapeContext, { steps, acts }: Asked) => {
+    const run = workflow("run", async (tape: TapeContext, { steps, effects }: Input) => {
       for (let k = 0; k < steps; k++) await tape.step(`step ${k}`, () => k);
-      for (let k = 0; k < acts; k++) await tape.effect(act.with(k));
-      return steps + acts;
+      for (let k = 0; k < effects; k++) await tape.effect(book.with(k));
+      return steps + effects;
     }) as unknown as AnyWorkflow;
-    const p = s.process(createRunner({ workflows: [run], effects: [act] }));
-    const cost = async (asked: Asked): Promise<number> => {
+    const p = s.process(createRunner({ workflows: [run], effects: [book] }));
+    const cost = async (input: Input): Promise<number> => {
       const before = await commits();
-      const id = await p.start(run, asked);
+      const id = await p.start(run, input);
       while ((await s.run(id)).endedAt === null) await new Promise((resolve) => setImmediate(resolve));
       while (p.worker.driving > 0) await new Promise((resolve) => setImmediate(resolve));
       return (await commits()) - before;
     };
-    await cost({ steps: 1, acts: 1 }); // whatever is done once
-    const bare = await cost({ steps: 0, acts: 0 });
-    for (const [steps, acts] of [
+    await cost({ steps: 1, effects: 1 }); // one-time work
+    const bare = await cost({ steps: 0, effects: 0 });
+    for (const [steps, effects] of [
       [50, 0],
       [0, 50],
       [20, 20],
     ] as const) {
-      const more = (await cost({ steps, acts })) - bare;
-      expect(Math.abs(more - (steps + 2 * acts)), `${steps} steps, ${acts} acts: ${more} commits`).toBeLessThanOrEqual(
-        hints,
-      );
+      const more = (await cost({ steps, effects })) - bare;
+      expect(
+        Math.abs(more - (steps + 2 * effects)),
+        `${steps} steps, ${effects} effects: ${more} commits`,
+      ).toBeLessThanOrEqual(hints);
     }
-    expect(bare).toBeLessThanOrEqual(2 + hints); // its creation with the lease, its end
+    expect(bare).toBeLessThanOrEqual(2 + hints); // the creation with the lease, and the end
   });
 });

@@ -17,7 +17,7 @@ const wait = workflow("wait", async (tape) => {
 });
 const runner = createRunner({ workflows: [wait] });
 
-/** A store, and a hand in its tables: it takes a record of the run away. */
+/** A store, and a way to delete a record from its tables. */
 const stores: Readonly<
   Record<string, () => Promise<{ url: string; lose(journal: number, seq: number): Promise<void> }>>
 > = {
@@ -49,19 +49,19 @@ const stores: Readonly<
   },
 };
 
-describe.each(Object.entries(stores))("%s: a record that somebody has deleted", (_name, open) => {
+describe.each(Object.entries(stores))("%s: a record that was deleted", (_name, open) => {
   it.each([
     ["the first", 1],
     ["a step's", 3],
-  ])("%s: the run is STUCK with a code of its own, and its journal grows no more", async (_what, seq) => {
+  ])("%s: the run is STUCK with its own code, and its journal stops growing", async (_what, seq) => {
     const { url, lose } = await open();
     const stuck: unknown[] = [];
-    const told = Promise.withResolvers<void>();
+    const logged = Promise.withResolvers<void>();
     const app = await Tape.open({
       ...{ store: url, runner },
       log: (_level, event, fields) => {
         if (event === "run.stuck") stuck.push(fields?.code);
-        if (event === "run.stuck") told.resolve();
+        if (event === "run.stuck") logged.resolve();
       },
     });
     onTestFinished(() => app.close());
@@ -72,7 +72,7 @@ describe.each(Object.entries(stores))("%s: a record that somebody has deleted", 
     const { journal } = (await store.read.run("default", "w"))!;
     await lose(journal, seq);
     await app.signal("w", go, 7);
-    await told.promise;
+    await logged.promise;
     const status = async (): Promise<unknown> => {
       const { status: now, lease } = (await store.read.run("default", "w"))!;
       return [now, lease.state];

@@ -18,15 +18,15 @@ const statuses = async (s: Stage, run: string) =>
 async function runOf(
   made: Effect<never, unknown>,
   args: unknown = { n: 1 },
-): Promise<{ s: Stage; p: Process; id: string; act: AnyWorkflow }> {
+): Promise<{ s: Stage; p: Process; id: string }> {
   const s = await stage();
-  const act = flow("act", (tape) => tape.attempt(made.with(args as never)));
-  const p = s.process(with_([act], made));
-  return { s, p, id: await p.start(act), act };
+  const caller = flow("caller", (tape) => tape.attempt(made.with(args as never)));
+  const p = s.process(with_([caller], made));
+  return { s, p, id: await p.start(caller) };
 }
 
 describe("inline effects", () => {
-  it("[INV-13] intent and dispatch are durable before the body runs; a step costs one commit, an effect two", async () => {
+  it("[INV-13] intent and dispatch are durable before the body runs; an effect takes two commits", async () => {
     const s = await stage();
     const appends: (readonly string[])[] = [];
     const inside: string[][] = [];
@@ -52,11 +52,11 @@ describe("inline effects", () => {
       ["effect.settled", "obligation.armed"],
       ["run.ended"],
     ]);
-    const [act] = await s.store.read.effects(tenant, { run: id, role: "effect" });
-    expect([act!.status, act!.attemptToken, act!.key]).toEqual(["CONFIRMED", 1n, `${id}:1`]);
+    const [row] = await s.store.read.effects(tenant, { run: id, role: "effect" });
+    expect([row!.status, row!.attemptToken, row!.key]).toEqual(["CONFIRMED", 1n, `${id}:1`]);
   });
 
-  it("a time sampled right before the end does not get in its way", async () => {
+  it("a time sampled right before the end does not delay it", async () => {
     const s = await stage();
     const now = flow("now", (tape) => Promise.resolve(tape.now()));
     const p = s.process([now]);
@@ -65,7 +65,7 @@ describe("inline effects", () => {
     expect((await s.run(id)).outcome).toBe(s.clock.wall());
   });
 
-  it("an act that nobody waits for is done before the run ends", async () => {
+  it("an effect that is not awaited is finished before the run ends", async () => {
     const s = await stage();
     let done = 0;
     const pay = effect("pay", async (_: null) => void done++, { compensate: () => {} });
@@ -78,7 +78,7 @@ describe("inline effects", () => {
     expect([done, await statuses(s, id)]).toEqual([1, ["CONFIRMED", "DISCHARGED"]]);
   });
 
-  it("NotSent is tried again by policy, then it has failed", async () => {
+  it("NotSent is retried by policy, then the effect has failed", async () => {
     let tries = 0;
     const seen = new Set<string>();
     const made = effect(
@@ -123,7 +123,7 @@ describe("inline effects", () => {
     expect([tries, await statuses(s, id)]).toEqual([1, ["FAILED"]]);
   });
 
-  it("a lost answer: idempotent is sent again under the same key, read is run again", async () => {
+  it("after a lost response an idempotent effect or a read is sent again under its key", async () => {
     for (const semantics of ["idempotent", "read"] as const) {
       const keys: string[] = [];
       const made = effect(
@@ -141,7 +141,7 @@ describe("inline effects", () => {
     }
   });
 
-  it("a lost answer of a non_idempotent act is UNKNOWN: the run parks, the reconciler settles, nothing is sent again", async () => {
+  it("a non_idempotent effect that lost its response is UNKNOWN, observed, and not sent again", async () => {
     let sent = 0;
     const made = effect(
       "wire",
@@ -162,9 +162,9 @@ describe("inline effects", () => {
     expect(sent).toBe(1);
   });
 
-  it("a time-out leaves doubt, and an answer that comes later is evidence", async () => {
-    let answer = (_: string): void => {};
-    const made = effect("slow", (_: { n: number }) => new Promise<string>((resolve) => (answer = resolve)), {
+  it("after a time-out the effect is UNKNOWN, and a late response is evidence", async () => {
+    let respond = (_: string): void => {};
+    const made = effect("slow", (_: { n: number }) => new Promise<string>((resolve) => (respond = resolve)), {
       timeout: "5s",
       compensate: () => {},
     });
@@ -173,47 +173,47 @@ describe("inline effects", () => {
     await s.clock.elapse(5_001);
     await settled(20);
     expect(await statuses(s, id)).toEqual(["UNKNOWN"]);
-    answer("late");
+    respond("late");
     await settled(20);
     expect((await p.over(id)).outcome).toEqual({ status: "confirmed", value: "late" });
   });
 
-  it("[INV-17] a driver that vanishes in the middle: UNKNOWN, and the late owner's result is used as evidence", async () => {
+  it("[INV-17] a driver that loses its lease during an effect leaves the result as evidence", async () => {
     const s = await stage();
-    let answer = (_: string): void => {};
+    let respond = (_: string): void => {};
     let sent = 0;
     const made = effect(
       "wire",
       (_: null) => {
         sent++;
-        return new Promise<string>((resolve) => (answer = resolve));
+        return new Promise<string>((resolve) => (respond = resolve));
       },
       { compensate: () => {} },
     );
-    const act = flow("act", (tape) => tape.effect(made.with(null)));
-    const one = s.process(with_([act], made as never));
-    const id = await one.start(act);
+    const caller = flow("caller", (tape) => tape.effect(made.with(null)));
+    const one = s.process(with_([caller], made as never));
+    const id = await one.start(caller);
     await settled(20);
-    s.clock.stall(ttlMs + 1); // the process is stopped, and wakes with its answer after its lease has run out
-    answer("late");
+    s.clock.stall(ttlMs + 1); // the process stalls, and gets its response after its lease has expired
+    respond("late");
     await settled(20);
-    const view = await s.process(with_([act], made as never)).over(id);
+    const view = await s.process(with_([caller], made as never)).over(id);
     expect([view.status, view.outcome, sent]).toEqual(["COMPLETED", "late", 1]);
     expect(s.logged.some(({ event }) => event === "effect.evidence_recorded")).toBe(true);
     expect((await s.kinds(id)).filter((kind) => kind === "effect.dispatched")).toHaveLength(1);
   });
 
-  it("[INV-14] a driver that vanishes for good: UNKNOWN, never sent again, and the reconciler observes", async () => {
+  it("[INV-14] after a crash during an effect it is UNKNOWN, observed, and never sent again", async () => {
     const s = await stage();
     let sent = 0;
     const made = effect("wire", (_: null) => (sent++ === 0 ? one.crash() : undefined) ?? new Promise(() => {}), {
       businessKey: () => "k",
       observe: () => outcome.confirmed("found"),
     });
-    const act = flow("act", (tape) => tape.effect(made.with(null)));
-    const runner = with_([act], made as never);
+    const caller = flow("caller", (tape) => tape.effect(made.with(null)));
+    const runner = with_([caller], made as never);
     const one: Process = s.process(runner);
-    const id = await one.start(act);
+    const id = await one.start(caller);
     await settled(20);
     await s.clock.elapse(ttlMs + 1);
     const two = s.process(runner);
@@ -222,7 +222,7 @@ describe("inline effects", () => {
     expect([(await two.over(id)).outcome, sent]).toEqual(["found", 1]);
   });
 
-  it("an interrupted idempotent attempt is sent again and not charged", async () => {
+  it("an interrupted idempotent attempt is sent again and does not count", async () => {
     const s = await stage();
     let one: Process | undefined;
     let tries = 0;
@@ -237,49 +237,49 @@ describe("inline effects", () => {
       },
       { semantics: "idempotent", retry: { attempts: 1 } },
     );
-    const act = flow("act", (tape) => tape.effect(made.with(null)));
-    one = s.process(with_([act], made as never));
-    const id = await one.start(act);
+    const caller = flow("caller", (tape) => tape.effect(made.with(null)));
+    one = s.process(with_([caller], made as never));
+    const id = await one.start(caller);
     for (let k = 0; k < 3; k++) {
       await settled(20);
       await s.clock.elapse(ttlMs + 1);
-      one = s.process(with_([act], made as never));
+      one = s.process(with_([caller], made as never));
       void one.worker.runOnce(10);
       await settled(30);
     }
     expect((await one.over(id)).outcome).toBe(4);
   });
 
-  it("a result that cannot be stored: it happened, it is owed, and the code is told", async () => {
+  it("an effect whose result cannot be stored is confirmed and owed, and the code gets the error", async () => {
     const s = await stage();
-    const undone: unknown[] = [];
+    const compensated: unknown[] = [];
     const made = effect("odd", (_: null) => Promise.resolve((() => 1) as unknown), {
-      compensate: (_a, result) => void undone.push(result),
+      compensate: (_a, result) => void compensated.push(result),
     });
-    const act = flow("act", (tape) => tape.effect(made.with(null)));
-    const p = s.process(with_([act], made as never));
-    const id = await p.start(act);
+    const caller = flow("caller", (tape) => tape.effect(made.with(null)));
+    const p = s.process(with_([caller], made as never));
+    const id = await p.start(caller);
     const view = await p.over(id);
     expect([view.status, (view.outcome as { code: string }).code]).toEqual(["COMPENSATED", "TAPE_NOT_ENCODABLE"]);
-    expect(undone).toEqual([undefined]);
+    expect(compensated).toEqual([undefined]);
   });
 
-  it("what is approved is what is sent: arguments are copied when the act is made", async () => {
+  it("arguments are copied when the call is made, so that what is approved is sent", async () => {
     const s = await stage();
     const sent: unknown[] = [];
     const pay = effect("pay", (a: { n: number }) => void sent.push(a.n), { semantics: "idempotent" });
     const sly = flow("sly", async (tape) => {
       const args = { n: 1 };
-      const act = pay.with(args);
+      const call = pay.with(args);
       args.n = 1_000;
-      await tape.effect(act);
+      await tape.effect(call);
     });
     const p = s.process(with_([sly], pay as never));
     await p.over(await p.start(sly));
     expect(sent).toEqual([1]);
   });
 
-  it("a business key that is taken is an error that names the run, the same on replay", async () => {
+  it("a taken business key is an error that names the owning run, live and on replay", async () => {
     const s = await stage();
     const errors: string[] = [];
     const pay = effect("pay", (a: { k: string }) => a.k, {
@@ -305,7 +305,7 @@ describe("inline effects", () => {
     expect(errors[0]).toMatch(/^TAPE_BUSINESS_KEY_TAKEN .*belongs to run owner/);
   });
 
-  it("outside a run there is no effect; an unsafe one cannot be defined", async () => {
+  it("an effect needs a run, and an unsafe one cannot be defined", async () => {
     const pay = effect("pay", (_: null) => 1, { semantics: "idempotent" });
     await expect(pay(null)).rejects.toMatchObject({ code: "TAPE_NO_RUN" });
     expect(() => effect("wire", (_: null) => 1)).toThrow(/TAPE_UNSAFE_EFFECT/);
@@ -314,12 +314,12 @@ describe("inline effects", () => {
     expect(() => pay.with((() => 1) as never)).toThrow(/TAPE_NOT_ENCODABLE/);
   });
 
-  it("the outbox carries out while the run holds nothing", async () => {
+  it("the outbox sends while the run holds no lease", async () => {
     const s = await stage();
     const send = effect("send", (a: { n: number }) => a.n + 1, { dispatch: "outbox", compensate: () => {} });
-    const act = flow("act", (tape) => tape.effect(send.with({ n: 1 })));
-    const p = s.process(with_([act], send as never));
-    const id = await p.start(act);
+    const caller = flow("caller", (tape) => tape.effect(send.with({ n: 1 })));
+    const p = s.process(with_([caller], send as never));
+    const id = await p.start(caller);
     await settled(20);
     expect([(await s.run(id)).status, p.keeper.leases.length]).toEqual(["WAITING", 0]);
     expect((await p.over(id)).outcome).toBe(2);
@@ -328,9 +328,9 @@ describe("inline effects", () => {
   it("the loser of a race is settled, and compensated only if the run fails", async () => {
     for (const fails of [false, true]) {
       const s = await stage();
-      const undone: unknown[] = [];
-      const made = effect("act", (a: string) => s.clock.sleep(a === "slow" ? 500 : 10).then(() => a), {
-        compensate: (a) => void undone.push(a),
+      const compensated: unknown[] = [];
+      const made = effect("book", (a: string) => s.clock.sleep(a === "slow" ? 500 : 10).then(() => a), {
+        compensate: (a) => void compensated.push(a),
       });
       const race = flow("race", async (tape) => {
         const won = await tape.race([tape.effect(made.with("slow")), tape.effect(made.with("quick"))]);
@@ -341,16 +341,16 @@ describe("inline effects", () => {
       const id = await p.start(race);
       const view = await p.over(id);
       expect(view.status).toBe(fails ? "COMPENSATED" : "COMPLETED");
-      const acts = await s.store.read.effects(tenant, { run: id, role: "effect" });
-      expect(acts.map(({ status }) => status)).toEqual(["CONFIRMED", "CONFIRMED"]);
-      expect(undone).toEqual(fails ? ["quick", "slow"] : []);
+      const rows = await s.store.read.effects(tenant, { run: id, role: "effect" });
+      expect(rows.map(({ status }) => status)).toEqual(["CONFIRMED", "CONFIRMED"]);
+      expect(compensated).toEqual(fails ? ["quick", "slow"] : []);
       expect(s.logged.filter(({ event }) => event.startsWith("effect.evidence"))).toEqual([]);
     }
   });
 });
 
 describe("runs", () => {
-  it("the same id and input is the same run; another input is a conflict", async () => {
+  it("the same id and input give the same run; another input is a conflict", async () => {
     const s = await stage();
     let calls = 0;
     const once = flow("once", (tape) => tape.step("a", () => ++calls));
@@ -362,7 +362,7 @@ describe("runs", () => {
     await expect(p.start(once, 2, { id: "x" })).rejects.toMatchObject({ code: "TAPE_RUN_CONFLICT" });
   });
 
-  it("one that throws is driven again as declared: what failed is tried anew, what the code dealt with is not", async () => {
+  it("a run that throws is retried as declared, without the failures that the code handled", async () => {
     const s = await stage();
     const calls: string[] = [];
     const again = flow(
@@ -399,7 +399,7 @@ describe("runs", () => {
     expect((await q.over(await q.start(failing))).outcome).toMatchObject({ message: "always" });
   });
 
-  it("a run that awaits several and fails in one ends at once, whatever the others still write", async () => {
+  it("a run that fails in one of several steps ends at once", async () => {
     const s = await stage();
     const both = flow("both", (tape) =>
       Promise.all([
@@ -415,7 +415,7 @@ describe("runs", () => {
 });
 
 describe("budgets and values", () => {
-  it("parallel spends cannot overrun, refusals are recorded, cancelled ones are given back", async () => {
+  it("parallel spends stay within the cap, and cancelled reservations are released", async () => {
     const s = await stage();
     const spend = flow("spend", async (tape) => {
       const each = () =>
@@ -443,7 +443,7 @@ describe("budgets and values", () => {
     expect(await s.store.read.budgets(tenant, root)).toMatchObject([{ spent: 0, reserved: 0 }]);
   });
 
-  it("a lost compare-and-set is the code's to see, and the same on replay", async () => {
+  it("the code sees a lost compare-and-set, live and on replay", async () => {
     const s = await stage();
     const seen: unknown[] = [];
     const put = flow("put", async (tape) => {

@@ -9,7 +9,7 @@ import { type Process, type Stage, stage, tenant, ttlMs } from "./stage.ts";
 const stop = gate<null>("stop");
 
 type Dispatch = "inline" | "outbox";
-type Ending = "cancelled" | "failed";
+type EndCause = "cancelled" | "failed";
 /** What the first attempt does before its response is lost. */
 type First = "happens" | "is lost on the way";
 
@@ -34,7 +34,7 @@ interface Scene {
  */
 async function endDuringBackoff(
   dispatch: Dispatch,
-  ending: Ending,
+  ending: EndCause,
   first: First,
   observe?: () => Observation<string>,
 ): Promise<Scene> {
@@ -60,7 +60,7 @@ async function endDuringBackoff(
     options as EffectOptions<null, string>,
   );
   const fillsJournal = dispatch === "inline" && ending === "failed";
-  const act = workflow("act", async (tape) => {
+  const caller = workflow("caller", async (tape) => {
     if (fillsJournal) for (let k = 0; k < steps; k++) await tape.step(`step ${k}`, () => k);
     const open = put(null);
     if (dispatch === "inline" || ending === "cancelled") return open;
@@ -68,9 +68,9 @@ async function endDuringBackoff(
     await tape.gate(stop);
     throw new Error("no");
   }) as unknown as AnyWorkflow;
-  const runner = createRunner({ workflows: [act], effects: [put as never] });
+  const runner = createRunner({ workflows: [caller], effects: [put as never] });
   let p = s.process(runner);
-  const id = await p.start(act);
+  const id = await p.start(caller);
   const effectRow = async () => (await s.store.read.effects(tenant, { run: id }))[0];
   await p.until(async () => (await effectRow())?.reason === "ack_lost");
   if (ending === "cancelled") await s.store.intake.cancel(tenant, id, { reason: "enough" });
@@ -106,7 +106,7 @@ describe.each(["inline", "outbox"] as const)("an %s effect in doubt when its run
       expect([scene.sent(), scene.stored.size, scene.compensated]).toEqual([1, 0, []]);
     });
 
-    it("is sent again under its key if nobody can observe it, and compensated", async () => {
+    it("is sent again under its key if it has no observe, and compensated", async () => {
       for (const first of ["happens", "is lost on the way"] as const) {
         const scene = await endDuringBackoff(dispatch, ending, first);
         const { status, cause } = await scene.p.over(scene.id);

@@ -23,10 +23,10 @@ describe.each(["inline", "outbox"] as const)("an %s effect that lost its respons
         compensate: (_args, result) => void ledger.push(`removed ${result}`),
       },
     );
-    const act = workflow("act", () => put(null));
-    const t = await open(createRunner({ workflows: [act], effects: [put] }));
+    const caller = workflow("caller", () => put(null));
+    const t = await open(createRunner({ workflows: [caller], effects: [put] }));
     const { time, tape, store } = t;
-    await t.start(act, null, { id: "run" });
+    await t.start(caller, null, { id: "run" });
     await t.elapse(1_000);
     const rows = () => time.during(store.read.effects(tape.tenant, { run: "run" }));
     expect(await rows()).toMatchObject([{ status: "PENDING", reason: "ack_lost", uncertain: true }]);

@@ -13,17 +13,17 @@ import { type Process, type Stage, stage, tenant } from "./stage.ts";
 
 const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>
   workflow(name, run as never) as unknown as AnyWorkflow;
-const groundOf = (s: Stage, p: Process, store: Store = s.store): OperatorDeps => ({
+const depsOf = (s: Stage, p: Process, store: Store = s.store): OperatorDeps => ({
   store,
   keeper: p.keeper,
   tenant,
   clock: s.clock,
   random: seededRandom("fork"),
 });
-const person = { by: "ada", reason: "the code was wrong" };
-const request = (more: Partial<ForkRequest> = {}): ForkRequest => ({ ...person, id: "copy", ...more });
+const operator = { by: "ada", reason: "the code was wrong" };
+const request = (more: Partial<ForkRequest> = {}): ForkRequest => ({ ...operator, id: "copy", ...more });
 
-/** A payment whose booking fails until the code is mended; the world counts what it sees. */
+/** A payment whose booking fails until the code is fixed; `world` lists what has reached the upstream. */
 function payment() {
   const world: string[] = [];
   const state = { broken: true, ids: [] as string[] };
@@ -44,7 +44,7 @@ function payment() {
     const id = tape.uuid();
     state.ids.push(id);
     const [factor] = await Promise.all([tape.gate(go), tape.sleep("1s")]);
-    if (factor.status !== "received") throw new Error("nobody said anything");
+    if (factor.status !== "received") throw new Error("no signal");
     const receipt = await tape.effect(wire.with({ amount: plan.amount * factor.value, ref: id }));
     await tape.effect(mail.with({ to: "ann" }));
     await tape.step("book", () => {
@@ -64,14 +64,14 @@ async function failed(s: Stage, p: Process, pay: AnyWorkflow): Promise<string> {
 }
 
 describe("a fork", () => {
-  it("keeps what was done before its point, runs the rest again, and leaves the first run alone", async () => {
+  it("keeps the operations before its position, runs the rest again, and leaves the source alone", async () => {
     const s = await stage();
     const { world, state, pay, runner } = payment();
     const p = s.process(runner);
     const first = await failed(s, p, pay);
     const before = await s.records(first);
     state.broken = false;
-    const plan = await planFork(groundOf(s, p), first);
+    const plan = await planFork(depsOf(s, p), first);
     expect(plan).toMatchObject({ at: 5, alreadyHappened: [] });
     expect(plan.kept.map(({ what, name }) => `${what} ${name}`)).toEqual([
       "step plan",
@@ -81,26 +81,26 @@ describe("a fork", () => {
       "effect mail",
     ]);
     expect(plan.rerun).toEqual([{ pos: 5, what: "step", name: "book" }]);
-    const copy = await fork(groundOf(s, p), first, request());
+    const copy = await fork(depsOf(s, p), first, request());
     const run = await p.over(copy);
     expect(run).toMatchObject({ status: "COMPLETED", outcome: { receipt: "receipt 10" } });
-    expect(world).toHaveLength(2); // one wire, one mail: both of the first run
-    expect(new Set(state.ids).size).toBe(1); // the chance of the kept part is the first run's
+    expect(world).toHaveLength(2); // one wire and one mail, both of the first run
+    expect(new Set(state.ids).size).toBe(1); // random values of the kept part are the first run's
     expect((run.outcome as { last: string }).last).not.toBe(state.ids[0]);
     expect(await s.records(first)).toEqual(before);
     const kinds = await s.kinds(copy);
     expect(kinds.slice(0, 4)).toEqual(["run.created", "operator.action", "fork.kept", "term.ended"]);
-    expect((await s.records(copy))[1]).toMatchObject({ data: { who: "ada", action: "fork", reason: person.reason } });
+    expect((await s.records(copy))[1]).toMatchObject({ data: { who: "ada", action: "fork", reason: operator.reason } });
     expect(await s.store.read.effects(tenant, { run: copy })).toEqual([]);
   });
 
-  it("an act that has happened is done again only if it is named", async () => {
+  it("repeats an effect that has happened only if it is named", async () => {
     const s = await stage();
     const { world, state, pay, runner } = payment();
     const p = s.process(runner);
     const first = await failed(s, p, pay);
     state.broken = false;
-    const deps = groundOf(s, p);
+    const deps = depsOf(s, p);
     expect((await planFork(deps, first, 3)).alreadyHappened).toMatchObject([
       { pos: 3, name: "wire", repeatable: false, args: { amount: 10 } },
       { pos: 4, name: "mail", repeatable: true },
@@ -113,7 +113,7 @@ describe("a fork", () => {
     const copy = await fork(deps, first, request({ at: 3, repeat: [3] }));
     expect(await p.over(copy)).toMatchObject({ status: "COMPLETED" });
     expect(world).toHaveLength(4);
-    expect(new Set(world).size).toBe(4); // under keys of its own
+    expect(new Set(world).size).toBe(4); // under new keys
   });
 
   it("names an effect that waits for its next attempt if an earlier one may have happened", async () => {
@@ -136,26 +136,26 @@ describe("a fork", () => {
       const row = async () => (await s.store.read.effects(tenant, { run: id }))[0];
       await p.until(async () => typeof (await row())?.reason === "string");
       expect(await row()).toMatchObject({ status: "PENDING", uncertain });
-      const { alreadyHappened } = await planFork(groundOf(s, p), id, 0);
+      const { alreadyHappened } = await planFork(depsOf(s, p), id, 0);
       expect(alreadyHappened.map(({ name }) => name)).toEqual(uncertain ? ["put"] : []);
       p.crash();
     }
   });
 
-  it("what is open before its point is no ground to stand on", async () => {
+  it("is rejected if an operation before its position is open", async () => {
     const s = await stage();
     const { pay, runner } = payment();
     const p = s.process(runner);
     const id = await p.start(pay, 1, { id: "waits" });
     await p.until(async () => (await s.run(id)).status === "WAITING");
-    const deps = groundOf(s, p);
+    const deps = depsOf(s, p);
     expect((await planFork(deps, id)).at).toBe(1);
     await expect(planFork(deps, id, 2)).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT", details: { pos: 1 } });
     await expect(planFork(deps, id, 9)).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
-    await expect(planFork(deps, "nobody")).rejects.toMatchObject({ code: "TAPE_RUN_NOT_FOUND" });
+    await expect(planFork(deps, "missing")).rejects.toMatchObject({ code: "TAPE_RUN_NOT_FOUND" });
   });
 
-  it("its maker dies before what is kept is written: whoever drives it writes that first", async () => {
+  it("gets its kept records from the first drive if the creating process crashed", async () => {
     const s = await stage();
     const { world, state, pay, runner } = payment();
     const p = s.process(runner);
@@ -165,7 +165,7 @@ describe("a fork", () => {
       ...s.store,
       fenced: { ...s.store.fenced, append: () => Promise.reject(new Error("the process is gone")) },
     };
-    await expect(fork(groundOf(s, p, dying), first, request())).rejects.toThrow("the process is gone");
+    await expect(fork(depsOf(s, p, dying), first, request())).rejects.toThrow("the process is gone");
     expect(await s.kinds("copy")).toEqual(["run.created"]);
     await s.clock.elapse(31_000);
     expect(await p.over("copy")).toMatchObject({ status: "COMPLETED" });
@@ -173,19 +173,19 @@ describe("a fork", () => {
     expect(await s.kinds("copy")).toContain("fork.kept");
   });
 
-  it("of a fork keeps what that one had kept", async () => {
+  it("of a fork keeps what that fork kept", async () => {
     const s = await stage();
     const { world, state, pay, runner } = payment();
     const p = s.process(runner);
     const first = await failed(s, p, pay);
-    const second = await fork(groundOf(s, p), first, request({ id: "second" }));
+    const second = await fork(depsOf(s, p), first, request({ id: "second" }));
     expect(await p.over(second)).toMatchObject({ status: "FAILED" });
     state.broken = false;
-    const third = await fork(groundOf(s, p), second, request({ id: "third" }));
+    const third = await fork(depsOf(s, p), second, request({ id: "third" }));
     expect(await p.over(third)).toMatchObject({ status: "COMPLETED", outcome: { receipt: "receipt 10" } });
     expect(world).toHaveLength(2);
     expect(expandKeptRecords(await s.records(third)).filter(({ kind }) => kind === "effect.intended")).toHaveLength(2);
-    await expect(fork(groundOf(s, p), second, request({ id: "fourth", at: 3 }))).rejects.toMatchObject({
+    await expect(fork(depsOf(s, p), second, request({ id: "fourth", at: 3 }))).rejects.toMatchObject({
       code: "TAPE_FORK_REPEATS",
     });
   });

@@ -5,11 +5,11 @@ import type { Store } from "../../src/store/contract/store.ts";
 import { settled } from "../../testkit/clock.ts";
 import { stage, tenant, ttlMs } from "./stage.ts";
 
-// Found by `npm run chaos -- reactors`: the drive of a run that was closing hung when its lease was lost, took up room for
-// ever, and kept every suspect of its process waiting for it.
-it("a drive that loses its lease while its run closes is over, although its last write is never answered", async () => {
+// Found by `npm run chaos -- reactors`: the drive of a closing run hung when it lost its lease. It occupied a slot forever,
+// and every suspect of its process waited for it.
+it("a drive that loses its lease while its run closes ends although its last write gets no response", async () => {
   const { process, store, run, clock } = await stage();
-  const book = effect("book", () => "booked", { compensate: () => "undone" });
+  const book = effect("book", () => "booked", { compensate: () => "cancelled" });
   const trip = workflow("trip", async (tape) => {
     await tape.effect(book.with(null));
     throw new Error("no seat");
@@ -24,19 +24,19 @@ it("a drive that loses its lease while its run closes is over, although its last
   });
   first.crash();
 
-  // The heir finds the run again, and then its store does not answer any more.
-  const silent = (): Promise<never> => new Promise(() => {});
-  const unsubscribe: Store = {
+  // The successor finds the run, and then its store does not respond any more.
+  const noResponse = (): Promise<never> => new Promise(() => {});
+  const silentStore: Store = {
     ...store,
-    fenced: { ...store.fenced, append: silent },
-    claim: { ...store.claim, renew: silent },
+    fenced: { ...store.fenced, append: noResponse },
+    claim: { ...store.claim, renew: noResponse },
   };
-  const heir = process(runner, { store: unsubscribe });
+  const successor = process(runner, { store: silentStore });
   await clock.elapse(ttlMs + 1);
-  expect((await heir.worker.poll(10)).found).toBe(1);
+  expect((await successor.worker.poll(10)).found).toBe(1);
   await settled(20);
-  expect(heir.worker.driving).toBe(1);
+  expect(successor.worker.driving).toBe(1);
   await clock.elapse(ttlMs + 1);
   await settled(20);
-  expect(heir.worker.driving).toBe(0);
+  expect(successor.worker.driving).toBe(0);
 });

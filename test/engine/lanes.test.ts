@@ -10,7 +10,7 @@ import { type Stage, stage, tenant } from "./stage.ts";
 const any = (flow: unknown): AnyWorkflow => flow as AnyWorkflow;
 const turns = ["first", "second", "third"];
 
-/** A branch that waits for something of its own before each decision; every branch asks under the same names. */
+/** A branch that awaits I/O before each decision; all branches use the same names. */
 async function shop(tape: TapeContext, name: string, io: () => Promise<void>): Promise<string[]> {
   const picked: string[] = [];
   for (const turn of turns) {
@@ -24,8 +24,8 @@ async function shop(tape: TapeContext, name: string, io: () => Promise<void>): P
 
 const expected = { a: turns.map((turn) => `a ${turn}`), b: turns.map((turn) => `b ${turn}`) };
 
-describe("two branches with I/O of their own between operations", () => {
-  it("in lanes: 200 interleavings with crashes, no answer is swapped and no run is stuck", async () => {
+describe("two branches with I/O between operations", () => {
+  it("in lanes: in 200 interleavings with crashes no result is swapped and no run is STUCK", async () => {
     let replays = 0;
     for (let seed = 0; seed < 200; seed++) {
       const s = await stage();
@@ -55,7 +55,7 @@ describe("two branches with I/O of their own between operations", () => {
     expect(replays).toBeGreaterThan(200);
   });
 
-  it("outside lanes: where their order has changed, the run says so and names the way out", async () => {
+  it("outside lanes: a changed order makes the run STUCK, and the message suggests lanes", async () => {
     const s = await stage();
     let slow = "b";
     const io = (name: string): Promise<void> => settled(name === slow ? 6 : 1);
@@ -81,7 +81,7 @@ describe("lanes", () => {
   const records = async (s: Stage, id: string) =>
     (await s.records(id)).filter(({ kind }) => kind === "step.done" || kind === "lane.opened");
 
-  it("have positions of their own, are named once in the journal, and may be within each other", async () => {
+  it("have their own positions, are named once in the journal, and may be nested", async () => {
     const s = await stage();
     const flow = any(
       workflow("flow", async (tape) => {
@@ -91,7 +91,7 @@ describe("lanes", () => {
           await lane.lane("b/c", () => tape.step("inner", () => 2));
           await tape.step("two", () => 3);
         });
-        await tape.lane("a", () => tape.step("three", () => 4)); // goes on where it was
+        await tape.lane("a", () => tape.step("three", () => 4)); // continues where it was
         return tape.step("last", () => 5);
       }),
     );
@@ -110,13 +110,13 @@ describe("lanes", () => {
     ]);
   });
 
-  it("code that no longer enters the one lane of a run has diverged", async () => {
+  it("code that no longer enters the only lane of a run has diverged", async () => {
     const s = await stage();
     let enters = true;
     const flow = any(
       workflow("flow", async (tape) => {
         if (!enters) return "done";
-        return tape.lane("only", () => tape.gate(gate("go"))); // no result yet: nothing is handed out on replay
+        return tape.lane("only", () => tape.gate(gate("go"))); // no result yet, so replay delivers nothing
       }),
     );
     const p = s.process([flow]);
@@ -127,10 +127,10 @@ describe("lanes", () => {
     expect((await p.over(id)).status).toBe("STUCK");
   });
 
-  it("one name is for one branch at a time, and a lane inside a body is refused", async () => {
+  it("a name is for one branch at a time, and a lane inside a body is rejected", async () => {
     const s = await stage();
-    const heard: unknown[] = [];
-    const note = (error: unknown): void => void heard.push((error as { code: string }).code);
+    const codes: unknown[] = [];
+    const note = (error: unknown): void => void codes.push((error as { code: string }).code);
     const flow = any(
       workflow("flow", async (tape) => {
         const first = tape.lane("a", () => tape.step("one", () => settled(3)));
@@ -143,10 +143,10 @@ describe("lanes", () => {
     );
     const p = s.process([flow]);
     expect((await p.over(await p.start(flow))).status).toBe("COMPLETED");
-    expect(heard).toEqual(["TAPE_BAD_INPUT", "TAPE_BAD_INPUT", "TAPE_BAD_INPUT", "TAPE_NESTED"]);
+    expect(codes).toEqual(["TAPE_BAD_INPUT", "TAPE_BAD_INPUT", "TAPE_BAD_INPUT", "TAPE_NESTED"]);
   });
 
-  it("a run without lanes has the records that it always had", async () => {
+  it("a run without lanes has no lane records", async () => {
     const s = await stage();
     const flow = any(workflow("flow", async (tape) => Promise.all([tape.step("a", () => 1), tape.step("b", () => 2)])));
     const p = s.process([flow]);
@@ -158,7 +158,7 @@ describe("lanes", () => {
     ]);
   });
 
-  it("functions that race begin in lanes of their own; the winner is the same on replay, and so is chance", async () => {
+  it("functions that race get their own lanes; winner and random values are the same on replay", async () => {
     const s = await stage();
     const go = gate<string>("go");
     const seen: unknown[] = [];
@@ -184,7 +184,7 @@ describe("lanes", () => {
     expect((seen[0] as unknown[])[0]).toBe(1);
   });
 
-  it("a workflow that is tried again forgets what each lane asked for after the failure", async () => {
+  it("a retried workflow discards what each lane requested after the failure", async () => {
     const s = await stage();
     let tries = 0;
     const flow = any(
@@ -208,11 +208,11 @@ describe("lanes", () => {
     const p = s.process([flow]);
     const id = await p.start(flow);
     expect(await p.over(id)).toMatchObject({ status: "COMPLETED", outcome: 3 });
-    const names = (await s.records(id)).flatMap((one) => (one.kind === "step.done" ? [one.data.name] : []));
+    const names = (await s.records(id)).flatMap((record) => (record.kind === "step.done" ? [record.data.name] : []));
     expect(names.filter((name) => name === "before")).toHaveLength(1);
   });
 
-  it("a fork keeps of the other lanes what came before what is done again", async () => {
+  it("a fork keeps of other lanes what came before anything that runs again", async () => {
     const s = await stage();
     const done: string[] = [];
     let fails = true;
@@ -242,12 +242,12 @@ describe("lanes", () => {
     const plan = await planFork(deps, id);
     expect(plan.kept.map(({ name }) => name).toSorted()).toEqual(["a1", "a2", "b1", "b2", "root"]);
     expect(plan.rerun.map(({ name }) => name)).toEqual(["last"]);
-    const early = await planFork(deps, id, 1_000_001); // a2 again, and whatever came after it
+    const early = await planFork(deps, id, 1_000_001); // a2 and everything after it run again
     expect(early.kept.map(({ name }) => name).toSorted()).toEqual(["a1", "b1", "b2", "root"]);
     expect((await planFork(deps, id, 0)).kept).toEqual([]);
     fails = false;
     done.length = 0;
-    const next = await fork(deps, id, { by: "ada", reason: "mended" });
+    const next = await fork(deps, id, { by: "ada", reason: "fixed" });
     expect(await p.over(next)).toMatchObject({ status: "COMPLETED", outcome: ["a1", "a2", "b1", "b2"] });
     expect(done).toEqual(["last"]);
     done.length = 0;

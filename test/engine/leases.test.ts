@@ -13,18 +13,18 @@ const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): 
 
 function takeover(s: Stage, run: string): Promise<unknown> {
   const claimant = { owner: "operator", label: "operator", reactor: "recovery", ttlMs };
-  const asked = { expect: "any", reason: "manual", by: "ada", auditReason: "reassigned" } as const;
-  return s.store.claim.acquire(tenant, { target: { run }, claimant, nonce: seededRandom(run).bits63(), ...asked });
+  const manual = { expect: "any", reason: "manual", by: "ada", auditReason: "reassigned" } as const;
+  return s.store.claim.acquire(tenant, { target: { run }, claimant, nonce: seededRandom(run).bits63(), ...manual });
 }
 
 describe("a lost lease", () => {
-  it("[INV-17] by a stall: the function stops at its next operation and writes nothing", async () => {
+  it("[INV-17] after a stall the function stops at its next operation and writes nothing", async () => {
     const s = await stage();
     const calls: string[] = [];
     let release = (): void => {};
     const two = flow("two", async (tape) => {
       await tape.step("a", () => new Promise<void>((resolve) => (release = resolve)));
-      calls.push("went on");
+      calls.push("continued");
       await tape.step("b", () => void calls.push("b"));
     });
     const p = s.process([two]);
@@ -38,7 +38,7 @@ describe("a lost lease", () => {
     expect([p.worker.driving, p.keeper.leases.length]).toEqual([0, 0]);
   });
 
-  it("F8: a stale completion starts no child, no outbox act, and leaves no note", async () => {
+  it("a stale completion starts no child and no outbox effect, and leaves no note", async () => {
     const s = await stage();
     let release = (): void => {};
     let stale = true;
@@ -70,7 +70,7 @@ describe("a lost lease", () => {
     expect((await starter.over(id)).status).toBe("COMPLETED");
   });
 
-  it("F9: reassigned in the middle: the old agent's tool call is refused before the act", async () => {
+  it("the tool call of a reassigned agent is rejected before the effect is sent", async () => {
     const s = await stage();
     const world: string[] = [];
     let release = (): void => {};
@@ -98,7 +98,7 @@ describe("a lost lease", () => {
     expect([view.outcome, world]).toEqual(["done", [expect.stringMatching(/:1 under [3-9]$/)]]);
   });
 
-  it("a store that cannot be reached for one append gives the run back soon, not after the TTL", async () => {
+  it("after one failed append the run is released soon, not after the TTL", async () => {
     const s = await stage();
     let fail = true;
     const broken = {
@@ -106,12 +106,12 @@ describe("a lost lease", () => {
       fenced: {
         ...s.store.fenced,
         append: async (...args: Parameters<typeof s.store.fenced.append>) => {
-          const answer = await s.store.fenced.append(...args);
+          const result = await s.store.fenced.append(...args);
           if (fail && args[1].records[0]!.kind === "step.done") {
             fail = false;
             throw Object.assign(new Error("reset"), { code: "ECONNRESET" });
           }
-          return answer;
+          return result;
         },
       },
     };
@@ -125,7 +125,7 @@ describe("a lost lease", () => {
     expect([(await s.run(id)).outcome, calls]).toEqual([1, 1]);
   });
 
-  it("a workflow that nobody here knows is given back for others", async () => {
+  it("a run whose workflow this process does not have is left to others", async () => {
     const s = await stage();
     const known = flow("known", () => 1);
     await s.store.intake.createRuns(tenant, [{ id: "x", workflow: "known", input: null }]);
@@ -137,7 +137,7 @@ describe("a lost lease", () => {
   });
 });
 
-it("1 000 parked runs hold no lease, no timer of the process", async () => {
+it("1 000 parked runs hold no lease and no timer of the process", async () => {
   class CountingClock extends ManualClock {
     readonly pending = new Set<object>();
     override after(ms: number, fn: () => void): () => void {
@@ -162,19 +162,19 @@ it("1 000 parked runs hold no lease, no timer of the process", async () => {
   const runs = await s.store.read.runs(tenant, { status: ["WAITING"], limit: 1_000 });
   expect(runs).toHaveLength(1_000);
   expect(p.keeper.leases).toEqual([]);
-  await clock.elapse(ttlMs); // the last look at the drives finds none and is not set again
+  await clock.elapse(ttlMs); // the last check of the drives finds none and is not scheduled again
   expect(clock.pending.size).toBe(0);
 });
 
-describe("poison", () => {
-  /** Drives what is due in a process of its own, which dies whenever a body calls `die`. */
+describe("a run that crashes its process", () => {
+  /** Drives due runs in a new process per round; it crashes when a body calls `die`. */
   async function lives(s: Stage, flows: readonly AnyWorkflow[], rounds: number): Promise<void> {
     for (let k = 0; k < rounds; k++) {
       const p = s.process(flows);
       current = p;
       void p.worker.runOnce(100);
       await settled(60);
-      await s.clock.elapse(300); // those that were found together have come to the line
+      await s.clock.elapse(300); // suspects that were found together are queued
       await settled(60);
       p.crash();
       await s.clock.elapse(ttlMs + 1);
@@ -186,7 +186,7 @@ describe("poison", () => {
     return new Promise(() => {});
   };
 
-  it("a run that kills its process again and again is STUCK after five crashes alone; its neighbours are not", async () => {
+  it("is STUCK after five crashes alone; other runs of the process are not", async () => {
     const s = await stage();
     const poison = flow("poison", async (tape) => {
       await tape.step("fine", () => 1);
@@ -211,7 +211,7 @@ describe("poison", () => {
     for (const id of ids) expect([id, (await s.process(flows).over(id)).outcome]).toEqual([id, "ok"]);
   });
 
-  it("an idempotent act that kills its process counts too: attempts are no progress", async () => {
+  it("by an idempotent effect counts, too: attempts are no progress", async () => {
     const s = await stage();
     const kill = effect("kill", die, { semantics: "idempotent" });
     const poison = flow("poison", (tape) => tape.effect(kill.with(null as never)));
@@ -229,7 +229,7 @@ describe("poison", () => {
     expect((await s.run("p")).status).toBe("STUCK");
   });
 
-  it("one that was recovered before is tested by itself: what is started meanwhile begins at once", async () => {
+  it("is tested alone after a recovery, while new runs start at once", async () => {
     const s = await stage();
     const stay = flow("stay", (tape) => tape.step("body", () => new Promise(() => {})));
     const other = flow("other", () => "done");
@@ -247,7 +247,7 @@ describe("poison", () => {
     p.crash();
   });
 
-  it("nothing begins beside its last tests, for seconds; then it has lived, and starts again from nothing", async () => {
+  it("blocks new runs for seconds during its last tests; if it survives, its count restarts", async () => {
     const s = await stage();
     const stay = flow("stay", (tape) => tape.step("body", () => new Promise(() => {})));
     const other = flow("other", () => "done");
@@ -270,7 +270,7 @@ describe("poison", () => {
     p.crash();
   });
 
-  it("a neighbour's crashes never stick an innocent run", async () => {
+  it("never makes another run STUCK", async () => {
     const s = await stage();
     const long = flow("long", (tape) => tape.step("body", () => s.clock.sleep(120_000).then(() => "ok")));
     const killer = flow("killer", (tape) => tape.step("kill", die));
@@ -280,7 +280,7 @@ describe("poison", () => {
       current = p;
       void p.worker.runOnce(1);
       await settled(30);
-      await s.clock.elapse(35_000); // it has had its time alone by now
+      await s.clock.elapse(35_000); // its time alone is over by now
       await p.start(killer, null, { id: `killer ${k}` });
       await settled(30);
       await s.clock.elapse(ttlMs + 1);
@@ -290,24 +290,24 @@ describe("poison", () => {
   });
 });
 
-it("a journal that gets long warns, then the run fails with TAPE_TOO_LARGE and what it owes is undone", async () => {
+it("a long journal logs a warning, then the run fails with TAPE_TOO_LARGE and is compensated", async () => {
   const s = await stage({ limits: { journalRecords: 60 } });
-  const undone: unknown[] = [];
-  const act = effect("act", (n: number) => n, { compensate: (n) => void undone.push(n) });
+  const compensated: unknown[] = [];
+  const book = effect("book", (n: number) => n, { compensate: (n) => void compensated.push(n) });
   const endless = flow("endless", async (tape) => {
-    await tape.effect(act.with(1));
+    await tape.effect(book.with(1));
     for (let k = 0; ; k++) await tape.step(`s${k}`, () => k);
   });
-  const p = s.process(createRunner({ workflows: [endless], effects: [act] }));
+  const p = s.process(createRunner({ workflows: [endless], effects: [book] }));
   const id = await p.start(endless);
   const view = await p.over(id);
   expect([view.status, (view.outcome as { code: string }).code]).toEqual(["COMPENSATED", "TAPE_TOO_LARGE"]);
-  expect(undone).toEqual([1]);
+  expect(compensated).toEqual([1]);
   expect(s.logged.filter(({ event }) => event === "run.journal_near_limit")).toHaveLength(1);
 });
 
 describe("drain", () => {
-  it("claims nothing more, lets drives come to rest, and gives back what does not", async () => {
+  it("claims nothing more, waits for drives, and releases those that do not finish", async () => {
     const s = await stage();
     let started = 0;
     const quick = flow("quick", (tape) => tape.step("a", () => s.clock.sleep(1_000).then(() => "done")));
@@ -327,7 +327,7 @@ describe("drain", () => {
     const last = (await s.records(b)).at(-1)!;
     expect([last.kind, last.data]).toMatchObject(["term.ended", { reason: "drained", nextReactor: "recovery" }]);
     const two = s.process([quick, long]);
-    expect((await two.worker.poll(10)).found).toBe(2); // at once: nobody has to wait for a lease to run out
+    expect((await two.worker.poll(10)).found).toBe(2); // at once, without waiting for a lease to expire
     expect((await two.over(b)).outcome).toBe("second try");
     expect((await two.over(c)).outcome).toBe("done");
   });

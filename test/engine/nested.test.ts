@@ -27,15 +27,15 @@ const inner: Readonly<Record<string, (tape: TapeContext) => unknown>> = {
 };
 
 describe("an operation inside a body", () => {
-  it.each(Object.entries(inner))("%s is refused at once, before anything of it is written", async (name, ask) => {
+  it.each(Object.entries(inner))("%s is rejected at once, before anything is written", async (name, request) => {
     const s = await stage();
-    let heard: unknown;
+    let caught: unknown;
     const flow = workflow("flow", async (tape) => {
       const outer = await tape.step("outer", async () => {
         try {
-          await ask(tape);
+          await request(tape);
         } catch (error) {
-          heard = error;
+          caught = error;
         }
         return "outer";
       });
@@ -45,25 +45,25 @@ describe("an operation inside a body", () => {
     const id = await p.start(flow);
     expect((await p.over(id)).status).toBe("COMPLETED");
     const named = name.replace(" by hand", "");
-    expect(heard).toMatchObject({ code: "TAPE_NESTED", message: expect.stringContaining(named) });
-    expect(heard).toMatchObject({ message: expect.stringContaining('inside step "outer"') });
+    expect(caught).toMatchObject({ code: "TAPE_NESTED", message: expect.stringContaining(named) });
+    expect(caught).toMatchObject({ message: expect.stringContaining('inside step "outer"') });
     expect(await s.kinds(id)).toEqual(["run.created", "step.done", "step.done", "run.ended"]);
-    const [said] = s.logged.filter(({ event }) => event === "run.nested");
-    expect(said).toMatchObject({ level: "error", fields: { run: id } });
-    expect(said?.fields.error).toContain("TAPE_NESTED");
-    expect(said?.fields.next).toContain("workflow itself");
+    const [line] = s.logged.filter(({ event }) => event === "run.nested");
+    expect(line).toMatchObject({ level: "error", fields: { run: id } });
+    expect(line?.fields.error).toContain("TAPE_NESTED");
+    expect(line?.fields.next).toContain("workflow itself");
   });
 
   it.each([
     ["step", (tape: TapeContext, work: () => unknown) => tape.step("outer", work)],
     ["decision", (tape: TapeContext, work: () => unknown) => tape.decide("outer", work)],
     ["sample", (tape: TapeContext, work: () => unknown) => tape.sample("outer", work)],
-  ])("in a %s: it fails with both names, live and in a replay of the same journal", async (what, outer) => {
+  ])("in a %s fails with both names, live and on replay", async (what, outer) => {
     const s = await stage();
     const seen: unknown[] = [];
     const flow = workflow("flow", async (tape) => {
       const failed = await outer(tape, async () => {
-        await new Promise((resolve) => setImmediate(resolve)); // also behind something of its own
+        await new Promise((resolve) => setImmediate(resolve)); // also after another await
         return mail("ada");
       }).catch((error: unknown) => error as Error);
       seen.push((failed as Error).message);
@@ -81,33 +81,33 @@ describe("an operation inside a body", () => {
     expect(seen[0]).toContain(`effect "mail" was requested inside ${what} "outer"`);
   });
 
-  it("in an effect: its own fx and the run's log, progress and signal are no operations", async () => {
+  it("in an effect does not include fx, or the run's log, progress and abort signal", async () => {
     const s = await stage();
-    const heard: unknown[] = [];
+    const seen: unknown[] = [];
     let tape: TapeContext | undefined;
     const wire = effect(
       "wire",
       async (_: null, fx) => {
-        heard.push(fx.key, fx.attempt, fx.businessKey, fx.abortSignal.aborted);
+        seen.push(fx.key, fx.attempt, fx.businessKey, fx.abortSignal.aborted);
         tape!.log("wiring");
         tape!.progress("wiring");
-        heard.push(tape!.runId, tape!.abortSignal.aborted);
-        await tape!.step("inner", () => 1).catch((error: unknown) => heard.push((error as { code: string }).code));
+        seen.push(tape!.runId, tape!.abortSignal.aborted);
+        await tape!.step("inner", () => 1).catch((error: unknown) => seen.push((error as { code: string }).code));
         return "wired";
       },
       { semantics: "idempotent", businessKey: () => "k" },
     );
-    const flow = workflow("flow", (given) => {
-      tape = given;
+    const flow = workflow("flow", (context) => {
+      tape = context;
       return wire(null);
     });
     const p = s.process(createRunner({ workflows: [flow], effects: [wire] }));
     const id = await p.start(flow);
     expect((await p.over(id)).status).toBe("COMPLETED");
-    expect(heard).toEqual([`${id}:0`, 1, "k", false, id, false, "TAPE_NESTED"]);
+    expect(seen).toEqual([`${id}:0`, 1, "k", false, id, false, "TAPE_NESTED"]);
   });
 
-  it("operations between reserving and charging are the workflow's own, and so are those of another run", async () => {
+  it("does not include those between reserving and charging, or those of another run", async () => {
     const s = await stage();
     const other = workflow("other", (tape) => tape.step("its own", () => "other"));
     let started: Promise<string> | undefined;
@@ -125,10 +125,10 @@ describe("an operation inside a body", () => {
     expect(s.logged.filter(({ event }) => event === "run.nested")).toEqual([]);
   });
 
-  it("after a body that returned no promise: in its synchronous part, and in what it leaves behind", async () => {
+  it("is detected in the synchronous part of a body and in what it leaves behind", async () => {
     const s = await stage();
-    const heard: string[] = [];
-    const note = (error: unknown) => heard.push((error as { code: string }).code);
+    const seen: string[] = [];
+    const note = (error: unknown) => seen.push((error as { code: string }).code);
     const modes = ["value", "nested", "value", "behind", "value", "behind"];
     const flow = workflow("flow", async (tape, mode: string) => {
       let behind: Promise<unknown> = Promise.resolve();
@@ -138,7 +138,7 @@ describe("an operation inside a body", () => {
           behind = new Promise((resolve) => setImmediate(resolve)).then(() => tape.step("inner", () => 1)).catch(note);
         return mode;
       });
-      if (heard.length > 0) await behind; // something of its own, so that the first one in a new process is heard
+      if (seen.length > 0) await behind; // so that the first one in a new process is detected
       return got;
     });
     const first = s.process(createRunner({ workflows: [flow] }));
@@ -147,17 +147,17 @@ describe("an operation inside a body", () => {
       expect((await first.over(id)).status).toBe("COMPLETED");
       expect(await s.kinds(id)).toEqual(["run.created", "step.done", "run.ended"]);
     }
-    expect(heard).toEqual(["TAPE_NESTED"]);
+    expect(seen).toEqual(["TAPE_NESTED"]);
     const second = s.process(createRunner({ workflows: [flow] }));
     for (const mode of modes.slice(3)) {
       const id = await second.start(flow, mode);
       expect((await second.over(id)).status).toBe("COMPLETED");
       expect(await s.kinds(id)).toEqual(["run.created", "step.done", "run.ended"]);
     }
-    expect(heard).toEqual(["TAPE_NESTED", "TAPE_NESTED", "TAPE_NESTED"]);
+    expect(seen).toEqual(["TAPE_NESTED", "TAPE_NESTED", "TAPE_NESTED"]);
   });
 
-  it("of a run that an immediate body starts, and of a body that calls another run's code, stand where they are", async () => {
+  it("does not include those of a run that an immediate body starts", async () => {
     const s = await stage();
     const other = workflow("other", (tape) => tape.step("its own", () => "other"));
     const flow = workflow("flow", async (tape, id: string) => {

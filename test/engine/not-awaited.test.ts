@@ -7,8 +7,8 @@ import { stage } from "./stage.ts";
 
 const never = (): Promise<never> => new Promise(() => {});
 
-describe("what a workflow does not await", () => {
-  it("a step that is still running when the run ends is lost, and that is said at once", async () => {
+describe("an operation that is not awaited", () => {
+  it("is lost if it is a step that still runs when the run ends, and that is logged", async () => {
     const s = await stage();
     const flow = workflow("flow", async (tape) => {
       void tape.step("forgotten", never);
@@ -17,13 +17,13 @@ describe("what a workflow does not await", () => {
     const p = s.process([flow]);
     const id = await p.start(flow);
     expect((await p.over(id)).status).toBe("COMPLETED");
-    const [said] = s.logged.filter(({ event }) => event === "run.not_awaited");
-    expect(said).toMatchObject({ level: "warn", fields: { run: id, open: ['step "forgotten"'] } });
-    expect(said?.fields.error).toContain("TAPE_RUN_ENDED");
-    expect(said?.fields.next).toContain("Await it");
+    const [line] = s.logged.filter(({ event }) => event === "run.not_awaited");
+    expect(line).toMatchObject({ level: "warn", fields: { run: id, open: ['step "forgotten"'] } });
+    expect(line?.fields.error).toContain("TAPE_RUN_ENDED");
+    expect(line?.fields.next).toContain("Await it");
   });
 
-  it("an effect is finished all the same: its outcome is written before the run's", async () => {
+  it("is finished if it is an effect: its outcome is written before the run's", async () => {
     const s = await stage();
     let done = false;
     const mail = effect("mail", () => settled(5).then(() => (done = true)), { semantics: "idempotent" });
@@ -40,11 +40,11 @@ describe("what a workflow does not await", () => {
 
   it.each([
     [
-      "who loses a race",
+      "the loser of a race",
       async (tape: TapeContext) => tape.race([tape.step("slow", never), tape.step("fast", () => 1)]),
     ],
     [
-      "what runs beside a failure",
+      "a step beside a failure",
       (tape: TapeContext) =>
         Promise.all([
           tape.step("slow", never),
@@ -53,13 +53,13 @@ describe("what a workflow does not await", () => {
           }),
         ]),
     ],
-  ])("%s is no mistake, and no warning is given", async (_, run) => {
+  ])("without a warning: %s", async (_, run) => {
     const s = await stage();
     const flow = workflow("flow", run as (tape: TapeContext) => Promise<unknown>);
     const p = s.process([flow]);
     const id = await p.start(flow);
     expect((await p.over(id)).endedAt).not.toBeNull();
-    const expected = ["step.failed", "run.failed"]; // of the failure itself
+    const expected = ["step.failed", "run.failed"]; // about the failure itself
     const warned = s.logged.filter(({ level, event }) => level === "warn" && !expected.includes(event));
     expect(warned).toEqual([]);
   });
@@ -72,14 +72,14 @@ describe("a call after the workflow has ended", () => {
     'value "k"': (tape) => tape.values.put("k", 1, 0),
     'sample "value k"': (tape) => tape.values.get("k"),
   };
-  it.each(Object.entries(late))("%s is refused with a code, and nothing of it is written", async (name, ask) => {
+  it.each(Object.entries(late))("%s is rejected with a code, and nothing is written", async (name, request) => {
     const s = await stage();
     let context: TapeContext | undefined;
-    let heard: Promise<unknown> | undefined;
+    let caught: Promise<unknown> | undefined;
     const flow = workflow("flow", async (tape) => {
       context = tape;
       setImmediate(() => {
-        heard = ask(tape).catch((error: unknown) => error);
+        caught = request(tape).catch((error: unknown) => error);
       });
       return "over";
     });
@@ -88,17 +88,17 @@ describe("a call after the workflow has ended", () => {
     expect((await p.over(id)).status).toBe("COMPLETED");
     await settled(3);
     const records = await s.kinds(id);
-    const refused = { code: "TAPE_RUN_ENDED", message: expect.stringContaining(name) };
-    expect(await heard).toMatchObject(refused);
-    expect(await ask(context!).catch((error: unknown) => error)).toMatchObject(refused);
+    const rejection = { code: "TAPE_RUN_ENDED", message: expect.stringContaining(name) };
+    expect(await caught).toMatchObject(rejection);
+    expect(await request(context!).catch((error: unknown) => error)).toMatchObject(rejection);
     expect(await s.kinds(id)).toEqual(records);
-    const said = s.logged.filter(({ event }) => event === "run.asked_too_late");
-    expect(said[0]).toMatchObject({ level: "warn", fields: { run: id, operation: name } });
-    expect(said[0]?.fields.error).toContain("TAPE_RUN_ENDED");
-    expect(said[0]?.fields.next).toContain("before the workflow returns");
+    const lines = s.logged.filter(({ event }) => event === "run.asked_too_late");
+    expect(lines[0]).toMatchObject({ level: "warn", fields: { run: id, operation: name } });
+    expect(lines[0]?.fields.error).toContain("TAPE_RUN_ENDED");
+    expect(lines[0]?.fields.next).toContain("before the workflow returns");
   });
 
-  it("is not refused by a process that has lost the run: its successor asks for it in time", async () => {
+  it("stays pending in a process that has lost the run", async () => {
     const s = await stage();
     const contexts: TapeContext[] = [];
     const flow = workflow("flow", (tape) => {
@@ -112,14 +112,14 @@ describe("a call after the workflow has ended", () => {
     await settled(5);
     await p.worker.poll(10);
     expect((await p.over(id)).status).toBe("COMPLETED");
-    let answered = false;
+    let hasSettled = false;
     contexts[0]!
       .step("zombie", () => 1)
       .then(
-        () => (answered = true),
-        () => (answered = true),
+        () => (hasSettled = true),
+        () => (hasSettled = true),
       );
     await settled(20);
-    expect(answered).toBe(false);
+    expect(hasSettled).toBe(false);
   });
 });

@@ -18,7 +18,7 @@ const wait = workflow("wait", async (tape) => {
 });
 const runner = createRunner({ workflows: [wait] });
 
-/** Real time, and how many timers are set at the moment. */
+/** Real time, with a count of the pending timers. */
 class CountedClock implements Clock {
   timers = 0;
   mono = systemClock.mono;
@@ -48,19 +48,19 @@ class CountedClock implements Clock {
   }
 }
 
-interface Place {
+interface TestStore {
   readonly url: string;
   /** Connections to the server, if there is one, and those of them that are in use. */
   readonly connections?: () => Promise<{ open: number; used: number }>;
 }
 
-async function onSqlite(test: TestContext): Promise<Place> {
+async function onSqlite(test: TestContext): Promise<TestStore> {
   const folder = await mkdtemp(join(tmpdir(), "tape-parked-"));
   test.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return { url: `sqlite:${join(folder, "tape.db")}` };
 }
 
-async function onPostgres(test: TestContext): Promise<Place> {
+async function onPostgres(test: TestContext): Promise<TestStore> {
   const url = await freshDatabase(inject("postgres18"));
   const watch = new pg.Client(url);
   await watch.connect();
@@ -74,21 +74,21 @@ async function onPostgres(test: TestContext): Promise<Place> {
   return { url: `${url}?connections=4`, connections };
 }
 
-/** The least that is seen within a while: reactors look for work now and then, and rest in between. */
-async function least(look: () => number | Promise<number>): Promise<number> {
-  let least = Number.POSITIVE_INFINITY;
+/** The minimum of several samples: reactors poll now and then, and are idle in between. */
+async function minimum(sample: () => number | Promise<number>): Promise<number> {
+  let min = Number.POSITIVE_INFINITY;
   for (let k = 0; k < 30; k++) {
-    least = Math.min(least, await look());
-    await systemClock.sleep(10); // not to wait for something, but to look at different moments
+    min = Math.min(min, await sample());
+    await systemClock.sleep(10); // waits for nothing, but spreads the samples
   }
-  return least;
+  return min;
 }
 
 describe.each([
   ["SQLite", onSqlite],
   ["PostgreSQL", onPostgres],
 ])("1 000 parked runs on %s", (_, open) => {
-  it("hold no lease, no timer of the process, no connection", { timeout: 60_000 }, async (test) => {
+  it("hold no lease, no timer of the process and no connection", { timeout: 60_000 }, async (test) => {
     const { url, connections } = await open(test);
     const clock = new CountedClock();
     await using app = await Tape.open({ store: url, runner, clock, concurrency: runs });
@@ -102,15 +102,15 @@ describe.each([
 
     const leases = await app.store.read.leases(app.tenant, { limit: 2 * runs });
     expect(leases.filter(({ owner }) => owner !== null)).toEqual([]);
-    // Five reactors rest, and the process looks once at the drives that are no more and at its neighbours.
-    expect(await least(() => clock.timers)).toBeLessThan(10);
+    // Five reactors wait, and the process checks once for drives and for other processes.
+    expect(await minimum(() => clock.timers)).toBeLessThan(10);
     if (connections !== undefined) {
-      expect(await least(async () => (await connections()).used)).toBe(0);
-      // The pool's four and the listener, as for one run. One that is being replaced counts twice for a moment.
-      expect(await least(async () => (await connections()).open)).toBeLessThanOrEqual(5);
+      expect(await minimum(async () => (await connections()).used)).toBe(0);
+      // The pool's four and the listener, as for one run. A connection that is being replaced counts twice for a moment.
+      expect(await minimum(async () => (await connections()).open)).toBeLessThanOrEqual(5);
     }
 
-    // Not dead but parked: each is woken by its note.
+    // A note resumes a parked run.
     await app.signal("run-7", go, 7);
     const taken = async (): Promise<boolean> =>
       (await Array.fromAsync(app.journal("run-7"))).some(({ kind }) => kind === "gate.resolved");

@@ -11,13 +11,13 @@ const postgresUrl = ownPostgres(18);
 
 const go = gate<number>("go");
 
-it("PostgreSQL: parks, wakes, resolves doubt, undoes, and hands over between two processes", async () => {
+it("on PostgreSQL two processes park, resume, reconcile, compensate and hand over runs", async () => {
   const url = await freshDatabase(postgresUrl());
   const world: string[] = [];
   const wire = effect("wire", async (a: { k: string }, fx) => void world.push(`wire ${a.k} ${fx.key}`), {
     businessKey: (a) => a.k,
     observe: () => outcome.absent(),
-    compensate: (a) => void world.push(`undo ${a.k}`),
+    compensate: (a) => void world.push(`compensate ${a.k}`),
   });
   const lost = effect("lost", (_: null) => Promise.reject(new AckLost()), {
     businessKey: () => "lost",
@@ -41,12 +41,12 @@ it("PostgreSQL: parks, wakes, resolves doubt, undoes, and hands over between two
   await using two = await Tape.open({ store: url, runner });
   const good = await one.start(all, false, { id: "good" });
   const bad = await two.start(all, true, { id: "bad" });
-  // From the other process: the note must wake whoever may drive it.
+  // From the other process: the note must wake any process that may drive the run.
   await two.signal("good", go, 1);
   await one.signal("bad", go, 2);
   expect(await good.result()).toEqual(["seen", 10]);
   await expect(bad.result()).rejects.toMatchObject({ details: { status: "COMPENSATED" } });
   expect(world.filter((line) => line.startsWith("wire good"))).toHaveLength(2);
-  expect(world.filter((line) => line.startsWith("undo"))).toEqual(["undo bad 2", "undo bad 1"]);
+  expect(world.filter((line) => line.startsWith("compensate"))).toEqual(["compensate bad 2", "compensate bad 1"]);
   expect(new Set(world).size).toBe(world.length);
 }, 30_000);

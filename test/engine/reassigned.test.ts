@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres?.close());
 
-/** Two processes on one store, in virtual time; what is held back is let go by the test. */
+/** Two processes on one store, in virtual time; the test releases what the old process waits for. */
 class Scene {
   readonly time = new VirtualTime();
   readonly world: string[] = [];
@@ -24,12 +24,12 @@ class Scene {
   #release = (): void => {};
   #reassigned = false;
 
-  async open(place: "SQLite" | "PostgreSQL"): Promise<void> {
-    const opening = place === "SQLite" ? openVirtualStore(this.time, seededRandom(1)) : postgres.open(this.time);
+  async open(backend: "SQLite" | "PostgreSQL"): Promise<void> {
+    const opening = backend === "SQLite" ? openVirtualStore(this.time, seededRandom(1)) : postgres.open(this.time);
     this.store = await this.time.during(opening);
   }
 
-  /** Never rests for the old one; for others it is done at once. */
+  /** Blocks the old process until `release`; returns at once for others. */
   hold(who: string): Promise<void> | undefined {
     return who === "old" ? new Promise<void>((resolve) => (this.#release = resolve)) : undefined;
   }
@@ -38,7 +38,7 @@ class Scene {
     this.#release();
   }
 
-  /** The old one finds no work once the run was reassigned: else it might be its own successor. */
+  /** The old process finds no work once the run was reassigned; otherwise it might be its own successor. */
   process(name: string, runner: Runner): Promise<Tape> {
     const { time, store } = this;
     const { clock, store: own } = new TestProcess({ name, clock: time, store });
@@ -50,27 +50,27 @@ class Scene {
     return time.during(Tape.open({ store: { ...own, claim }, runner, clock, ...more }));
   }
 
-  /** A person reassigns the run: the holder's lease is taken from it though it lives and believes in it. */
+  /** An operator reassigns the run: takes over the lease of a holder that is alive and trusts it. */
   async reassign(run: string): Promise<void> {
     const claimant = { owner: "operator", label: "operator", reactor: "recovery", ttlMs: 20_000 };
-    const asked = { expect: "any", reason: "manual", by: "ada", auditReason: "another one does it" } as const;
-    const target = { target: { run }, claimant, nonce: seededRandom(run).bits63(), ...asked };
+    const manual = { expect: "any", reason: "manual", by: "ada", auditReason: "another one does it" } as const;
+    const target = { target: { run }, claimant, nonce: seededRandom(run).bits63(), ...manual };
     expect(await this.time.during(this.store.claim.acquire(tenant, target))).toMatchObject({ ok: true });
     this.#reassigned = true;
   }
 
-  read<T>(ask: (read: Store["read"]) => Promise<T>): Promise<T> {
-    return this.time.during(ask(this.store.read));
+  read<T>(query: (read: Store["read"]) => Promise<T>): Promise<T> {
+    return this.time.during(query(this.store.read));
   }
 }
 
 const flowOf = (runner: Runner, name: string): Workflow<undefined, unknown> =>
   runner.workflows.get(name) as unknown as Workflow<undefined, unknown>;
 
-describe.each(["SQLite", "PostgreSQL"] as const)("a run that was reassigned, on %s", (place) => {
-  it("F8: the stale completion starts no child, no outbox act, and leaves no note", async () => {
+describe.each(["SQLite", "PostgreSQL"] as const)("a run that was reassigned, on %s", (backend) => {
+  it("its stale completion starts no child and no outbox effect, and leaves no note", async () => {
     const scene = new Scene();
-    await scene.open(place);
+    await scene.open(backend);
     const runner = (who: string): Runner => {
       const out = effect("out", (_: null) => void scene.world.push(`out by ${who}`), {
         dispatch: "outbox",
@@ -103,16 +103,16 @@ describe.each(["SQLite", "PostgreSQL"] as const)("a run that was reassigned, on 
     expect(scene.world).toEqual([]);
 
     await scene.time.during(old.close());
-    const heir = await scene.process("new", runner("new"));
+    const successor = await scene.process("new", runner("new"));
     await scene.time.elapse(120_000);
     expect(await scene.read((read) => read.run(tenant, "top"))).toMatchObject({ outcome: "done by new" });
     expect(scene.world.sort()).toEqual(["child by new", "out by new"]);
-    await scene.time.during(heir.close());
+    await scene.time.during(successor.close());
   });
 
-  it("F9: two agents on one task: the old one's tool call is refused before the act", async () => {
+  it("the old agent's tool call is rejected before the effect is sent", async () => {
     const scene = new Scene();
-    await scene.open(place);
+    await scene.open(backend);
     const went: string[] = [];
     const runner = (who: string): Runner => {
       const tool = effect("tool", (_: null, fx) => void scene.world.push(`${who}: ${fx.key}`), {
@@ -131,9 +131,9 @@ describe.each(["SQLite", "PostgreSQL"] as const)("a run that was reassigned, on 
     await scene.time.during(old.start(agent, undefined, { id: "task" }));
     await scene.time.elapse(1_000);
     await scene.reassign("task");
-    const heir = await scene.process("new", runner("new"));
+    const successor = await scene.process("new", runner("new"));
     await scene.time.elapse(60_000);
-    // The new agent is done; only now the model answers the old one, which has never been told anything.
+    // The new agent is done. Only now the model responds to the old agent, which has received no notification.
     expect(await scene.read((read) => read.run(tenant, "task"))).toMatchObject({ outcome: "done by new" });
     const journal = await scene.read((read) => read.journal(tenant, { run: "task" }));
     scene.release();
@@ -142,12 +142,12 @@ describe.each(["SQLite", "PostgreSQL"] as const)("a run that was reassigned, on 
     expect(went).toEqual(["new"]);
     expect(await scene.read((read) => read.journal(tenant, { run: "task" }))).toEqual(journal);
     expect(await scene.read((read) => read.effects(tenant, { role: "effect" }))).toHaveLength(1);
-    await scene.time.during(Promise.all([old.close(), heir.close()]));
+    await scene.time.during(Promise.all([old.close(), successor.close()]));
   });
 
-  it("F9: also when it is reassigned between its thought and its tool call", async () => {
+  it("the same if it is reassigned between its decision and its tool call", async () => {
     const scene = new Scene();
-    await scene.open(place);
+    await scene.open(backend);
     let thought = false;
     const runner = (who: string): Runner => {
       const tool = effect("tool", (_: null, fx) => void scene.world.push(`${who}: ${fx.key}`), {
@@ -156,7 +156,7 @@ describe.each(["SQLite", "PostgreSQL"] as const)("a run that was reassigned, on 
       const agent = workflow("agent", async (tape) => {
         await tape.decide("think", () => "buy");
         thought = true;
-        await scene.hold(who); // code that is not durable takes its time
+        await scene.hold(who); // code that is not durable is slow
         await tape.effect(tool.with(null));
         return `done by ${who}`;
       });
@@ -173,9 +173,9 @@ describe.each(["SQLite", "PostgreSQL"] as const)("a run that was reassigned, on 
     expect(scene.world).toEqual([]);
     expect(await scene.read((read) => read.effects(tenant))).toEqual([]);
     await scene.time.during(old.close());
-    const heir = await scene.process("new", runner("new"));
+    const successor = await scene.process("new", runner("new"));
     await scene.time.elapse(60_000);
     expect(scene.world).toEqual(["new: task:1"]);
-    await scene.time.during(heir.close());
+    await scene.time.during(successor.close());
   });
 });

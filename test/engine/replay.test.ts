@@ -9,7 +9,7 @@ import { essence, seeds, stage, tenant, ttlMs, watched } from "./stage.ts";
 const go = gate<string>("go");
 const any = (w: unknown): AnyWorkflow => w as AnyWorkflow;
 
-/** Drives a workflow to its gate in one process, lets that vanish, and goes on in another. */
+/** Drives a workflow to its gate in one process, crashes it, and continues in another. */
 async function twice(flow: AnyWorkflow): Promise<{ first: unknown; kinds: string[] }> {
   const s = await stage();
   const one = s.process([flow]);
@@ -24,7 +24,7 @@ async function twice(flow: AnyWorkflow): Promise<{ first: unknown; kinds: string
 }
 
 describe("replay", () => {
-  it("hands back what was recorded and calls no body again", async () => {
+  it("returns what was recorded and calls no body again", async () => {
     const calls: string[] = [];
     const seen: unknown[] = [];
     const call = <T>(name: string, value: T): T => {
@@ -80,7 +80,7 @@ describe("replay", () => {
     expect(seen[0]).toBe("TAPE_NOT_ENCODABLE");
   });
 
-  it("any: the winner is recorded; all failed is an AggregateError; a race of nothing is refused", async () => {
+  it("any records the winner, fails with an AggregateError, and rejects an empty race", async () => {
     const seen: unknown[] = [];
     const no = (name: string) => () => Promise.reject(new Error(name));
     const flow = any(
@@ -99,7 +99,7 @@ describe("replay", () => {
     expect(seen.slice(0, 3)).toEqual(["b", ["AggregateError", ["d", "e"]], "TAPE_BAD_INPUT"]);
   });
 
-  it("what has no record goes live after the last record", async () => {
+  it("starts operations without a record after the last record", async () => {
     const order: string[] = [];
     let crash = (): void => {};
     const flow = any(
@@ -127,7 +127,7 @@ describe("replay", () => {
     expect(order).toEqual(["slow", "quick", "next", "slow", "next"]);
   });
 
-  it("the losers of a race whose records come last do not look like a divergence", async () => {
+  it("accepts losers of a race whose records come last", async () => {
     let release = (): void => {};
     let crash = (): void => {};
     const flow = any(
@@ -155,7 +155,7 @@ describe("replay", () => {
     expect([view.status, view.outcome]).toEqual(["COMPLETED", 1]);
   });
 
-  it("branches of different depth behind one promise get the same positions", async () => {
+  it("gives branches of different depth behind one promise the same positions", async () => {
     const flow = any(
       workflow("deep", async (tape) => {
         const shared = tape.step("shared", () => 0);
@@ -180,7 +180,7 @@ describe("replay", () => {
   it("[INV-15] delivers the results of one commit one at a time, with microtasks drained, as replay does", async () => {
     const flow = any(
       workflow("batch", async (tape) => {
-        const first = tape.step("first", () => 0); // its append is under way while the others come together
+        const first = tape.step("first", () => 0); // its append is in flight while the others are queued
         const slow = async () => {
           await tape.step("a", () => 1);
           for (let k = 0; k < 30; k++) await null;
@@ -197,7 +197,7 @@ describe("replay", () => {
     await twice(flow);
   });
 
-  it("[INV-15] two parallel branches replay alike in 1 000 seeds, wherever the driver vanishes", async () => {
+  it("[INV-15] replays two parallel branches alike in 1 000 seeds, wherever the driver crashes", async () => {
     let cut = 0;
     for (let seed = 1; seed <= seeds(1_000); seed++) {
       const random = seededRandom(seed);
@@ -272,7 +272,7 @@ describe("divergence", () => {
       return "old";
     }),
   );
-  const asked = effect("pay", async (a: { n: number }) => a.n, { semantics: "idempotent" });
+  const pay = effect("pay", async (a: { n: number }) => a.n, { semantics: "idempotent" });
   const cases: [string, AnyWorkflow, AnyWorkflow, RegExp][] = [
     [
       "a renamed step",
@@ -299,8 +299,8 @@ describe("divergence", () => {
     ],
     [
       "other arguments",
-      any(workflow("flow", async (tape) => [await asked({ n: 1 }), await tape.gate(go)])),
-      any(workflow("flow", async (tape) => [await asked({ n: 2 }), await tape.gate(go)])),
+      any(workflow("flow", async (tape) => [await pay({ n: 1 }), await tape.gate(go)])),
+      any(workflow("flow", async (tape) => [await pay({ n: 2 }), await tape.gate(go)])),
       /effect "pay" .* with \{"n":1\}, but the code requests the same with \{"n":2\}/,
     ],
     [
@@ -321,7 +321,7 @@ describe("divergence", () => {
       /the code ended, but the journal continues with gate "go"/,
     ],
     [
-      "code that never asks",
+      "code that never requests it",
       before,
       any(
         workflow("flow", async (tape) => {
@@ -335,10 +335,10 @@ describe("divergence", () => {
 
   it.each(cases)(
     "[INV-15] %s makes the run STUCK with a reason; a redrive with matching code resumes it",
-    async (_, old, other, words) => {
+    async (_, old, other, message) => {
       const { redrive } = await import("../../src/operator/redrive.ts");
       const s = await stage();
-      const parts = (flow: AnyWorkflow) => createRunner({ workflows: [flow], effects: [asked] });
+      const parts = (flow: AnyWorkflow) => createRunner({ workflows: [flow], effects: [pay] });
       const one = s.process(parts(old));
       const id = await one.start(old);
       await one.until(async () => (await s.run(id)).status === "WAITING");
@@ -347,7 +347,7 @@ describe("divergence", () => {
       const two = s.process(parts(other));
       expect((await two.over(id)).status).toBe("STUCK");
       const stuck = (await s.records(id)).find(({ kind }) => kind === "run.stuck")!;
-      expect((stuck.data as { reason: string }).reason).toMatch(words);
+      expect((stuck.data as { reason: string }).reason).toMatch(message);
       expect(two.keeper.leases).toEqual([]);
       await s.store.intake.signal(tenant, id, { name: "other", value: "while stuck" });
       await two.reactors();
@@ -364,7 +364,7 @@ describe("divergence", () => {
     },
   );
 
-  it("patched: true for new runs, false for old ones, the same on every replay", async () => {
+  it("patched is true for new runs and false for old ones, on every replay", async () => {
     const seen: [string, boolean][] = [];
     const after = any(
       workflow("flow", async (tape) => {
@@ -394,7 +394,7 @@ describe("divergence", () => {
     ]);
   });
 
-  it("patched is true for a run that was cut right before the change", async () => {
+  it("patched is true for a run that crashed right before the change", async () => {
     let crash = (): void => {};
     const flow = (patched: boolean) =>
       any(

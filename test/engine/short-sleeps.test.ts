@@ -4,8 +4,8 @@ import type { Store } from "../../src/store/contract/store.ts";
 import { settled } from "../../testkit/clock.ts";
 import { type Process, type Stage, stage, tenant } from "./stage.ts";
 
-/** Holds one call of the store back: `met` resolves when it has been made and answered, `go` hands the answer on. */
-function held(): { pass<T>(answer: Promise<T>): Promise<T>; readonly met: Promise<void>; go(): void; armed: boolean } {
+/** Delays one call of the store: `met` resolves when the store has returned its result, `go` passes it on. */
+function held(): { pass<T>(result: Promise<T>): Promise<T>; readonly met: Promise<void>; go(): void; armed: boolean } {
   let meet = (): void => {};
   let go = (): void => {};
   const met = new Promise<void>((resolve) => {
@@ -18,8 +18,8 @@ function held(): { pass<T>(answer: Promise<T>): Promise<T>; readonly met: Promis
     met,
     go,
     armed: false,
-    async pass<T>(answer: Promise<T>): Promise<T> {
-      const value = await answer;
+    async pass<T>(result: Promise<T>): Promise<T> {
+      const value = await result;
       if (!hold.armed) return value;
       hold.armed = false;
       meet();
@@ -41,7 +41,7 @@ async function parked(s: Stage, p: Process, id: string): Promise<void> {
   expect([(await s.run(id)).status, p.worker.driving]).toEqual(["WAITING", 0]);
 }
 
-/** At once, or over the wire within a second: the lost wake-up cost two. */
+/** At once, or over the wire within a second; a lost wake hint would cost two. */
 async function awakeSoon(s: Stage, id: string): Promise<void> {
   for (let k = 0; k < 20 && (await s.run(id)).status !== "COMPLETED"; k++) {
     await settled(20);
@@ -51,18 +51,18 @@ async function awakeSoon(s: Stage, id: string): Promise<void> {
   expect((await s.run(id)).status).toBe("COMPLETED");
 }
 
-describe("a run that was taken ahead of its timer, which another process fires at that very moment", () => {
+describe("a preloaded run whose timer another process fires", () => {
   const naps = workflow("naps", async (tape) => {
     await tape.sleep(15);
     return "awake";
   });
 
-  it("between the claim and its answer: it wakes at once", async () => {
+  it("between the claim and its result resumes at once", async () => {
     const s = await stage();
     const hold = held();
     const store: Store = {
       ...s.store,
-      claim: { ...s.store.claim, find: (asked) => hold.pass(s.store.claim.find(asked)) },
+      claim: { ...s.store.claim, find: (request) => hold.pass(s.store.claim.find(request)) },
     };
     const p = s.process([naps], { store });
     const id = await p.start(naps);
@@ -77,12 +77,12 @@ describe("a run that was taken ahead of its timer, which another process fires a
     await awakeSoon(s, id);
   });
 
-  it("while its journal is read: it wakes at once", async () => {
+  it("while its journal is read resumes at once", async () => {
     const s = await stage();
     const hold = held();
     const store: Store = {
       ...s.store,
-      read: { ...s.store.read, journal: (...asked) => hold.pass(s.store.read.journal(...asked)) },
+      read: { ...s.store.read, journal: (...args) => hold.pass(s.store.read.journal(...args)) },
     };
     const p = s.process([naps], { store });
     const id = await p.start(naps);
@@ -96,12 +96,12 @@ describe("a run that was taken ahead of its timer, which another process fires a
     await awakeSoon(s, id);
   });
 
-  it("while it is replayed: it wakes at once", async () => {
+  it("while it is replayed resumes at once", async () => {
     const s = await stage();
     let drives = 0;
     const gates: (() => void)[] = [];
     const slowly = workflow("slowly", async (tape) => {
-      if (++drives > 1) await new Promise<void>((resolve) => gates.push(resolve)); // something of its own
+      if (++drives > 1) await new Promise<void>((resolve) => gates.push(resolve)); // not an operation
       await tape.step("first", () => 1);
       await tape.sleep(15);
       return "awake";

@@ -16,7 +16,7 @@ const send = (s: Stage, id: string, value: unknown, more: object = {}) =>
   s.store.intake.signal(tenant, id, { name: "go", value, ...more });
 
 describe("signals", () => {
-  it("before the gate, after it, several, in order; a repeated key counts once", async () => {
+  it("arrive in order, before or after the gate; a repeated key counts once", async () => {
     const s = await stage();
     const three = flow("three", async (tape) => {
       await tape.sleep("1s");
@@ -35,22 +35,22 @@ describe("signals", () => {
     await expect(send(s, id, 4)).rejects.toMatchObject({ code: "TAPE_RUN_ENDED" });
   });
 
-  it("one that races the parking of its run is never lost, in 1 000 seeds", async () => {
+  it("are never lost while the run parks, in 1 000 seeds", async () => {
     const s = await stage();
     const wait = flow("wait", async (tape) => {
       await tape.step("a", () => 1);
       return (await tape.gate(go)) && "done";
     });
-    // Some reads of the inbox are answered late, with what was there when they were asked.
+    // Some reads of the inbox return late, with the state at their start.
     let late = 0;
     const slow: Store = {
       ...s.store,
       read: {
         ...s.store.read,
         async journal(...args) {
-          const answer = await s.store.read.journal(...args);
+          const records = await s.store.read.journal(...args);
           if (args[2]?.inbox === true) await settled(late);
-          return answer;
+          return records;
         },
       },
     };
@@ -65,7 +65,7 @@ describe("signals", () => {
       const { status } = await s.run(id);
       if (status === "RUNNING") raced++;
       await send(s, id, seed);
-      // No reactor has to look if the holder still had it; else the note asks for one.
+      // If the holder still has the run, no reactor is needed; otherwise the note makes the run RUNNABLE.
       for (let k = 0; k < 60 && (await s.run(id)).endedAt === null; k++) {
         await settled(1);
         if ((await s.run(id)).status === "RUNNABLE") await p.worker.runOnce(10);
@@ -76,7 +76,7 @@ describe("signals", () => {
     expect(raced).toBeLessThan(seeds(990));
   }, 60_000);
 
-  it("a hint that was lost is made up for by the next renewal", async () => {
+  it("are found by the next renewal if a wake hint was lost", async () => {
     const s = await stage();
     let free = (): void => {};
     const long = flow("long", async (tape) => {
@@ -96,7 +96,7 @@ describe("signals", () => {
     expect((await s.run(id)).status).toBe("CANCELLED");
   });
 
-  it("a gate times out, and not before", async () => {
+  it("a gate times out on time, not before", async () => {
     const s = await stage();
     const timed = flow("timed", (tape) => tape.gate(go, { timeout: "10s" }));
     const p = s.process([timed]);
@@ -112,7 +112,7 @@ describe("signals", () => {
     expect((await p.over(id)).outcome).toEqual({ status: "timeout" });
   });
 
-  it("a bound gate takes an approval of this act, or one given while it stood open", async () => {
+  it("a bound gate accepts a signal for its call, or an unbound one while it is open", async () => {
     const s = await stage();
     const pay = effect("pay", (a: { n: number }) => a.n, { semantics: "idempotent" });
     const bound = flow("bound", async (tape) => {
@@ -122,9 +122,9 @@ describe("signals", () => {
     const p = s.process(createRunner({ workflows: [bound], effects: [pay] }));
     const ids = [await p.start(bound), await p.start(bound), await p.start(bound)] as const;
     for (const id of ids) await waiting(s, p, id);
-    await send(s, ids[0], "before, for nothing in particular");
-    await send(s, ids[0], "for another act", { binds: pay.with({ n: 2 }).hash });
-    await send(s, ids[1], "for this act", { binds: pay.with({ n: 1 }).hash });
+    await send(s, ids[0], "before, without a binding");
+    await send(s, ids[0], "for another call", { binds: pay.with({ n: 2 }).hash });
+    await send(s, ids[1], "for this call", { binds: pay.with({ n: 1 }).hash });
     await s.clock.elapse(1_001);
     for (const id of [ids[0], ids[2]]) {
       await p.until(async () => (await s.kinds(id)).includes("gate.opened"));
@@ -133,14 +133,14 @@ describe("signals", () => {
     await send(s, ids[0], "another again", { binds: pay.with({ n: 2 }).hash });
     for (let k = 0; k < 5; k++) await p.reactors().then(() => settled(10));
     expect((await s.run(ids[0])).status).toBe("WAITING");
-    await send(s, ids[2], "while it stood open");
-    expect((await p.over(ids[1])).outcome).toMatchObject({ value: "for this act" });
-    expect((await p.over(ids[2])).outcome).toMatchObject({ value: "while it stood open" });
+    await send(s, ids[2], "while it is open");
+    expect((await p.over(ids[1])).outcome).toMatchObject({ value: "for this call" });
+    expect((await p.over(ids[2])).outcome).toMatchObject({ value: "while it is open" });
   });
 });
 
 describe("cancellation", () => {
-  it("refuses waits with TAPE_CANCELLED, aborts bodies, and the run ends CANCELLED", async () => {
+  it("rejects waits with TAPE_CANCELLED, aborts bodies, and ends the run as CANCELLED", async () => {
     const s = await stage();
     const seen: string[] = [];
     const both = flow("both", async (tape) => {
@@ -167,23 +167,25 @@ describe("cancellation", () => {
     expect(seen.toSorted()).toEqual(["TAPE_CANCELLED", "TAPE_CANCELLED", "aborted"]);
   });
 
-  it("no intent enters the journal behind the cancel note, whenever it comes, in 150 seeds", async () => {
+  it("lets no intent enter the journal after the cancel note, in 150 seeds", async () => {
     const s = await stage();
     const world: string[] = [];
-    const act = effect("act", (a: { n: number }, fx) => void world.push(`${fx.key} ${a.n}`), { compensate: () => {} });
-    const many = flow("many", async (tape) => {
-      for (let n = 0; n < 10; n++) await tape.effect(act.with({ n }));
+    const book = effect("book", (a: { n: number }, fx) => void world.push(`${fx.key} ${a.n}`), {
+      compensate: () => {},
     });
-    const p = s.process(createRunner({ workflows: [many], effects: [act] }));
+    const many = flow("many", async (tape) => {
+      for (let n = 0; n < 10; n++) await tape.effect(book.with({ n }));
+    });
+    const p = s.process(createRunner({ workflows: [many], effects: [book] }));
     let during = 0;
     for (let seed = 1; seed <= seeds(150); seed++) {
       const id = await p.start(many);
       await settled(seededRandom(seed).int(40));
-      const asked = await s.store.intake.cancel(tenant, id, { reason: "x" }).then(
+      const accepted = await s.store.intake.cancel(tenant, id, { reason: "x" }).then(
         () => true,
         () => false,
       );
-      if (!asked) continue;
+      if (!accepted) continue;
       const { status } = await p.over(id);
       expect(["CANCELLED", "COMPENSATED", "COMPLETED"]).toContain(status);
       if (status === "COMPLETED") continue;
@@ -192,25 +194,25 @@ describe("cancellation", () => {
       const taken = records.findIndex(({ kind }) => kind === "notes.taken");
       const intents = records.map(({ kind }, k) => (kind === "effect.intended" ? k : -1)).filter((k) => k >= 0);
       expect(Math.max(-1, ...intents), `seed ${seed}`).toBeLessThan(taken);
-      const acts = await s.store.read.effects(tenant, { run: id });
-      expect(acts.every(({ status: is }) => ["CONFIRMED", "COMPENSATED"].includes(is))).toBe(true);
+      const rows = await s.store.read.effects(tenant, { run: id });
+      expect(rows.every(({ status: is }) => ["CONFIRMED", "COMPENSATED"].includes(is))).toBe(true);
       expect(world.filter((line) => line.startsWith(`${id}:`))).toHaveLength(intents.length);
     }
     expect(during).toBeGreaterThan(seeds(50));
   }, 60_000);
 
-  it("an act confirmed after the cancellation is settled and compensated", async () => {
+  it("settles and compensates an effect that is confirmed after it", async () => {
     const s = await stage();
     const world: string[] = [];
-    let answer = (): void => {};
+    let respond = (): void => {};
     const slow = effect(
       "slow",
       () =>
         new Promise<string>((resolve) => {
           world.push("sent");
-          answer = () => resolve("r");
+          respond = () => resolve("r");
         }),
-      { compensate: (_a, result) => void world.push(`undone ${result}`) },
+      { compensate: (_a, result) => void world.push(`reversed ${result}`) },
     );
     const run = flow("run", (tape) => tape.effect(slow.with(null)));
     const p = s.process(createRunner({ workflows: [run], effects: [slow] }));
@@ -219,12 +221,12 @@ describe("cancellation", () => {
     await s.store.intake.cancel(tenant, id, { reason: "x" });
     await p.until(async () => (await s.kinds(id)).includes("notes.taken"));
     await settled(10);
-    answer();
+    respond();
     expect((await p.over(id)).status).toBe("COMPENSATED");
-    expect(world).toEqual(["sent", "undone r"]);
+    expect(world).toEqual(["sent", "reversed r"]);
   });
 
-  it("an act that waits for its next attempt is not sent again: it is withdrawn", async () => {
+  it("withdraws an effect that waits for its next attempt", async () => {
     const s = await stage();
     let sent = 0;
     const { NotSent } = await import("../../src/sdk/outcomes.ts");
@@ -251,7 +253,7 @@ describe("children", () => {
     return `of ${tape.runId}`;
   });
 
-  it("have derived ids, stable on replay; results may be asked for twice; failures carry the cause", async () => {
+  it("have derived ids, stable on replay; a result can be read twice; a failure has its cause", async () => {
     const s = await stage();
     const parent = flow("parent", async (tape) => {
       const a = await tape.spawn(child as never, "x" as never);
@@ -273,7 +275,7 @@ describe("children", () => {
     ]);
   });
 
-  it("a child that ended by way of ENDING tells its parent the outcome", async () => {
+  it("report their outcome to the parent after ENDING, too", async () => {
     const s = await stage();
     const slow = flow("slow", async (tape) => {
       void tape.gate(go);

@@ -17,17 +17,17 @@ import { openBlank } from "../blank-database.ts";
 export const tenant = "t";
 export const ttlMs = 30_000;
 
-/** One process: a keeper, a worker, the reactors. Dropping it is a crash: nothing of it is heard of again. */
+/** One process: a keeper, a run driver and the reactors. */
 export interface Process {
   readonly worker: RunDriver;
   readonly keeper: LeaseKeeper;
   readonly store: Store;
   start(workflow: AnyWorkflow, input?: unknown, more?: Partial<RunSpec>): Promise<string>;
-  /** The process dies: no call of its store is answered any more. */
+  /** The process crashes: no call of its store returns any more. */
   crash(): void;
-  /** Reactors and virtual time, until it is so. */
+  /** Runs reactors and virtual time until the condition holds. */
   until(done: () => boolean | Promise<boolean>): Promise<void>;
-  /** Until the run has ended or is stuck. */
+  /** The same, until the run has ended or is STUCK. */
   over(run: string): Promise<RunView>;
   reactors(): Promise<void>;
 }
@@ -55,15 +55,15 @@ let runs = 0;
 
 type Reach = (store: Store) => Promise<Store>;
 let reach: Reach = async (store) => store;
-/** Turns of the event loop in which what a process does comes to rest, before virtual time moves on. */
+/** Turns of the event loop until a process is idle, before virtual time advances. */
 let turns = 3;
 
 let share = 1;
 
-/** How many seeds to try of so many: a longer way to the store gets a tenth of them. */
-export const seeds = (many: number): number => Math.ceil(many * share);
+/** How many of these seeds to run: over the wire a tenth of them. */
+export const seeds = (count: number): number => Math.ceil(count * share);
 
-/** Everything staged from now on meets its store through this: test/client runs the same tests over the wire. */
+/** Every later stage reaches its store through this: test/client runs the same tests over the wire. */
 export function reachThrough(way: Reach, turnsOnTheWay: number): void {
   reach = way;
   turns += turnsOnTheWay;
@@ -118,7 +118,7 @@ export async function stage(options: { limits?: object; store?: Store; clock?: M
           if (await done()) return;
           await clock.elapse(k < 50 ? 20 : 500);
         }
-        throw new Error(`it never came to pass; driving ${worker.driving}: ${inspect(logged.slice(-5))}`);
+        throw new Error(`the condition never held; driving ${worker.driving}: ${inspect(logged.slice(-5))}`);
       };
       return {
         worker,
@@ -154,7 +154,7 @@ export async function stage(options: { limits?: object; store?: Store; clock?: M
   return built;
 }
 
-/** A store for one process, which stops answering when that process dies. */
+/** A store for one process; its calls never return once the process has crashed. */
 function killable(store: Store): { readonly store: Store; kill(keeper: LeaseKeeper): void } {
   let dead = false;
   const group = <G extends object>(calls: G): G =>
@@ -164,8 +164,8 @@ function killable(store: Store): { readonly store: Store; kill(keeper: LeaseKeep
         if (typeof member !== "function") return member;
         return (...args: unknown[]): unknown => {
           if (dead) return new Promise(() => {});
-          const answer: unknown = Reflect.apply(member, target, args);
-          return Promise.resolve(answer).then(
+          const result: unknown = Reflect.apply(member, target, args);
+          return Promise.resolve(result).then(
             (value) => (dead ? new Promise(() => {}) : value),
             (error: unknown) => (dead ? new Promise(() => {}) : Promise.reject(error)),
           );
@@ -203,7 +203,7 @@ function killable(store: Store): { readonly store: Store; kill(keeper: LeaseKeep
   };
 }
 
-/** A store that counts appends and their records, and may do something at each. */
+/** A store that calls back before each append, with the kinds of its records and a count. */
 export function watched(store: Store, onAppend: (kinds: readonly string[], n: number) => void | Promise<void>): Store {
   let n = 0;
   return {

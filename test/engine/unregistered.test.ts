@@ -6,16 +6,16 @@ import { onBothStores } from "../kit/both-stores.ts";
 
 const both = onBothStores();
 
-describe("an effect that was left out of the runner", () => {
+describe("an effect that is missing from the runner", () => {
   for (const dispatch of ["inline", "outbox"] as const) {
-    both(`${dispatch}: its lost answer is looked for, it is undone, and the author is warned once`, async (open) => {
-      const undone: string[] = [];
+    both(`${dispatch}: is observed after a lost response, compensated, and logged once`, async (open) => {
+      const compensated: string[] = [];
       const logged: string[] = [];
       const wire = effect("wire", (_: string) => Promise.reject(new AckLost()), {
         dispatch,
         businessKey: (key) => key,
         observe: (key) => outcome.confirmed(`seen ${key}`),
-        compensate: (key, result) => void undone.push(`${key} ${result}`),
+        compensate: (key, result) => void compensated.push(`${key} ${result}`),
       });
       const pay = workflow("pay", async (_tape, key: string) => {
         await wire(key);
@@ -29,7 +29,7 @@ describe("an effect that was left out of the runner", () => {
       await t.start(pay, "b", { id: "b" });
       const runs = await t.settle();
       expect(runs.map(({ status }) => status)).toEqual(["COMPENSATED", "COMPENSATED"]);
-      expect(undone.toSorted()).toEqual(["a seen a", "b seen b"]);
+      expect(compensated.toSorted()).toEqual(["a seen a", "b seen b"]);
       const warned = logged.filter((line) => line.startsWith("effect.unregistered"));
       expect(warned).toEqual([expect.stringContaining("wire add it to createRunner({ effects: [...] })")]);
     });

@@ -8,7 +8,7 @@ import { onBothStores } from "../kit/both-stores.ts";
 const both = onBothStores({ payloadBytes: 64 * 1024 });
 
 const hostile = (): never => {
-  throw new Error("do not look at me");
+  throw new Error("unreadable");
 };
 const cycle: Record<string, unknown> = {};
 cycle.self = cycle;
@@ -22,7 +22,7 @@ class Account {
   pay() {}
 }
 
-/** What a body may return and no record can hold, and by which code the run hears of it. */
+/** What a body may return and no record can hold, and the code of the run's error. */
 const unstorable: Readonly<Record<string, readonly [make: () => unknown, code: string]>> = {
   "a function": [() => ({ f: () => 1 }), "TAPE_NOT_ENCODABLE"],
   "a symbol": [() => [Symbol("x")], "TAPE_NOT_ENCODABLE"],
@@ -42,15 +42,15 @@ const unstorable: Readonly<Record<string, readonly [make: () => unknown, code: s
 const semanticses: readonly Semantics[] = ["non_idempotent", "idempotent", "read"];
 const ways = ["inline", "outbox", "connector"] as const;
 
-describe("an act whose result cannot be stored", () => {
-  both("is confirmed once, owed, and the run hears why: on every path, whatever its semantics", async (open) => {
+describe("an effect whose result cannot be stored", () => {
+  both("is confirmed once and owed, and the run gets the error, on every path", async (open) => {
     const sent = new Map<string, number>();
-    const undone: string[] = [];
+    const compensated: string[] = [];
     const perform = (key: string): unknown => {
       sent.set(key, (sent.get(key) ?? 0) + 1);
       return unstorable[key.split("|")[2]!]![0]();
     };
-    const compensate = (key: string, result: unknown): void => void undone.push(`${key} ${String(result)}`);
+    const compensate = (key: string, result: unknown): void => void compensated.push(`${key} ${String(result)}`);
     const effects = new Map<string, (key: string) => Promise<unknown>>();
     for (const way of ways) {
       for (const semantics of semanticses) {
@@ -65,34 +65,34 @@ describe("an act whose result cannot be stored", () => {
       }
     }
     const world = functionConnector("world", { dispatch: perform });
-    const act = workflow("act", async (_tape, key: string) => {
+    const caller = workflow("caller", async (_tape, key: string) => {
       const [way, semantics] = key.split("|");
       await effects.get(`${way}|${semantics}`)!(key);
     });
     const registered = [...effects.values()] as unknown as Effect<string, unknown>[];
-    const t = await open(createRunner({ workflows: [act], effects: registered, connectors: [world] }));
+    const t = await open(createRunner({ workflows: [caller], effects: registered, connectors: [world] }));
     const keys = ways.flatMap((way) =>
       semanticses.flatMap((s) => Object.keys(unstorable).map((v) => `${way}|${s}|${v}`)),
     );
-    for (const key of keys) await t.start(act, key, { id: key });
+    for (const key of keys) await t.start(caller, key, { id: key });
     for (const run of await t.settle()) expect([run.id, run.status]).toEqual([run.id, "COMPENSATED"]);
     for (const key of keys) {
       const { outcome } = (await t.time.during(t.store.read.run("default", key)))!;
       expect([key, outcome]).toMatchObject([key, { code: unstorable[key.split("|")[2]!]![1] }]);
-      const [row, inverse] = await t.time.during(t.store.read.effects("default", { run: key }));
+      const [row, compensation] = await t.time.during(t.store.read.effects("default", { run: key }));
       expect([key, row!.status, row!.attempt]).toEqual([key, "CONFIRMED", 1]);
       expect(decode(row!.outcome!)).toMatchObject({ error: { code: unstorable[key.split("|")[2]!]![1] } });
-      expect([key, inverse!.status]).toEqual([key, "COMPENSATED"]);
+      expect([key, compensation!.status]).toEqual([key, "COMPENSATED"]);
     }
     expect([...sent]).toEqual(expect.arrayContaining(keys.map((key) => [key, 1])));
-    expect(undone.toSorted()).toEqual(keys.map((key) => `${key} undefined`).toSorted());
+    expect(compensated.toSorted()).toEqual(keys.map((key) => `${key} undefined`).toSorted());
   });
 
-  both("also where what undoes it answers so: it is undone, once", async (open) => {
-    let undone = 0;
+  both("is compensated once if the result of its compensation cannot be stored", async (open) => {
+    let compensated = 0;
     const book = effect("book", () => 1, {
       compensate: () => {
-        undone++;
+        compensated++;
         return () => {};
       },
     });
@@ -103,11 +103,11 @@ describe("an act whose result cannot be stored", () => {
     const t = await open(createRunner({ workflows: [fails], effects: [book] }));
     await t.start(fails, undefined, { id: "r" });
     expect(await t.settle()).toMatchObject([{ status: "COMPENSATED" }]);
-    expect(undone).toBe(1);
+    expect(compensated).toBe(1);
   });
 });
 
-describe("what cannot be stored from other places ends the run with its code, and is not done again", () => {
+describe("a value that cannot be stored fails the run with its code, without a retry", () => {
   const calls = new Map<string, number>();
   const made = (key: string): unknown => {
     calls.set(key, (calls.get(key) ?? 0) + 1);

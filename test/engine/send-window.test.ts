@@ -11,20 +11,20 @@ import { stage } from "./stage.ts";
 const held = (ttlMs: number) => ({ timings: timingsOf({ ttlMs }, 1_000) });
 
 describe.each([
-  ["the time of a lease, where that is short", 4_000, 4_000],
-  ["ten seconds, however long a lease is", 30_000, 10_000],
-] as const)("an authorised attempt has %s", (_, ttlMs, beginMs) => {
-  it("to begin, and not a moment longer", async () => {
+  ["the lease TTL if that is short", 4_000, 4_000],
+  ["ten seconds if the lease TTL is longer", 30_000, 10_000],
+] as const)("the start window is %s", (_, ttlMs, startMs) => {
+  it("and not a millisecond longer", async () => {
     const clock = new ManualClock();
     const authorised = readClocks(clock);
-    await clock.elapse(beginMs);
+    await clock.elapse(startMs);
     expect(() => assertStartWindow(held(ttlMs), authorised, clock)).not.toThrow();
     await clock.elapse(1);
     expect(() => assertStartWindow(held(ttlMs), authorised, clock)).toThrow(NotSent);
   });
 
-  it("and says so in the journal, by itself and in the outbox: absence is believed after that and its time-out", async () => {
-    expect(sendWindowMs(held(ttlMs), 500)).toBe(beginMs + 500);
+  it("and its sum with the time-out is in the journal, inline and in the outbox", async () => {
+    expect(sendWindowMs(held(ttlMs), 500)).toBe(startMs + 500);
     const s = await stage();
     const own = { semantics: "idempotent", timeout: "700ms" } as const;
     const inline = effect("inline", (_: null) => "done", own);
@@ -39,8 +39,8 @@ describe.each([
     const journals = (await s.store.read.feed(undefined, 100)).records;
     const dispatched = journals.filter(({ kind }) => kind === "effect.dispatched");
     expect(dispatched.map(({ data }) => (data as { sendWithinMs: number }).sendWithinMs)).toEqual([
-      beginMs + 700,
-      beginMs + 700,
+      startMs + 700,
+      startMs + 700,
     ]);
   });
 });

@@ -11,11 +11,11 @@ const create = (s: Stage, name: string, count: number) =>
     tenant,
     Array.from({ length: count }, (_, k) => ({ id: `${name}-${k}`, workflow: name, input: null })),
   );
-const begun = async (s: Stage, id: string) =>
+const startReasonsOf = async (s: Stage, id: string) =>
   (await s.records(id)).flatMap((record) => (record.kind === "term.started" ? [record.data.reason] : []));
 
-describe("the runs of a process that vanished", () => {
-  it("are recovered several at a time, and no more are taken than are driven", async () => {
+describe("the runs of a process that crashed", () => {
+  it("are recovered several at a time, and only as many as are driven are claimed", async () => {
     const s = await stage();
     let bodies = 0;
     const slow = flow("slow", async (tape) => {
@@ -38,16 +38,16 @@ describe("the runs of a process that vanished", () => {
     await settled(60);
     expect(found.map((round) => round.found)).toEqual([16, 0, 16]);
     expect(bodies).toBe(32);
-    const untouched = await Promise.all(Array.from({ length: 40 }, (_, k) => begun(s, `slow-${k}`)));
+    const untouched = await Promise.all(Array.from({ length: 40 }, (_, k) => startReasonsOf(s, `slow-${k}`)));
     expect(untouched.filter((reasons) => reasons.length === 1)).toHaveLength(8);
-    await s.clock.elapse(5_000); // those that still live are at work: others get their turn beside them
+    await s.clock.elapse(5_000); // those that survive are cleared, so that others may start beside them
     expect((await a.worker.poll(100)).found).toBe(8);
     const ended = () => s.store.read.runs(tenant, { status: ["COMPLETED"], limit: 100 });
     await a.until(async () => (await ended()).length === 40);
     expect(bodies).toBe(40);
   });
 
-  it("one poison run among many costs a bounded number of crashes, then all others end", async () => {
+  it("with one killer among many cause a bounded number of crashes, then all others end", async () => {
     const s = await stage();
     let current: Process | undefined;
     const poison = flow("poison", (tape) =>
@@ -92,7 +92,7 @@ describe("the runs of a process that vanished", () => {
   });
 });
 
-it("a process that lost its own leases under load does not suspect its own runs", async () => {
+it("a process that lost its leases under load does not suspect its own runs", async () => {
   const s = await stage();
   const waits: (() => void)[] = [];
   const stay = flow("stay", (tape) => tape.step("body", () => new Promise<void>((resolve) => waits.push(resolve))));
@@ -101,25 +101,27 @@ it("a process that lost its own leases under load does not suspect its own runs"
   for (let k = 0; k < 8; k++) {
     void p.worker.poll(100);
     await settled(30);
-    s.clock.stall(ttlMs + 1); // no timer has its turn meanwhile: no heartbeat either
+    s.clock.stall(ttlMs + 1); // no timer fires meanwhile, so there is no heartbeat
     await settled(5);
   }
-  expect((await begun(s, "stay-0")).filter((reason) => reason === "recovery").length).toBeGreaterThanOrEqual(7);
+  expect((await startReasonsOf(s, "stay-0")).filter((reason) => reason === "recovery").length).toBeGreaterThanOrEqual(
+    7,
+  );
   expect(p.worker.capacity).toBeGreaterThan(0);
   expect(await s.kinds("stay-0")).not.toContain("run.suspected");
   expect((await s.run("stay-0")).status).not.toBe("STUCK");
-  // Nor do they count when somebody else takes over at last: it is the first crash, not the eighth.
+  // They do not count when another process takes over: it is the first crash, not the eighth.
   p.crash();
   await s.clock.elapse(ttlMs + 1);
-  const heir = s.process([stay]);
-  void heir.worker.poll(100);
+  const successor = s.process([stay]);
+  void successor.worker.poll(100);
   await settled(30);
-  expect([heir.worker.driving, heir.worker.capacity > 0]).toEqual([3, true]);
+  expect([successor.worker.driving, successor.worker.capacity > 0]).toEqual([3, true]);
   expect(await s.kinds("stay-0")).not.toContain("run.suspected");
 });
 
-describe("twelve runs with long steps whose process died twice", () => {
-  async function diedTwice(times = 2) {
+describe("twelve runs with long steps whose process crashed twice", () => {
+  async function crashed(times = 2) {
     const s = await stage();
     let bodies = 0;
     const long = flow("long", (tape) =>
@@ -132,7 +134,7 @@ describe("twelve runs with long steps whose process died twice", () => {
     await create(s, "long", 12);
     for (let k = 0; k < times; k++) {
       const p = s.process([long, other]);
-      for (let look = 0; look < 30 && p.worker.driving < 12; look++) {
+      for (let poll = 0; poll < 30 && p.worker.driving < 12; poll++) {
         await p.worker.poll(100);
         await settled(30);
         await s.clock.elapse(200);
@@ -146,9 +148,9 @@ describe("twelve runs with long steps whose process died twice", () => {
   }
 
   it.each([2, 3])(
-    "all are at work again within two lease times, and a new one begins at once (%s deaths)",
+    "are all driven again within two lease TTLs, and a new one starts at once (%s crashes)",
     async (times) => {
-      const { s, flows, other, bodies } = await diedTwice(times);
+      const { s, flows, other, bodies } = await crashed(times);
       const p = s.process(flows, { concurrency: 20 });
       let waited = 0;
       await p.worker.poll(100);
@@ -170,7 +172,7 @@ describe("twelve runs with long steps whose process died twice", () => {
     },
   );
 
-  it("one that kills among eleven that do not is found, and they are not blamed", async () => {
+  it("with one killer among them: it is found, and the others complete", async () => {
     const s = await stage();
     let current: Process | undefined;
     const long = flow("long", (tape) => tape.step("body", () => s.clock.sleep(60_000)));
@@ -193,7 +195,7 @@ describe("twelve runs with long steps whose process died twice", () => {
           p.crash();
         },
       };
-      for (let look = 0; look < 130 && !dead && (await s.run("poison-0")).status !== "STUCK"; look++) {
+      for (let poll = 0; poll < 130 && !dead && (await s.run("poison-0")).status !== "STUCK"; poll++) {
         void p.worker.poll(100);
         await settled(20);
         if (!dead) await s.clock.elapse(500);

@@ -6,15 +6,15 @@ import type { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { onBothStores } from "../kit/both-stores.ts";
 
 const both = onBothStores();
-const person = { by: "ada", reason: "the code was mended" };
+const operator = { by: "ada", reason: "the code was fixed" };
 
-/** A booking that is undone where the run fails; what ships relies on it. */
+/** A booking that is compensated if the run fails; shipping relies on it. */
 function booking() {
   const ledger: string[] = [];
   const state = { broken: true };
   const go = gate<string>("go");
   const book = effect("book", (_: null, fx) => `booking ${ledger.push(`act ${fx.key.split(":")[0]}`)}`, {
-    compensate: (_args, _result, fx) => void ledger.push(`undo ${fx.key.split(":")[0]}`),
+    compensate: (_args, _result, fx) => void ledger.push(`compensate ${fx.key.split(":")[0]}`),
   });
   const ship = workflow("ship", async (tape, waits: boolean) => {
     await book(null);
@@ -44,10 +44,10 @@ function booking() {
   };
 }
 const planOf = (t: VirtualTape, run: string, at?: number) => t.time.during(t.tape.forkPlan(run, at));
-const forkOf = (t: VirtualTape, run: string, more: object) => t.time.during(t.tape.fork(run, { ...person, ...more }));
+const forkOf = (t: VirtualTape, run: string, more: object) => t.time.during(t.tape.fork(run, { ...operator, ...more }));
 
-describe("a fork of a run that undid what it did", () => {
-  both("is refused with the names, unless they are named; before them it does them again", async (open) => {
+describe("a fork of a run that compensated its effects", () => {
+  both("is rejected unless it names them, and repeats them if it starts before them", async (open) => {
     const { ledger, state, ship, runner } = booking();
     const t = await open(runner);
     await t.start(ship, false, { id: "I" });
@@ -60,17 +60,17 @@ describe("a fork of a run that undid what it did", () => {
       details: { positions: [0] },
     });
     expect(await t.time.during(t.tape.runs.get("I2"))).toBeUndefined();
-    // Done again: nothing happens a second time, for it was undone.
+    // The effect was compensated, so repeating it does not make it happen twice.
     expect(await planOf(t, "I", 0)).toMatchObject({ compensated: [], alreadyHappened: [], notCompensated: [] });
     await forkOf(t, "I", { id: "I3", at: 0 });
     await t.settle();
-    expect(ledger).toEqual(["act I", "undo I", "act I3", "shipped I3"]);
+    expect(ledger).toEqual(["act I", "compensate I", "act I3", "shipped I3"]);
     await forkOf(t, "I", { id: "I4", keepCompensated: [0] });
     await t.settle();
     expect(ledger.at(-1)).toBe("shipped I4");
   });
 
-  both("so is one of a run that lives and may still undo it, also through a fork of a fork", async (open) => {
+  both("is rejected, too, if the source may still compensate, also through a fork of a fork", async (open) => {
     const { ledger, state, go, ship, runner } = booking();
     const t = await open(runner);
     await t.start(ship, true, { id: "K" });
@@ -81,15 +81,15 @@ describe("a fork of a run that undid what it did", () => {
     await forkOf(t, "K", { id: "K3", keepCompensated: [0] });
     await t.cancel("K");
     await t.elapse(5_000);
-    expect(ledger).toEqual(["act K", "undo K"]);
-    // What K3 kept was K's, and K has undone it: a fork of K3 hears of that too.
+    expect(ledger).toEqual(["act K", "compensate K"]);
+    // K3 kept an effect of K, and K has compensated it: a fork of K3 is rejected, too.
     expect(await planOf(t, "K3")).toMatchObject({ compensated: [{ pos: 0, obligation: "COMPENSATED" }] });
     await expect(forkOf(t, "K3", { id: "K4" })).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
     await t.signal("K3", go, "now");
     await t.settle();
   });
 
-  both("what a child did counts for the child", async (open) => {
+  both("a child with compensated effects counts as compensated", async (open) => {
     const { state, parent, runner } = booking();
     const t = await open(runner);
     await t.start(parent, false, { id: "P" });
@@ -99,7 +99,7 @@ describe("a fork of a run that undid what it did", () => {
     await expect(forkOf(t, "P", { id: "P2" })).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
   });
 
-  both("what stands is kept; a fork that fails does not undo it, and the plan says so", async (open) => {
+  both("a kept effect is not compensated by a fork that fails, and the plan says so", async (open) => {
     const { ledger, state, ship, runner } = booking();
     state.broken = false;
     const t = await open(runner);

@@ -9,8 +9,8 @@ const flow = (name: string, run: (tape: TapeContext, input: never) => unknown, a
   workflow(name, run as never, { retry: { attempts, base: "1s" } }) as unknown as AnyWorkflow;
 const go = gate("go");
 
-describe("a run that is tried again after it has cleaned up", () => {
-  it("tries what failed, not its memory of it; what cleans up does so each time; replay sees one straight story", async () => {
+describe("a run that is retried after it has cleaned up", () => {
+  it("retries the failure, cleans up each time, and replays as one history", async () => {
     const s = await stage();
     const done: string[] = [];
     let left = 2;
@@ -52,7 +52,7 @@ describe("a run that is tried again after it has cleaned up", () => {
     ]);
   });
 
-  it("fails with its error when the tries are used up, and each of them was a real one", async () => {
+  it("fails with its error after real attempts when none is left", async () => {
     const s = await stage();
     let tries = 0;
     const hopeless = flow("hopeless", async (tape) => {
@@ -67,18 +67,18 @@ describe("a run that is tried again after it has cleaned up", () => {
     expect([run.status, (run.outcome as Error).message, tries]).toEqual(["FAILED", "no 3", 3]);
   });
 
-  it("never does an act of the cleaning up twice: then what failed is not tried again", async () => {
+  it("is not retried if its clean-up has called an effect", async () => {
     const s = await stage();
     let [tries, sent] = [0, 0];
-    const tell = effect("tell", async (_: null) => void sent++, { compensate: () => {} });
+    const notify = effect("notify", async (_: null) => void sent++, { compensate: () => {} });
     const careful = flow("careful", async (tape) => {
       try {
         await tape.step("fragile", () => Promise.reject(new Error(`no ${++tries}`)));
       } finally {
-        await tape.effect(tell.with(null));
+        await tape.effect(notify.with(null));
       }
     });
-    const p = s.process(createRunner({ workflows: [careful], effects: [tell] as never }));
+    const p = s.process(createRunner({ workflows: [careful], effects: [notify] as never }));
     const run = await p.over(await p.start(careful));
     expect([run.status, (run.outcome as Error).message]).toEqual(["COMPENSATED", "no 1"]);
     expect([tries, sent]).toEqual([1, 1]);

@@ -10,7 +10,7 @@ import { stage, tenant } from "./stage.ts";
 const pageRows = 10;
 const both = onBothStores({ pageRows });
 
-/** A booking that cannot be undone without a person: its inverse gets no answer, and nobody can look. */
+/** A booking whose compensation gets no response and cannot be observed, so that it needs an operator. */
 function stuckSaga() {
   const book = effect("book", (_: string) => "booked", { compensate: () => Promise.reject(new Error("no answer")) });
   const fails = workflow("fails", async (_tape, key: string) => {
@@ -20,8 +20,8 @@ function stuckSaga() {
   return { book, fails };
 }
 
-describe("more obligations than one page of the tenant's", () => {
-  both("each run whose obligation is STUCK says so, and its result answers", async (open) => {
+describe("more obligations than one page", () => {
+  both("each run with a STUCK obligation is STUCK, and its result rejects", async (open) => {
     const { book, fails } = stuckSaga();
     const t = await open(createRunner({ workflows: [fails], effects: [book] }));
     const runs = [];
@@ -32,10 +32,10 @@ describe("more obligations than one page of the tenant's", () => {
     }
   });
 
-  both("a run that ends well while one of its acts is undone rests until that is over", async (open) => {
+  both("a run that completes during a compensation stays parked until that is done", async (open) => {
     const { book, fails } = stuckSaga();
-    let undone = () => {};
-    const slow = effect("slow", () => "done", { compensate: () => new Promise<void>((resolve) => (undone = resolve)) });
+    let finish = () => {};
+    const slow = effect("slow", () => "done", { compensate: () => new Promise<void>((resolve) => (finish = resolve)) });
     const ends = workflow("ends", async (tape) => {
       await slow(null);
       await tape.sleep("10s");
@@ -54,11 +54,11 @@ describe("more obligations than one page of the tenant's", () => {
     const after = (await t.time.during(t.store.read.journal("default", { run: "ends" }))).length;
     expect(await t.time.during(run.status())).toBe("ENDING");
     expect(after).toBe(before);
-    undone();
+    finish();
     expect(await t.result(run)).toBe("well");
   });
 
-  both("a run with more acts than a page waits for the last of them", async (open) => {
+  both("a run with more effects than a page waits for the last of them", async (open) => {
     let settle = (_: string) => {};
     const quick = effect("quick", (n: number) => n, { semantics: "idempotent" });
     const last = effect("last", () => new Promise<string>((resolve) => (settle = resolve)), {
@@ -79,12 +79,12 @@ describe("more obligations than one page of the tenant's", () => {
     expect(await t.result(run)).toBe("without it");
   });
 
-  both("a fork sees that what its last child did was undone, however much the others owed", async (open) => {
+  both("a fork plan lists its last compensated child, however many obligations the others had", async (open) => {
     const book = effect("book", (_: number) => "booked", { compensate: () => {}, semantics: "idempotent" });
     const inner = workflow("inner", async (_tape, bookings: number) => {
       for (let n = 0; n < bookings; n++) await book(n);
     });
-    // The first one's fill a page and more by themselves, those of the next two lie across the end of one.
+    // The first child fills more than a page; those of the next two cross the end of a page.
     const bookings = [pageRows + 2, pageRows - 3, 6, 1];
     const parent = workflow("parent", async (tape) => {
       for (const count of bookings) await (await tape.spawn(inner, count)).result();
@@ -100,7 +100,7 @@ describe("more obligations than one page of the tenant's", () => {
     );
   });
 
-  both("a person resolves an act far behind the first page", async (open) => {
+  both("an operator resolves an effect far behind the first page", async (open) => {
     const quick = effect("quick", (n: number) => n, { semantics: "idempotent" });
     const blind = effect("blind", () => Promise.reject(new Error("no answer")), { allowUnsafe: "a test" });
     const many = workflow("many", async () => {
@@ -118,14 +118,14 @@ describe("more obligations than one page of the tenant's", () => {
   });
 });
 
-describe("a store that keeps a run from ending", () => {
+describe("a store that rejects the end of a run", () => {
   const flow = (name: string, run: (tape: TapeContext) => unknown): AnyWorkflow =>
     workflow(name, run as never) as unknown as AnyWorkflow;
 
-  /** After so many tries without a rest the test has seen enough. */
-  const enough = 200;
+  /** After this many tries without a pause the store stops responding, and the test fails. */
+  const maxTries = 200;
 
-  it("is asked again with pauses, and then later", async () => {
+  it("is retried with pauses, and then later", async () => {
     const s = await stage();
     let tries = 0;
     const store: Store = {
@@ -135,7 +135,7 @@ describe("a store that keeps a run from ending", () => {
         async append(fence, entry) {
           const ends = entry.records.some(({ kind }) => kind === "run.ended");
           if (!ends) return s.store.fenced.append(fence, entry);
-          if (++tries > enough) return new Promise<never>(() => {});
+          if (++tries > maxTries) return new Promise<never>(() => {});
           throw new TapeError("TAPE_RUN_UNSETTLED", "something of the run is open");
         },
       },
@@ -152,7 +152,7 @@ describe("a store that keeps a run from ending", () => {
     expect(tries).toBeLessThan(40);
   });
 
-  it("and one that counts notes which it does not hand out is not asked without end", async () => {
+  it("that counts notes which it does not return is read with pauses", async () => {
     const s = await stage();
     let hidden = true;
     let reads = 0;
@@ -162,7 +162,7 @@ describe("a store that keeps a run from ending", () => {
         ...s.store.read,
         async journal(of, target, part) {
           if (part?.inbox !== true || !hidden) return s.store.read.journal(of, target, part);
-          return ++reads > enough ? new Promise<never>(() => {}) : [];
+          return ++reads > maxTries ? new Promise<never>(() => {}) : [];
         },
       },
       onWake: (listener) => s.store.onWake(listener),

@@ -13,7 +13,7 @@ const flow = (name: string, run: (tape: TapeContext) => unknown): AnyWorkflow =>
   workflow(name, run as never) as unknown as AnyWorkflow;
 const on = (s: Stage, run: AnyWorkflow, ...effects: Effect<never, unknown>[]): Process =>
   s.process(createRunner({ workflows: [run], effects }));
-const acts = async (s: Stage, run: string): Promise<string[]> =>
+const effectsOf = async (s: Stage, run: string): Promise<string[]> =>
   (await s.store.read.effects(tenant, { run, role: "effect" })).map(({ name, status }) => `${name} ${status}`);
 const owed = async (s: Stage, run: string): Promise<string[]> =>
   (await s.store.read.effects(tenant, { run, role: "compensation" })).map(({ status }) => status);
@@ -24,86 +24,86 @@ async function cancelled(s: Stage, p: Process, id: string): Promise<void> {
   await settled(10);
 }
 
-describe("an act confirmed after the cancellation", () => {
+describe("an effect confirmed after the cancellation", () => {
   it.each([
-    ["with an inverse it is undone", true, "COMPENSATED", ["COMPENSATED"], ["sent", "undone receipt"]],
-    ["without one it is settled, and that is all", false, "CANCELLED", [], ["sent"]],
-  ] as const)("%s", async (_, undoes, status, obligations, seen) => {
+    ["is compensated", true, "COMPENSATED", ["COMPENSATED"], ["sent", "reversed receipt"]],
+    ["without a compensation is only settled", false, "CANCELLED", [], ["sent"]],
+  ] as const)("%s", async (_, compensates, status, obligations, seen) => {
     const s = await stage();
     const world: string[] = [];
-    let answer = (): void => {};
+    let respond = (): void => {};
     const body = (_: null): Promise<string> =>
       new Promise<string>((resolve) => {
         world.push("sent");
-        answer = () => resolve("receipt");
+        respond = () => resolve("receipt");
       });
     const slow = effect("slow", body, {
-      ...(undoes
-        ? { compensate: (_: null, result: string) => void world.push(`undone ${result}`) }
-        : { businessKey: () => "k", observe: () => outcome.inconclusive("nobody looks") }),
+      ...(compensates
+        ? { compensate: (_: null, result: string) => void world.push(`reversed ${result}`) }
+        : { businessKey: () => "k", observe: () => outcome.inconclusive("unavailable") }),
     });
     const run = flow("run", (tape) => tape.effect(slow.with(null)));
     const p = on(s, run, slow as never);
     const id = await p.start(run);
     await p.until(() => world.length > 0);
     await cancelled(s, p, id);
-    // Decided or not, the run is not over while its act is under way.
+    // Decided or not, the run does not end while its effect is in progress.
     expect((await s.run(id)).endedAt).toBeNull();
-    answer();
+    respond();
     expect((await p.over(id)).status).toBe(status);
-    expect(await acts(s, id)).toEqual(["slow CONFIRMED"]);
+    expect(await effectsOf(s, id)).toEqual(["slow CONFIRMED"]);
     expect(await owed(s, id)).toEqual(obligations);
     expect(world).toEqual(seen);
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
-  it("by the outbox: the run waits for what is sent, then undoes it", async () => {
+  it("by the outbox: the run waits for the outcome, then compensates it", async () => {
     const s = await stage();
     const world: string[] = [];
-    let answer = (): void => {};
+    let respond = (): void => {};
     const slow = effect(
       "slow",
       (_: null) =>
         new Promise<string>((resolve) => {
           world.push("sent");
-          answer = () => resolve("receipt");
+          respond = () => resolve("receipt");
         }),
-      { dispatch: "outbox", compensate: (_, result) => void world.push(`undone ${result}`), timeout: "1h" },
+      { dispatch: "outbox", compensate: (_, result) => void world.push(`reversed ${result}`), timeout: "1h" },
     );
     const run = flow("run", (tape) => tape.effect(slow.with(null)));
     const p = on(s, run, slow as never);
     const id = await p.start(run);
     await p.until(async () => (await s.run(id)).status === "WAITING");
-    void p.reactors(); // its outbox stays in the act until that is answered
+    void p.reactors(); // its outbox waits for the response
     while (world.length === 0) await settled(1);
     await s.store.intake.cancel(tenant, id, { reason: "not wanted" });
     await p.worker.runOnce(10);
     expect((await s.run(id)).status).toBe("ENDING");
-    answer();
+    respond();
     await settled(10);
     expect((await p.over(id)).status).toBe("COMPENSATED");
-    expect(await acts(s, id)).toEqual(["slow CONFIRMED"]);
-    expect(world).toEqual(["sent", "undone receipt"]);
+    expect(await effectsOf(s, id)).toEqual(["slow CONFIRMED"]);
+    expect(world).toEqual(["sent", "reversed receipt"]);
   });
 });
 
 describe("the loser of a race", () => {
   it.each([
-    ["completes: it is settled, and nothing is undone", "completes", "COMPLETED", "DISCHARGED", []],
-    ["fails: both are undone, newest first", "fails", "COMPENSATED", "COMPENSATED", ["quick", "slow"]],
-    ["is cancelled: likewise", "is cancelled", "COMPENSATED", "COMPENSATED", ["quick", "slow"]],
+    ["completes is settled and not compensated", "completes", "COMPLETED", "DISCHARGED", []],
+    ["fails is compensated with the winner, newest first", "fails", "COMPENSATED", "COMPENSATED", ["quick", "slow"]],
+    ["is cancelled is compensated with the winner", "is cancelled", "COMPENSATED", "COMPENSATED", ["quick", "slow"]],
   ] as const)("of a run that %s", async (_, how, status, obligation, expected) => {
     const s = await stage();
-    const undone: string[] = [];
+    const compensated: string[] = [];
     const answered: string[] = [];
     const made = effect(
-      "act",
+      "book",
       (a: string) =>
         s.clock.sleep(a === "slow" ? 500 : 10).then(() => {
           answered.push(a);
           return a;
         }),
-      { compensate: (a) => void undone.push(a) },
+      { compensate: (a) => void compensated.push(a) },
     );
     let won: string | undefined;
     const race = flow("race", async (tape) => {
@@ -115,12 +115,12 @@ describe("the loser of a race", () => {
     const p = on(s, race, made as never);
     const id = await p.start(race);
     await p.until(() => won !== undefined);
-    expect([won, answered]).toEqual(["quick", ["quick"]]); // the loser is still under way
+    expect([won, answered]).toEqual(["quick", ["quick"]]); // the loser is still in progress
     if (how === "is cancelled") await s.store.intake.cancel(tenant, id, { reason: "not wanted" });
     expect((await p.over(id)).status).toBe(status);
-    expect(await acts(s, id)).toEqual(["act CONFIRMED", "act CONFIRMED"]);
+    expect(await effectsOf(s, id)).toEqual(["book CONFIRMED", "book CONFIRMED"]);
     expect(await owed(s, id)).toEqual([obligation, obligation]);
-    expect(undone).toEqual(expected);
+    expect(compensated).toEqual(expected);
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 });

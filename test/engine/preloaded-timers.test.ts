@@ -17,13 +17,13 @@ const until = workflow("until", async (tape, moment: number) => {
 });
 const plainly = workflow("plainly", async (tape, moment: unknown) => tape.sleepUntil(moment as number));
 const approval = gate<string>("approval");
-const thenAsks = workflow("thenAsks", async (tape, ms: number) => {
+const thenGate = workflow("thenGate", async (tape, ms: number) => {
   await tape.sleep(ms);
   return tape.gate(approval);
 });
 const racing = workflow("racing", async (tape, _: null) => {
   const slow = tape.step("slow", () => new Promise<string>((resolve) => gates.push(() => resolve("slow"))));
-  return tape.race([slow, tape.sleep(2_000).then(() => "rested")]);
+  return tape.race([slow, tape.sleep(2_000).then(() => "slept")]);
 });
 const gates: (() => void)[] = [];
 
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 async function open(): Promise<VirtualTape> {
-  tape = await VirtualTape.open({ runner: createRunner({ workflows: [sleeper, until, plainly, racing, thenAsks] }) });
+  tape = await VirtualTape.open({ runner: createRunner({ workflows: [sleeper, until, plainly, racing, thenGate] }) });
   return tape;
 }
 
@@ -48,7 +48,7 @@ const notesOf = async (t: VirtualTape, run: string): Promise<number> =>
   (await t.time.during(t.store.read.journal("default", { run }, { inbox: true }))).length;
 
 describe("a sleep that ends while its run is driven", () => {
-  it("is one record of its driver: no note, nothing to take", async () => {
+  it("takes one record of its driver and no note", async () => {
     const t = await open();
     const run = await t.start(sleeper, 5_000, { id: "s" });
     await t.elapse(5_100);
@@ -58,15 +58,15 @@ describe("a sleep that ends while its run is driven", () => {
     expect(kinds.filter((kind) => kind === "sleep.ended" || kind === "notes.taken")).toEqual(["sleep.ended"]);
   });
 
-  it("is waited for no longer by the time that the run waits for something else", async () => {
+  it("is no longer listed once the run waits for something else", async () => {
     const t = await open();
-    await t.start(thenAsks, 5_000, { id: "a" });
+    await t.start(thenGate, 5_000, { id: "a" });
     await t.elapse(6_000);
     const last = (await t.time.during(t.store.read.journal("default", { run: "a" }))).at(-1);
     expect(last).toMatchObject({ kind: "term.ended", data: { waitingFor: ["gate approval"] } });
   });
 
-  it("or its run is cancelled at that very moment: nothing comes behind the cancellation", async () => {
+  it("at the moment of a cancellation writes nothing after the cancellation", async () => {
     const t = await open();
     for (let k = 0; k < 40; k++) {
       const id = `c${k}`;
@@ -84,20 +84,20 @@ describe("a sleep that ends while its run is driven", () => {
     }
   });
 
-  it("wins its race beside a step that goes on", async () => {
+  it("wins its race against a step that is still running", async () => {
     const t = await open();
     const run = await t.start(racing, null, { id: "r" });
     await t.elapse(1_900);
     expect(await statusOf(t, "r")).toBe("RUNNING");
     await t.elapse(300);
     for (const open of gates.splice(0)) open();
-    expect(await t.result(run)).toBe("rested");
+    expect(await t.result(run)).toBe("slept");
     expect(await notesOf(t, "r")).toBe(0);
   });
 });
 
 describe("sleepUntil", () => {
-  it("ends at that moment, and a moment that has passed ends it at once", async () => {
+  it("ends at that moment, or at once if the moment has passed", async () => {
     const t = await open();
     const moment = t.time.wall() + 3_600_000;
     const run = await t.start(until, moment, { id: "u" });
@@ -111,7 +111,7 @@ describe("sleepUntil", () => {
     expect(await t.result(past)).toBe("awake");
   });
 
-  it("takes a moment and nothing else, before anything is written", async () => {
+  it("rejects anything but a moment before it writes", async () => {
     const t = await open();
     for (const bad of [Number.NaN, -1, 9e15, null, "2026-11-16"]) {
       const run = await t.start(plainly, bad, { id: String(bad) });
@@ -121,8 +121,8 @@ describe("sleepUntil", () => {
   });
 });
 
-describe("a run whose timer is about to fall due", () => {
-  it("is held a second before, does not go on early, and needs no other term", async () => {
+describe("a run whose timer is about to fire", () => {
+  it("is loaded a second before, does not resume early, and needs no further term", async () => {
     const t = await open();
     const began = t.time.wall();
     const run = await t.start(sleeper, 60_000, { id: "s" });
@@ -138,7 +138,7 @@ describe("a run whose timer is about to fall due", () => {
     expect(terms.map(({ startReason }) => startReason)).toEqual(["start", "wake"]);
   });
 
-  it("is given back at once when the process drains", async () => {
+  it("is released at once when the process drains", async () => {
     const t = await open();
     await t.start(sleeper, 5_000, { id: "s" });
     await t.elapse(4_500);
@@ -149,7 +149,7 @@ describe("a run whose timer is about to fall due", () => {
     expect(t.time.now).toBeLessThan(5_000);
   });
 
-  it("is cancelled as any other is, at once", async () => {
+  it("is cancelled at once, like any other", async () => {
     const t = await open();
     const run = await t.start(sleeper, 5_000, { id: "s" });
     await t.elapse(4_500);

@@ -7,7 +7,7 @@ import { type Stage, stage, tenant } from "./stage.ts";
 
 const go = gate<string>("go");
 
-/** A workflow that waits for something of its own before its second operation, for as long as `pauses` says. */
+/** A workflow that awaits something else before its second operation, for the times in `pauses`. */
 function slow(s: Stage, pauses: readonly number[]): { flow: AnyWorkflow; executions(): number } {
   let executions = 0;
   const flow = workflow("slow", async (tape) => {
@@ -28,8 +28,8 @@ async function waiting(s: Stage, flow: AnyWorkflow, patienceMs?: number) {
   return { p, id };
 }
 
-describe("a replay whose code waits for something of its own", () => {
-  it("for 12 s, then for 55 s: goes on as if nothing had been", async () => {
+describe("a replay whose code awaits something other than an operation", () => {
+  it("for 12 s or 55 s continues normally", async () => {
     for (const pauseMs of [12_000, 55_000]) {
       const s = await stage();
       const { flow } = slow(s, [0, pauseMs]);
@@ -39,7 +39,7 @@ describe("a replay whose code waits for something of its own", () => {
     }
   });
 
-  it("too long, twice: the run is given back, tried again with growing pauses, and ends", async () => {
+  it("for too long twice is released, retried with growing pauses, and ends", async () => {
     const s = await stage();
     const { flow, executions } = slow(s, [0, 600_000, 600_000]);
     const { p, id } = await waiting(s, flow);
@@ -56,14 +56,14 @@ describe("a replay whose code waits for something of its own", () => {
     const [first = 0, second = 0] = pauses.filter((ms) => ms > 0);
     expect(first).toBeGreaterThan(2_000);
     expect(second).toBeGreaterThan(2 * first);
-    const said = s.logged.filter(({ event }) => event === "run.replay_stalled");
-    expect(said.map(({ level, fields }) => [level, fields.attempt])).toEqual([
+    const lines = s.logged.filter(({ event }) => event === "run.replay_stalled");
+    expect(lines.map(({ level, fields }) => [level, fields.attempt])).toEqual([
       ["warn", 1],
       ["warn", 2],
     ]);
   });
 
-  it("too long, three times: it is STUCK and says what was awaited, for how long, and what to do", async () => {
+  it("for too long three times is STUCK with what was awaited, for how long, and what to do", async () => {
     const s = await stage();
     const { flow, executions } = slow(s, [0, 600_000, 600_000, 600_000]);
     const { p, id } = await waiting(s, flow);
@@ -75,7 +75,7 @@ describe("a replay whose code waits for something of its own", () => {
     );
   });
 
-  it("patience can be chosen", async () => {
+  it("has a limit that can be set", async () => {
     const s = await stage();
     const { flow } = slow(s, [0, 12_000]);
     const { p, id } = await waiting(s, flow, 5_000);

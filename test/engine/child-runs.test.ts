@@ -11,14 +11,14 @@ import { stage, tenant } from "./stage.ts";
 const flow = (name: string, run: (tape: TapeContext, input: string) => unknown): Workflow<string, unknown> =>
   workflow(name, run as never) as unknown as Workflow<string, unknown>;
 
-/** root → middle → leaf, and root → aside: the leaf and the one aside end well, the middle one as it is told. */
-async function tree(undo: (what: string) => void = () => {}) {
+/** root → middle → leaf, and root → aside. The leaf and aside complete; the middle run ends as `how` says. */
+async function tree(onCompensate: (what: string) => void = () => {}) {
   const s = await stage();
-  const undone: string[] = [];
+  const compensated: string[] = [];
   const book = effect("book", async (what: string) => what, {
     compensate: (what: string) => {
-      undo(what);
-      undone.push(what);
+      onCompensate(what);
+      compensated.push(what);
     },
   });
   const leaf = flow("leaf", async (tape, what) => {
@@ -47,14 +47,14 @@ async function tree(undo: (what: string) => void = () => {}) {
         .filter(({ key }) => key.startsWith(id))
         .map(({ args, status }) => [/leaf \d|aside \d|middle/.exec(args)![0], status]),
     );
-  return { s, p, undone, start, statuses };
+  return { s, p, compensated, start, statuses };
 }
 
 const owed = { "aside 1": "DISCHARGED", "aside 2": "DISCHARGED" };
 
 describe("a run in the middle of its tree", () => {
-  it.each(["fails", "waits"])("that %s undoes what its finished children did, and nothing beside it", async (how) => {
-    const { s, p, undone, start, statuses } = await tree();
+  it.each(["fails", "waits"])("that %s compensates its finished children, and no sibling", async (how) => {
+    const { s, p, compensated, start, statuses } = await tree();
     const id = await start(how);
     if (how === "waits") {
       await p.until(async () => (await s.store.read.gates(tenant, { run: `${id}.2`, open: true })).length > 0);
@@ -64,22 +64,22 @@ describe("a run in the middle of its tree", () => {
     expect([run.status, run.outcome]).toEqual(["COMPLETED", "COMPENSATED"]);
     const gone = { "leaf 1": "COMPENSATED", "leaf 2": "COMPENSATED", middle: "COMPENSATED" };
     expect(await statuses(id)).toEqual({ ...owed, ...gone });
-    expect(undone.filter((what) => what !== "middle")).toEqual(["leaf 2", "leaf 1"]);
-    expect(undone).toHaveLength(3);
+    expect(compensated.filter((what) => what !== "middle")).toEqual(["leaf 2", "leaf 1"]);
+    expect(compensated).toHaveLength(3);
     expect((await s.run(`${id}.2`)).status).toBe("COMPENSATED");
     expect((await s.run(`${id}.2.0`)).status).toBe("COMPLETED");
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
-  it("that ends well undoes nothing", async () => {
-    const { p, undone, start, statuses } = await tree();
+  it("that completes compensates nothing", async () => {
+    const { p, compensated, start, statuses } = await tree();
     const id = await start("works");
     expect((await p.over(id)).outcome).toBe("works");
-    expect(undone).toEqual([]);
+    expect(compensated).toEqual([]);
     expect(new Set(Object.values(await statuses(id)))).toEqual(new Set(["DISCHARGED"]));
   });
 
-  it("is stuck, not silently waiting, when what a finished child owes needs a person", async () => {
+  it("is STUCK when the compensation of a finished child needs an operator", async () => {
     const { s, p, start } = await tree((what) => {
       if (what === "leaf 2") throw new AckLost();
     });

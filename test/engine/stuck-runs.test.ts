@@ -17,42 +17,42 @@ import { type Process, type Stage, stage, tenant } from "./stage.ts";
 const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>
   workflow(name, run as never) as unknown as AnyWorkflow;
 
-const undone: string[] = [];
-/** Nobody can look whether it happened: after a lost answer only a person knows. */
+const compensated: string[] = [];
+/** It has no observe: after a lost response only an operator can settle it. */
 const wire = effect(
   "wire",
   async (n: number, fx): Promise<string> => {
     if (n < 0 && fx.attempt === 1) throw new AckLost();
     return `sent ${n}`;
   },
-  { compensate: (n: number) => void undone.push(`undo ${n}`) },
+  { compensate: (n: number) => void compensated.push(`compensate ${n}`) },
 );
 
 async function set(run: (tape: TapeContext) => unknown, ...more: Effect<never, unknown>[]) {
-  undone.length = 0;
+  compensated.length = 0;
   const s = await stage();
-  const act = flow("act", run);
-  const runner = createRunner({ workflows: [act], effects: [wire, ...more] as never });
+  const caller = flow("caller", run);
+  const runner = createRunner({ workflows: [caller], effects: [wire, ...more] as never });
   const p = s.process(runner);
-  return { s, p, runner, id: await p.start(act), ask: person(s, p, runner) };
+  return { s, p, runner, id: await p.start(caller), ask: operatorOf(s, p, runner) };
 }
 
-/** Somebody who has looked at the other side. */
-const person =
+/** Resolves as an operator who has checked the upstream. */
+const operatorOf =
   (s: Stage, p: Process, runner: Runner) =>
   (run: string, resolution: Resolution, pos = 0, sub = 0): Promise<void> => {
     const { clock } = s;
     const deps = { store: p.store, keeper: p.keeper, tenant, clock, random, log: () => {}, runner };
     return resolve(deps, { run, pos, sub, resolution, by: "ada", reason: "asked the bank" });
   };
-const random = seededRandom("person");
+const random = seededRandom("operator");
 const over = async (s: Stage, p: Process, id: string): Promise<string> => {
   await p.until(async () => (await s.run(id)).endedAt !== null);
   return (await s.run(id)).status;
 };
 
-describe("a run whose effect needs a person", () => {
-  it("is STUCK, says why and what to do, and goes on by itself once the effect is resolved", async () => {
+describe("a run whose effect needs an operator", () => {
+  it("is STUCK, says why and what to do, and resumes once the effect is resolved", async () => {
     const { s, p, id, ask } = await set((tape) => tape.effect(wire.with(-1)));
     const stuck = await p.over(id);
     expect([stuck.status, stuck.stuckFrom]).toEqual(["STUCK", "LIVE"]);
@@ -68,14 +68,14 @@ describe("a run whose effect needs a person", () => {
     expect((await s.run(id)).outcome).toBe("seen");
     expect((await s.kinds(id)).filter((kind) => kind.includes("stuck"))).toEqual(["run.stuck", "run.unstuck"]);
     const [item] = (await s.store.read.effects(tenant, { run: id, role: "effect" })).map((row) => row.item!);
-    const acted = (await s.store.read.journal(tenant, { journal: item! })).find(
+    const action = (await s.store.read.journal(tenant, { journal: item! })).find(
       ({ kind }) => kind === "operator.action",
     );
-    expect(acted?.data).toMatchObject({ who: "ada", action: "resolve", reason: "asked the bank" });
+    expect(action?.data).toMatchObject({ who: "ada", action: "resolve", reason: "asked the bank" });
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
-  it("goes on with a failure, or with another attempt under the same key, as the person says", async () => {
+  it("resumes with a failure, or with another attempt under the same key", async () => {
     const failed = await set((tape) => tape.attempt(wire.with(-2)));
     await failed.p.over(failed.id);
     await failed.ask(failed.id, { as: "failed", error: new Error("the bank knows nothing of it") });
@@ -87,34 +87,34 @@ describe("a run whose effect needs a person", () => {
     await again.p.until(async () => (await again.s.run(again.id)).status !== "STUCK");
     expect(await over(again.s, again.p, again.id)).toBe("COMPLETED");
     expect((await again.s.run(again.id)).outcome).toBe("sent -3");
-    const [act] = await again.s.store.read.effects(tenant, { run: again.id, role: "effect" });
-    expect([act!.attempt, act!.key]).toEqual([2, `${again.id}:0`]);
+    const [row] = await again.s.store.read.effects(tenant, { run: again.id, role: "effect" });
+    expect([row!.attempt, row!.key]).toEqual([2, `${again.id}:0`]);
   });
 
-  it("said to have happened where nobody has its definition: who has it settles it, and arms what undoes it", async () => {
+  it("is settled by a process with its definition if it was confirmed without one", async () => {
     const fails = (tape: TapeContext) =>
       tape.effect(wire.with(-7)).then(() => Promise.reject(new Error("the next step")));
     const { s, p, id, ask } = await set(fails);
     await p.over(id);
-    const elsewhere = person(s, p, createRunner({ workflows: [] }));
+    const elsewhere = operatorOf(s, p, createRunner({ workflows: [] }));
     await elsewhere(id, { as: "confirmed", value: "seen" });
     expect((await s.store.read.effects(tenant, { run: id, role: "effect" }))[0]!.status).toBe("STUCK");
-    // The first to say it is believed: a second answer is refused while the first waits to be written down.
+    // The first resolution counts: a second one is rejected even before the first is settled.
     await expect(ask(id, { as: "failed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     expect(await over(s, p, id)).toBe("COMPENSATED");
-    expect(undone).toEqual(["undo -7"]);
-    const [act] = await s.store.read.effects(tenant, { run: id, role: "effect" });
-    expect(act).toMatchObject({ status: "CONFIRMED", reason: "operator" });
+    expect(compensated).toEqual(["compensate -7"]);
+    const [row] = await s.store.read.effects(tenant, { run: id, role: "effect" });
+    expect(row).toMatchObject({ status: "CONFIRMED", reason: "operator" });
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
-  it("waits as long as anything else may move it, and is stuck only then", async () => {
+  it("is STUCK only once nothing else can resume it", async () => {
     const go = gate("go");
     const { s, p, id, ask } = await set((tape) =>
       Promise.all([tape.effect(wire.with(-4)), tape.gate(go), tape.effect(wire.with(-5))]),
     );
-    const doubts = async () => (await s.store.read.effects(tenant, { run: id, status: ["STUCK"] })).length;
-    await p.until(async () => (await doubts()) === 2 && (await s.run(id)).status === "WAITING");
+    const stuckEffects = async () => (await s.store.read.effects(tenant, { run: id, status: ["STUCK"] })).length;
+    await p.until(async () => (await stuckEffects()) === 2 && (await s.run(id)).status === "WAITING");
     await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
     expect((await p.over(id)).status).toBe("STUCK");
     await ask(id, { as: "confirmed", value: "a" }, 0);
@@ -125,7 +125,7 @@ describe("a run whose effect needs a person", () => {
     expect((await s.run(id)).outcome).toEqual(["a", { status: "received", value: 1 }, "b"]);
   });
 
-  it("a redrive without an answer leaves it stuck on the same; a cancellation waits for the answer too", async () => {
+  it("stays STUCK after a redrive or a cancellation until the effect is resolved", async () => {
     const { s, p, runner, id, ask } = await set((tape) => tape.effect(wire.with(-6)));
     await p.over(id);
     const deps = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
@@ -136,17 +136,17 @@ describe("a run whose effect needs a person", () => {
     expect((await s.run(id)).status).toBe("STUCK");
     await ask(id, { as: "confirmed", value: "seen" });
     expect(await over(s, p, id)).toBe("COMPENSATED");
-    expect(undone).toEqual(["undo -6"]);
+    expect(compensated).toEqual(["compensate -6"]);
   });
 
-  it("a redrive that comes second is refused, and gives the run back as it found it", async () => {
+  it("rejects a second redrive, which releases the run unchanged", async () => {
     const { s, p, runner, id, ask } = await set((tape) => tape.effect(wire.with(-7)));
     await p.over(id);
     const deps = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
     const { claim } = p.store;
-    const acquire: typeof claim.acquire = async (...asked) => {
+    const acquire: typeof claim.acquire = async (...args) => {
       await redrive(deps, id, { by: "bob", reason: "first" });
-      return claim.acquire(...asked);
+      return claim.acquire(...args);
     };
     const late = { ...deps, store: { ...p.store, claim: { ...claim, acquire } } };
     await expect(redrive(late, id, { by: "ada", reason: "second" })).rejects.toMatchObject({
@@ -154,21 +154,21 @@ describe("a run whose effect needs a person", () => {
     });
     const lease = await s.store.read.lease(tenant, { run: id });
     expect(lease).toMatchObject({ state: "FREE", owner: null, nextReactor: "recovery" });
-    const acted = (await s.store.read.journal(tenant, { run: id })).filter(({ kind }) => kind === "operator.action");
-    expect(acted).toMatchObject([{ data: { who: "bob", action: "redrive" } }]);
+    const action = (await s.store.read.journal(tenant, { run: id })).filter(({ kind }) => kind === "operator.action");
+    expect(action).toMatchObject([{ data: { who: "bob", action: "redrive" } }]);
     await ask(id, { as: "confirmed", value: "seen" });
     expect(await over(s, p, id)).toBe("COMPLETED");
   });
 
-  it("a note that comes while a person holds the run is counted, and none is lost", async () => {
+  it("counts a note that arrives while an operator holds the run", async () => {
     const go = gate("go");
     const { s, p, runner, id } = await set(async (tape) => [await tape.effect(wire.with(-8)), await tape.gate(go)]);
     await p.over(id);
     const { fenced } = p.store;
     let tries = 0;
-    const append: typeof fenced.append = async (...asked) => {
+    const append: typeof fenced.append = async (...args) => {
       if (tries++ === 0) await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
-      return fenced.append(...asked);
+      return fenced.append(...args);
     };
     const store = { ...p.store, fenced: { ...fenced, append } };
     const deps = { store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
@@ -176,12 +176,12 @@ describe("a run whose effect needs a person", () => {
     expect(tries).toBe(2);
     expect(await s.store.read.lease(tenant, { run: id })).toMatchObject({ state: "FREE", nextReactor: "recovery" });
     expect((await s.store.read.run(tenant, id))?.notes).toBeGreaterThan(0);
-    await person(s, p, runner)(id, { as: "confirmed", value: "seen" });
+    await operatorOf(s, p, runner)(id, { as: "confirmed", value: "seen" });
     expect(await over(s, p, id)).toBe("COMPLETED");
     expect((await s.run(id)).outcome).toEqual(["seen", { status: "received", value: 1 }]);
   });
 
-  it("an ending run, and one that undoes, name what they are stuck on and go on when it is resolved", async () => {
+  it("names its effect while it ends or compensates, and resumes when that is resolved", async () => {
     let tries = 0;
     const pay = effect("pay", async (_: null) => "paid", {
       compensate: () => {
@@ -210,12 +210,12 @@ describe("a run whose effect needs a person", () => {
 });
 
 describe("resolve", () => {
-  it("the first answer wins; what is not in doubt, or not there, is refused with its code", async () => {
+  it("the first resolution wins; an effect that is settled or missing is rejected", async () => {
     const { p, id, ask } = await set((tape) => tape.effect(wire.with(-8)));
     await p.over(id);
     await ask(id, { as: "confirmed" });
     await expect(ask(id, { as: "failed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     await expect(ask(id, { as: "failed" }, 9)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
-    await expect(ask("nobody", { as: "failed" })).rejects.toMatchObject({ code: "TAPE_RUN_NOT_FOUND" });
+    await expect(ask("missing", { as: "failed" })).rejects.toMatchObject({ code: "TAPE_RUN_NOT_FOUND" });
   });
 });

@@ -5,7 +5,7 @@ import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { checkProjection } from "../../testkit/projection.ts";
 import { stage, tenant } from "./stage.ts";
 
-it("a fork whose source was deleted before it began is STUCK and says so; nothing of it runs, and it rests", async () => {
+it("a fork whose source was deleted before it started is STUCK, and none of it runs", async () => {
   const s = await stage();
   let calls = 0;
   const count = workflow("count", (async (tape: TapeContext) => tape.step("one", () => ++calls)) as never);
@@ -14,7 +14,7 @@ it("a fork whose source was deleted before it began is STUCK and says so; nothin
   const { journal, endedAt } = await p.over(source);
   expect(calls).toBe(1);
   const fork = { journal, pos: 1, through: 2, by: "ada", reason: "again", seeds: [] };
-  // Its maker dies before it has written what is kept, and then the source is pruned.
+  // The creating process crashes before it writes the kept records, and then the source is pruned.
   await s.store.intake.createRuns(tenant, [{ id: "fork", workflow: "count", input: null, forkedFrom: source, fork }]);
   await s.clock.elapse(10);
   expect(await s.store.intake.prune(tenant, endedAt! + 5, 10)).toBe(1);
@@ -26,12 +26,12 @@ it("a fork whose source was deleted before it began is STUCK and says so; nothin
     await p.reactors();
     await s.clock.elapse(10_000);
   }
-  expect((await s.records("fork")).filter(({ kind }) => kind === "run.stuck")).toHaveLength(1); // it rests
+  expect((await s.records("fork")).filter(({ kind }) => kind === "run.stuck")).toHaveLength(1); // it stays parked
   expect(await checkProjection(s.store, [tenant])).toEqual([]);
 });
 
 describe("a fork of a run that was cancelled while it held a reservation", () => {
-  it("asks again for what the cancellation refused: nothing is kept that answered it", async () => {
+  it("requests again what the cancellation rejected, and keeps no charge that it caused", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;

@@ -21,7 +21,7 @@ const seen = (error: unknown): unknown[] => {
 };
 
 describe("errors from the journal", () => {
-  it("are what they were: class, code, whether a retry helps, what to do", () => {
+  it("keep their class, code, retry and next step", () => {
     const cause = new NotSent("no line", { retryAfterMs: 5 });
     const all = [
       new TapeError("TAPE_BUDGET_EXCEEDED", "too much", { unit: "usd" }, cause),
@@ -37,13 +37,13 @@ describe("errors from the journal", () => {
     expect((decode(encode(cause)) as NotSent).retryAfterMs).toBe(5);
   });
 
-  it("of a code that this version does not know stay plain errors with that code", () => {
+  it("with a code that this version does not know stay plain errors with that code", () => {
     const text = encode(new TapeError("TAPE_BAD_INPUT", "x")).replaceAll("TAPE_BAD_INPUT", "TAPE_FROM_TOMORROW");
     const back = decode(text) as Error & { code: string };
     expect([back instanceof TapeError, isTapeError(back), back.code]).toEqual([false, false, "TAPE_FROM_TOMORROW"]);
   });
 
-  it("are handed to the code with the same class live and on replay", async () => {
+  it("have the same class live and on replay", async () => {
     const s = await stage();
     const drives: unknown[][] = [];
     const pay = effect("pay", () => Promise.reject(new DefiniteFailure("no")), {
@@ -51,20 +51,20 @@ describe("errors from the journal", () => {
       compensate: () => {},
     });
     const go = gate("go");
-    const act = workflow("act", (async (tape: TapeContext) => {
+    const caller = workflow("caller", (async (tape: TapeContext) => {
       const caught: unknown[] = [];
       drives.push(caught);
       const keep = async (work: Promise<unknown>) => caught.push(seen(await work.catch((error: unknown) => error)));
       await keep(tape.effect(pay.with(null)));
-      await keep(tape.attempt(pay.with(null)).then((one) => (one as { error: unknown }).error));
+      await keep(tape.attempt(pay.with(null)).then((result) => (result as { error: unknown }).error));
       await keep(tape.budget.spend({ usd: 1 }, async () => ({ cost: {}, value: 1 })));
       await keep(tape.values.put("k", 1, 7));
       await keep(tape.step("s", () => Promise.reject(new EffectFailed("e", "r", new Error("why")))));
       await tape.gate(go);
-      return caught.map((one) => (one as string[])[0]);
+      return caught.map((entry) => (entry as string[])[0]);
     }) as never) as unknown as AnyWorkflow;
-    const p = s.process(createRunner({ workflows: [act], effects: [pay] as never }));
-    const id = await p.start(act);
+    const p = s.process(createRunner({ workflows: [caller], effects: [pay] as never }));
+    const id = await p.start(caller);
     await p.until(async () => (await s.run(id)).status === "WAITING");
     await s.store.intake.signal("t", id, { name: "go", value: 1 });
     const run = await p.over(id);
@@ -79,7 +79,7 @@ describe("result()", () => {
   const pay = workflow("pay", (tape) => tape.effect(wire.with(null)));
   const runner = createRunner({ workflows: [pay], effects: [wire] });
 
-  it("of a run that needs a person says why and what to do, and resolving it brings the result", async () => {
+  it("of a STUCK run says why and what to do, and resolves after the effect is resolved", async () => {
     await using app = await VirtualTape.open({ runner });
     const run = await app.start(pay, null, { id: "pay-1" });
     const error: unknown = await app.time.during(run.result().catch((thrown: unknown) => thrown));
@@ -87,12 +87,12 @@ describe("result()", () => {
       /run pay-1 needs an operator: the outcome of wire at position 0 is unknown \(unobservable; the last attempt failed with: .*\): .* resolve it as/,
     );
     const resolution = { as: "confirmed", value: "seen" } as const;
-    const answer = { run: "pay-1", pos: 0, resolution, by: "ada", reason: "asked the bank" };
-    await app.time.during(app.tape.resolve(answer));
+    const request = { run: "pay-1", pos: 0, resolution, by: "ada", reason: "asked the bank" };
+    await app.time.during(app.tape.resolve(request));
     expect(await app.time.during(run.result())).toBe("seen");
   });
 
-  it("says TAPE_NO_WORKER in a process that has the workflow but does not work", async () => {
+  it("rejects with TAPE_NO_WORKER in a process that has the workflow but no worker", async () => {
     const clock = new VirtualTime();
     const store = await clock.during(openStore("memory:", { clock }));
     const app = await clock.during(Tape.open({ store, runner, clock, work: false }));

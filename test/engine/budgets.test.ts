@@ -20,8 +20,8 @@ const ended = async (s: Stage, p: Process, id: string): Promise<string> => {
   return status;
 };
 
-describe("a run that ends between reserving and charging leaves no reservation behind", () => {
-  it("failed in another branch: the call had begun, and nobody knows what it cost, so all of it counts as spent", async () => {
+describe("a run that ends between reserving and charging leaves no reservation", () => {
+  it("after a failure in another branch the whole reservation counts as spent", async () => {
     const s = await stage();
     const spender = flow("spender", (tape) => {
       const call = tape.budget.spend({ usd: 4 }, never);
@@ -35,7 +35,7 @@ describe("a run that ends between reserving and charging leaves no reservation b
     expect(await left(s, id)).toEqual([0, 4]);
   });
 
-  it("a cancelled child keeps nothing reserved: what its parent may still spend is exact", async () => {
+  it("a cancelled child keeps no reservation, so its parent may spend exactly the rest", async () => {
     const s = await stage();
     const child = flow("child", (tape) =>
       Promise.all([tape.budget.spend({ usd: 9 }, never), tape.gate(go)]),
@@ -62,7 +62,7 @@ describe("a run that ends between reserving and charging leaves no reservation b
     expect(await left(s, id)).toEqual([0, 10]);
   });
 
-  it("the loser of a race: what it had reserved is closed with the run that completes", async () => {
+  it("the reservation of a race loser is closed when the run completes", async () => {
     const s = await stage();
     const racer = flow("racer", (tape) =>
       tape.race([tape.budget.spend({ usd: 3 }, never), tape.sleep("1s").then(() => "slept")]),
