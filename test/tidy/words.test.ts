@@ -25,6 +25,7 @@ docs/dependencies.md
 docs/deployment.md
 docs/dev.md
 docs/errors.md
+docs/operating.md
 docs/planted-bugs.md
 docs/reference.md
 docs/reliability.md
@@ -37,6 +38,7 @@ src/base
 src/cli
 src/client
 src/config
+src/engine
 src/exports
 src/guard
 src/store
@@ -55,6 +57,7 @@ test/client
 test/config
 test/connector
 test/docs
+test/engine
 test/examples
 test/guard
 test/kit
