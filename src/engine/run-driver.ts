@@ -285,7 +285,8 @@ export class RunDriver {
         return "lost";
       }
       const deps = { store, runner, lease, tenant, runId, clock, random, log, immediate: this.#immediate };
-      const startedAt = fresh === undefined ? undefined : tracing?.activeSpan(); // the starter's async context reaches this point
+      // The starter's async context reaches this point.
+      const startedAt = fresh === undefined ? undefined : tracing?.activeSpan();
       const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
       const more = {
         ...(fresh && { fresh }),

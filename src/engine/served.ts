@@ -13,8 +13,8 @@ interface Known {
 }
 
 /**
- * Which workflows have a process, according to process reports. A run of any other workflow waits, which is no error: its
- * process may start later. But its name may be a typing error, so the caller that starts it gets a hint at once.
+ * Which workflows have a process, according to process reports. A run of any other workflow waits, which is no error:
+ * its process may start later. But its name may be a typing error, so the caller that starts it gets a hint at once.
  */
 export class ServedWorkflows {
   readonly #store: Pick<Store, "read">;
@@ -26,7 +26,7 @@ export class ServedWorkflows {
     this.#clock = clock;
   }
 
-  /** A hint for the caller that starts this workflow; undefined: a process has it. `here`: workflows the caller knows. */
+  /** A hint for the starter of this workflow; undefined: a process has it. `here`: workflows the caller knows. */
   async hint(tenant: string, workflow: string, here: readonly string[] = []): Promise<string | undefined> {
     const served = await this.#served(tenant);
     if (served === undefined || served.has(workflow)) return undefined;
@@ -43,7 +43,7 @@ export class ServedWorkflows {
     const known = this.#known.get(tenant);
     if (known !== undefined && now - known.at < freshMs) return known.served;
     if (this.#known.size >= maxTenants) this.#known.clear();
-    const served = reportedWorkflows(this.#store, tenant).catch(() => undefined); // a missing hint must not fail the call
+    const served = reportedWorkflows(this.#store, tenant).catch(() => undefined); // a hint must not fail the call
     this.#known.set(tenant, { at: now, served });
     return served;
   }

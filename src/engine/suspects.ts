@@ -20,7 +20,7 @@ const maxCrashes = 5;
 const exclusiveFrom = 3;
 /** Suspects that were found together are queued together, so that the one to be tested alone comes first. */
 const collectMs = 250;
-/** Group size after one recovery: one of these may be the killer. After the next a quarter of it, then one at a time. */
+/** Group size after one recovery, as one of them may be the killer. Then a quarter of it, then one at a time. */
 const maxConcurrentSuspects = 16;
 const sizeFor = (recoveries: number): number =>
   Math.max(1, Math.floor(maxConcurrentSuspects / 4 ** Math.max(0, recoveries - 1)));
@@ -34,9 +34,9 @@ interface Member {
 
 /**
  * Runs whose holder crashed. At most 16 are driven at once until each makes progress, which clears it. After a few
- * seconds without a crash a suspect lets others start beside it. The more often a run was recovered without progress, the
- * smaller its group; only a crash in a group of one counts. Other runs start at any time, except while a run is tested
- * entirely alone.
+ * seconds without a crash a suspect lets others start beside it. The more often a run was recovered without progress,
+ * the smaller its group; only a crash in a group of one counts. Other runs start at any time, except while a run is
+ * tested entirely alone.
  */
 export class Suspects {
   readonly #options: SuspectsOptions;

@@ -6,9 +6,9 @@ import type { OperatorReason, Store } from "../store/contract/store.ts";
 import { appendLast, type OperatorDeps } from "./manual-lease.ts";
 
 /**
- * Requests that a run stops. A run that never started has nothing to clean up and needs no worker: it ends here, under its
- * lease, even if no process has its workflow. If this process crashes in between, another cancel ends the run once the
- * lease has expired.
+ * Requests that a run stops. A run that never started has nothing to clean up and needs no worker: it ends here, under
+ * its lease, even if no process has its workflow. If this process crashes in between, another cancel ends the run once
+ * the lease has expired.
  */
 export async function cancelRun(deps: OperatorDeps, run: string, reason: OperatorReason): Promise<{ n: number }> {
   const noted = await deps.store.intake.cancel(deps.tenant, run, reason);
@@ -16,7 +16,7 @@ export async function cancelRun(deps: OperatorDeps, run: string, reason: Operato
   return noted;
 }
 
-/** Ends a run that never started. false: it has started, is being driven, or has ended; its driver reads the cancellation. */
+/** Ends a run that never started. false: it has started, is driven, or has ended; its driver reads the cancellation. */
 export async function endUnstarted(deps: OperatorDeps, run: string): Promise<boolean> {
   const { store, keeper, tenant, clock, random } = deps;
   const target = { run };

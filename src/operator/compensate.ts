@@ -10,9 +10,9 @@ export interface CompensateRequest extends AuditInfo {
 }
 
 /**
- * Makes the armed obligation of a confirmed effect due, while its run has not ended. Only the run's journal can do so, so
- * this takes over the run's lease in the operator's name. The previous holder is fenced, and the run resumes at once. A run
- * that would complete waits until the compensation is done.
+ * Makes the armed obligation of a confirmed effect due, while its run has not ended. Only the run's journal can do so,
+ * so this takes over the run's lease in the operator's name. The previous holder is fenced, and the run resumes at
+ * once. A run that would complete waits until the compensation is done.
  */
 export async function compensateNow(deps: OperatorDeps, request: CompensateRequest): Promise<void> {
   const { run, pos, reason } = request;

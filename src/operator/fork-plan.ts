@@ -23,7 +23,7 @@ export interface RepeatedEffect extends ForkedOperation {
 
 /** A kept effect whose compensation is done, in progress, or may become due. */
 export interface CompensatedEffect extends ForkedOperation {
-  /** The status of its obligation. ARMED: the source run has not ended and compensates it if it fails or is cancelled. */
+  /** The status of its obligation. ARMED: the source run compensates it if it fails or is cancelled. */
   readonly obligation: string;
 }
 
@@ -101,8 +101,8 @@ export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
 }
 
 /**
- * The cuts of the other lanes. Each keeps its longest prefix whose results came before the result of anything that is not
- * kept; later operations may depend on what runs again.
+ * The cuts of the other lanes. Each keeps its longest prefix whose results came before the result of anything that is
+ * not kept; later operations may depend on what runs again.
  */
 function cutsBeside(operations: readonly Operation[], point: number): number[] {
   const numbers = new Set(operations.map(({ pos }) => laneOf(pos)));

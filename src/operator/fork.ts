@@ -36,8 +36,8 @@ export async function planFork(deps: OperatorDeps, run: string, at?: number): Pr
 }
 
 /**
- * Creates a run that continues from a position of another one. Earlier operations are kept; the rest runs again with the
- * current code. The source run and its obligations are left unchanged.
+ * Creates a run that continues from a position of another one. Earlier operations are kept; the rest runs again with
+ * the current code. The source run and its obligations are left unchanged.
  */
 export async function fork(deps: OperatorDeps, run: string, request: ForkRequest): Promise<string> {
   const { store, keeper, tenant, clock, random } = deps;

@@ -26,7 +26,7 @@ export interface ManualTerm {
   readonly condition: AcquireCondition;
 }
 
-/** Acquires the lease in the operator's name. The holder is fenced at once; the term history has the name and reason. */
+/** Acquires the lease in the operator's name. The holder is fenced at once; the term history has name and reason. */
 export async function acquireManually(
   deps: OperatorDeps,
   target: LeaseTarget,
@@ -51,8 +51,8 @@ export async function acquireManually(
 
 /**
  * Performs an operator action on a run or a named lease: acquires the lease, then writes and releases in one append.
- * `records` is called under the lease, when no other process can change what it reads. If it throws, the lease is released
- * without a change, and its error is thrown.
+ * `records` is called under the lease, when no other process can change what it reads. If it throws, the lease is
+ * released without a change, and its error is thrown.
  */
 export async function underManualLease(
   deps: OperatorDeps,
@@ -79,7 +79,7 @@ export async function underManualLease(
   }
 }
 
-/** Writes the last records of a term. The release names the last note, so a note that arrives meanwhile means a retry. */
+/** Writes the last records of a term. The release names the last note: if one arrives meanwhile, it is retried. */
 export async function appendLast(
   { store, tenant }: OperatorDeps,
   target: ManualTarget,

@@ -11,8 +11,8 @@ export interface PreemptRequest extends AuditInfo {
 }
 
 /**
- * Takes a lease over and releases it at once. The holder is fenced; a standby, or for a run the recovery reactor, acquires
- * it next. Journal, term history and audit have the operator's name and reason.
+ * Takes a lease over and releases it at once. The holder is fenced; a standby, or for a run the recovery reactor,
+ * acquires it next. Journal, term history and audit have the operator's name and reason.
  */
 export async function preempt(deps: OperatorDeps, target: PreemptTarget, request: PreemptRequest): Promise<void> {
   if ((await deps.store.read.lease(deps.tenant, target)) === undefined) throw targetNotFound(target);

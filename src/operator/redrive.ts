@@ -6,8 +6,8 @@ import { type OperatorDeps, operatorAction, underManualLease } from "./manual-le
 const phases = ["LIVE", "ENDING", "COMPENSATING"] as const;
 
 /**
- * Resumes a STUCK run where it stopped, after an operator has fixed the cause. The operator's name and reason are recorded
- * under a new term, which fences any earlier holder.
+ * Resumes a STUCK run where it stopped, after an operator has fixed the cause. The operator's name and reason are
+ * recorded under a new term, which fences any earlier holder.
  */
 export async function redrive(deps: OperatorDeps, run: string, audit: AuditInfo): Promise<void> {
   const { store, tenant } = deps;

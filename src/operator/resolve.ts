@@ -11,9 +11,9 @@ import { compensateNow, noCompensateError } from "./compensate.ts";
 import { acquireManually, operatorAction } from "./manual-lease.ts";
 
 /**
- * How an operator resolves an effect. `retry`: it surely did not happen, or may happen twice, so it is sent again under its
- * key. `observe`: nothing is settled; the reconciler observes the upstream at once, even if it had given up. `compensate`:
- * the effect happened and must be compensated, whatever the outcome of the run.
+ * How an operator resolves an effect. `retry`: it surely did not happen, or may happen twice, so it is sent again under
+ * its key. `observe`: nothing is settled; the reconciler observes the upstream at once, even if it had given up.
+ * `compensate`: the effect happened and must be compensated, whatever the outcome of the run.
  */
 export type Resolution =
   | { readonly as: "confirmed"; readonly value?: unknown }
@@ -32,9 +32,9 @@ export interface ResolveRequest extends AuditInfo {
 }
 
 /**
- * Settles an effect or a compensation that is UNKNOWN or STUCK. It takes over the item's lease with the operator's name and
- * reason, so that a reactor that works on it is fenced; the first to settle it wins. A run that is STUCK on it resumes. A
- * confirmed effect can still be compensated, under the lease of its run.
+ * Settles an effect or a compensation that is UNKNOWN or STUCK. It takes over the item's lease with the operator's name
+ * and reason, so that a reactor that works on it is fenced; the first to settle it wins. A run that is STUCK on it
+ * resumes. A confirmed effect can still be compensated, under the lease of its run.
  */
 export async function resolve(deps: ReactorDeps, request: ResolveRequest): Promise<void> {
   const { store, tenant } = deps;
@@ -59,7 +59,7 @@ export async function resolve(deps: ReactorDeps, request: ResolveRequest): Promi
         case "confirmed":
         case "compensate": {
           const { as, value } = resolution;
-          // A confirmation also arms the obligation, which needs the definition. A process that has it settles the effect.
+          // A confirmation arms the obligation, which needs the definition. A process that has it settles the effect.
           if (!item.isCompensation && item.definition === undefined) {
             return await item.finish([action], {
               nextReactor: "reconciler",
@@ -120,7 +120,7 @@ function assertResolvable(
   const definition = name === null ? undefined : runner.effects.get(name);
   if (as === "compensate" && definition !== undefined && definition.compensate === undefined)
     throw noCompensateError(request, name);
-  if (as !== "observe" || (definition === undefined && name !== null)) return; // only a process with the definition can tell
+  if (as !== "observe" || (definition === undefined && name !== null)) return; // the rest needs it
   const observe = role === "compensation" ? definition?.compensate?.observe : definition?.observe;
   if (observe === undefined) throw noObserver(request, name);
 }

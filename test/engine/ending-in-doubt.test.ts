@@ -28,9 +28,9 @@ interface Scene {
 }
 
 /**
- * An idempotent effect loses the response of its first attempt; while it waits for its back-off, the run is cancelled or
- * fails. An inline effect backs off within its drive, which a failure waits for. So that drive crashes, and its successor
- * fails the run at once, because the journal is full.
+ * An idempotent effect loses the response of its first attempt; while it waits for its back-off, the run is cancelled
+ * or fails. An inline effect backs off within its drive, which a failure waits for. So that drive crashes, and its
+ * successor fails the run at once, because the journal is full.
  */
 async function endDuringBackoff(
   dispatch: Dispatch,

@@ -5,8 +5,8 @@ import type { Store } from "../../src/store/contract/store.ts";
 import { settled } from "../../testkit/clock.ts";
 import { stage, tenant, ttlMs } from "./stage.ts";
 
-// Found by `npm run chaos -- reactors`: the drive of a closing run hung when it lost its lease. It occupied a slot forever,
-// and every suspect of its process waited for it.
+// Found by `npm run chaos -- reactors`: the drive of a closing run hung when it lost its lease. It occupied a slot
+// forever, and every suspect of its process waited for it.
 it("a drive that loses its lease while its run closes ends although its last write gets no response", async () => {
   const { process, store, run, clock } = await stage();
   const book = effect("book", () => "booked", { compensate: () => "cancelled" });

@@ -106,7 +106,7 @@ describe.each([
     expect(await minimum(() => clock.timers)).toBeLessThan(10);
     if (connections !== undefined) {
       expect(await minimum(async () => (await connections()).used)).toBe(0);
-      // The pool's four and the listener, as for one run. A connection that is being replaced counts twice for a moment.
+      // The pool's four and the listener, as for one run. A replaced connection counts twice for a moment.
       expect(await minimum(async () => (await connections()).open)).toBeLessThanOrEqual(5);
     }
 

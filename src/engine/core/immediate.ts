@@ -2,9 +2,9 @@
 const maxNames = 1_000;
 
 /**
- * The bodies of one workflow that return a value, never a promise. Such a body has finished when it returns, so a variable
- * can name it at a fraction of the cost of an async context. The first call of each body has an async context: it detects
- * bodies whose timers or promises request an operation later, which no longer count as immediate.
+ * The bodies of one workflow that return a value, never a promise. Such a body has finished when it returns, so a
+ * variable can name it at a fraction of the cost of an async context. The first call of each body has an async context:
+ * it detects bodies whose timers or promises request an operation later, which no longer count as immediate.
  */
 export class ImmediateBodies {
   readonly #names = new Map<string, boolean>();

@@ -122,8 +122,8 @@ export class Drive implements DriveHandle {
   }
 
   /**
-   * Fires the timer of the sleep at this position and resumes the run, in one write. False: the run does not sleep here,
-   * or the store refuses; then the caller fires the timer, with a note. Never resolves if the drive ends first.
+   * Fires the timer of the sleep at this position and resumes the run, in one write. False: the run does not sleep
+   * here, or the store refuses; then the caller fires the timer, with a note. Never resolves if the drive ends first.
    */
   endSleep(pos: number): Promise<boolean> {
     const wait = this.acceptsNotes && !this.cancelRequested ? this.waits.sleepAt(pos) : undefined;

@@ -72,7 +72,7 @@ async function scheduleRetry(drive: DriveHandle, error: unknown): Promise<boolea
   return true;
 }
 
-/** Whatever blocks the end is usually settled within one or two retries. After eight refusals the run parks for 30 s. */
+/** What blocks the end is usually settled within one or two retries. After eight refusals the run parks for 30 s. */
 const refusedBackoff = { baseMs: 20, capMs: 1_000 };
 const maxRefusals = 8;
 const refusedAgainMs = 30_000;
@@ -109,8 +109,8 @@ async function finishEnding(
 }
 
 /**
- * The store reports open work, but a read finds none: it has been settled meanwhile, and the next try succeeds. There is a
- * pause before each try and a limit for this term, because a run that cannot end must not keep a core busy.
+ * The store reports open work, but a read finds none: it has been settled meanwhile, and the next try succeeds. There
+ * is a pause before each try and a limit for this term, because a run that cannot end must not keep a core busy.
  */
 async function retryEnding(
   drive: DriveHandle,

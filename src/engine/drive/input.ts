@@ -4,8 +4,8 @@ import type { AnyWorkflow } from "../../sdk/workflow.ts";
 import type { History } from "../replay/history.ts";
 
 /**
- * The input of a run whose starter did not have the schema (the command line, HTTP, a parent, a schedule): as the schema
- * returns it, or why it does not fit. It is the same on every replay as long as the schema is.
+ * The input of a run whose starter did not have the schema (the command line, HTTP, a parent, a schedule): as the
+ * schema returns it, or why it does not fit. It is the same on every replay as long as the schema is.
  */
 export async function inputOf(
   { created, lastPos }: History,

@@ -59,8 +59,8 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
 const maxKeptBytes = 512 * 1024;
 
 /**
- * Writes the kept records of a fork and its operator action in one append. The process that creates the fork does so; if
- * it crashed in between, the first drive does, before any code of the run executes.
+ * Writes the kept records of a fork and its operator action in one append. The process that creates the fork does so;
+ * if it crashed in between, the first drive does, before any code of the run executes.
  */
 export async function writeKeptRecords(
   store: Store,
@@ -90,8 +90,9 @@ export function forkAction({ journal, pos, through, by, reason, via }: ForkData)
 }
 
 /**
- * The records of a run, including what it keeps if it is a fork. If the creating process crashed before it wrote the kept
- * records, this writes them first; otherwise everything would run again. `lost`: the source is gone, so the run is STUCK.
+ * The records of a run, including what it keeps if it is a fork. If the creating process crashed before it wrote the
+ * kept records, this writes them first; otherwise everything would run again. `lost`: the source is gone, so the run is
+ * STUCK.
  */
 export async function withKeptRecords(
   {
@@ -130,8 +131,8 @@ function chunked(kept: readonly KeptRecord[]): NewRecord[] {
 }
 
 /**
- * A cancelled run may still release its reservations. Those charges result from the cancellation, so a fork, which is not
- * cancelled, must not keep them: its code would not request them.
+ * A cancelled run may still release its reservations. Those charges result from the cancellation, so a fork, which is
+ * not cancelled, must not keep them: its code would not request them.
  */
 export function withoutCancellationCharges(
   records: readonly JournalRecord[],

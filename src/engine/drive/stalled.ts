@@ -4,8 +4,9 @@ import type { DriveHandle } from "../core/handle.ts";
 import { awaitedInVain, describe } from "../replay/divergence.ts";
 
 /**
- * How long a workflow may await something other than an operation between two operations (which it should not). A minute,
- * because a `retry-after` of a recorded response or the import of a framework on a loaded machine takes more than seconds.
+ * How long a workflow may await something other than an operation between two operations (which it should not). A
+ * minute, because a `retry-after` of a recorded response or the import of a framework on a loaded machine takes more
+ * than seconds.
  */
 export const defaultReplayTimeoutMs = 60_000;
 /** A temporary slowdown is over by the third time; after that the run becomes STUCK. */

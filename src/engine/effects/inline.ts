@@ -74,8 +74,8 @@ const failedCall = (effect: EffectDefinition, error: unknown): FailedResult => (
 });
 
 /**
- * Starts an effect live. Inline effects take two commits: intent and dispatch before the body runs, the outcome after it.
- * If the effect is in doubt, or dispatched by the outbox, its item journal decides and the run waits for the note.
+ * Starts an effect live. Inline effects take two commits: intent and dispatch before the body runs, the outcome after
+ * it. If the effect is in doubt, or dispatched by the outbox, its item journal decides and the run waits for the note.
  */
 export function startEffect(drive: DriveHandle, call: EffectCall<unknown>, handle: EffectOperation): void {
   register(drive, call.effect);
@@ -97,8 +97,8 @@ export function startEffect(drive: DriveHandle, call: EffectCall<unknown>, handl
 }
 
 /**
- * An effect that is missing from the runner works until a response is lost: then no reactor can observe or compensate it.
- * So its first use registers it, and a warning says that the registration does not outlast the process.
+ * An effect that is missing from the runner works until a response is lost: then no reactor can observe or compensate
+ * it. So its first use registers it, and a warning says that the registration does not outlast the process.
  */
 function register({ options: { runner, log, runId } }: DriveHandle, definition: EffectDefinition): void {
   if (runner.effects.has(definition.name) || runner.register?.(definition) !== true) return;
@@ -238,7 +238,7 @@ function confirm(
   const deliver = (): void =>
     "error" in result ? handle.reject(result.error) : handle.resolve({ status: "confirmed", value: result.value });
   return writeOutcome(drive, records, deliver, (refusal) => {
-    // It happened, and that must be recorded although its result cannot be. The code gets the error, live and on replay.
+    // It happened, and that must be recorded although its result cannot be. The code gets the error, also on replay.
     const error = asStored(refusal);
     const withError = confirmationRecords(drive, call.effect, pos, call.args, { error });
     return writeOutcome(drive, withError, () => handle.reject(error));
@@ -300,7 +300,7 @@ async function handleFailure(
   const nominalMs = backoffMs(Math.max(1, history.failures), effect.backoff, drive.options.random);
   const delayMs = Math.max(nominalMs, requestedDelayMs(error));
   await drive.options.clock.sleep(delayMs, drive.abortSignal);
-  // If the run was cancelled meanwhile, it is not sent again. The run's decision withdraws it unless it may have happened.
+  // If the run was cancelled meanwhile, it is not sent again. The decision withdraws it unless it may have happened.
   if (!drive.finished && !drive.cancelRequested) await retryAttempt(drive, call, handle, attempt, history);
 }
 

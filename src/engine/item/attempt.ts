@@ -12,8 +12,8 @@ import type { ReactorDeps } from "./deps.ts";
 import type { Item } from "./item.ts";
 
 /**
- * One attempt of an effect or a compensation, under its item's lease. A durable record authorises it, and its outcome is
- * written with the end of the term. `before` is written together with the authorisation.
+ * One attempt of an effect or a compensation, under its item's lease. A durable record authorises it, and its outcome
+ * is written with the end of the term. `before` is written together with the authorisation.
  */
 export async function runAttempt(
   deps: ReactorDeps,
@@ -26,7 +26,7 @@ export async function runAttempt(
   const attempt = effect.attempt + 1;
   const happened = item.evidence.findLast((evidence) => evidence.happened);
   if (happened !== undefined) {
-    // A late owner confirms it. Only an authorised attempt can be confirmed, so this one is authorised but sends nothing.
+    // A late owner confirms it. Only an authorised attempt can be confirmed: this one is authorised but sends nothing.
     const authorised: NewRecord = { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs: 0 } };
     return item.finish([...before, authorised, ...item.confirmed("evidence", resultIn(happened))]);
   }

@@ -1,7 +1,7 @@
 import { restartOf } from "../../model/attempt.ts";
 import type { Item } from "./item.ts";
 
-/** No one else retries an obligation, so a repeatable one gets at least this many attempts, whatever the effect's policy. */
+/** Nothing else retries an obligation: a repeatable one gets at least this many attempts, whatever the policy. */
 const minCompensationAttempts = 10;
 /** After this many senders crashed during the same item, the item is the cause. */
 const maxInterruptions = 20;

@@ -11,8 +11,8 @@ import type { ReactorDeps } from "./deps.ts";
 import type { Item } from "./item.ts";
 
 /**
- * Calls the effect's code with a deadline, under the item's lease. Losing the lease aborts the call's signal but does not
- * end the wait: a response after the loss or after the deadline is evidence.
+ * Calls the effect's code with a deadline, under the item's lease. Losing the lease aborts the call's signal but does
+ * not end the wait: a response after the loss or after the deadline is evidence.
  */
 export async function callWithDeadline(
   item: Item,

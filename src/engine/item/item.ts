@@ -18,8 +18,8 @@ export type Settlement = Pick<RecordData<"effect.settled">, "to" | "reason" | "v
 type Evidence = RecordData<"effect.evidence">;
 
 /**
- * One effect under its own lease: its row, journal, inbox and the right to append. A reactor claims it, works, writes under
- * the token and releases it; the keeper renews the lease meanwhile.
+ * One effect under its own lease: its row, journal, inbox and the right to append. A reactor claims it, works, writes
+ * under the token and releases it; the keeper renews the lease meanwhile.
  */
 export class Item {
   readonly effect: EffectRow;
@@ -163,7 +163,7 @@ export class Item {
     return { kind: "obligation.settled", data: { ...ref, ...data, to } };
   }
 
-  /** Records that the effect happened: its result, or why that cannot be stored, and the obligation. Used on every path. */
+  /** Confirms the effect with its result, or with why that cannot be stored, and arms the obligation. */
   confirmed(reason: string, result: ConfirmedResult): NewRecord[] {
     if ("error" in result) {
       return [this.settled({ to: "CONFIRMED", reason, error: result.error }), ...this.armedObligation(undefined)];

@@ -61,8 +61,8 @@ const runErrors: readonly ErrorCode[] = ["TAPE_NOTES_PENDING", "TAPE_RUN_UNSETTL
 const maxBatchedWrites = 64;
 
 /**
- * Writes one run's journal. One append is in flight; later records are batched into the next. Results are delivered one at
- * a time, in journal order, with microtasks drained in between: exactly as replay delivers them.
+ * Writes one run's journal. One append is in flight; later records are batched into the next. Results are delivered one
+ * at a time, in journal order, with microtasks drained in between: exactly as replay delivers them.
  */
 export class JournalWriter {
   readonly #options: JournalWriterOptions;

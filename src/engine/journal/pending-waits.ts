@@ -35,8 +35,8 @@ interface LastStatus {
 }
 
 /**
- * Matches notes with waiting operations. A note without a wait stays, because a signal may arrive before its gate; a used
- * note is removed. Timers, outcomes and children settle at most one wait each.
+ * Matches notes with waiting operations. A note without a wait stays, because a signal may arrive before its gate; a
+ * used note is removed. Timers, outcomes and children settle at most one wait each.
  */
 export class PendingWaits {
   #waits: Wait[] = [];
@@ -91,7 +91,7 @@ export class PendingWaits {
     });
   }
 
-  /** The awaited effects if every wait is for one that needs an operator; otherwise none, because the run may resume. */
+  /** The awaited effects if every wait is for one that needs an operator; otherwise none: the run may resume. */
   get stuckEffects(): readonly StuckEffect[] {
     const effects = this.#waits.map(({ pos, effect }): StuckEffect | undefined => {
       if (effect === undefined) return undefined;

@@ -3,9 +3,9 @@ import type { JournalRecord, NewRecord } from "../../model/records.ts";
 type Amounts = Readonly<Record<string, number>>;
 
 /**
- * Open reservations of the run, by position. No code is left to charge them when the run's outcome is decided, so they are
- * closed in the same transaction. The cost of the call is unknown, so the whole reservation counts as spent; otherwise the
- * other runs of the tree could spend it again.
+ * Open reservations of the run, by position. No code is left to charge them when the run's outcome is decided, so they
+ * are closed in the same transaction. The cost of the call is unknown, so the whole reservation counts as spent;
+ * otherwise the other runs of the tree could spend it again.
  */
 export class Reservations {
   readonly #open = new Map<number, Amounts>();

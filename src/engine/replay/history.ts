@@ -297,8 +297,8 @@ function failed(record: JournalRecord): boolean {
 }
 
 /**
- * Whether a record shows progress of the run. What a successor repeats after a crash (a term, an attempt) does not count;
- * otherwise a run that crashes its process in every attempt would seem to make progress forever.
+ * Whether a record shows progress of the run. What a successor repeats after a crash (a term, an attempt) does not
+ * count; otherwise a run that crashes its process in every attempt would seem to make progress forever.
  */
 export function isProgress(record: NewRecord): boolean {
   switch (record.kind) {

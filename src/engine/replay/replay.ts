@@ -33,10 +33,10 @@ export interface ReplayOptions {
 
 /**
  * Delivers recorded results one at a time, in journal order, and lets the code run until it waits again in between.
- * Otherwise two parallel branches could call their next operations in another order than at first and get other positions.
- * If a branch already waits for the next result, a whole turn of the event loop passes, as it did at first; sequential code
- * needs only its own microtasks. Operations without a record wait until everything is delivered, then start in the order
- * of their positions.
+ * Otherwise two parallel branches could call their next operations in another order than at first and get other
+ * positions. If a branch already waits for the next result, a whole turn of the event loop passes, as it did at first;
+ * sequential code needs only its own microtasks. Operations without a record wait until everything is delivered, then
+ * start in the order of their positions.
  */
 export class Replay {
   readonly #options: ReplayOptions;
@@ -76,8 +76,8 @@ export class Replay {
   }
 
   /**
-   * The workflow has returned or thrown. Operations that it did not wait for (the losers of a race) are still delivered or
-   * started; resolves when that is done. Records that it never requested are a divergence.
+   * The workflow has returned or thrown. Operations that it did not wait for (the losers of a race) are still delivered
+   * or started; resolves when that is done. Records that it never requested are a divergence.
    */
   async codeEnded(): Promise<void> {
     this.#codeEnded = true;
