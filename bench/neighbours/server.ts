@@ -1,7 +1,7 @@
 import { systemRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { serve } from "../../src/host/serve.ts";
-import { mintToken } from "../../src/server/credentials.ts";
+import { mintToken } from "../../src/server/token-auth.ts";
 import type { Address } from "./member.ts";
 
 /** A server in its own process; sends its address, and a token for each tenant, to its parent. */

@@ -1,22 +1,22 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { TapeError } from "../model/errors.ts";
 
-/** Whether an address is a proxy's whose word about its callers is believed. */
-export type Trusted = (address: string) => boolean;
+/** Whether an address belongs to a proxy whose headers about its callers are trusted. */
+export type ProxyTrust = (address: string) => boolean;
 
-export const trustNone: Trusted = () => false;
+export const trustNone: ProxyTrust = () => false;
 
-/** `"10.0.0.0/8, ::1"`: addresses and networks of proxies that say whom they speak for. */
-export function trustedProxies(text: string): Trusted {
+/** `"10.0.0.0/8, ::1"`: addresses and networks of proxies that forward the addresses of their callers. */
+export function trustedProxies(text: string): ProxyTrust {
   const list = new BlockList();
-  for (const one of text.split(",").map((part) => part.trim())) {
-    if (one === "") continue;
-    const [address = "", bits, more] = one.split("/");
+  for (const entry of text.split(",").map((part) => part.trim())) {
+    if (entry === "") continue;
+    const [address = "", bits, rest] = entry.split("/");
     const family = isIP(address);
-    const most = family === 4 ? 32 : 128;
-    const prefix = bits === undefined ? most : Number(bits);
-    if (family === 0 || more !== undefined || !/^\d*$/.test(bits ?? "") || bits === "" || prefix > most) {
-      const message = `tape.server.trusted_proxies: ${JSON.stringify(one)} is neither an address nor a network like 10.0.0.0/8`;
+    const maxBits = family === 4 ? 32 : 128;
+    const prefix = bits === undefined ? maxBits : Number(bits);
+    if (family === 0 || rest !== undefined || !/^\d*$/.test(bits ?? "") || bits === "" || prefix > maxBits) {
+      const message = `tape.server.trusted_proxies: ${JSON.stringify(entry)} is neither an address nor a network like 10.0.0.0/8`;
       throw new TapeError("TAPE_BAD_CONFIG", message);
     }
     list.addSubnet(address, prefix, family === 4 ? "ipv4" : "ipv6");
@@ -27,23 +27,23 @@ export function trustedProxies(text: string): Trusted {
   };
 }
 
-/** An IPv4 address as it is written, also where a socket of both families writes it as one of IPv6. */
+/** The plain form of an IPv4 address, also where a dual-stack socket shows it as an IPv6 address. */
 export function plainAddress(address: string): string {
   const [, mapped] = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address) ?? [];
   return mapped ?? address.split("%", 1)[0]!;
 }
 
-/** Hops of a request that are looked at; a longer list is somebody's joke. */
+/** Maximum number of hops that are read; no real proxy chain is longer. */
 const maxHops = 32;
 
 /**
- * Whose request it is: the connection's other end, or where that is a trusted proxy the last address before the trusted
- * ones. Whatever stands further left was written by the caller, and is not believed.
+ * The address of the caller: the peer of the connection or, where that is a trusted proxy, the last address before the
+ * trusted ones. The caller itself may have written anything further left, so it is not trusted.
  */
 export function callerAddress(
   peer: string,
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  trusted: Trusted,
+  trusted: ProxyTrust,
 ): string {
   if (!trusted(peer)) return plainAddress(peer);
   const hops = hopsOf(headers);
@@ -59,7 +59,7 @@ function hopsOf(headers: Readonly<Record<string, string | string[] | undefined>>
     .filter((part) => part.toLowerCase().startsWith("for="))
     .map((part) => part.slice(4));
   const given = forwarded.length > 0 ? forwarded : text("x-forwarded-for").split(",");
-  return given.map(addressIn).filter((one) => isIP(one) !== 0);
+  return given.map(addressIn).filter((address) => isIP(address) !== 0);
 }
 
 /** `"[2001:db8::1]:4711"`, `192.0.2.1:80` and the plain forms. */
@@ -70,7 +70,7 @@ function addressIn(text: string): string {
   return parts.length === 2 ? parts[0]! : bare;
 }
 
-/** What limits go by: one network of IPv6 is one customer, who has 2^64 addresses of it. */
+/** The key that limits count by. An IPv6 /64 network is one customer, who has 2^64 addresses. */
 export function limitKey(address: string): string {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;

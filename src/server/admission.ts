@@ -4,32 +4,32 @@ import { Bucket, Buckets } from "./bucket.ts";
 import type { ServerLimits } from "./limits.ts";
 
 /**
- * Rooms of their own: renewals and appends, whose lateness costs leases; calls that wait for a run's end; streams; what
- * anybody may ask without a credential; all others. None can take another's.
+ * Calls are counted in separate rooms, and no room can use up another's places: renewals and appends, whose lateness
+ * costs leases; calls that wait for a run's end; streams; calls without a credential; all others.
  */
 export type RoomKind = "requests" | "renewals" | "waiters" | "streams" | "open";
 
-/** Who is counted: a tenant and within it one token; without a credential the call, and within it one address. */
-export interface Counted {
+/** Who is counted: a tenant and one of its tokens or, without a credential, a call and one address. */
+export interface CountedCaller {
   readonly tenant: string;
-  readonly one: string | undefined;
+  readonly member: string | undefined;
 }
 
 /** A place in one of the rooms. */
 export interface Place {
-  /** Into another room, if there is a place in it; otherwise it refuses and the place stays. */
+  /** Moves to another room; throws if that room is full, and the place stays. */
   move(kind: RoomKind): void;
-  /** As many more as the call turned out to be worth, or a refusal. Whoever is alone in the room always gets them. */
+  /** Takes more places for a large call, or throws. A caller that is alone in the room always gets them. */
   widen(more: number): void;
   leave(): void;
 }
 
-/** Callers that are remembered: those that came last. */
+/** Buckets kept: those used last. */
 const maxBuckets = 20_000;
-/** Of what its tenant may have: the tenant's other tokens are left a quarter. */
+/** A token's share of its tenant's limit. A quarter is left for the tenant's other tokens. */
 const tokenShare = 0.75;
 
-/** How many at once and how fast: a place for each call under way, a bucket of calls for each tenant and token. */
+/** Limits concurrency and rate: a place for each call in progress, a bucket of calls for each tenant and token. */
 export class Admission {
   readonly #limits: ServerLimits;
   readonly #clock: Clock;
@@ -41,55 +41,55 @@ export class Admission {
     this.#clock = clock;
   }
 
-  /** Takes one call out of the buckets, or refuses and says when there is one again. */
-  pace(kind: RoomKind, { tenant, one }: Counted): void {
+  /** Takes one call out of the buckets, or throws with the time until the next one. */
+  pace(kind: RoomKind, { tenant, member }: CountedCaller): void {
     const of = kind === "renewals" || kind === "open" ? kind : "calls";
-    // What strangers ask is counted by their address alone: none of them makes another wait.
+    // Calls without a credential are counted by address alone: one address does not delay another.
     const tenants = kind === "open" ? [] : [this.#bucket(`${of} of ${tenant}`, 1)];
-    const tokens = one === undefined ? [] : [this.#bucket(`${of} of ${tenant} by ${one}`, tokenShare)];
+    const tokens = member === undefined ? [] : [this.#bucket(`${of} of ${tenant} by ${member}`, tokenShare)];
     const buckets = [...tenants, ...tokens];
     const retryAfterMs = Math.max(0, ...buckets.map(({ waitMs }) => waitMs));
     if (retryAfterMs > 0) {
-      const message = `more than ${this.#limits.ratePerSecond} calls a second; there is room again in ${retryAfterMs} ms`;
+      const message = `more than ${this.#limits.ratePerSecond} calls a second; retry in ${retryAfterMs} ms`;
       throw new TapeError("TAPE_RATE_LIMITED", message, { retryAfterMs });
     }
     for (const bucket of buckets) bucket.take();
   }
 
-  /** A call that turned out to be worth several: what it takes is missing to the next ones. */
-  charge({ tenant, one }: Counted, calls: number): void {
+  /** Charges a large call as several; later calls wait for it. */
+  charge({ tenant, member }: CountedCaller, calls: number): void {
     if (calls <= 0) return;
     this.#bucket(`calls of ${tenant}`, 1).take(calls);
-    if (one !== undefined) this.#bucket(`calls of ${tenant} by ${one}`, tokenShare).take(calls);
+    if (member !== undefined) this.#bucket(`calls of ${tenant} by ${member}`, tokenShare).take(calls);
   }
 
-  /** Counts the call among those under way. */
-  enter(kind: RoomKind, of: Counted): Place {
+  /** Counts the call as in progress. */
+  enter(kind: RoomKind, of: CountedCaller): Place {
     let place: RoomKind | undefined = kind;
-    let wide = 1;
-    this.#take(kind, of, wide);
+    let width = 1;
+    this.#take(kind, of, width);
     return {
       move: (to) => {
         if (place === undefined || place === to) return;
-        this.#take(to, of, wide);
-        this.#give(place, of, wide);
+        this.#take(to, of, width);
+        this.#free(place, of, width);
         place = to;
       },
       widen: (more) => {
         if (place === undefined) return;
-        const taken = Math.min(more, Math.min(...this.#shares(place)) - wide);
+        const taken = Math.min(more, Math.min(...this.#shares(place)) - width);
         if (taken <= 0) return;
         this.#take(place, of, taken);
-        wide += taken;
+        width += taken;
       },
       leave: () => {
-        if (place !== undefined) this.#give(place, of, wide);
+        if (place !== undefined) this.#free(place, of, width);
         place = undefined;
       },
     };
   }
 
-  /** How many of this tenant's are under way, in one of the rooms. */
+  /** Number of this tenant's calls in one room. */
   count(kind: RoomKind, tenant: string): number {
     return this.#active.get(`${kind} of ${tenant}`) ?? 0;
   }
@@ -100,14 +100,14 @@ export class Admission {
     return this.#buckets.of(key, make);
   }
 
-  /** Of the whole room, of a tenant, of a token. */
+  /** Maximum places of the whole room, of a tenant and of a token. */
   #shares(kind: RoomKind): readonly number[] {
-    const most = kind === "open" ? Math.ceil(this.#limits.requests / 4) : this.#limits[kind];
-    const half = Math.ceil(most / 2);
-    return [most, half, Math.ceil(half * tokenShare)];
+    const max = kind === "open" ? Math.ceil(this.#limits.requests / 4) : this.#limits[kind];
+    const half = Math.ceil(max / 2);
+    return [max, half, Math.ceil(half * tokenShare)];
   }
 
-  #take(kind: RoomKind, of: Counted, places: number): void {
+  #take(kind: RoomKind, of: CountedCaller, places: number): void {
     const shares = this.#shares(kind);
     const counts = keysOf(kind, of);
     if (counts.some((key, k) => (this.#active.get(key) ?? 0) + places > shares[k]!)) {
@@ -116,7 +116,7 @@ export class Admission {
     for (const key of counts) this.#active.set(key, (this.#active.get(key) ?? 0) + places);
   }
 
-  #give(kind: RoomKind, of: Counted, places: number): void {
+  #free(kind: RoomKind, of: CountedCaller, places: number): void {
     for (const key of keysOf(kind, of)) {
       const now = (this.#active.get(key) ?? places) - places;
       if (now <= 0) this.#active.delete(key);
@@ -125,8 +125,8 @@ export class Admission {
   }
 }
 
-const keysOf = (kind: RoomKind, { tenant, one }: Counted): readonly string[] => [
+const keysOf = (kind: RoomKind, { tenant, member }: CountedCaller): readonly string[] => [
   kind,
   `${kind} of ${tenant}`,
-  ...(one === undefined ? [] : [`${kind} of ${tenant} by ${one}`]),
+  ...(member === undefined ? [] : [`${kind} of ${tenant} by ${member}`]),
 ];

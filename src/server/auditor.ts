@@ -7,67 +7,73 @@ import type { Store } from "../store/contract/store.ts";
 import { limitKey } from "./address.ts";
 import type { Call } from "./handler-types.ts";
 
-/** The same thing again within this time is counted; the next entry of its kind has the count. */
+/** Repetitions within this time are only counted; the next entry of the kind carries the count. */
 const spacingMs = 60_000;
 /**
- * Refusals of many kinds must not fill the store: beyond this, entries are only counted. Each action has its own room,
- * so that strangers who fail to sign in cannot hide what a token was refused.
+ * Entries per action and minute. Rejections of many kinds must not fill the store: beyond this bound they are only
+ * counted. Each action has its own bound, so that failed sign-ins cannot hide the calls that were refused to a token.
  */
 const maxPerMinute = 120;
 const maxKinds = 1_000;
 
-interface Seen {
+interface SeenKind {
   at: number;
-  /** Times since the last entry, which were not written. */
+  /** Unwritten repetitions since the last entry. */
   more: number;
 }
 
 interface Minute {
   at: number;
   count: number;
-  /** Of this action, since its last entry, for which there was no room. */
+  /** Entries of this action beyond the bound since its last written entry. */
   unwritten: number;
 }
 
-type Refused = Pick<Call, "tenant" | "token" | "name" | "via">;
+type RefusedCaller = Pick<Call, "tenant" | "token" | "name" | "via">;
 
 export interface AuditorOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  /** The tenant of whoever runs the server: what concerns no tenant goes there. */
+  /** The tenant that operates the server. Entries without a tenant go there. */
   readonly home: string;
 }
 
 /**
- * What the audit should know although nothing was done: calls that were refused for their role, sign-ins that failed, the
- * use of the bootstrap token. Sampled, because strangers decide how many there are; what cannot be written is logged.
+ * Records events in the audit log that changed nothing: calls refused for their role, failed sign-ins, use of the
+ * bootstrap token. Sampled, because callers without a credential can cause any number; a failed write is logged.
  */
 export class Auditor {
   readonly #options: AuditorOptions;
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen = new Map<string, SeenKind>();
   readonly #minutes = new Map<string, Minute>();
 
   constructor(options: AuditorOptions) {
     this.#options = options;
   }
 
-  forbidden(who: Refused, route: RouteName | "none", needs: unknown): void {
+  forbidden(who: RefusedCaller, route: RouteName | "none", needs: unknown): void {
     const detail = { route, ...defined({ needs }) };
-    this.#tell(`forbidden ${who.tenant} ${who.token} ${route}`, who.tenant, "call.refused", who, detail);
+    this.#record(`forbidden ${who.tenant} ${who.token} ${route}`, who.tenant, "call.refused", who, detail);
   }
 
   signInFailed(from: string | undefined): void {
     const via = { name: "nobody", role: "none", ...defined({ address: from }) };
     const who = { tenant: this.#options.home, token: undefined, name: "nobody", via };
-    this.#tell(`sign-in ${limitKey(from ?? "")}`, this.#options.home, "signin.failed", who, {});
+    this.#record(`sign-in ${limitKey(from ?? "")}`, this.#options.home, "signin.failed", who, {});
   }
 
-  bootstrapUsed(who: Refused): void {
-    this.#tell(`bootstrap ${who.via.address}`, who.tenant, "token.bootstrap_used", who, {});
+  bootstrapUsed(who: RefusedCaller): void {
+    this.#record(`bootstrap ${who.via.address}`, who.tenant, "token.bootstrap_used", who, {});
   }
 
-  #tell(kind: string, tenant: string, action: string, who: Refused, detail: Readonly<Record<string, unknown>>): void {
+  #record(
+    kind: string,
+    tenant: string,
+    action: string,
+    who: RefusedCaller,
+    detail: Readonly<Record<string, unknown>>,
+  ): void {
     const { store, clock, log } = this.#options;
     const now = clock.mono();
     const seen = this.#seen.get(kind);
@@ -77,7 +83,7 @@ export class Auditor {
     }
     const minute = this.#minuteOf(action, now);
     if (minute.count >= maxPerMinute) {
-      if (minute.unwritten++ === 0) log("warn", "server.audit_full", { action, tenant, most: maxPerMinute });
+      if (minute.unwritten++ === 0) log("warn", "server.audit_full", { action, tenant, max: maxPerMinute });
       return;
     }
     minute.count++;
@@ -87,9 +93,9 @@ export class Auditor {
     this.#seen.delete(kind);
     this.#seen.set(kind, { at: now, more: 0 });
     if (this.#seen.size > maxKinds) this.#seen.delete(this.#seen.keys().next().value!);
-    const act = { by: who.name, reason: reasons[action] ?? action, via: who.via };
+    const audit = { by: who.name, reason: reasons[action] ?? action, via: who.via };
     store.intake
-      .recordAudit(tenant, action, act, { ...detail, ...(more > 0 && { more }), ...(unwritten > 0 && { unwritten }) })
+      .recordAudit(tenant, action, audit, { ...detail, ...(more > 0 && { more }), ...(unwritten > 0 && { unwritten }) })
       .catch((error: unknown) => log("warn", "server.audit_unwritten", { action, tenant, ...errorFields(error) }));
   }
 
@@ -102,7 +108,7 @@ export class Auditor {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  "call.refused": "its role may not do this",
-  "signin.failed": "a credential that is none",
-  "token.bootstrap_used": "the bootstrap token of the settings",
+  "call.refused": "the role may not make this call",
+  "signin.failed": "invalid credential",
+  "token.bootstrap_used": "bootstrap token used",
 };

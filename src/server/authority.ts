@@ -11,18 +11,18 @@ import { journalPages } from "../store/read-all.ts";
 import { actorOf, type Call } from "./handler-types.ts";
 
 type Item = readonly [Fence, AppendRequest];
-/** Operators' words that were looked up for this call, by the item's journal. */
-type Heard = Map<number, OperatorResolution>;
-type Settled = RecordData<"effect.settled"> | RecordData<"obligation.settled">;
+/** Operators' resolutions that this call has read, by the item's journal. */
+type ReadResolutions = Map<number, OperatorResolution>;
+type Settlement = RecordData<"effect.settled"> | RecordData<"obligation.settled">;
 
-/** So many records are looked at together on the way back from a journal's end. */
+/** Records per page when reading backwards from a journal's end. */
 const backRows = 100;
 
 /**
- * Whose word a record is. A worker writes what its code did; an operator's word comes from a credential that may act as
- * an operator, under that credential's name. A worker may pass on what an operator has said, and only that: the
- * settlement of an effect that an operator resolved, the end of a stuck run's wait for such a resolution, and the note in
- * a fork's journal of who asked for it.
+ * Decides who may write a record. A worker writes what its code did. An operator's record needs a credential with the
+ * role operator and carries that credential's name. A worker may only pass on what an operator has recorded already:
+ * the settlement of an effect that an operator resolved, the end of a stuck run's wait for such a resolution, and the
+ * note in a fork's journal that names its operator.
  */
 export class Authority {
   readonly #read: ReadOps;
@@ -31,90 +31,92 @@ export class Authority {
     this.#read = read;
   }
 
-  /** Each item as it may be written, or why it may not. */
+  /** Returns each item as it may be written, or the error that forbids it. */
   async judged(who: Call, batch: readonly Item[]): Promise<(Item | TapeError)[]> {
     const judged: (Item | TapeError)[] = [];
-    const heard: Heard = new Map();
-    for (const item of batch) judged.push(item[1].records.some(isWord) ? await this.#judge(who, item, heard) : item);
+    const read: ReadResolutions = new Map();
+    for (const item of batch)
+      judged.push(item[1].records.some(needsAuthority) ? await this.#judge(who, item, read) : item);
     return judged;
   }
 
-  /** A fork repeats what has happened: only an operator may ask for one, and the server says who it was. */
+  /** A fork repeats effects: only an operator may request one, and the server records the operator. */
   specs(who: Call, specs: readonly RunSpec[]): readonly RunSpec[] {
     return specs.map((given) => {
       const spec = started(who, given);
       if (spec.fork === undefined) return spec;
-      if (!mayDo(who.role, "operator")) throw forbidden("to fork a run");
+      if (!mayDo(who.role, "operator")) throw forbidden("forking a run");
       return { ...spec, fork: { ...spec.fork, by: actorOf(who, spec.fork.by), via: who.via } };
     });
   }
 
-  async #judge(who: Call, [fence, entry]: Item, heard: Heard): Promise<Item | TapeError> {
+  async #judge(who: Call, [fence, entry]: Item, read: ReadResolutions): Promise<Item | TapeError> {
     if (mayDo(who.role, "operator")) {
       return [fence, { ...entry, records: entry.records.map((record) => signed(who, record)) }];
     }
     const { tenant } = who;
     for (const record of entry.records) {
-      const said =
+      const allowed =
         record.kind === "operator.action"
-          ? await this.#forked(tenant, fence.journal, record)
+          ? await this.#isForkNote(tenant, fence.journal, record)
           : record.kind === "run.unstuck"
-            ? await this.#released(tenant, fence.journal, entry.after)
+            ? await this.#isUnstuck(tenant, fence.journal, entry.after)
             : isAnswer(record)
-              ? await this.#sent(tenant, fence.journal, record.data)
+              ? await this.#isSignalled(tenant, fence.journal, record.data)
               : isByOperator(record)
-                ? await this.#resolved(tenant, fence.journal, record.data, heard)
+                ? await this.#isResolved(tenant, fence.journal, record.data, read)
                 : true;
-      if (!said) return forbidden(words[record.kind] ?? record.kind);
+      if (!allowed) return forbidden(actions[record.kind] ?? record.kind);
     }
     return [fence, entry];
   }
 
-  /** The run was created as a fork by this operator, for this reason. */
-  async #forked(tenant: string, journal: number, record: NewRecord): Promise<boolean> {
+  /** The run was created as a fork by this operator, with this reason. */
+  async #isForkNote(tenant: string, journal: number, record: NewRecord): Promise<boolean> {
     const [first] = await this.#read.journal(tenant, { journal }, { from: 1, limit: 1 });
     if (first?.kind !== "run.created" || first.data.fork === undefined) return false;
     return encode(forkAction(first.data.fork).data) === encode(record.data);
   }
 
-  /** An operator has said that it happened, with this very value. */
-  async #resolved(tenant: string, item: number, { to, value }: Settled, heard: Heard): Promise<boolean> {
+  /** An operator has resolved the effect as confirmed, with this value. */
+  async #isResolved(tenant: string, item: number, { to, value }: Settlement, read: ReadResolutions): Promise<boolean> {
     if (to !== "CONFIRMED" && to !== "COMPENSATED") return false;
-    const word = heard.get(item) ?? (await this.#wordIn(tenant, item));
-    heard.set(item, word);
-    return (word.as === "confirmed" || word.as === "compensate") && encode(word.value) === encode(value);
+    const resolution = read.get(item) ?? (await this.#resolutionIn(tenant, item));
+    read.set(item, resolution);
+    const { as } = resolution;
+    return (as === "confirmed" || as === "compensate") && encode(resolution.value) === encode(value);
   }
 
-  /** Operators speak of an effect in its item's journal, which is short; a run's, which may be long, is not read. */
-  async #wordIn(tenant: string, item: number): Promise<OperatorResolution> {
+  /** Operators resolve an effect in its item's journal, which is short. A run's journal may be long and is not read. */
+  async #resolutionIn(tenant: string, item: number): Promise<OperatorResolution> {
     const lease = await this.#read.lease(tenant, { journal: item });
     return lease?.kind === "item" ? operatorResolution(await this.#all(tenant, item, 1)) : {};
   }
 
-  /** The gate's answer is a signal in this run's inbox. What its value means, the gate's schema says, which is the worker's. */
-  async #sent(tenant: string, journal: number, { note }: RecordData<"gate.resolved">): Promise<boolean> {
+  /** The gate's answer is a signal in this run's inbox. The worker interprets its value by the gate's schema. */
+  async #isSignalled(tenant: string, journal: number, { note }: RecordData<"gate.resolved">): Promise<boolean> {
     if (!Number.isSafeInteger(note) || note! < 1) return false;
     const [signal] = await this.#read.journal(tenant, { journal }, { from: note!, limit: 1, inbox: true });
     return signal?.kind === "signal.sent" && signal.seq === note;
   }
 
-  /** One of the effects that the run is stuck on has been resolved since. */
-  async #released(tenant: string, journal: number, head: number): Promise<boolean> {
+  /** One of the effects that the run is stuck on has been resolved since then. */
+  async #isUnstuck(tenant: string, journal: number, head: number): Promise<boolean> {
     if (!(await this.#isStuckAt(tenant, journal, head))) return false;
     const tail = await this.#sinceStuck(tenant, journal, head);
     const [stuck] = tail;
-    const on = stuck?.kind === "run.stuck" ? (stuck.data.effects ?? []) : [];
-    if (on.length === 0) return false;
+    const stuckEffects = stuck?.kind === "run.stuck" ? (stuck.data.effects ?? []) : [];
+    if (stuckEffects.length === 0) return false;
     const parked = tail.find(({ kind }) => kind === "term.ended") as { data: RecordData<"term.ended"> } | undefined;
     const notes = await this.#all(tenant, journal, (parked?.data.notesTaken ?? 0) + 1, true);
     return notes.some((note) => {
       if (note.kind !== "effect.outcome" || note.data.status === "STUCK") return false;
       const { run = journal, pos, sub } = note.data;
-      return on.some((one) => one.run === run && one.pos === pos && one.sub === sub);
+      return stuckEffects.some((effect) => effect.run === run && effect.pos === pos && effect.sub === sub);
     });
   }
 
-  /** Asked before the journal is searched: `head` is what a caller sent, and may be any number. */
+  /** Checked before the journal is searched: the caller sends `head`, which may be any number. */
   async #isStuckAt(tenant: string, journal: number, head: number): Promise<boolean> {
     const name = (await this.#read.lease(tenant, { journal }))?.name ?? undefined;
     const run = name === undefined ? undefined : await this.#read.run(tenant, name);
@@ -123,7 +125,7 @@ export class Authority {
     return end.length === 1 && end.more !== true;
   }
 
-  /** From the last `run.stuck` on; empty where there is none. */
+  /** The records from the last `run.stuck` on; empty if there is none. */
   async #sinceStuck(tenant: string, journal: number, head: number): Promise<JournalRecord[]> {
     let tail: JournalRecord[] = [];
     for (let from = head + 1; from > 1; ) {
@@ -151,18 +153,18 @@ export class Authority {
   }
 }
 
-const words: Partial<Record<NewRecord["kind"], string>> = {
-  "operator.action": "to write what an operator did",
-  "run.unstuck": "to let a stuck run go on",
-  "gate.resolved": "to answer a gate without a signal",
-  "effect.settled": "to settle an effect as an operator",
-  "obligation.settled": "to settle a compensation as an operator",
+const actions: Partial<Record<NewRecord["kind"], string>> = {
+  "operator.action": "recording an operator action",
+  "run.unstuck": "resuming a stuck run",
+  "gate.resolved": "answering a gate without a signal",
+  "effect.settled": "settling an effect as an operator",
+  "obligation.settled": "settling a compensation as an operator",
 };
 
-const isWord = (record: NewRecord): boolean =>
+const needsAuthority = (record: NewRecord): boolean =>
   isAnswer(record) || record.kind === "operator.action" || record.kind === "run.unstuck" || isByOperator(record);
 
-/** The answer to a gate: a signal that was sent, and nothing else. */
+/** The answer to a gate must be a signal that was sent. */
 function isAnswer(record: NewRecord): record is Extract<NewRecord, { kind: "gate.resolved" }> {
   return record.kind === "gate.resolved" && (record.data as { readonly to?: unknown } | null)?.to === "RECEIVED";
 }
@@ -176,17 +178,17 @@ function isByOperator(
   );
 }
 
-/** The credential is the starter; without credentials the caller says so itself. */
+/** The credential is the starter; without credentials the caller names itself. */
 export function started(who: Call, spec: RunSpec): RunSpec {
   const starter = starterOf({ via: who.via });
   if (starter === undefined) return spec;
   const before = spec.fork === undefined ? [] : (spec.starters ?? []);
-  return { ...spec, starters: [...before.filter((one) => one !== starter), starter] };
+  return { ...spec, starters: [...before.filter((name) => name !== starter), starter] };
 }
 
-/** Under the credential's name, whatever the caller wrote; without what differs when the same call is sent again. */
+/** Replaces the name with the credential's, and leaves out what differs when the same call is repeated. */
 function signed(who: Call, record: NewRecord): NewRecord {
-  // Without credentials a caller is what an embedded program is: it says itself who acts.
+  // Without credentials a caller is like an embedded program: it names the operator itself.
   if (record.kind !== "operator.action" || who.token === undefined) return record;
   const { request: _request, ...via } = who.via;
   return { kind: record.kind, data: { ...record.data, who: actorOf(who, record.data.who), via } };

@@ -2,30 +2,30 @@ import { TapeError } from "../model/errors.ts";
 import type { Route } from "../protocol/route.ts";
 import type { ServerLimits } from "./limits.ts";
 
-/** A call without lists and without a value: names and numbers. */
+/** Size of a call without lists and values: only names and numbers. */
 const smallBytes = 64 * 1024;
-/** A list of names as long as may be, with letters that take several bytes. */
+/** Size of the longest allowed list of names, with characters of several bytes. */
 const namesBytes = 2 * 1024 * 1024;
 
-/** How large a body this call may have: a batch as large as any, others what they can possibly need. */
+/** The maximum body size of a call: the server's limit for a batch, otherwise what the call can need. */
 export function maxBytes({ size }: Route, { bodyBytes }: ServerLimits, payloadBytes: number): number {
   if (size === "batch") return bodyBytes;
-  // A value as text inside JSON is up to twice as long: each of its quotes is escaped.
+  // A value as a string inside JSON is up to twice as long, because its quotes are escaped.
   const needed = { small: smallBytes, names: namesBytes, payload: 2 * payloadBytes + smallBytes };
   return Math.min(bodyBytes, needed[size ?? "small"]);
 }
 
-/** Room for one call's body. What is taken is counted until the call is over: the parsed body lives as long. */
+/** Space for one call's body. It is counted until the call ends, because the parsed body lives that long. */
 export interface BodyRoom {
-  readonly most: number;
-  /** Before the bytes are read or unpacked: refuses where there is no room for them. */
+  readonly maxBytes: number;
+  /** Called before the bytes are read or unpacked; throws if there is no space for them. */
   take(bytes: number): void;
   leave(): void;
 }
 
 /**
- * Bytes of all bodies together. A tenant gets half and a token a quarter, so that one that sends many large ones slowly
- * leaves room for others; a single body always fits.
+ * Bytes of all bodies together. A tenant gets half and a token a quarter, so that a caller that slowly sends many large
+ * bodies leaves space for others. A single body always fits.
  */
 export class Bodies {
   readonly #limits: ServerLimits;
@@ -40,7 +40,7 @@ export class Bodies {
     return this.#all;
   }
 
-  room(tenant: string, token: string | undefined, most: number): BodyRoom {
+  room(tenant: string, token: string | undefined, maxBytes: number): BodyRoom {
     const { bodiesBytes, bodyBytes } = this.#limits;
     const of: readonly (readonly [key: string, share: number])[] = [
       [`tenant ${tenant}`, Math.max(bodyBytes, bodiesBytes / 2)],
@@ -48,7 +48,7 @@ export class Bodies {
     ];
     let taken = 0;
     return {
-      most,
+      maxBytes,
       take: (bytes) => {
         const full = of.some(([key, share]) => (this.#held.get(key) ?? 0) + bytes > share);
         if (full || this.#all + bytes > Math.max(bodyBytes, bodiesBytes)) {

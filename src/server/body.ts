@@ -12,23 +12,23 @@ import { weigh } from "./weigh.ts";
 
 const unpack = promisify(gunzip);
 
-export function tooLarge(most: number): TapeError {
-  const message = `the body of this call holds at most ${most} bytes`;
-  return new TapeError("TAPE_TOO_LARGE", message, { limit: "bodyBytes", most });
+export function tooLarge(max: number): TapeError {
+  const message = `the body of this call may have at most ${max} bytes`;
+  return new TapeError("TAPE_TOO_LARGE", message, { limit: "bodyBytes", max });
 }
 
-export interface Reading {
+export interface BodyDeps {
   readonly limits: ServerLimits;
   readonly room: BodyRoom;
   readonly clock: Clock;
   readonly turns: ParseTurns;
 }
 
-/** The JSON of a body. Its size is looked at before it is unpacked, and what it holds before it is parsed. */
+/** The JSON of a body. Its size is checked before it is unpacked, its number of values before it is parsed. */
 export async function jsonOf(
   headers: WireRequest["headers"],
   sent: Uint8Array | undefined,
-  { limits, room, clock, turns }: Reading,
+  { limits, room, clock, turns }: BodyDeps,
 ): Promise<unknown> {
   const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase();
   if (type !== jsonType) throw badInput("content-type", `must be ${jsonType}`);
@@ -46,7 +46,7 @@ export async function jsonOf(
   try {
     json = JSON.parse(text);
   } catch {
-    throw badInput("body", "is not valid JSON"); // the parser's message quotes the text, which may hold a secret
+    throw badInput("body", "is not valid JSON"); // the parser's message quotes the text, which may contain a secret
   }
   inspect(json, limits.depth);
   return json;
@@ -56,7 +56,7 @@ async function unpacked(encoding: string | undefined, sent: Uint8Array, room: Bo
   if (encoding === undefined || encoding === "identity") return sent;
   if (encoding.toLowerCase() !== "gzip") throw badInput("content-encoding", "must be gzip or identity");
   const claimed = claimedBytes(sent);
-  if (claimed > room.most) throw tooLarge(room.most);
+  if (claimed > room.maxBytes) throw tooLarge(room.maxBytes);
   room.take(claimed);
   try {
     return await unpack(sent, { maxOutputLength: Math.max(1, claimed) });
@@ -65,13 +65,13 @@ async function unpacked(encoding: string | undefined, sent: Uint8Array, room: Bo
   }
 }
 
-/** Gzip says at its end how long it was. One that lies is unpacked no further than it said. */
+/** Gzip states the unpacked size at its end. A body with a wrong size is unpacked no further than that size. */
 function claimedBytes(sent: Uint8Array): number {
   if (sent.length < 18) throw badInput("body", "is not valid gzip");
   return new DataView(sent.buffer, sent.byteOffset + sent.length - 4, 4).getUint32(0, true);
 }
 
-/** Keys that reach for a prototype are nobody's data: whoever sends one looks for a careless copy somewhere behind. */
+/** Keys that address a prototype are never data. A caller that sends one is probing for a careless copy. */
 const forbiddenKeys: ReadonlySet<string> = new Set(["__proto__", "constructor"]);
 
 function inspect(json: unknown, levels: number): void {
@@ -87,10 +87,10 @@ function inspect(json: unknown, levels: number): void {
   }
 }
 
-/** Three times as many fields as any call has. */
+/** Three times the number of fields of any call. */
 const maxFields = 32;
 
-/** The query as an object of texts. How many fields it has is looked at before any of them is. */
+/** The query as an object of strings. The number of fields is checked before any of them is read. */
 export function queryOf(query: string): Record<string, string> {
   const fields: Record<string, string> = Object.create(null) as Record<string, string>;
   if (query === "") return fields;
@@ -102,11 +102,11 @@ export function queryOf(query: string): Record<string, string> {
   return fields;
 }
 
-/** JSON as what the program means; a refusal names the first field that is wrong, and does not repeat its value. */
+/** Decodes JSON by its schema. The error names the first wrong field and does not repeat its value. */
 export function decodePart<S extends z.ZodType>(part: string, schema: S, json: unknown): z.output<S> {
   let decoded: ReturnType<typeof z.safeDecode<S>>;
   try {
-    decoded = z.safeDecode(schema, json as z.input<S>, firstFaultOnly);
+    decoded = z.safeDecode(schema, json as z.input<S>, firstErrorOnly);
   } catch (error) {
     if (error instanceof CodecError) throw badInput(part, excerpt(error.message));
     throw error;
@@ -117,15 +117,16 @@ export function decodePart<S extends z.ZodType>(part: string, schema: S, json: u
   throw badInput(excerpt(field), excerpt(issue.message));
 }
 
-/** What was sent is repeated in a refusal only as far as a person needs it to find the place. */
-const excerptLetters = 200;
+/** An error repeats no more of the request than its author needs to find the place. */
+const maxExcerptChars = 200;
 
-const excerpt = (text: string): string => (text.length <= excerptLetters ? text : `${text.slice(0, excerptLetters)}…`);
+const excerpt = (text: string): string =>
+  text.length <= maxExcerptChars ? text : `${text.slice(0, maxExcerptChars)}…`;
 
-/** Only the first is told: to collect a fault for each of a million items would cost more than the body. */
-const firstFaultOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true };
+/** Only the first error is reported: collecting one for each of a million items would cost more than the body. */
+const firstErrorOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true };
 
-/** Of a union's branches the one that got furthest: its complaint is the one that was meant. */
+/** The error of the union branch that matched furthest, which is most likely the intended one. */
 function deepest(issue: z.core.$ZodIssue): { path: readonly PropertyKey[]; message: string } {
   if (issue.code !== "invalid_union") return issue;
   const inner = issue.errors.flatMap((issues) => issues.slice(0, 1).map(deepest));

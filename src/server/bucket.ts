@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 
-/** So many at once, and so many a second over time. */
+/** A token bucket: `burst` at once, `perSecond` over time. */
 export class Bucket {
   readonly #perSecond: number;
   readonly #burst: number;
@@ -16,19 +16,19 @@ export class Bucket {
     this.#at = clock.mono();
   }
 
-  /** How long until there is one again; 0: there is. */
+  /** Time until the next one is available; 0: now. */
   get waitMs(): number {
     this.#fill();
     return this.#left >= 1 ? 0 : Math.ceil(((1 - this.#left) / this.#perSecond) * 1_000);
   }
 
-  /** Takes what is missing to the next ones: it may leave less than nothing. */
+  /** Takes `count` in any case; the balance may become negative, and later calls wait for it. */
   take(count = 1): void {
     this.#fill();
     this.#left -= count;
   }
 
-  /** Takes one if there is one. */
+  /** Takes one if it is available. */
   tryTake(): boolean {
     if (this.waitMs > 0) return false;
     this.take();
@@ -42,20 +42,20 @@ export class Bucket {
   }
 }
 
-/** Buckets by name, of those that came last. */
+/** Buckets by key; only the last used ones are kept. */
 export class Buckets {
-  readonly #most: number;
+  readonly #max: number;
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   of(key: string, make: () => Bucket): Bucket {
     const bucket = this.#buckets.get(key) ?? make();
     this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
-    if (this.#buckets.size > this.#most) this.#buckets.delete(this.#buckets.keys().next().value!);
+    if (this.#buckets.size > this.#max) this.#buckets.delete(this.#buckets.keys().next().value!);
     return bucket;
   }
 }

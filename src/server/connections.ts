@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
-import { limitKey, type Trusted } from "./address.ts";
+import { limitKey, type ProxyTrust } from "./address.ts";
 import { Bucket } from "./bucket.ts";
 
 export interface ConnectionLimits {
@@ -10,39 +10,39 @@ export interface ConnectionLimits {
   readonly connectionsPerAddress: number;
 }
 
-/** Requests that a connection may send ahead of its answers: browsers and our client send none. */
+/** Requests that a connection may send ahead of its responses. Browsers and Tape's client send none. */
 const maxPipelined = 32;
 
 interface Connection {
   readonly name: string;
   readonly socket: Socket;
-  /** Requests that have begun and are not answered to their end. */
-  underWay: number;
-  /** Settles when the last of them is. */
+  /** Requests in progress, until their responses are completely written. */
+  inProgress: number;
+  /** Settles when the last of them is finished. */
   last: Promise<void>;
-  /** The answer whose turn it is. */
+  /** The response that is being written. */
   response?: ServerResponse;
 }
 
 /**
- * Who is connected. One address holds a part of all connections, unless it is a trusted proxy's, which speaks for many.
- * When all are taken a new one takes the place of the one that has been idle for longest; only where none is idle it is
- * turned away. On one connection the requests are worked on one after the other, each when the answer before it is
- * written: a caller that does not read makes nobody collect answers for it.
+ * The open connections. One address may have a part of them, unless it is a trusted proxy's, which serves many callers.
+ * When all are taken, a new connection replaces the one that has been idle longest; it is dropped only if none is idle.
+ * Requests on one connection are handled one after the other, each when the previous response is written. So responses
+ * do not pile up for a caller that does not read.
  */
 export class Connections {
   readonly #limits: ConnectionLimits;
-  readonly #trusted: Trusted;
+  readonly #trusted: ProxyTrust;
   readonly #log: Log;
   readonly #clock: Clock;
-  /** Those that were idle first come first. */
+  /** Ordered by the start of their idle time, the oldest first. */
   readonly #open = new Map<string, Connection>();
   readonly #from = new Map<string, number>();
-  /** Lines about dropped connections: whoever is turned away must not fill a disk. */
+  /** Limits log lines about dropped connections: dropped callers must not fill a disk. */
   readonly #lines: Bucket;
   #dropped = 0;
 
-  constructor(limits: ConnectionLimits, { trusted, log, clock }: { trusted: Trusted; log: Log; clock: Clock }) {
+  constructor(limits: ConnectionLimits, { trusted, log, clock }: { trusted: ProxyTrust; log: Log; clock: Clock }) {
     this.#limits = limits;
     this.#trusted = trusted;
     this.#log = log;
@@ -54,20 +54,20 @@ export class Connections {
     return this.#open.size;
   }
 
-  /** Takes a new connection in, or ends it. */
+  /** Admits a new connection, or ends it. */
   admit(socket: Socket): void {
     const { remoteAddress = "" } = socket;
     const { connections, connectionsPerAddress } = this.#limits;
     const key = this.#trusted(remoteAddress) ? "" : limitKey(remoteAddress);
-    const mine = this.#from.get(key) ?? 0;
-    const many = key !== "" && mine >= connectionsPerAddress;
-    if (many || (this.#open.size >= connections && !this.#makeRoom())) {
-      this.#drop(socket, many ? "connectionsPerAddress" : "connections");
+    const open = this.#from.get(key) ?? 0;
+    const isOverLimit = key !== "" && open >= connectionsPerAddress;
+    if (isOverLimit || (this.#open.size >= connections && !this.#makeRoom())) {
+      this.#drop(socket, isOverLimit ? "connectionsPerAddress" : "connections");
       return;
     }
     const name = nameOf(socket);
-    this.#from.set(key, mine + 1);
-    this.#open.set(name, { name, socket, underWay: 0, last: Promise.resolve() });
+    this.#from.set(key, open + 1);
+    this.#open.set(name, { name, socket, inProgress: 0, last: Promise.resolve() });
     socket.once("close", () => {
       this.#open.delete(name);
       const left = (this.#from.get(key) ?? 1) - 1;
@@ -76,36 +76,36 @@ export class Connections {
     });
   }
 
-  /** Whether an answer has begun on it and is not written to its end. */
-  answering(socket: Socket): boolean {
+  /** Whether a response has started on it and is not completely written. */
+  isResponding(socket: Socket): boolean {
     const { response } = this.#open.get(nameOf(socket)) ?? {};
     return response?.headersSent === true && !response.writableFinished;
   }
 
-  /** Works on a request when those before it on its connection are answered to their end. */
-  inTurn(socket: Socket, response: ServerResponse, carry: () => Promise<void>): Promise<void> {
+  /** Handles a request when the responses of earlier requests on its connection are completely written. */
+  inTurn(socket: Socket, response: ServerResponse, handle: () => Promise<void>): Promise<void> {
     const name = nameOf(socket);
     const connection = this.#open.get(name);
-    if (connection === undefined) return carry();
+    if (connection === undefined) return handle();
     const work = (): Promise<void> => {
       connection.response = response;
-      return carry();
+      return handle();
     };
-    if (connection.underWay > maxPipelined) {
+    if (connection.inProgress > maxPipelined) {
       socket.destroy();
       return Promise.resolve();
     }
-    const ahead = connection.underWay++;
+    const ahead = connection.inProgress++;
     const done = (ahead === 0 ? work() : this.#after(connection, work)).finally(() => {
-      if (--connection.underWay > 0 || !this.#open.has(name)) return;
-      this.#open.delete(name); // to the end: it became idle last
+      if (--connection.inProgress > 0 || !this.#open.has(name)) return;
+      this.#open.delete(name); // moved to the end: it became idle last
       this.#open.set(name, connection);
     });
     connection.last = done.catch(() => {});
     return done;
   }
 
-  /** Others get their turn in between: a caller that sends ahead is no faster than one that waits. */
+  /** Other connections get a turn in between: a caller that pipelines is no faster than one that waits. */
   async #after({ socket, last }: Connection, work: () => Promise<void>): Promise<void> {
     await last;
     await new Promise<void>((next) => this.#clock.immediate(next));
@@ -113,8 +113,8 @@ export class Connections {
   }
 
   #makeRoom(): boolean {
-    for (const { name, socket, underWay } of this.#open.values()) {
-      if (underWay > 0) continue;
+    for (const { name, socket, inProgress } of this.#open.values()) {
+      if (inProgress > 0) continue;
       this.#open.delete(name);
       socket.destroy();
       return true;
@@ -126,14 +126,14 @@ export class Connections {
     socket.destroy();
     this.#dropped++;
     if (!this.#lines.tryTake()) return;
-    this.#log("warn", "server.connection_dropped", { limit, most: this.#limits[limit], dropped: this.#dropped });
+    this.#log("warn", "server.connection_dropped", { limit, max: this.#limits[limit], dropped: this.#dropped });
     this.#dropped = 0;
   }
 }
 
 /**
- * Under TLS a request's socket is another object than the connection's, with the same two ends. Both ends: a caller may
- * use one port of its own for connections to several addresses of this machine.
+ * Under TLS a request's socket and the connection's socket are different objects with the same two ends. The key has
+ * both ends, because a caller may use one local port for connections to several addresses of this machine.
  */
 const nameOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress}`;

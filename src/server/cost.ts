@@ -1,29 +1,29 @@
 import type { Route } from "../protocol/route.ts";
 
-/** Rows or items that are worth a call. */
+/** Rows or items that count as one call. */
 const rowsOfCall = 50;
 
-/** How many calls a call is worth beside itself: a page of a thousand rows keeps the store as busy as twenty small ones. */
+/** How many extra calls a call counts as: a page of a thousand rows costs the store as much as twenty small calls. */
 export function extraCalls(
   route: Route,
   call: { readonly query?: unknown; readonly body?: unknown },
   page: number,
 ): number {
-  const asked = { ...(call.query as object | undefined), ...(call.body as object | undefined) } as {
+  const fields = { ...(call.query as object | undefined), ...(call.body as object | undefined) } as {
     readonly limit?: unknown;
   };
-  const limited = route.query?.shape.limit !== undefined || asked.limit !== undefined;
-  const rows = typeof asked.limit === "number" ? Math.min(asked.limit, page) : limited ? page : 0;
-  const items = listsIn(asked).reduce((sum, list) => sum + list.length + carried(list), 0);
+  const limited = route.query?.shape.limit !== undefined || fields.limit !== undefined;
+  const rows = typeof fields.limit === "number" ? Math.min(fields.limit, page) : limited ? page : 0;
+  const items = listsIn(fields).reduce((sum, list) => sum + list.length + nestedItems(list), 0);
   return Math.floor(Math.max(rows, items) / rowsOfCall);
 }
 
 const listsIn = (held: unknown): readonly (readonly unknown[])[] =>
   typeof held === "object" && held !== null ? Object.values(held).filter(Array.isArray) : [];
 
-/** Items of lists in a list: one call may carry those of many callers, each with a list of its own. */
-function carried(list: readonly unknown[]): number {
+/** Items of lists in a list: one call may carry the items of many callers, each in its own list. */
+function nestedItems(list: readonly unknown[]): number {
   let sum = 0;
-  for (const one of list) for (const inner of listsIn(one)) sum += inner.length;
+  for (const item of list) for (const inner of listsIn(item)) sum += inner.length;
   return sum;
 }

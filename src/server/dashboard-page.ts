@@ -7,36 +7,36 @@ const html = `<!doctype html>
 <meta name="viewport" content="width=device-width">
 <title>Tape</title>
 <h1>Tape</h1>
-<p>This address answers programs; what it is asked for needs a credential where credentials are required.</p>
+<p>This is an API for programs. Calls need a credential where credentials are required.</p>
 <ul>
-<li><a href="/openapi.json">/openapi.json</a>: every call, described
-<li><a href="/healthz">/healthz</a>: how the store, the reactors and the feed are
-<li><a href="/metrics">/metrics</a>: figures for Prometheus
+<li><a href="/openapi.json">/openapi.json</a>: description of every call
+<li><a href="/healthz">/healthz</a>: health of the store, the reactors and the feed
+<li><a href="/metrics">/metrics</a>: metrics for Prometheus
 </ul>
 <p>On a command line: <code>durable-tape runs --store &lt;this address&gt;</code>
 <p>The dashboard is not built in this checkout: <code>npm run dashboard</code> builds it.
 </html>
 `;
 
-/** A file of the dashboard. One whose name holds its hash never changes. */
+/** A file of the dashboard. A file with a hash in its name never changes. */
 export interface PageFile {
   readonly type: string;
   readonly body: Uint8Array;
   readonly lasting: boolean;
 }
 
-/** The dashboard's files by path; `/` is its page. undefined: there is none, or it is not built. */
+/** The dashboard's files by path; `/` is its page. undefined: no such file, or the dashboard is not built. */
 export type Dashboard = (path: string) => Promise<PageFile | undefined>;
 
 const nothingElse = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
-/** Of the text above: no script, no style, no frame, nothing from anywhere. */
+/** For the page above: no script, no style, no frame, no source at all. */
 const bareRules = `default-src 'none'; ${nothingElse}`;
-/** Of the dashboard: its own files and calls to this server, no inline script, no inline style. */
+/** For the dashboard: its own files and calls to this server, no inline script, no inline style. */
 const dashboardRules = `default-src 'self'; ${nothingElse}`;
 
 /**
- * What a person sees who opens the address in a browser; undefined: this is no page. It is told to anybody, and says
- * nothing that differs from one server to the next: all it shows it asks for with the person's credential.
+ * The page that a browser shows at this address; undefined: the path is no page. Every caller may read it, and it is
+ * the same on every server: the dashboard fetches all data with the user's credential.
  */
 export async function pageResponse(
   { method, url, headers }: Pick<WireRequest, "method" | "url" | "headers">,
@@ -54,12 +54,12 @@ export async function pageResponse(
   return { ...bare, headers: { ...bare.headers, ...rulesOf(bareRules) } };
 }
 
-/** An address within the dashboard, opened as a page: a program that asks for a call that does not exist is told so. */
+/** Whether a browser opens a path within the dashboard. A program that calls an unknown route gets an error instead. */
 function isView(path: string, { accept }: WireRequest["headers"]): boolean {
   return !/^\/(v\d+|assets)(\/|$)/.test(path) && (accept ?? "").includes("text/html");
 }
 
-/** Packed once for each file, not for each who asks. */
+/** Responses compressed once per file, not per request. */
 const ready = new WeakMap<PageFile, Promise<WireResponse>>();
 
 function fileResponse(file: PageFile): Promise<WireResponse> {
@@ -69,9 +69,9 @@ function fileResponse(file: PageFile): Promise<WireResponse> {
   const plain = textResponse("", type);
   const cache = file.lasting ? "public, max-age=31536000, immutable" : "no-cache";
   const headers = { ...plain.headers, "cache-control": cache, ...rulesOf(dashboardRules) };
-  const answer = lasting({ ...plain, headers, body });
-  ready.set(file, answer);
-  return answer;
+  const response = lasting({ ...plain, headers, body });
+  ready.set(file, response);
+  return response;
 }
 
 const rulesOf = (rules: string): Record<string, string> => ({

@@ -12,35 +12,35 @@ import type { Operators } from "./operators.ts";
 import type { Service } from "./service-metrics.ts";
 import type { Turns } from "./turns.ts";
 
-/** Who calls, by their credential and nothing else: no request names its tenant or its role. */
+/** The caller, identified by the credential alone: no request names its tenant or role. */
 export interface Caller {
   readonly tenant: string;
   readonly role: Role;
-  /** For people: the credential's name, or without credentials this server's label. */
+  /** The credential's name or, without credentials, this server's label. */
   readonly name: string;
-  /** The credential's id; undefined: this server asks nobody for one. */
+  /** The credential's id; undefined: this server requires none. */
   readonly token: string | undefined;
 }
 
-/** One call on its way: who, and what of HTTP still matters to a handler. */
+/** One call in progress: the caller, and the parts of HTTP that handlers need. */
 export interface Call extends Caller {
-  /** A credential was shown, or none is needed: on an open route only then more is told than that all is well. */
+  /** A credential was sent, or none is required. Only then does an open route return more than its status. */
   readonly named: boolean;
-  /** Aborts when the caller has gone, or a stream must end because the server drains. */
+  /** Aborts when the caller disconnects, or a stream must end because the server drains. */
   readonly signal: AbortSignal;
   readonly key: string | undefined;
-  /** The credential as the audit keeps it. */
+  /** The credential as the audit log records it. */
   readonly via: Credential;
-  /** Said before a long wait: the call then takes room of those that wait, not of those that work. */
+  /** Called before a long wait: the call then takes a place among the waiting calls, not the working ones. */
   readonly waits: () => void;
-  /** Writes of this call: with an Idempotency-Key a repeated one is answered as it was the first time. */
+  /** Writes of this call. With an Idempotency-Key a repeated call returns the first result. */
   readonly intake: IntakeOps;
 }
 
-/** What a stream has to say next, as many lines as there are. */
+/** The pages of a stream, each with all lines that are ready. */
 export type Pages<N extends RouteName> = AsyncIterable<readonly ResponseOf<N>[]>;
 
-/** A stream refuses before its first line, or not at all. */
+/** A stream fails before its first line, or not at all. */
 export type Handler<N extends RouteName> = (
   call: CallOf<N>,
   who: Call,
@@ -50,9 +50,9 @@ export type Handlers = { readonly [N in RouteName]: Handler<N> };
 /** The handlers of one group of routes. */
 export type HandlersOf<G> = Pick<Handlers, Extract<keyof G, RouteName>>;
 
-/** Of tokens that are made through this server. */
+/** Lifetimes of tokens that are created through this server. */
 export interface TokenLifetimes {
-  /** Of one that names no expiry; absent: for ever, or as long as one may. */
+  /** Default lifetime; absent: `maxMs`, or without end. */
   readonly defaultMs?: number;
   readonly maxMs?: number;
 }
@@ -69,28 +69,28 @@ export interface ServerDeps {
   readonly lifetimes: TokenLifetimes;
   readonly turns: Turns;
   readonly served: ServedWorkflows;
-  /** What is known here of workflows and gates: their schemas refuse at once what a worker would. */
+  /** Known workflows and gates: their schemas reject at once what a worker would reject. */
   readonly runner: Runner;
 }
 
-/** Who acts, why, and through which credential: what the audit keeps. */
-export function auditInfoOf(who: Call, said: { readonly by?: string; readonly reason: string }): AuditInfo {
-  return { by: actorOf(who, said.by), reason: said.reason, via: who.via };
+/** Author, reason and credential of an action, for the audit log. */
+export function auditInfoOf(who: Call, action: { readonly by?: string; readonly reason: string }): AuditInfo {
+  return { by: actorOf(who, action.by), reason: action.reason, via: who.via };
 }
 
-/** A deed's author: the credential, and whom it acted for. Nobody can write another credential's name into a journal. */
+/** The author of an action: the credential, and on whose behalf. No caller can record another credential's name. */
 export function actorOf(who: Caller, by: string | undefined): string {
   if (by === undefined) return who.name;
   return who.token === undefined ? by : `${who.name} for ${by}`;
 }
 
-/** Where the page after this one begins. */
+/** The cursor of the next page. */
 export function nextOf<T>(page: Page<T>, cursorOf: (row: T) => string): { next?: string } {
   const last = page.at(-1);
   return page.more === true && last !== undefined ? { next: cursorOf(last) } : {};
 }
 
-/** A page as an answer: its rows, and whether it was full. */
+/** A page as a response: its rows, and whether there are more. */
 export function listed<K extends string, T>(name: K, page: Page<T>): { [Name in K]: T[] } & { more?: boolean } {
   const rows = { [name]: page } as { [Name in K]: T[] };
   return page.more === true ? { ...rows, more: true } : rows;

@@ -8,7 +8,7 @@ import { serviceHandlers } from "./handlers/service.ts";
 import { storeHandlers } from "./handlers/store.ts";
 import { valueHandlers } from "./handlers/values.ts";
 
-/** One for every route of the contract: one too few, or one too many, does not compile. */
+/** One handler for every route of the contract: a missing or extra one does not compile. */
 export function handlersOf(deps: ServerDeps): Handlers {
   return {
     ...runHandlers(deps),

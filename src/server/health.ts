@@ -2,21 +2,21 @@ import { isTapeError } from "../model/errors.ts";
 import { mayDo } from "../protocol/route.ts";
 import type { Call, ServerDeps } from "./handler-types.ts";
 
-/** Runs that nobody has taken for so long are worth a line. */
+/** Runs that no process has claimed for this long are listed. */
 const unservedMs = 10_000;
 
 /**
- * For people and alarms: whether the store answers. What blocks the feed, which reactors are due, who holds the singletons
- * and which workflows nobody serves is told to whoever may read the tenant.
+ * Health for operators and alerts: whether the store responds. A caller that may read the tenant also sees what blocks
+ * the feed, which reactors have due work, who holds the singletons, and unserved workflows.
  */
 export function healthOn(deps: ServerDeps): (who: Call) => Promise<Record<string, unknown>> {
-  const underWay = new Map<string | undefined, Promise<Record<string, unknown>>>();
+  const pending = new Map<string | undefined, Promise<Record<string, unknown>>>();
   return (who) => {
     const of = who.named ? `${mayDo(who.role, "operator")} ${who.tenant}` : undefined;
-    // Anybody may ask: one look serves all who ask meanwhile.
-    const looking = underWay.get(of) ?? healthOf(deps, who).finally(() => underWay.delete(of));
-    underWay.set(of, looking);
-    return looking;
+    // Calls are unlimited: concurrent calls share one check.
+    const check = pending.get(of) ?? healthOf(deps, who).finally(() => pending.delete(of));
+    pending.set(of, check);
+    return check;
   };
 }
 
@@ -41,7 +41,7 @@ async function healthOf({ store, service }: ServerDeps, who: Call): Promise<Reco
   }
 }
 
-/** Strangers learn whether it works, and nothing about it. */
+/** Callers without a credential see only whether the server works. */
 async function bareHealth({ store }: Pick<ServerDeps, "store">, status: string): Promise<Record<string, unknown>> {
   try {
     await store.health();
@@ -52,7 +52,7 @@ async function bareHealth({ store }: Pick<ServerDeps, "store">, status: string):
   }
 }
 
-/** Which session holds the feed up is for those who run the database: it may be of another program or tenant. */
+/** Only operators see which session blocks the feed: it may belong to another program or tenant. */
 export function blockerFor({ role }: Pick<Call, "role">, blocker: string | undefined): string | undefined {
   return blocker === undefined || mayDo(role, "operator") ? blocker : "an open transaction";
 }

@@ -5,7 +5,7 @@ import type { ReadOps } from "../store/contract/store.ts";
 
 type InDoubtDetails = ResponseOf<"inDoubt.list">["inDoubt"][number];
 
-/** An effect in doubt with what was seen and said of it, and when somebody looks next. undefined: it is gone. */
+/** An effect in doubt with its observations, evidence and next observation. undefined: its run was deleted. */
 export async function inDoubtDetails(
   read: ReadOps,
   tenant: string,
@@ -13,12 +13,12 @@ export async function inDoubtDetails(
 ): Promise<InDoubtDetails | undefined> {
   const { run: journal, item } = effect;
   const of = item === null ? undefined : { journal: item };
-  const [owner, lease, records, notes, heard] = await Promise.all([
+  const [owner, lease, records, notes, runNotes] = await Promise.all([
     read.lease(tenant, { journal }),
     of === undefined ? undefined : read.lease(tenant, of),
     of === undefined ? [] : read.journal(tenant, of),
     of === undefined ? [] : read.journal(tenant, of, { inbox: true }),
-    // What was said of an inline act while its run still decided over it.
+    // Evidence of an inline effect that arrived while its run still decided on it.
     effect.dispatch === "inline" ? read.journal(tenant, { journal }, { inbox: true }) : [],
   ]);
   const run = owner?.name == null ? undefined : await read.run(tenant, owner.name);
@@ -29,7 +29,7 @@ export async function inDoubtDetails(
     effect,
     ...{ runId: run.id, workflow: run.workflow, runStatus: run.status, observations: observations.length },
     lastObservation: observations.at(-1) ?? null,
-    evidence: evidenceIn([...heard, ...notes], effect),
+    evidence: evidenceIn([...runNotes, ...notes], effect),
     lastRequest: requests.at(-1) ?? null,
     nextInMs: lease?.nextReactor == null || lease.owner !== null ? null : nextIn(records, await read.now()),
     observer: lease?.label ?? null,
@@ -53,7 +53,7 @@ function evidenceIn(notes: readonly JournalRecord[], { pos, sub }: EffectRow): I
   });
 }
 
-/** Whoever gave it back said how soon it is wanted again. */
+/** The last release recorded the delay until the next observation. */
 function nextIn(records: readonly JournalRecord[], now: number): number {
   const last = records.findLast((record) => record.kind === "term.ended");
   return last?.kind === "term.ended" ? Math.max(0, last.at + (last.data.delayMs ?? 0) - now) : 0;

@@ -5,9 +5,9 @@ import type { ResponseOf } from "../protocol/contract.ts";
 import type { ReadOps, RunRate } from "../store/contract/store.ts";
 
 const minuteMs = 60_000;
-/** A day of them. */
+/** One day of samples, one per minute. */
 const maxSamples = 1_440;
-/** A transaction that stamped its time before may still be on its way: what is older than this does not change. */
+/** A transaction with an earlier timestamp may still be uncommitted. Counts older than this do not change. */
 const settledMs = minuteMs;
 
 interface Sample {
@@ -17,14 +17,14 @@ interface Sample {
 
 interface WatchedTenant {
   readonly samples: Sample[];
-  /** Counts that do not change any more, by the stretch they are of. */
+  /** Final counts, by time bucket. */
   readonly counted: Map<string, RunRate>;
 }
 
 /**
- * What the overview shows over time. How many runs began and ended comes from the store, so that all replicas say the
- * same and a restart loses nothing. How late each reactor's work is, is kept nowhere: this server looks once a minute,
- * for each tenant whose overview somebody has asked for, and remembers a day of it.
+ * The history that the overview shows. The numbers of started and ended runs come from the store, so that all replicas
+ * agree and a restart loses nothing. The lag of each reactor is not stored: this server samples it once a minute, for
+ * each tenant whose overview has been requested, and keeps one day.
  */
 export class LagHistory {
   readonly #read: ReadOps;
@@ -39,7 +39,7 @@ export class LagHistory {
     this.#log = deps.log;
   }
 
-  /** Tenants come from credentials alone, so there are no more of them than were let in. */
+  /** Tenants come from credentials alone, so their number is bounded. */
   async watch(tenant: string): Promise<WatchedTenant> {
     const before = this.#watched.get(tenant);
     if (before !== undefined) return before;
@@ -72,7 +72,7 @@ export class LagHistory {
     this.#watched.clear();
   }
 
-  /** Only what may have changed is counted again. */
+  /** Counts only buckets that may have changed. */
   async #runs(
     tenant: string,
     { counted }: WatchedTenant,
@@ -107,5 +107,5 @@ export class LagHistory {
   }
 }
 
-/** Of those with nothing to do the agenda says nothing: they are not late. */
+/** The agenda does not list reactors without work; their lag is 0. */
 const reactors = ["recovery", "reconciler", "outbox", "timers", "compensation"] as const;

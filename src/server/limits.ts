@@ -1,30 +1,30 @@
-/** Bounds of the door itself; what may be stored is bounded by the store's own limits. */
+/** Limits of the server itself; the store's own limits bound what may be stored. */
 export interface ServerLimits {
-  /** Bytes of one request's body, as sent and unpacked. A batch of appends is the largest thing there is. */
+  /** Bytes of one request's body, as sent and unpacked. A batch of appends is the largest body. */
   readonly bodyBytes: number;
-  /** Bytes of all bodies together that are being read or worked on; a tenant gets half of them, a token a quarter. */
+  /** Bytes of all bodies that are read or in use; a tenant gets half of them, a token a quarter. */
   readonly bodiesBytes: number;
-  /** Values in one body, where a new name counts as ten: what it takes to parse goes by them. */
+  /** Values in one body, where a new name counts as ten: they determine the parse time. */
   readonly values: number;
   /** Levels of arrays and objects in a body. */
   readonly depth: number;
-  /** Calls under way at once. Of this and the next three a tenant gets half, and a token three quarters of that. */
+  /** Concurrent calls. Of this and the next three a tenant gets half, and a token three quarters of that. */
   readonly requests: number;
-  /** Renewals and appends under way at once, beside the other calls. */
+  /** Concurrent renewals and appends, besides the other calls. */
   readonly renewals: number;
   /** Calls that wait for the end of a run. */
   readonly waiters: number;
-  /** Streams open at once. */
+  /** Open streams. */
   readonly streams: number;
   readonly connections: number;
-  /** Connections of one address, or of one /64 network of IPv6; a trusted proxy has no bound of its own. */
+  /** Connections of one address, or of one IPv6 /64 network; a trusted proxy is not limited. */
   readonly connectionsPerAddress: number;
-  /** Bytes of all answers that are written and not read; beyond it those that wait longest are cut off. */
+  /** Bytes of all written but unread responses; beyond it the oldest ones are aborted. */
   readonly answersBytes: number;
-  /** Calls of one tenant in a second, over time and at once. */
+  /** Calls of one tenant per second, over time (`ratePerSecond`) and at once (`rateBurst`). */
   readonly ratePerSecond: number;
   readonly rateBurst: number;
-  /** Credentials from one address that were refused, in a minute; those that were good lately are not counted against it. */
+  /** Bad credentials from one address per minute; credentials that were accepted recently are not affected. */
   readonly failedSignIns: number;
 }
 

@@ -7,25 +7,25 @@ import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import { TapeError } from "../model/errors.ts";
 import type { WireRequest } from "../protocol/transport.ts";
-import { callerAddress, type Trusted, trustNone } from "./address.ts";
+import { callerAddress, type ProxyTrust, trustNone } from "./address.ts";
 import type { BodyRoom } from "./bodies.ts";
 import { tooLarge } from "./body.ts";
 import { Connections } from "./connections.ts";
 import type { TapeServer } from "./server.ts";
 import { UnreadResponses } from "./unread.ts";
 import { refusedForHost, respondUnreadable } from "./unreadable.ts";
-import { type Paper, write } from "./write.ts";
+import { type WriteDeps, write } from "./write.ts";
 
 export interface ListenOptions {
   readonly host: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
   readonly tls?: TlsFiles;
   readonly timeouts?: Partial<Timeouts>;
-  /** What to bind, if not the host by its name. */
+  /** The address to bind, if not the host by its name. */
   readonly address?: string;
-  /** Proxies that say whom they speak for. */
-  readonly trusted?: Trusted;
+  /** Proxies that forward the addresses of their callers. */
+  readonly trusted?: ProxyTrust;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -34,22 +34,22 @@ export interface ListenOptions {
 export interface TlsFiles {
   readonly cert: Buffer | string;
   readonly key: Buffer | string;
-  /** Only callers with a certificate of this authority get a connection. */
+  /** Only callers with a certificate of this authority may connect. */
   readonly clientCa?: Buffer | string;
 }
 
 export interface Timeouts {
-  /** Until a connection's keys are agreed on, and until a request's headers are here. */
+  /** Until the TLS handshake is finished, and until a request's headers have arrived. */
   readonly headersMs: number;
-  /** Until all of it is here. */
+  /** Until the whole request has arrived. */
   readonly requestMs: number;
   /** How long a connection may wait for its next request. */
   readonly idleMs: number;
-  /** How long a reader may take nothing of what is written for it. */
+  /** How long a reader may read nothing of its response. */
   readonly writeMs: number;
 }
 
-/** Idle longer than the 60 s after which load balancers give up: so that it is they who close, not we under a request. */
+/** The idle timeout exceeds the 60 s of load balancers: they close first, and no request meets a closed connection. */
 export const defaultTimeouts: Timeouts = {
   headersMs: 10_000,
   requestMs: 60_000,
@@ -57,19 +57,19 @@ export const defaultTimeouts: Timeouts = {
   writeMs: 30_000,
 };
 
-/** Late calls on open connections get this long to hear that they must go elsewhere. */
+/** Late calls on open connections still get a response this long, which sends them elsewhere. */
 const lingerMs = 100;
 
 export interface Listener {
   readonly url: string;
   readonly port: number;
-  /** New connections are shown this certificate; those that stand keep theirs. Throws if it cannot be used. */
+  /** Uses this certificate for new connections; existing ones keep theirs. Throws if it is unusable. */
   renewTls(tls: TlsFiles): void;
-  /** Stops accepting, finishes what is under way, ends streams. false: some of it took longer and was cut off. */
+  /** Stops accepting, finishes calls in progress, ends streams. false: some took longer and were aborted. */
   stop(withinMs: number): Promise<boolean>;
 }
 
-/** Carries requests to the server over HTTP/1.1, with TLS if there is a certificate. */
+/** Serves HTTP/1.1, with TLS if there is a certificate. */
 export async function listen(server: TapeServer, options: ListenOptions): Promise<Listener> {
   const { host, port, tls, clock, log, trusted = trustNone } = options;
   const { headersMs, requestMs, idleMs, writeMs } = { ...defaultTimeouts, ...options.timeouts };
@@ -78,15 +78,15 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
     connectionsCheckingInterval: Math.min(headersMs, 5_000),
-    requireHostHeader: false, // refused below, with a code
+    requireHostHeader: false, // rejected below, with a code
   };
   const { limits } = server;
   const connections = new Connections(limits, { trusted, log, clock });
-  const paper = { unread: new UnreadResponses(limits.answersBytes), clock, writeMs };
+  const writeDeps = { unread: new UnreadResponses(limits.answersBytes), clock, writeMs };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    if (request.socket.destroyed) return; // it was thrown out, and this was read before
+    if (request.socket.destroyed) return; // the connection was dropped after this request was read
     if (refusedForHost(request, response)) return;
-    const work = () => handleRequest({ server, trusted, paper, secure: tls !== undefined }, request, response);
+    const work = () => handleRequest({ server, trusted, writeDeps, secure: tls !== undefined }, request, response);
     void connections.inTurn(request.socket, response, work).catch((error) => {
       log("warn", "server.response_aborted", { ...errorFields(error) });
       response.destroy();
@@ -97,7 +97,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
       ? createServer(settings, handle)
       : (createTlsServer({ ...settings, ...secureOptions(tls), handshakeTimeout: headersMs }, handle) as Server);
   http.on("connection", (socket) => connections.admit(socket));
-  respondUnreadable(http, (socket) => connections.answering(socket));
+  respondUnreadable(http, (socket) => connections.isResponding(socket));
   http.listen(port, options.address ?? host);
   try {
     await once(http, "listening");
@@ -113,15 +113,15 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
     renewTls: (renewed) => (http as Partial<SecureServer>).setSecureContext?.(secureOptions(renewed)),
     async stop(withinMs) {
       const closed = once(http, "close");
-      // Not http.close(): it would cut idle connections at once, under a request that is just being sent on one.
+      // Not http.close(): it would close idle connections at once, even if a request is just being sent on one.
       NetServer.prototype.close.call(http);
-      const begun = clock.mono();
+      const startedAt = clock.mono();
       const drained = await server.drain(withinMs);
       await clock.sleep(lingerMs);
       http.closeIdleConnections();
       const over = new AbortController();
       void closed.then(() => over.abort("closed"));
-      await clock.sleep(Math.max(lingerMs, withinMs - (clock.mono() - begun)), over.signal);
+      await clock.sleep(Math.max(lingerMs, withinMs - (clock.mono() - startedAt)), over.signal);
       http.closeAllConnections();
       await closed;
       return drained;
@@ -130,28 +130,28 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
 }
 
 function secureOptions({ cert, key, clientCa }: TlsFiles) {
-  const asked = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true };
-  return { cert, key, ...asked, minVersion: "TLSv1.2" as const };
+  const client = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true };
+  return { cert, key, ...client, minVersion: "TLSv1.2" as const };
 }
 
-/** Two years, as browsers' lists ask for: whoever came here once by TLS never comes without. */
-const onlyTls = { "strict-transport-security": "max-age=63072000" };
+/** Two years, as browsers' preload lists require: a browser that used TLS once never connects without it. */
+const strictTls = { "strict-transport-security": "max-age=63072000" };
 
-interface Carrier {
+interface RequestDeps {
   readonly secure: boolean;
   readonly server: TapeServer;
-  readonly trusted: Trusted;
-  readonly paper: Paper;
+  readonly trusted: ProxyTrust;
+  readonly writeDeps: WriteDeps;
 }
 
 async function handleRequest(
-  { server, trusted, paper, secure }: Carrier,
+  { server, trusted, writeDeps, secure }: RequestDeps,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const gone = new AbortController();
   response.once("close", () => {
-    if (!response.writableFinished) gone.abort("the caller has gone");
+    if (!response.writableFinished) gone.abort("the caller disconnected");
   });
   const { remoteAddress } = request.socket;
   const wire: WireRequest = {
@@ -161,11 +161,11 @@ async function handleRequest(
     signal: gone.signal,
     ...(remoteAddress === undefined ? {} : { from: callerAddress(remoteAddress, request.headers, trusted) }),
   };
-  const { answer, written } = await server.take(wire, (room) => bodyOf(request, room));
+  const { response: result, written } = await server.take(wire, (room) => bodyOf(request, room));
   try {
     const closing = server.service.draining ? { connection: "close" } : {};
-    const headers = { ...answer.headers, ...(secure ? onlyTls : {}), ...closing };
-    await write(response, { ...answer, headers }, paper);
+    const headers = { ...result.headers, ...(secure ? strictTls : {}), ...closing };
+    await write(response, { ...result, headers }, writeDeps);
   } finally {
     written();
   }
@@ -179,23 +179,23 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   );
 }
 
-/** No more than may be is ever held in memory: room is taken for what was announced, or for each piece as it comes. */
+/** Bounds the memory: space is taken for the announced length, or for each chunk as it arrives. */
 async function bodyOf(request: IncomingMessage, room: BodyRoom): Promise<Uint8Array> {
   const announced = Number(request.headers["content-length"] ?? 0);
-  if (announced > room.most) throw tooLarge(room.most);
+  if (announced > room.maxBytes) throw tooLarge(room.maxBytes);
   room.take(announced);
   const chunks: Buffer[] = [];
   let size = 0;
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > room.most) throw tooLarge(room.most);
+      if (size > room.maxBytes) throw tooLarge(room.maxBytes);
       if (announced === 0) room.take(chunk.length);
       chunks.push(chunk);
     }
   } catch (error) {
     if (error instanceof TapeError) throw error;
-    throw new TapeError("TAPE_BAD_INPUT", "body: broke off", { field: "body" }, error);
+    throw new TapeError("TAPE_BAD_INPUT", "body: incomplete", { field: "body" }, error);
   }
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }

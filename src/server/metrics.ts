@@ -1,4 +1,4 @@
-/** Figures in the text format of Prometheus 0.0.4, written by hand: three kinds of them are all there is. */
+/** Metrics in the Prometheus text format 0.0.4, without a library: only three kinds are needed. */
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -9,13 +9,13 @@ interface Metric {
   samples(): Iterable<string>;
 }
 
-/** Seconds, from what a cache hit takes to what a patient caller waits. */
+/** Seconds, from a cache hit to the longest wait of a caller. */
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export class Metrics {
   readonly #metrics: Metric[] = [];
 
-  /** Only rises; its name ends in _total. */
+  /** Only increases; its name ends in _total. */
   counter(name: string, help: string): (labels?: Labels, by?: number) => void {
     const counts = new Map<string, number>();
     this.#add({ name, help, type: "counter", samples: () => samplesOf(name, counts) });
@@ -25,7 +25,7 @@ export class Metrics {
     };
   }
 
-  /** Asked for when somebody looks. */
+  /** Evaluated at each scrape. */
   gauge(name: string, help: string, value: () => number): void {
     this.#add({ name, help, type: "gauge", samples: () => [`${name} ${value()}`] });
   }
@@ -48,11 +48,11 @@ export class Metrics {
     });
     return (seconds, labels = {}) => {
       const key = labelText(labels);
-      const one = series.get(key) ?? { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
-      series.set(key, one);
-      one.sum += seconds;
-      one.count++;
-      for (const [k, bound] of buckets.entries()) if (seconds <= bound) one.counts[k]!++;
+      const entry = series.get(key) ?? { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
+      series.set(key, entry);
+      entry.sum += seconds;
+      entry.count++;
+      for (const [k, bound] of buckets.entries()) if (seconds <= bound) entry.counts[k]!++;
     };
   }
 

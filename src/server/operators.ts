@@ -24,8 +24,8 @@ interface TenantOperator {
 }
 
 /**
- * Operator actions of a server's callers. The server acquires the lease in their name, with their reason, and writes under
- * its token, exactly as an embedded program does: nothing gets past the fence.
+ * Operator actions of a server's callers. The server acquires the lease in their name, with their reason, and writes
+ * under its token, exactly as an embedded program does: the fence holds for every write.
  */
 export class Operators {
   readonly #options: OperatorsOptions;
@@ -48,7 +48,7 @@ export class Operators {
     for (const { deps } of this.#tenants.values()) deps.keeper.close();
   }
 
-  /** Tenants come from credentials alone, so there are no more keepers than tenants. */
+  /** Tenants come from credentials alone, so the number of keepers is bounded. */
   #of(tenant: string): TenantOperator {
     const known = this.#tenants.get(tenant);
     if (known !== undefined) return known;

@@ -1,30 +1,31 @@
 import type { Clock } from "../base/clock.ts";
 
-/** A smaller body takes no time worth waiting for. */
+/** Parsing a smaller body takes too little time to wait for a turn. */
 const smallBytes = 4 * 1024;
-/** Parsed and checked in one turn of the event loop: some milliseconds, as for one body that is not weighed. */
+/** Bytes parsed and checked per turn of the event loop: some milliseconds, as for one body that is not weighed. */
 const turnBytes = 64 * 1024;
 
 /**
- * Bodies that arrive together are not parsed together. Two hundred of eighty kilobytes are a second of work; unpacked by
- * other threads they are ready at once, and the event loop would take them all in one turn, with everybody else waiting.
+ * Bodies that arrive together are not parsed together. Two hundred of eighty kilobytes are a second of work. Other
+ * threads unpack them, so they are ready at once, and the event loop would parse them all in one turn and block every
+ * other call.
  */
 export class ParseTurns {
   readonly #clock: Clock;
   #left = turnBytes;
-  #queue: { readonly bytes: number; readonly begin: () => void }[] = [];
+  #queue: { readonly bytes: number; readonly start: () => void }[] = [];
   #scheduled = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Resolves when a body of so many bytes may be parsed. */
+  /** Resolves when a body of this size may be parsed. */
   async next(bytes: number): Promise<void> {
     if (bytes < smallBytes) return;
     this.#schedule();
     if (this.#queue.length === 0 && this.#left > 0) this.#left -= bytes;
-    else await new Promise<void>((begin) => this.#queue.push({ bytes, begin }));
+    else await new Promise<void>((start) => this.#queue.push({ bytes, start }));
   }
 
   #schedule(): void {
@@ -38,9 +39,9 @@ export class ParseTurns {
     this.#left = turnBytes;
     let count = 0;
     for (; count < this.#queue.length && this.#left > 0; count++) {
-      const { bytes, begin } = this.#queue[count]!;
+      const { bytes, start } = this.#queue[count]!;
       this.#left -= bytes;
-      begin();
+      start();
     }
     this.#queue = this.#queue.slice(count);
     if (this.#queue.length > 0) this.#schedule();

@@ -2,19 +2,21 @@ import type { Clock } from "../base/clock.ts";
 import type { Log, LogLevel } from "../base/log.ts";
 import { Bucket } from "./bucket.ts";
 
-/** Lines a second of each sparing kind: enough to see what happens, too few to fill a disk. */
+/** Lines per second of each sampled kind: enough to see what happens, too few to fill a disk. */
 const linesPerSecond = 5;
 const linesBurst = 100;
 
-/** Whose refusal it is: a known caller's own, a stranger's, or the store's, which then refuses everything. */
+/**
+ * Whom the refusal concerns: a known caller, a caller without a credential, or the store, which then fails all calls.
+ */
 export type RefusalKind = "caller" | "stranger" | "store";
 
-/** One line for each call that is refused to a known caller; of the others some, with how many were left out. */
+/** Logs one line for each refusal of a known caller, and a sample of the others with the number left out. */
 export function refusalLog(
   log: Log,
   clock: Clock,
 ): (kind: RefusalKind, about: Readonly<Record<string, unknown>>) => void {
-  const sparing = (level: LogLevel) => {
+  const sampled = (level: LogLevel) => {
     const lines = new Bucket(linesPerSecond, linesBurst, clock);
     let unlogged = 0;
     return (about: Readonly<Record<string, unknown>>): void => {
@@ -26,10 +28,10 @@ export function refusalLog(
       unlogged = 0;
     };
   };
-  const say = {
+  const logs = {
     caller: (about: Readonly<Record<string, unknown>>) => log("info", "server.refused", about),
-    stranger: sparing("info"),
-    store: sparing("warn"),
+    stranger: sampled("info"),
+    store: sampled("warn"),
   };
-  return (kind, about) => say[kind](about);
+  return (kind, about) => logs[kind](about);
 }

@@ -14,8 +14,8 @@ const plain = new Map<string, RouteMatch["route"]>(
 );
 
 /**
- * The route that a request names; undefined: there is none. A fixed path goes before one with a name in it. HEAD asks for
- * a GET's headers, of whatever has an end.
+ * The route of a request; undefined: no such route. A fixed path takes precedence over one with a parameter. HEAD
+ * returns the headers of a GET, but not of a stream.
  */
 export function matchRoute(method: string, url: string): RouteMatch | undefined {
   if (method !== "HEAD") return matched(method, url);
@@ -29,11 +29,13 @@ function matched(method: string, url: string): RouteMatch | undefined {
   const query = cut < 0 ? "" : url.slice(cut + 1);
   const fixed = plain.get(`${method} ${path}`);
   if (fixed !== undefined) return { route: fixed, params: {}, query };
-  const given = path.split("/");
+  const segments = path.split("/");
   for (const { route, parts } of table) {
-    if (route.method !== method || parts.length !== given.length) continue;
-    if (!parts.every((part, k) => (part.startsWith("{") ? given[k] !== "" : part === given[k]))) continue;
-    const params = parts.flatMap((part, k) => (part.startsWith("{") ? [[part.slice(1, -1), decoded(given[k]!)]] : []));
+    if (route.method !== method || parts.length !== segments.length) continue;
+    if (!parts.every((part, k) => (part.startsWith("{") ? segments[k] !== "" : part === segments[k]))) continue;
+    const params = parts.flatMap((part, k) =>
+      part.startsWith("{") ? [[part.slice(1, -1), decoded(segments[k]!)]] : [],
+    );
     return { route, params: Object.fromEntries(params), query };
   }
   return undefined;

@@ -13,12 +13,11 @@ import type { Transport, WireRequest, WireResponse } from "../protocol/transport
 import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { IntakeOps, Store } from "../store/contract/store.ts";
 import { limitKey } from "./address.ts";
-import { Admission, type Counted, type Place } from "./admission.ts";
+import { Admission, type CountedCaller, type Place } from "./admission.ts";
 import { Auditor } from "./auditor.ts";
 import { Bodies, type BodyRoom, maxBytes } from "./bodies.ts";
 import { decodePart, jsonOf, queryOf, tooLarge } from "./body.ts";
 import { extraCalls } from "./cost.ts";
-import { type Credentials, noAuth, TokenAuth } from "./credentials.ts";
 import { type Dashboard, pageResponse } from "./dashboard-page.ts";
 import type { Call, Caller, Handlers, TokenLifetimes } from "./handler-types.ts";
 import { handlersOf } from "./handlers.ts";
@@ -29,33 +28,36 @@ import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
 import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
 import { jsonResponse, lasting, linesResponse, problemResponse, refusalOf, suited } from "./response.ts";
-import { answerOf, longListOf, slicedAnswer } from "./route-answer.ts";
+import { longListOf, responseOf, slicedResponse } from "./route-response.ts";
 import { matchRoute, type RouteMatch } from "./router.ts";
 import { Service } from "./service-metrics.ts";
 import { StreamQuota } from "./stream-quota.ts";
 import { linesOf } from "./streams.ts";
+import { type Credentials, noAuth, TokenAuth } from "./token-auth.ts";
 import { Turns } from "./turns.ts";
 
 export interface ServerOptions {
   readonly store: Store;
   readonly identity: Identity;
   readonly version: string;
-  /** none: whoever reaches the server is admin of `tenant`. */
+  /** none: every caller is admin of `tenant`. */
   readonly credentials: "required" | "none";
-  /** Where browsers find this server, if a proxy in front of it has another name. */
+  /** The address under which browsers reach this server through a proxy. */
   readonly origin?: string;
-  /** `id.secret` of an admin of `tenant`, to make the first tokens with. */
+  /** `id.secret` of an admin of `tenant`, for creating the first tokens. */
   readonly bootstrap?: string;
-  /** The tenant of whoever runs the server. */
+  /** The tenant that operates the server. */
   readonly tenant?: string;
   readonly limits?: Partial<ServerLimits>;
-  /** How long tokens hold that are made here. */
+  /** Lifetimes of tokens that are created here. */
   readonly lifetimes?: TokenLifetimes;
-  /** What a browser is shown; absent: a page that says what there is. */
+  /** The dashboard for browsers; absent: a page that lists the API. */
   readonly dashboard?: Dashboard;
-  /** `durable-tape dev` serves: said to whoever signs in. */
+  /** `durable-tape dev` serves; `whoami` returns it. */
   readonly dev?: boolean;
-  /** Definitions whose schemas are asked on receipt, and effects that say what undoes them when a person resolves one. */
+  /**
+   * Schemas that validate inputs and signals on receipt, and effects that an operator's resolution can settle at once.
+   */
   readonly runner?: Runner;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -63,18 +65,18 @@ export interface ServerOptions {
 }
 
 const requestText = /^[\x21-\x7e]{1,128}$/;
-/** With the three seconds for which a token is remembered: a revoked one ends within five. */
-const retryAfterMs = 1_500;
+/** With the three seconds of the token cache, the stream of a revoked token ends within five. */
+const recheckMs = 1_500;
 const keyText = /^[\x21-\x7e]{1,255}$/;
-/** Reads the body into that room. */
+/** Reads the body, which takes its space from the room. */
 export type ReadBody = (room: BodyRoom) => Promise<Uint8Array | undefined>;
-type Known = Pick<Call, "named" | "waits"> & Caller;
-type Anything = (call: unknown, who: Call) => Promise<unknown>;
+type CallerState = Pick<Call, "named" | "waits"> & Caller;
+type AnyHandler = (call: unknown, who: Call) => Promise<unknown>;
 
 /**
- * The server without its socket: a request goes in, an answer comes out. What a request is refused for, in this order:
- * route, origin, drain, credential, role, rate, room, body, fields; only then a handler sees it. It keeps nothing between
- * calls that another replica would miss, but for the samples of the overview.
+ * The server without its socket: a request goes in, a response comes out. It checks a request in this order: route,
+ * origin, drain, credential, role, rate, room, body, fields; then a handler receives it. Except for the samples of the
+ * overview, it keeps no state between calls that another replica would miss.
  */
 export class TapeServer {
   readonly limits: ServerLimits;
@@ -95,7 +97,7 @@ export class TapeServer {
   readonly #parseTurns: ParseTurns;
   readonly #turns: Turns;
   readonly #payloadBytes: number;
-  /** The contract's description: it takes longer to write than any other answer, and never changes. */
+  /** The OpenAPI document: it takes longer to encode than any other response, and never changes. */
   #described: Promise<WireResponse> | undefined;
   readonly #handlers: Handlers;
   readonly #operators: Operators;
@@ -137,45 +139,45 @@ export class TapeServer {
     this.#handlers = handlersOf({ store, clock, random, log, ...parts });
   }
 
-  /** The whole way, without a socket. */
+  /** Handles a request completely, without a socket. */
   readonly exchange: Transport = async (request) => {
-    const { answer, written } = await this.take(request, async (room) => {
+    const { response, written } = await this.take(request, async (room) => {
       const bytes = request.body?.length ?? 0;
-      if (bytes > room.most) throw tooLarge(room.most);
+      if (bytes > room.maxBytes) throw tooLarge(room.maxBytes);
       room.take(bytes);
       return request.body;
     });
     written();
-    return answer;
+    return response;
   };
 
   /**
-   * The body is read only when everything before it was in order, and there is room for it. The call keeps its place until
-   * its answer is written.
+   * Reads the body only after all earlier checks have passed and there is room for it. The call keeps its place until
+   * its response is written.
    */
-  async take(request: WireRequest, body: ReadBody): Promise<Taken> {
+  async take(request: WireRequest, body: ReadBody): Promise<HandledRequest> {
     const { service } = this;
-    const begun = service.begun();
-    const said: UnderWay = { route: "none", leave: () => {} };
-    let answer: WireResponse | undefined;
+    const startedAt = service.callStarted();
+    const progress: CallProgress = { route: "none", leave: () => {} };
+    let response: WireResponse | undefined;
     let refusal: TapeError | undefined;
     try {
-      answer = await suited(await this.#answer(request, body, said), request.headers);
+      response = await suited(await this.#respond(request, body, progress), request.headers);
     } catch (error) {
       refusal = refusalOf(error);
-      this.#audit(refusal, said, request);
+      this.#audit(refusal, progress, request);
       if (refusal.code === "TAPE_QUOTA") service.quotaRefused(String(refusal.details.quota));
-      this.#tell(refusal, said);
-      answer = problemResponse(refusal);
-      said.leave();
+      this.#logRefusal(refusal, progress);
+      response = problemResponse(refusal);
+      progress.leave();
     } finally {
-      service.ended(begun, said.route, answer?.status ?? 500, refusal?.code);
+      service.callEnded(startedAt, progress.route, response?.status ?? 500, refusal?.code);
     }
-    // A stream leaves when it ends, whoever ends it.
-    return { answer, written: answer.body instanceof Uint8Array ? said.leave : () => {} };
+    // A stream leaves its room when it ends, for any reason.
+    return { response, written: response.body instanceof Uint8Array ? progress.leave : () => {} };
   }
 
-  /** Takes no more calls, ends the streams, and waits for what is under way. false: some of it took longer. */
+  /** Takes no more calls, ends the streams, and waits for calls in progress. false: some took longer. */
   drain(withinMs: number): Promise<boolean> {
     return this.service.drain(withinMs);
   }
@@ -185,72 +187,73 @@ export class TapeServer {
     this.#history.close();
   }
 
-  async #answer(request: WireRequest, body: ReadBody, said: UnderWay): Promise<WireResponse> {
+  async #respond(request: WireRequest, body: ReadBody, progress: CallProgress): Promise<WireResponse> {
     const matched = matchRoute(request.method, request.url);
-    if (matched === undefined) return this.#page(request, said);
+    if (matched === undefined) return this.#page(request, progress);
     const { route } = matched;
-    said.route = route.name;
+    progress.route = route.name;
     checkOrigin(request, this.#entry);
     if (this.service.draining && route.role !== "open") {
-      throw new TapeError("TAPE_DRAINING", "this server is stopping");
+      throw new TapeError("TAPE_DRAINING", "the server is stopping");
     }
     const named = route.role !== "open" || this.#mode === "none" || request.headers.authorization !== undefined;
-    const caller = named ? await this.#credentials.caller(request.headers.authorization, request.from) : nobody;
-    said.who = caller;
+    const caller = named ? await this.#credentials.caller(request.headers.authorization, request.from) : anonymous;
+    progress.who = caller;
     if (caller.token !== undefined && caller.token === this.#bootstrap) {
       this.#auditor.bootstrapUsed({ ...caller, via: viaOf(caller, request) });
     }
     if (route.role !== "open" && !mayDo(caller.role, route.role)) {
-      const message = `${route.name} needs the role ${route.role}, and this token has ${caller.role}`;
+      const message = `${route.name} needs the role ${route.role}, but the token has ${caller.role}`;
       throw new TapeError("TAPE_FORBIDDEN", message, { needs: route.role });
     }
-    const counted = caller === nobody ? stranger(route.name, request) : { tenant: caller.tenant, one: caller.token };
-    const place = this.#enter(route, caller === nobody, counted);
+    const counted =
+      caller === anonymous ? anonymousCaller(route.name, request) : { tenant: caller.tenant, member: caller.token };
+    const place = this.#enter(route, caller === anonymous, counted);
     const room = this.#bodies.room(caller.tenant, caller.token, maxBytes(route, this.limits, this.#payloadBytes));
-    said.leave = () => {
+    progress.leave = () => {
       place.leave();
       room.leave();
     };
     const json = route.body === undefined ? undefined : await this.#json(request, body, room);
-    // A lease depends on its renewals: they take no turns.
-    const turn = caller === nobody || route.name === "store.renew" ? undefined : this.#turns.next(caller.tenant);
+    // A lease depends on its renewals, so they take no turns.
+    const turn = caller === anonymous || route.name === "store.renew" ? undefined : this.#turns.next(caller.tenant);
     if (turn !== undefined) await turn;
     const call = {
       ...(route.params !== undefined && { params: decodePart("path", route.params, matched.params) }),
       ...this.#query(matched),
       ...(route.body !== undefined && { body: decodePart("body", route.body, json) }),
     };
-    const extra = caller === nobody ? 0 : extraCalls(route, call, this.#store.limits.pageRows);
-    // What a lease depends on is never slowed down for its size, but large calls cannot fill the room either.
+    const extra = caller === anonymous ? 0 : extraCalls(route, call, this.#store.limits.pageRows);
+    // Calls that a lease depends on are never slowed down for their size, but large ones take more places in the room.
     if (route.urgent === true) place.widen(extra);
     else this.#admission.charge(counted, extra);
     const who = { ...caller, named, waits: () => place.move("waiters") };
     if (route.stream === true) await this.#streamQuota.check(caller.tenant);
-    if (route.stream === true) return this.#stream(request, route, call, who, said.leave);
+    if (route.stream === true) return this.#stream(request, route, call, who, progress.leave);
     const result = await this.#handle(route.name, call, this.#call(request, route, call, who));
     room.leave();
     const long = this.#turns.shared ? longListOf(result) : undefined;
-    if (long !== undefined) return slicedAnswer(route, long, () => this.#turns.next(caller.tenant));
-    if (route.name !== "openapi") return answerOf(route, result);
+    if (long !== undefined) return slicedResponse(route, long, () => this.#turns.next(caller.tenant));
+    if (route.name !== "openapi") return responseOf(route, result);
     this.#described ??= lasting(jsonResponse(result));
     return this.#described;
   }
 
-  async #page(request: WireRequest, said: UnderWay): Promise<WireResponse> {
-    const place = this.#enter({}, true, stranger("page", request));
-    said.leave = () => place.leave();
+  async #page(request: WireRequest, progress: CallProgress): Promise<WireResponse> {
+    const place = this.#enter({}, true, anonymousCaller("page", request));
+    progress.leave = () => place.leave();
     const page = await pageResponse(request, this.#dashboard);
-    if (page === undefined) throw new TapeError("TAPE_NO_ROUTE", "there is no such call");
+    if (page === undefined) throw new TapeError("TAPE_NO_ROUTE", "no such route");
     const { "sec-fetch-site": _site, ...headers } = request.headers;
     checkOrigin(isNavigation(request) ? { headers } : request, this.#entry);
     return page;
   }
 
-  #enter(route: Pick<Route, "stream" | "urgent"> & { name?: RouteName }, open: boolean, counted: Counted): Place {
+  #enter(route: Pick<Route, "stream" | "urgent"> & { name?: RouteName }, open: boolean, counted: CountedCaller): Place {
     if (route.name !== undefined && probes.has(route.name)) return noPlace;
-    const other = open ? "open" : route.urgent === true ? "renewals" : "requests";
-    this.#admission.pace(other, counted);
-    return this.#admission.enter(route.stream === true ? "streams" : other, counted);
+    const room = open ? "open" : route.urgent === true ? "renewals" : "requests";
+    this.#admission.pace(room, counted);
+    return this.#admission.enter(route.stream === true ? "streams" : room, counted);
   }
 
   async #json({ headers }: WireRequest, body: ReadBody, room: BodyRoom): Promise<unknown> {
@@ -265,10 +268,10 @@ export class TapeServer {
   #query({ route, query }: RouteMatch): { query?: unknown } {
     if (route.query !== undefined) return { query: decodePart("query", route.query, queryOf(query)) };
     if (query === "") return {};
-    throw new TapeError("TAPE_BAD_INPUT", `query: ${route.name} takes none`, { field: "query" });
+    throw new TapeError("TAPE_BAD_INPUT", `query: ${route.name} takes no query`, { field: "query" });
   }
 
-  #call(request: WireRequest, route: RouteMatch["route"], call: unknown, who: Known): Call {
+  #call(request: WireRequest, route: RouteMatch["route"], call: unknown, who: CallerState): Call {
     const store = this.#store;
     const { drainSignal } = this.service;
     const key = route.repeat === "key" ? request.headers["idempotency-key"] : undefined;
@@ -296,19 +299,19 @@ export class TapeServer {
     request: WireRequest,
     route: RouteMatch["route"],
     call: unknown,
-    who: Known,
+    who: CallerState,
     leave: () => void,
   ): Promise<WireResponse> {
     const { service } = this;
     const stop = new AbortController();
-    const end = (): void => stop.abort("over");
+    const end = (): void => stop.abort("ended");
     const sources = [service.drainSignal, ...(request.signal === undefined ? [] : [request.signal])];
     const about = this.#call(request, route, call, who);
     const pages = (await this.#handle(route.name, call, {
       ...who,
       ...{ key: about.key, via: about.via, intake: this.#store.intake, signal: stop.signal },
     })) as AsyncIterable<readonly unknown[]>;
-    service.streamBegun();
+    service.streamStarted();
     stop.signal.addEventListener("abort", () => {
       for (const source of sources) source.removeEventListener("abort", end);
       leave();
@@ -321,20 +324,20 @@ export class TapeServer {
     return linesResponse(linesOf(pages, write, { stop, clock: this.#clock, turn: () => this.#turns.next(who.tenant) }));
   }
 
-  /** A stream ends with its credential: it is asked for again and again while the stream is open. */
+  /** A stream ends with its credential, which is checked repeatedly while the stream is open. */
   async #watch(authorization: string | undefined, stop: AbortController): Promise<void> {
     for (;;) {
-      await this.#clock.sleep(retryAfterMs, stop.signal);
+      await this.#clock.sleep(recheckMs, stop.signal);
       if (stop.signal.aborted) return;
-      if (!(await this.#credentials.stillGood(authorization))) stop.abort("the credential is over");
+      if (!(await this.#credentials.isStillValid(authorization))) stop.abort("the credential is no longer valid");
     }
   }
 
   #handle(name: RouteName, call: unknown, who: Call): Promise<unknown> {
-    return (this.#handlers[name] as Anything)(call, who);
+    return (this.#handlers[name] as AnyHandler)(call, who);
   }
 
-  /** What strangers and callers without the right tried: the operators should know. */
+  /** Records failed sign-ins and forbidden calls for the operators. */
   #audit(refusal: TapeError, { route, who }: { route: RouteName | "none"; who?: Caller }, request: WireRequest): void {
     if (this.#mode === "none") return;
     if (refusal.code === "TAPE_FORBIDDEN" && who !== undefined) {
@@ -345,12 +348,12 @@ export class TapeServer {
     }
   }
 
-  /** One line for each; never a secret, never what was sent. */
-  #tell(error: TapeError, { route, who }: UnderWay): void {
+  /** One line for each refusal; never a secret, never the request's content. */
+  #logRefusal(error: TapeError, { route, who }: CallProgress): void {
     const { code } = error;
     const about = { code, route, tenant: who?.tenant, token: who?.token };
     if (code !== "TAPE_INVARIANT") {
-      // The caller does not hear what the store said: here is where it can be read.
+      // The response leaves out the store's message; the log has it.
       if (error.fault === "store") this.#refusals("store", { ...about, error: error.message });
       else this.#refusals(who === undefined ? "stranger" : "caller", about);
       return;
@@ -362,23 +365,23 @@ export class TapeServer {
 }
 
 /** What is known of a call so far. */
-interface UnderWay {
+interface CallProgress {
   route: RouteName | "none";
   who?: Caller;
-  /** Gives back what it takes of the server's room; a second time it does nothing. */
+  /** Frees the call's place and body space; a second call does nothing. */
   leave: () => void;
 }
 
-/** An answer, and what to call when it is written to its end or its reader has gone. */
-export interface Taken {
-  readonly answer: WireResponse;
+/** A response, and the function to call when it is completely written or its reader has disconnected. */
+export interface HandledRequest {
+  readonly response: WireResponse;
   readonly written: () => void;
 }
 
-/** A load balancer's questions take no place: whoever floods the others must not make this server look dead. */
+/** Probes of a load balancer take no place: a flood of other calls must not make this server appear dead. */
 const probes: ReadonlySet<RouteName> = new Set(["livez", "readyz"]);
 
-/** What the audit keeps of a caller. */
+/** The caller as the audit log records it. */
 function viaOf({ token, name, role }: Caller, { from, headers }: WireRequest): Credential {
   const request = headers["x-request-id"];
   return {
@@ -390,8 +393,11 @@ function viaOf({ token, name, role }: Caller, { from, headers }: WireRequest): C
 }
 const noPlace: Place = { move() {}, widen() {}, leave() {} };
 
-/** Whoever shows no credential is counted by what they ask and where they are. */
-const stranger = (what: string, { from = "" }: WireRequest): Counted => ({ tenant: what, one: limitKey(from) });
+/** A caller without a credential is counted by route and address. */
+const anonymousCaller = (route: string, { from = "" }: WireRequest): CountedCaller => ({
+  tenant: route,
+  member: limitKey(from),
+});
 
-/** Of an open route's caller nothing is known, and nothing is needed. */
-const nobody: Caller = { tenant: "", role: "reader", name: "nobody", token: undefined };
+/** The caller of an open route without a credential. */
+const anonymous: Caller = { tenant: "", role: "reader", name: "nobody", token: undefined };

@@ -4,13 +4,13 @@ import type { RenewResult, Term } from "../model/lease.ts";
 import type { RouteName } from "../protocol/contract.ts";
 import { Metrics } from "./metrics.ts";
 
-/** How this server itself is doing: whether it takes calls, how many are under way, and figures of what it has done. */
+/** The state of this server: whether it takes calls, how many are in progress, and its metrics. */
 export class Service {
   readonly version: string;
   readonly label: string;
-  /** The tenant of whoever runs the server. */
+  /** The tenant that operates the server. */
   readonly home: string;
-  /** It is `durable-tape dev` that serves: the page shows its buttons. */
+  /** `durable-tape dev` serves: the page shows its buttons. */
   readonly dev: boolean;
   readonly #clock: Clock;
   readonly #metrics = new Metrics();
@@ -24,7 +24,7 @@ export class Service {
   readonly #drained = new AbortController();
   #calls = 0;
   #streams = 0;
-  #idle = (): void => {};
+  #onIdle = (): void => {};
 
   constructor(options: {
     readonly clock: Clock;
@@ -41,22 +41,25 @@ export class Service {
     this.home = home;
     const metrics = this.#metrics;
     const startedAt = clock.wall();
-    this.#requests = metrics.counter("tape_http_requests_total", "Calls answered, by route and status.");
+    this.#requests = metrics.counter("tape_http_requests_total", "Responses, by route and status.");
     this.#seconds = metrics.histogram(
       "tape_http_request_duration_seconds",
-      "Time from a call's arrival to its answer; of a stream to its first line.",
+      "Time from a call's arrival to its response; of a stream to its first line.",
     );
     this.#refusals = metrics.counter("tape_http_refusals_total", "Calls refused, by code.");
     this.#quotaRefusals = metrics.counter(
       "tape_quota_refusals_total",
-      "Calls refused because a tenant's quota is used up, by quota.",
+      "Calls refused because a tenant's quota is exhausted, by quota.",
     );
     this.#terms = metrics.counter("tape_lease_acquires_total", "Terms granted through this server, by reason.");
-    this.#takeovers = metrics.counter("tape_lease_takeovers_total", "Terms that ended somebody else's, by reason.");
-    this.#losses = metrics.counter("tape_lease_losses_total", "Renewals refused because the term was over, by code.");
-    metrics.gauge("tape_http_requests_in_flight", "Calls being worked on, streams left out.", () => this.#calls);
-    metrics.gauge("tape_http_streams_open", "Streams open.", () => this.#streams);
-    metrics.gauge("tape_server_draining", "1 while the server stops and takes no more calls.", () =>
+    this.#takeovers = metrics.counter(
+      "tape_lease_takeovers_total",
+      "Terms that ended another holder's term, by reason.",
+    );
+    this.#losses = metrics.counter("tape_lease_losses_total", "Renewals refused because the term had ended, by code.");
+    metrics.gauge("tape_http_requests_in_flight", "Calls in progress, without streams.", () => this.#calls);
+    metrics.gauge("tape_http_streams_open", "Open streams.", () => this.#streams);
+    metrics.gauge("tape_server_draining", "1 while the server drains and takes no more calls.", () =>
       this.draining ? 1 : 0,
     );
     metrics.gauge("tape_server_start_time_seconds", "When the server started, in seconds since 1970.", () =>
@@ -73,7 +76,7 @@ export class Service {
     return this.#drained.signal;
   }
 
-  get callsUnderWay(): number {
+  get callsInProgress(): number {
     return this.#calls;
   }
 
@@ -85,33 +88,33 @@ export class Service {
     return this.#metrics.text();
   }
 
-  begun(): number {
+  callStarted(): number {
     this.#calls++;
     return this.#clock.mono();
   }
 
-  ended(begun: number, route: RouteName | "none", status: number, code: ErrorCode | undefined): void {
+  callEnded(startedAt: number, route: RouteName | "none", status: number, code: ErrorCode | undefined): void {
     this.#requests({ route, status: String(status) });
-    this.#seconds((this.#clock.mono() - begun) / 1_000, { route });
+    this.#seconds((this.#clock.mono() - startedAt) / 1_000, { route });
     if (code !== undefined) this.#refusals({ code });
     this.#calls--;
-    this.#rest();
+    this.#checkIdle();
   }
 
   quotaRefused(quota: string): void {
     this.#quotaRefusals({ quota });
   }
 
-  streamBegun(): void {
+  streamStarted(): void {
     this.#streams++;
   }
 
   streamEnded(): void {
     this.#streams--;
-    this.#rest();
+    this.#checkIdle();
   }
 
-  /** Lease churn: who got what, and from whom. */
+  /** Counts granted terms and takeovers. */
   granted(terms: readonly Term[]): void {
     for (const { reason, takenFrom } of terms) {
       this.#terms({ reason });
@@ -119,28 +122,28 @@ export class Service {
     }
   }
 
-  renewed(verdicts: readonly RenewResult[]): void {
-    for (const verdict of verdicts) {
-      if (verdict.ok) continue;
-      const { code } = verdict.error;
+  renewed(results: readonly RenewResult[]): void {
+    for (const result of results) {
+      if (result.ok) continue;
+      const { code } = result.error;
       if (code === "TAPE_FENCED" || code === "TAPE_LEASE_STALLED") this.#losses({ code });
     }
   }
 
-  /** No more calls; resolves when those under way are answered and the streams have ended, or the time is over. */
+  /** Takes no more calls; resolves when calls in progress and streams have ended, or after `withinMs`. */
   async drain(withinMs: number): Promise<boolean> {
     this.#drained.abort();
-    const over = new AbortController();
-    this.#idle = () => over.abort();
-    this.#rest();
-    await this.#clock.sleep(withinMs, over.signal);
+    const idle = new AbortController();
+    this.#onIdle = () => idle.abort();
+    this.#checkIdle();
+    await this.#clock.sleep(withinMs, idle.signal);
     return this.#calls + this.#streams === 0;
   }
 
-  #rest(): void {
-    if (this.#calls + this.#streams === 0) this.#idle();
+  #checkIdle(): void {
+    if (this.#calls + this.#streams === 0) this.#onIdle();
   }
 }
 
-/** Reasons that a term begins for only when another's was ended against its holder's will. */
+/** Reasons of terms that ended another holder's term by force. */
 const takingReasons: ReadonlySet<string> = new Set(["manual", "timeout", "stalled", "recovery"]);

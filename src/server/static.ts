@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import type { Dashboard, PageFile } from "./dashboard-page.ts";
 
-/** Where the built dashboard lies: beside the published code, or in a checkout where `npm run dashboard` puts it. */
+/** The built dashboard: beside the published code, or in a checkout where `npm run dashboard` puts it. */
 const places = [new URL("../dashboard/", import.meta.url), new URL("../../dashboard/dist/", import.meta.url)];
 
 const types: Readonly<Record<string, string>> = {
@@ -12,12 +12,12 @@ const types: Readonly<Record<string, string>> = {
   json: "application/json",
 };
 
-/** No dot at the beginning of a part, nothing that a path could climb with. */
+/** No leading dot in a segment, and no way to leave the folder. */
 const filePath = /^\/((?:[\w-]+\/)?[\w-][\w.-]*\.(\w+))$/;
 
-/** Files of a folder, looked at again when they change: a checkout may build while the server runs. */
+/** Files of the folders, read again when they change: a checkout may build while the server runs. */
 export function dashboardIn(...folders: readonly URL[]): Dashboard {
-  const kept = new Map<string, { readonly at: number; readonly file: PageFile }>();
+  const cached = new Map<string, { readonly at: number; readonly file: PageFile }>();
   return async (path) => {
     const [, name = "index.html", ending = "html"] = filePath.exec(path) ?? [];
     const type = types[ending];
@@ -29,10 +29,10 @@ export function dashboardIn(...folders: readonly URL[]): Dashboard {
         () => undefined,
       );
       if (at === undefined) continue;
-      const known = kept.get(url.href);
+      const known = cached.get(url.href);
       if (known?.at === at) return known.file;
       const file = { type, body: await readFile(url), lasting: name.startsWith("assets/") };
-      kept.set(url.href, { at, file });
+      cached.set(url.href, { at, file });
       return file;
     }
     return undefined;

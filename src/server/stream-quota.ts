@@ -3,12 +3,12 @@ import { quotaExceeded } from "../model/quota.ts";
 import type { Store } from "../store/contract/store.ts";
 import type { Admission } from "./admission.ts";
 
-/** A limit that was changed holds on every replica after so long. */
-const rememberedMs = 5_000;
-/** Tenants remembered: those that came last. */
+/** A changed limit applies on every replica after this time. */
+const cacheMs = 5_000;
+/** Tenants in the cache. */
 const maxTenants = 10_000;
 
-/** How many streams a tenant may have open at this server. Asked for when a stream begins, and remembered for a while. */
+/** Limits the open streams of a tenant at this server. The quota is read when a stream starts, and cached. */
 export class StreamQuota {
   readonly #store: Store;
   readonly #clock: Clock;
@@ -21,7 +21,7 @@ export class StreamQuota {
     this.#admission = admission;
   }
 
-  /** The stream has its place already, and is counted. */
+  /** The new stream already has its place and is counted. */
   async check(tenant: string): Promise<void> {
     const limit = await this.#limitOf(tenant);
     const used = this.#admission.count("streams", tenant);
@@ -33,9 +33,9 @@ export class StreamQuota {
     const known = this.#known.get(tenant);
     if (known !== undefined && known.until > now) return known.limit;
     const limit = this.#store.read.quota(tenant).then(({ limits }) => limits.streams);
-    limit.catch(() => this.#known.delete(tenant)); // whoever asked is told; the next asks again
+    limit.catch(() => this.#known.delete(tenant)); // this caller gets the error; the next one reads again
     if (this.#known.size >= maxTenants) this.#known.clear();
-    this.#known.set(tenant, { limit, until: now + rememberedMs });
+    this.#known.set(tenant, { limit, until: now + cacheMs });
     return limit;
   }
 }

@@ -2,24 +2,24 @@ import type { Clock } from "../base/clock.ts";
 import { heartbeatLine } from "../protocol/transport.ts";
 import type { Store, WakeHint } from "../store/contract/store.ts";
 
-/** Proxies and clients give up on silent connections after a minute or half of one. */
+/** Proxies and clients close silent connections after 30 to 60 s. */
 const heartbeatMs = 15_000;
-/** Records of one look: a slow reader holds at most so many in memory. */
+/** Records per page, and the maximum that a slow reader keeps in memory. */
 export const streamPage = 100;
-/** Hints may be lost: followers look at least so often. */
+/** Wake hints may be lost: followers poll at least this often. */
 const pollMs = 1_000;
 
 export interface Follow<T> {
   readonly store: Pick<Store, "onWake">;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** What is new; "end": there will never be more. */
+  /** Reads what is new; "end": there will be no more. */
   readonly page: () => Promise<readonly T[] | "end">;
-  /** Whether this hint may be about it. */
+  /** Whether this hint may concern the stream. */
   readonly concerns: (wake: WakeHint) => boolean;
 }
 
-/** Looks, hands out what is new, and rests until a hint comes; ends with the signal. */
+/** Yields new pages and waits for a wake hint in between; ends with the signal. */
 export async function* follow<T>({ store, clock, signal, page, concerns }: Follow<T>): AsyncGenerator<readonly T[]> {
   let pending = false;
   let wakeUp = (): void => {};
@@ -36,12 +36,12 @@ export async function* follow<T>({ store, clock, signal, page, concerns }: Follo
       if (found.length > 0) yield found;
       if (found.length > 0 || pending || signal.aborted) continue;
       if ("more" in found && found.more === true) {
-        await clock.sleep(0, signal); // nothing of ours in this stretch: a turn for everybody else, then the next
+        await clock.sleep(0, signal); // nothing for this caller in the stretch: other calls get a turn first
         continue;
       }
-      const rest = new AbortController();
-      wakeUp = () => rest.abort("news");
-      await clock.sleep(pollMs, AbortSignal.any([signal, rest.signal]));
+      const pause = new AbortController();
+      wakeUp = () => pause.abort("hint");
+      await clock.sleep(pollMs, AbortSignal.any([signal, pause.signal]));
     }
   } finally {
     unsubscribe();
@@ -55,7 +55,7 @@ export interface Lines {
   readonly turn: () => Promise<void> | undefined;
 }
 
-/** Pages as lines of JSON, and an empty line when there was nothing to say for a while. */
+/** Pages as lines of JSON, with an empty line as heartbeat. */
 export async function* linesOf<T>(
   pages: AsyncIterable<readonly T[]>,
   write: (item: T) => string,
@@ -66,10 +66,10 @@ export async function* linesOf<T>(
   try {
     let next = iterator.next();
     for (;;) {
-      const rest = new AbortController();
-      const beat = clock.sleep(heartbeatMs, AbortSignal.any([stop.signal, rest.signal])).then(() => "beat" as const);
+      const pause = new AbortController();
+      const beat = clock.sleep(heartbeatMs, AbortSignal.any([stop.signal, pause.signal])).then(() => "beat" as const);
       const first = await Promise.race([next, beat]);
-      rest.abort("news"); // a reason of one's own: without one an exception is made, with its stack
+      pause.abort("page"); // with a reason: without one Node creates an exception and its stack
       if (first === "beat") {
         if (stop.signal.aborted) return;
         yield encoder.encode(`${heartbeatLine}\n`);
@@ -81,8 +81,8 @@ export async function* linesOf<T>(
       next = iterator.next();
     }
   } finally {
-    stop.abort("over");
-    // It ends by the signal; what it was waiting for may still come, and nobody cares any more.
+    stop.abort("ended");
+    // The signal ends the iterator; a page that still arrives is dropped.
     void Promise.resolve(iterator.return?.()).catch(() => {});
   }
 }

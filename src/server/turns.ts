@@ -1,46 +1,47 @@
 import type { Clock } from "../base/clock.ts";
 
-/** A tenant shares the event loop for so long after another one's call. */
+/** Tenants take turns for this long after calls of different tenants. */
 const sharedMs = 100;
-/** Calls that begin in one turn of the event loop begin at once for so long; later ones wait for the next turn. */
+/** Calls start at once for this long in one turn of the event loop; later ones wait for the next turn. */
 const turnMs = 1;
-/** A tenant that used the loop for some time leaves it alone for so many times as long. */
-const restFactor = 3;
-/** What took longer was the machine's doing, not the call's. */
-const longestMs = 50;
-/** What one item of a batch takes of the store, about: how long the store took says nothing, it may have waited. */
+/** A tenant that used the loop for some time pauses for this multiple of it. */
+const pauseFactor = 3;
+/** A longer time was caused by the machine, not by the call. */
+const maxChargeMs = 50;
+/** Approximate cost of one batch item in the store. Its measured time says nothing, because it may have waited. */
 const itemMs = 0.08;
-/** Use that needs no rest: a tenant that calls now and then never waits for itself. */
+/** Use without a pause: a tenant that calls now and then never waits for itself. */
 const freeMs = 4;
-/** Items of one call that are worked on in one turn. */
+/** Items of one call per turn. */
 const itemsOfTurn = 32;
-/** Rows of a page, and of an answer that is written in one turn. */
+/** Rows of a page, and of a response, per turn. */
 export const rowsOfTurn = 64;
 
-interface Line {
+interface TenantQueue {
   readonly tenant: string;
   readonly waiting: (() => void)[];
-  /** Its rest ends then. */
-  restUntil: number;
+  /** End of its pause. */
+  pausedUntil: number;
 }
 
 /**
- * One event loop works for all tenants. As long as one tenant calls, its calls begin as they come. While several call,
- * they take turns: a turn begins one call, and a tenant that has used the loop for a while rests before its next turn.
- * However many calls one tenant has brought, another's next call waits for one of them, and seldom for that.
+ * One event loop serves all tenants. While a single tenant calls, its calls start as they arrive. While several call,
+ * they take turns: a turn starts one call, and a tenant that has used the loop for a while pauses before its next turn.
+ * However many calls one tenant has queued, another tenant's next call waits for at most one of them, and seldom for
+ * that.
  *
  *   alone ──call of another tenant──▶ shared ──100 ms of one tenant's calls only──▶ alone
  */
 export class Turns {
   readonly #clock: Clock;
-  /** Tenants that wait or rest, the next in turn first. */
-  readonly #lines = new Map<string, Line>();
+  /** Tenants that wait or pause, the next in turn first. */
+  readonly #queues = new Map<string, TenantQueue>();
   #latest: string | undefined;
   #mixedAt = Number.NEGATIVE_INFINITY;
-  /** Whose call began last in this turn of the loop, and when; the time since then is its. */
-  #running: Line | undefined;
+  /** The tenant whose call started last in this turn of the loop, and when. The time since then is charged to it. */
+  #running: TenantQueue | undefined;
   #runningSince = 0;
-  #turnBegan = 0;
+  #turnStartedAt = 0;
   #waiting = 0;
   #cancelTimer: (() => void) | undefined;
 
@@ -48,12 +49,12 @@ export class Turns {
     this.#clock = clock;
   }
 
-  /** Whether calls of several tenants came lately. */
+  /** Whether several tenants called recently. */
   get shared(): boolean {
     return this.#clock.mono() - this.#mixedAt < sharedMs;
   }
 
-  /** Resolves when the tenant's next call may begin; undefined: at once. */
+  /** Resolves when the tenant's next call may start; undefined: at once. */
   next(tenant: string): Promise<void> | undefined {
     const now = this.#clock.mono();
     if (tenant !== this.#latest) {
@@ -61,24 +62,27 @@ export class Turns {
       this.#latest = tenant;
     }
     if (now - this.#mixedAt >= sharedMs) return undefined;
-    const line = this.#lineOf(tenant);
-    if (line.waiting.length === 0 && line.restUntil <= now && this.#mayBegin(now)) {
-      this.#begin(line, now);
+    const queue = this.#queueOf(tenant);
+    if (queue.waiting.length === 0 && queue.pausedUntil <= now && this.#mayStart(now)) {
+      this.#start(queue, now);
       return undefined;
     }
     return new Promise((resolve) => {
-      line.waiting.push(resolve);
+      queue.waiting.push(resolve);
       this.#waiting++;
       if (this.#running === undefined) this.#plan(now);
     });
   }
 
-  /** How many rows of those asked for one page may have: all of them, or as many as a turn has room for. */
-  rows(asked: number | undefined): number | undefined {
-    return this.shared ? Math.min(asked ?? rowsOfTurn, rowsOfTurn) : asked;
+  /** The number of rows that a page may have: all requested ones, or those of one turn. */
+  rows(requested: number | undefined): number | undefined {
+    return this.shared ? Math.min(requested ?? rowsOfTurn, rowsOfTurn) : requested;
   }
 
-  /** Works through the items, all at once or, while other tenants call too, a slice in a turn. The first turn is had. */
+  /**
+   * Works on all items at once or, while other tenants call too, on one slice per turn. The first turn is taken
+   * already.
+   */
   async each<Item, Result>(
     tenant: string,
     items: readonly Item[],
@@ -89,7 +93,7 @@ export class Turns {
       if (done > 0) await this.next(tenant);
       const { shared } = this;
       const slice = shared || done > 0 ? items.slice(done, done + itemsOfTurn) : items;
-      if (shared) this.#charge(this.#lineOf(tenant), slice.length * itemMs, this.#clock.mono());
+      if (shared) this.#charge(this.#queueOf(tenant), slice.length * itemMs, this.#clock.mono());
       const made = await work(slice);
       if (slice.length === items.length) return made;
       results.push(...made);
@@ -98,25 +102,25 @@ export class Turns {
     return results;
   }
 
-  #mayBegin(now: number): boolean {
-    return this.#running === undefined || now - this.#turnBegan < turnMs;
+  #mayStart(now: number): boolean {
+    return this.#running === undefined || now - this.#turnStartedAt < turnMs;
   }
 
-  #begin(line: Line, now: number): void {
+  #start(queue: TenantQueue, now: number): void {
     if (this.#running === undefined) {
-      this.#turnBegan = now;
+      this.#turnStartedAt = now;
       this.#clock.immediate(() => this.#turn());
     } else this.#charge(this.#running, now - this.#runningSince, now);
-    this.#running = line;
+    this.#running = queue;
     this.#runningSince = now;
   }
 
-  #charge(line: Line, ms: number, now: number): void {
-    const from = Math.max(line.restUntil, now - freeMs * restFactor);
-    line.restUntil = from + Math.min(ms, longestMs) * restFactor;
+  #charge(queue: TenantQueue, ms: number, now: number): void {
+    const from = Math.max(queue.pausedUntil, now - freeMs * pauseFactor);
+    queue.pausedUntil = from + Math.min(ms, maxChargeMs) * pauseFactor;
   }
 
-  /** The loop has turned: what began in its last turn is over, or waits for the store. */
+  /** The loop has turned: calls of the last turn have ended, or wait for the store. */
   #turn(): void {
     const now = this.#clock.mono();
     if (this.#running !== undefined) this.#charge(this.#running, now - this.#runningSince, now);
@@ -124,33 +128,33 @@ export class Turns {
     this.#plan(now);
   }
 
-  /** Begins the next call in turn, or sets the timer for the end of the shortest rest. */
+  /** Starts the next call in turn, or sets a timer for the end of the shortest pause. */
   #plan(now: number): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     const alone = now - this.#mixedAt >= sharedMs;
     let wakeAt = this.#mixedAt + sharedMs;
-    for (const line of this.#lines.values()) {
-      if (line.waiting.length === 0) {
-        if (line.restUntil <= now - freeMs * restFactor) this.#lines.delete(line.tenant);
-      } else if (alone || line.restUntil <= now) {
-        this.#lines.delete(line.tenant);
-        this.#lines.set(line.tenant, line);
+    for (const queue of this.#queues.values()) {
+      if (queue.waiting.length === 0) {
+        if (queue.pausedUntil <= now - freeMs * pauseFactor) this.#queues.delete(queue.tenant);
+      } else if (alone || queue.pausedUntil <= now) {
+        this.#queues.delete(queue.tenant);
+        this.#queues.set(queue.tenant, queue);
         this.#waiting--;
-        this.#begin(line, now);
-        line.waiting.shift()!();
+        this.#start(queue, now);
+        queue.waiting.shift()!();
         return;
-      } else wakeAt = Math.min(wakeAt, line.restUntil);
+      } else wakeAt = Math.min(wakeAt, queue.pausedUntil);
     }
     if (this.#waiting > 0) this.#cancelTimer = this.#clock.after(wakeAt - now, () => this.#plan(this.#clock.mono()));
   }
 
-  #lineOf(tenant: string): Line {
-    let line = this.#lines.get(tenant);
-    if (line === undefined) {
-      line = { tenant, waiting: [], restUntil: Number.NEGATIVE_INFINITY };
-      this.#lines.set(tenant, line);
+  #queueOf(tenant: string): TenantQueue {
+    let queue = this.#queues.get(tenant);
+    if (queue === undefined) {
+      queue = { tenant, waiting: [], pausedUntil: Number.NEGATIVE_INFINITY };
+      this.#queues.set(tenant, queue);
     }
-    return line;
+    return queue;
   }
 }

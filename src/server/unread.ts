@@ -1,40 +1,40 @@
-/** An answer, or a piece of one, that its reader has not taken yet. */
-interface Unread {
+/** A response, or a part of it, that its reader has not read yet. */
+interface UnreadPart {
   readonly bytes: number;
-  readonly cut: () => void;
+  readonly abort: () => void;
 }
 
 /**
- * Bytes of all answers that are written and not read. Beyond the bound the oldest are cut off: a reader that takes
- * nothing has had more time than any other.
+ * Bytes of all written but unread responses. Beyond the bound the oldest are aborted: their readers have had more time
+ * than any other.
  */
 export class UnreadResponses {
-  readonly #most: number;
-  readonly #unread = new Set<Unread>();
+  readonly #maxBytes: number;
+  readonly #unread = new Set<UnreadPart>();
   #bytes = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Counts an answer until the returned function is called; `cut` ends its connection. */
-  begun(bytes: number, cut: () => void): () => void {
-    const one = { bytes, cut };
-    this.#unread.add(one);
+  /** Counts a part until the returned function is called; `abort` ends its connection. */
+  add(bytes: number, abort: () => void): () => void {
+    const part = { bytes, abort };
+    this.#unread.add(part);
     this.#bytes += bytes;
     for (const oldest of this.#unread) {
-      if (this.#bytes <= this.#most || oldest === one) break;
-      this.#over(oldest);
-      oldest.cut();
+      if (this.#bytes <= this.#maxBytes || oldest === part) break;
+      this.#remove(oldest);
+      oldest.abort();
     }
-    return () => this.#over(one);
+    return () => this.#remove(part);
   }
 
-  #over(one: Unread): void {
-    if (this.#unread.delete(one)) this.#bytes -= one.bytes;
+  #remove(part: UnreadPart): void {
+    if (this.#unread.delete(part)) this.#bytes -= part.bytes;
   }
 }

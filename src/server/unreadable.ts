@@ -4,32 +4,32 @@ import { TapeError } from "../model/errors.ts";
 import { problemOf, problemType } from "../protocol/problem.ts";
 
 /**
- * What never becomes a call, because Node's parser refuses it or it does not come in time. Node would answer with a bare
- * status; every answer of this server has a code.
+ * A request that never becomes a call, because Node's parser rejects it or it does not arrive in time. Node would
+ * respond with a bare status; every error response of this server has a code.
  */
 interface Unreadable {
   readonly status: number;
   readonly error: TapeError;
 }
 
-const bad = (status: number, words: string): Unreadable => ({
+const bad = (status: number, message: string): Unreadable => ({
   status,
-  error: new TapeError("TAPE_BAD_INPUT", words, { field: "request" }),
+  error: new TapeError("TAPE_BAD_INPUT", message, { field: "request" }),
 });
 
-/** As many bytes of headers as Node reads. */
+/** Node's limit for the bytes of headers. */
 const headerBytes = 16_384;
 const tooLong: Unreadable = {
   status: 431,
-  error: new TapeError("TAPE_TOO_LARGE", `a request's headers hold at most ${headerBytes} bytes`, {
+  error: new TapeError("TAPE_TOO_LARGE", `a request's headers may have at most ${headerBytes} bytes`, {
     limit: "headerBytes",
-    most: headerBytes,
+    max: headerBytes,
   }),
 };
-const tooLate = bad(408, "the request did not come in time");
-const notHttp = bad(400, "this is no HTTP/1.1 request");
+const tooLate = bad(408, "the request did not arrive in time");
+const notHttp = bad(400, "not an HTTP/1.1 request");
 const noHost = bad(400, "the request has no Host header");
-const expects = bad(417, "the only expectation that is met is 100-continue");
+const expects = bad(417, "the only supported expectation is 100-continue");
 
 const byCode: Readonly<Record<string, Unreadable>> = {
   HPE_HEADER_OVERFLOW: tooLong,
@@ -37,12 +37,12 @@ const byCode: Readonly<Record<string, Unreadable>> = {
   ERR_HTTP_REQUEST_TIMEOUT: tooLate,
 };
 
-/** `answering`: what is written on such a connection now would stand in the middle of an answer. */
-export function respondUnreadable(http: Server, answering: (socket: Socket) => boolean): void {
+/** `isResponding`: a response is being written on the connection, and an error would end up in the middle of it. */
+export function respondUnreadable(http: Server, isResponding: (socket: Socket) => boolean): void {
   http.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    // Nothing can be said before the handshake is finished: what is written would wait for it, and so would the close.
+    // Nothing can be sent before the handshake is finished: the write would wait for it, and so would the close.
     const shakingHands = (socket as { readonly secureConnecting?: boolean }).secureConnecting === true;
-    if (!socket.writable || shakingHands || error.code === "ECONNRESET" || answering(socket)) {
+    if (!socket.writable || shakingHands || error.code === "ECONNRESET" || isResponding(socket)) {
       socket.destroy();
       return;
     }
@@ -54,7 +54,7 @@ export function respondUnreadable(http: Server, answering: (socket: Socket) => b
   http.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => refuse(response, expects));
 }
 
-/** Answers a request that must have a Host and has none. Node's own check is switched off for it. */
+/** Rejects a request without the required Host header. Node's own check is switched off for it. */
 export function refusedForHost(request: IncomingMessage, response: ServerResponse): boolean {
   if (request.headers.host !== undefined || request.httpVersion !== "1.1") return false;
   refuse(response, noHost);

@@ -70,7 +70,7 @@ describe("a large answer that nobody reads", () => {
     const one = await serving({ limits: { answersBytes: 45_000_000 } });
     const first = mute(one.port, asked);
     await once(first, "connect");
-    while (one.server.service.callsUnderWay > 0) await small(one);
+    while (one.server.service.callsInProgress > 0) await small(one);
     const heard = { bytes: 0 };
     const second = await fetch(`${one.url}/v1/values/big`, { headers: { "accept-encoding": "identity" } });
     const ended = once(first, "close");

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fileLedger } from "../../src/cli/demo/treasury/ledger.ts";
-import { hashOf } from "../../src/server/credentials.ts";
+import { hashOf } from "../../src/server/token-auth.ts";
 import { Dev } from "../cli/dev-stage.ts";
 import { openBrowser } from "./chromium.ts";
 import { buildPage, disposable, follow, openPage, openStage, settled, soon, violations } from "./stage.ts";

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import { type Role, roles } from "../../src/protocol/route.ts";
-import { hashOf } from "../../src/server/credentials.ts";
+import { hashOf } from "../../src/server/token-auth.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { scheduleSpec } from "../../testkit/conformance/frame.ts";
 

@@ -109,7 +109,7 @@ describe("sockets", () => {
     const chunk = `800\r\n${"x".repeat(0x800)}\r\n`;
     const unending = await raw(port, `POST /v1/runs HTTP/1.1\r\n${nowhere}transfer-encoding: chunked\r\n\r\n${chunk}`);
     expect(unending).toMatch(/^HTTP\/1\.1 413 [\s\S]*TAPE_TOO_LARGE/);
-    expect(server.service.callsUnderWay).toBe(0);
+    expect(server.service.callsInProgress).toBe(0);
   });
 
   it("time out without headers or a body", async () => {
@@ -246,7 +246,7 @@ describe("drain", () => {
     const stream = await fetch(`${url}/v1/feed/stream`);
     const ended = stream.text();
     const underWay = post(`${url}/v1/runs`, { id: "late", workflow: "w", input: 1 }, busy);
-    while (server.service.callsUnderWay === 0) await new Promise((soon) => setImmediate(soon));
+    while (server.service.callsInProgress === 0) await new Promise((soon) => setImmediate(soon));
     const stopped = stop(10_000);
     expect(await ended).toBe("");
     const refused = await post(`${url}/v1/runs`, { id: "refused", workflow: "w", input: 1 }, idle);

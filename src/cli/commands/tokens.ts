@@ -2,7 +2,7 @@ import { defined } from "../../base/defined.ts";
 import { systemRandom } from "../../base/random.ts";
 import { isRemote, type RemoteStore } from "../../client/remote.ts";
 import { type Role, roles } from "../../protocol/route.ts";
-import { lifetimeOf, mintToken } from "../../server/credentials.ts";
+import { lifetimeOf, mintToken } from "../../server/token-auth.ts";
 import type { AuditInfo, Store } from "../../store/contract/store.ts";
 import { readList } from "../../store/read-all.ts";
 import { operatorOf, operatorOptions, outputOption, settingsOf, storeOptions, withApp } from "../app.ts";

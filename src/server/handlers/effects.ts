@@ -11,26 +11,26 @@ export function effectHandlers({ store, operators }: ServerDeps): HandlersOf<typ
   return {
     async "effects.list"({ query }, { tenant }) {
       const page = await read.effects(tenant, query);
-      // Of one run's effects the next page begins at a position, which the caller has.
+      // The next page of one run's effects starts at a position, which the caller knows.
       const all = (query.run ?? query.item ?? query.root) === undefined;
       return { ...listed("effects", page), ...(all && nextOf(page, effectCursor)) };
     },
     async "inDoubt.list"({ query: { limit = defaultInDoubt, ...query } }, { tenant }) {
-      const most = Math.min(limit, maxInDoubt);
-      const found = await read.effects(tenant, { ...query, status: ["UNKNOWN", "STUCK"], limit: most + 1 });
-      const oldest = found.slice(0, most).toSorted((a, b) => a.changedAt - b.changedAt);
-      // One after the other: each reads journals, which may be long.
-      const doubts: NonNullable<Awaited<ReturnType<typeof inDoubtDetails>>>[] = [];
+      const max = Math.min(limit, maxInDoubt);
+      const found = await read.effects(tenant, { ...query, status: ["UNKNOWN", "STUCK"], limit: max + 1 });
+      const oldest = found.slice(0, max).toSorted((a, b) => a.changedAt - b.changedAt);
+      // Sequentially: each reads journals, which may be long.
+      const inDoubt: NonNullable<Awaited<ReturnType<typeof inDoubtDetails>>>[] = [];
       let bytes = 0;
       for (const effect of oldest) {
         if (bytes >= store.limits.pageBytes) break;
-        const one = await inDoubtDetails(read, tenant, effect);
-        if (one === undefined) continue;
-        doubts.push(one);
-        bytes += JSON.stringify(one, (_key, value) => (typeof value === "bigint" ? String(value) : value)).length;
+        const details = await inDoubtDetails(read, tenant, effect);
+        if (details === undefined) continue;
+        inDoubt.push(details);
+        bytes += JSON.stringify(details, (_key, value) => (typeof value === "bigint" ? String(value) : value)).length;
       }
-      const whole = doubts.length === oldest.length || bytes < store.limits.pageBytes;
-      return { inDoubt: doubts, more: !whole || found.length > most || found.more === true };
+      const whole = inDoubt.length === oldest.length || bytes < store.limits.pageBytes;
+      return { inDoubt, more: !whole || found.length > max || found.more === true };
     },
     async "effects.resolve"({ params: { id, pos, sub }, body }, who) {
       const { resolution, reason } = body;

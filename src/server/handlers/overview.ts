@@ -9,7 +9,7 @@ import type { overview as routes } from "../../protocol/routes/overview.ts";
 import type { ReadOps, Store } from "../../store/contract/store.ts";
 import { actorOf, type HandlersOf, type ServerDeps } from "../handler-types.ts";
 
-/** Counting further would cost more than anybody learns from it. */
+/** Counting further would cost more than the number is worth. */
 const maxCounted = 100;
 const maxLeases = 500;
 const maxNames = 500;
@@ -17,19 +17,19 @@ const defaultBudgets = 20;
 const maxMinutes = 1_440;
 const maxBuckets = 240;
 const recentMs = 24 * 3_600_000;
-/** A holder that renews but has got nowhere for so many times its lease is worth a look. */
+/** A holder that renews without progress for this many TTLs is listed. */
 const stallTimes = 3;
 
 /** As for the log's `run.hung`. */
 const hungMs = 60_000;
-/** More names than this nobody reads at a glance. */
+/** Longer lists of names are not readable at a glance. */
 const maxNamed = 20;
 
-/** What it cost times this is how long an answer is kept. */
-const keptTimes = 20;
+/** A result is cached for this multiple of the time that it took. */
+const cacheFactor = 20;
 const maxCacheMs = 30_000;
 
-/** Those that ended well are nobody's business at a glance, and are most of all. */
+/** Completed runs are left out: they need no attention, and they are the majority. */
 const countedStatuses: readonly RunStatus[] = [
   ...(["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK", "FAILED"] as const),
 ];
@@ -38,11 +38,11 @@ const owed = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
 
 export function overviewHandlers({ store, operators, clock, random, history }: ServerDeps): HandlersOf<typeof routes> {
   const { read } = store;
-  const sparing = cached(clock, (tenant: string) => overviewOf(store, tenant));
+  const cachedOverview = cached(clock, (tenant: string) => overviewOf(store, tenant));
   return {
     async overview(_call, { tenant }) {
-      void history.watch(tenant).catch(() => {}); // whoever sees the figures will want to see how they came about
-      return sparing(tenant);
+      void history.watch(tenant).catch(() => {}); // a reader of the overview will want its history
+      return cachedOverview(tenant);
     },
     async "overview.history"({ query }, { tenant }) {
       const minutes = within("minutes", query.minutes ?? 60, maxMinutes);
@@ -56,11 +56,11 @@ export function overviewHandlers({ store, operators, clock, random, history }: S
       return { budgets: [...budgets], units: [...units], more };
     },
     async "journals.names"({ query }, { tenant }) {
-      const wanted = [...new Set(query.of)];
-      if (wanted.length > maxNames || wanted.some((text) => !/^[1-9]\d{0,14}$/.test(text))) {
-        throw new TapeError("TAPE_BAD_INPUT", `query.of: at most ${maxNames} numbers of journals`, { field: "of" });
+      const requested = [...new Set(query.of)];
+      if (requested.length > maxNames || requested.some((text) => !/^[1-9]\d{0,14}$/.test(text))) {
+        throw new TapeError("TAPE_BAD_INPUT", `query.of: at most ${maxNames} journal numbers`, { field: "of" });
       }
-      const found = await Promise.all(wanted.map((text) => read.lease(tenant, { journal: Number(text) })));
+      const found = await Promise.all(requested.map((text) => read.lease(tenant, { journal: Number(text) })));
       return {
         journals: found.flatMap((lease) =>
           lease === undefined || lease.name === null ? [] : [{ journal: lease.journal, name: lease.name }],
@@ -91,9 +91,9 @@ export function overviewHandlers({ store, operators, clock, random, history }: S
           id: await operators.of(who.tenant).fork(params.id, { ...request, id, by: actorOf(who, by), via: who.via }),
         };
       } catch (error) {
-        // The answer to the first call was lost: what it made is what the second asks for.
-        const again = isTapeError(error, "TAPE_RUN_CONFLICT") && who.key !== undefined;
-        if (!again || (await forkedFrom(read, who.tenant, id)) !== params.id) throw error;
+        // The response to the first call was lost: the repeated call returns the run that it created.
+        const isRepeated = isTapeError(error, "TAPE_RUN_CONFLICT") && who.key !== undefined;
+        if (!isRepeated || (await forkedFrom(read, who.tenant, id)) !== params.id) throw error;
         return { id };
       }
     },
@@ -105,7 +105,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
   const limit = maxCounted + 1;
   const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
   const now = await read.now();
-  const [lists, failed, doubts, obligations, gates, leases, unserved, effects] = await Promise.all([
+  const [lists, failed, effectsInDoubt, obligations, gates, leases, unserved, effects] = await Promise.all([
     Promise.all(countedStatuses.map(byStatus)),
     read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - recentMs), limit }),
     read.effects(tenant, { role: "effect", status: inDoubt, limit }),
@@ -119,7 +119,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
     now,
     runs: countedStatuses.map((status, k) => ({ status, ...counted(lists[k]!) })),
     failedRecently: counted(failed),
-    inDoubt: counted(doubts),
+    inDoubt: counted(effectsInDoubt),
     obligations: counted(obligations),
     gates: counted(gates),
     leases: {
@@ -137,48 +137,48 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
         forMs: progressAgoMs,
         owner: label,
       })),
-    unserved: unserved.slice(0, maxNamed).map(withoutNothing),
-    unservedEffects: effects.slice(0, maxNamed).map(withoutNothing),
+    unserved: unserved.slice(0, maxNamed).map(withoutUndefined),
+    unservedEffects: effects.slice(0, maxNamed).map(withoutUndefined),
   };
 }
 
 /**
- * Every open page asks for the figures, and counting goes through many rows: one answer serves all who ask meanwhile, and
- * is kept for a multiple of what it cost, so that no number of pages keeps the store busy with it.
+ * Every open dashboard requests the overview, and counting reads many rows. Concurrent calls share one result, which is
+ * cached for a multiple of the time that it took, so that no number of dashboards keeps the store busy.
  */
-function cached<T>(clock: Clock, look: (tenant: string) => Promise<T>): (tenant: string) => Promise<T> {
-  const kept = new Map<string, { readonly answer: Promise<T>; until: number }>();
+function cached<T>(clock: Clock, read: (tenant: string) => Promise<T>): (tenant: string) => Promise<T> {
+  const cache = new Map<string, { readonly result: Promise<T>; until: number }>();
   return (tenant) => {
-    const before = kept.get(tenant);
-    const began = clock.mono();
-    if (before !== undefined && began < before.until) return before.answer;
-    const one = { answer: look(tenant), until: Number.POSITIVE_INFINITY };
-    kept.set(tenant, one);
-    one.answer.then(
+    const before = cache.get(tenant);
+    const startedAt = clock.mono();
+    if (before !== undefined && startedAt < before.until) return before.result;
+    const entry = { result: read(tenant), until: Number.POSITIVE_INFINITY };
+    cache.set(tenant, entry);
+    entry.result.then(
       () => {
-        one.until = clock.mono() + Math.min(maxCacheMs, keptTimes * (clock.mono() - began));
+        entry.until = clock.mono() + Math.min(maxCacheMs, cacheFactor * (clock.mono() - startedAt));
       },
-      () => kept.delete(tenant),
+      () => cache.delete(tenant),
     );
-    return one.answer;
+    return entry.result;
   };
 }
 
-function within(field: string, value: number, most: number): number {
-  if (value >= 1 && value <= most) return value;
-  throw new TapeError("TAPE_BAD_INPUT", `query.${field}: from 1 to ${most}`, { field });
+function within(field: string, value: number, max: number): number {
+  if (value >= 1 && value <= max) return value;
+  throw new TapeError("TAPE_BAD_INPUT", `query.${field}: from 1 to ${max}`, { field });
 }
 
 function counted(found: readonly unknown[]): { count: number; more: boolean } {
   return { count: Math.min(found.length, maxCounted), more: found.length > maxCounted };
 }
 
-/** A run that is held, renewed and silent for longer: its body may be at work, or may never end. */
+/** A held and renewed run without progress for long: its body may be busy, or may never end. */
 function mayHang({ kind, state, progressAgoMs, ttlMs }: LeaseView): boolean {
   return kind === "run" && state === "HELD" && progressAgoMs > Math.max(hungMs, stallTimes * ttlMs);
 }
 
-function withoutNothing<T extends { readonly suggestion: string | undefined }>({ suggestion, ...rest }: T) {
+function withoutUndefined<T extends { readonly suggestion: string | undefined }>({ suggestion, ...rest }: T) {
   return suggestion === undefined ? rest : { ...rest, suggestion };
 }
 
@@ -191,7 +191,7 @@ async function forkedFrom(read: ReadOps, tenant: string, run: string): Promise<s
   return first?.kind === "run.created" ? first.data.forkedFrom : undefined;
 }
 
-/** Along a journal seq is dense from 1: doubling and halving find the last one in few looks at the key. */
+/** The seq of a journal is dense from 1: doubling and halving find the last one in few reads by key. */
 async function headOf(read: ReadOps, tenant: string, journal: number): Promise<number> {
   const exists = async (seq: number): Promise<boolean> =>
     (await read.journal(tenant, { journal }, { from: seq, limit: 1 })).length > 0;

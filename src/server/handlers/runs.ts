@@ -9,9 +9,9 @@ import { started } from "../authority.ts";
 import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
 
-/** A proxy between may give up after a minute; whoever wants to wait longer asks again. */
+/** A proxy may time out after a minute; a caller that waits longer calls again. */
 const maxWaitMs = 30_000;
-/** Nobody looks at a larger one at once. */
+/** A larger tree is not readable in one view. */
 const maxInTree = 500;
 
 export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
@@ -49,7 +49,7 @@ function readHandlers(deps: ServerDeps) {
         ...{ store, clock, signal },
         concerns: (wake) => wake.of === "any" || (wake.of === "journal" && wake.journal === journal),
         page: async () => {
-          // Asked before the records are read: what is read after the end is all there is.
+          // Checked before the records are read: records read after the end are complete.
           const ended = (await read.run(tenant, id))?.endedAt !== null;
           const records = await read.journal(tenant, { run: id }, { from, limit: streamPage });
           from = (records.at(-1)?.seq ?? from - 1) + 1;
@@ -96,11 +96,11 @@ function writeHandlers({ clock, random, operators, runner, served }: ServerDeps)
     async "runs.start"({ body }, who) {
       const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
       await assertInput(runner, spec.workflow, spec.input);
-      const [verdict] = await who.intake.createRuns(who.tenant, [started(who, { ...spec, id } as RunSpec)]);
-      if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
-      if (!verdict.ok) throw verdict.error;
-      const hint = verdict.fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
-      return { id, journal: verdict.journal, fresh: verdict.fresh, ...defined({ hint }) };
+      const [created] = await who.intake.createRuns(who.tenant, [started(who, { ...spec, id } as RunSpec)]);
+      if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
+      if (!created.ok) throw created.error;
+      const hint = created.fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
+      return { id, journal: created.journal, fresh: created.fresh, ...defined({ hint }) };
     },
     async "runs.signal"({ params: { id }, body }, who) {
       await assertGateValue(runner, body.name, body.value);
@@ -125,18 +125,18 @@ function writeHandlers({ clock, random, operators, runner, served }: ServerDeps)
   } satisfies Partial<HandlersOf<typeof runs>>;
 }
 
-/** Without credentials a note is as an embedded program sends it. */
+/** Without credentials a note is the same as an embedded program's. */
 const stamped = ({ token, via }: Call): { readonly via?: Credential } => (token === undefined ? {} : { via });
 
 function nodeOf(run: RunView) {
   const { id, journal, parent, workflow, status, cause, outcome, createdAt, endedAt } = run;
-  // A child's id is its parent's and the position of the operation that started it.
+  // A child's id is its parent's id and the position of the operation that started it.
   const [, pos] = (parent === null ? null : /\.(\d{1,9})$/.exec(id)) ?? [];
   const parentPos = pos === undefined ? null : Number(pos);
   return { id, journal, parent, parentPos, workflow, status, cause, outcome, createdAt, endedAt };
 }
 
-/** Until `done` says so, or the time is over, or the caller has gone. */
+/** Waits until `done` returns true, the time is over, or the caller disconnects. */
 async function waitFor(
   { store, clock }: ServerDeps,
   { signal }: Call,
@@ -144,16 +144,16 @@ async function waitFor(
   until: number,
   done: () => Promise<boolean>,
 ): Promise<void> {
-  const over = new AbortController();
-  const cancel = clock.after(until - clock.mono(), () => over.abort());
-  const looks = follow({
+  const timeout = new AbortController();
+  const cancel = clock.after(until - clock.mono(), () => timeout.abort());
+  const checks = follow({
     ...{ store, clock },
-    signal: AbortSignal.any([signal, over.signal]),
+    signal: AbortSignal.any([signal, timeout.signal]),
     concerns: (wake) => wake.of === "any" || (wake.of === "journal" && wake.journal === journal),
     page: async () => ((await done()) ? ("end" as const) : []),
   });
   try {
-    for await (const _ of looks);
+    for await (const _ of checks);
   } finally {
     cancel();
   }

@@ -6,12 +6,12 @@ import type { service as routes } from "../../protocol/routes/service.ts";
 import type { ApiToken } from "../../store/contract/store.ts";
 import { isForeign } from "../../store/follow-feed.ts";
 import { mapPage, pageOf } from "../../store/page.ts";
-import { lifetimeOf, mintToken } from "../credentials.ts";
 import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
+import { lifetimeOf, mintToken } from "../token-auth.ts";
 
-const act = (who: Call, reason: string) => auditInfoOf(who, { reason });
+const auditOf = (who: Call, reason: string) => auditInfoOf(who, { reason });
 
 export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
   const { store, clock, service, turns } = deps;
@@ -36,7 +36,7 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     },
     async "feed.follow"({ query }, { tenant, signal }) {
       let { cursor } = query;
-      await read.feed(cursor, 1, tenant); // refuses a cursor that is none, before the first line
+      await read.feed(cursor, 1, tenant); // rejects an invalid cursor before the first line
       return follow({
         ...{ store, clock, signal },
         concerns: (wake) => !isForeign(wake, tenant),
@@ -52,10 +52,10 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
       return { entries: entries.map(({ tenant: _of, ...entry }) => entry) };
     },
     async "runs.prune"({ body: { endedBefore, limit, reason } }, who) {
-      return { pruned: await who.intake.prune(who.tenant, endedBefore, limit, act(who, reason)) };
+      return { pruned: await who.intake.prune(who.tenant, endedBefore, limit, auditOf(who, reason)) };
     },
     async "store.restored"({ body: { reason, by } }, who) {
-      // It ends the terms of every tenant: only whoever runs the store may say so.
+      // It ends the terms of every tenant, so only an admin of the home tenant may do it.
       if (who.tenant !== service.home) {
         throw new TapeError("TAPE_FORBIDDEN", `only an admin of ${service.home} may do this to the whole store`, {
           needs: "admin",
@@ -77,7 +77,7 @@ function tokenHandlers({ store, random, lifetimes }: ServerDeps) {
       const expiry = defined({ expiresInMs: lifetimeMs });
       const token = await who.intake.putToken(
         { id, tenant: who.tenant, name, role, hash, ...expiry },
-        act(who, reason),
+        auditOf(who, reason),
       );
       if (token.id !== id) {
         const message = `token ${token.id} was made by the first call of this key, and its secret went out with that answer`;
@@ -86,7 +86,7 @@ function tokenHandlers({ store, random, lifetimes }: ServerDeps) {
       return { token: viewOf(token), secret: `${id}.${secret}` };
     },
     async "tokens.revoke"({ params: { id }, body: { reason } }, who) {
-      await store.intake.revokeToken(who.tenant, id, act(who, reason));
+      await store.intake.revokeToken(who.tenant, id, auditOf(who, reason));
       return {};
     },
   } satisfies Partial<HandlersOf<typeof routes>>;
@@ -94,7 +94,7 @@ function tokenHandlers({ store, random, lifetimes }: ServerDeps) {
 
 function probeHandlers(deps: ServerDeps) {
   const { store, service } = deps;
-  let looking: Promise<boolean> | undefined; // one query of the store at a time, for all callers
+  let pending: Promise<boolean> | undefined; // one query of the store at a time, for all callers
   let described: Record<string, unknown> | undefined;
   const health = healthOn(deps);
   return {
@@ -103,16 +103,16 @@ function probeHandlers(deps: ServerDeps) {
     },
     async readyz() {
       if (service.draining) return { status: "draining" };
-      looking ??= store
+      pending ??= store
         .health()
         .then(
           () => true,
           () => false,
         )
         .finally(() => {
-          looking = undefined;
+          pending = undefined;
         });
-      const reached = await looking;
+      const reached = await pending;
       return { status: reached ? "ok" : "store_unreachable" };
     },
     healthz: (_call, who) => health(who),
@@ -127,6 +127,6 @@ function probeHandlers(deps: ServerDeps) {
 }
 
 function viewOf({ id, tenant, name, role, createdAt, expiresAt, revokedAt, usedAt }: ApiToken) {
-  const known = roles.find((one) => one === role) ?? ("reader" satisfies Role);
+  const known = roles.find((name) => name === role) ?? ("reader" satisfies Role);
   return { id, tenant, name, role: known, createdAt, expiresAt, revokedAt, usedAt };
 }

@@ -9,8 +9,8 @@ import { Authority } from "../authority.ts";
 import { actorOf, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { streamWakeHints } from "../wake-stream.ts";
 
-/** Stretches of items of the same call. */
-function stretches<Item extends { readonly call: number }>(items: readonly Item[]): Item[][] {
+/** Groups consecutive items of the same call. */
+function groupByCall<Item extends { readonly call: number }>(items: readonly Item[]): Item[][] {
   const found: Item[][] = [];
   for (const item of items) {
     if (found.at(-1)?.[0]?.call === item.call) found.at(-1)!.push(item);
@@ -19,7 +19,7 @@ function stretches<Item extends { readonly call: number }>(items: readonly Item[
   return found;
 }
 
-/** The store's contract, for one tenant: the credential's, which the store compares with whatever a caller names. */
+/** The store contract for the credential's tenant; the store compares that tenant with every target of a call. */
 export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
   const authority = new Authority(deps.store.read);
   return {
@@ -34,11 +34,11 @@ function intakeHandlers({ store: { intake }, service, turns }: ServerDeps, autho
   return {
     async "store.create"({ body }, who) {
       const { tenant } = who;
-      const asked = body.calls.map(({ specs, first }) => ({ specs: authority.specs(who, specs), first }));
-      const each = asked.flatMap(({ specs, first }, call) => specs.map((spec) => ({ call, spec, first })));
-      const verdicts = await turns.each(tenant, each, async (slice) => {
+      const requested = body.calls.map(({ specs, first }) => ({ specs: authority.specs(who, specs), first }));
+      const each = requested.flatMap(({ specs, first }, call) => specs.map((spec) => ({ call, spec, first })));
+      const results = await turns.each(tenant, each, async (slice) => {
         // All are started before any is awaited: they share commits.
-        const all = stretches(slice).map((specs) =>
+        const all = groupByCall(slice).map((specs) =>
           intake.createRuns(
             tenant,
             specs.map(({ spec }) => spec),
@@ -47,9 +47,9 @@ function intakeHandlers({ store: { intake }, service, turns }: ServerDeps, autho
         );
         return (await Promise.all(all)).flat();
       });
-      const calls = asked.map((): ItemResult<CreateResult>[] => []);
-      for (const [k, verdict] of verdicts.entries()) calls[each[k]!.call]!.push(verdict);
-      const created = verdicts.flatMap((verdict) => (verdict.ok ? [verdict] : []));
+      const calls = requested.map((): ItemResult<CreateResult>[] => []);
+      for (const [k, result] of results.entries()) calls[each[k]!.call]!.push(result);
+      const created = results.flatMap((result) => (result.ok ? [result] : []));
       service.granted(created.flatMap(({ term }) => (term === undefined ? [] : [term])));
       return { calls: calls.map((ofCall) => ({ results: ofCall })) };
     },
@@ -75,18 +75,18 @@ function intakeHandlers({ store: { intake }, service, turns }: ServerDeps, autho
 }
 
 function claimHandlers({ store: { claim }, service }: ServerDeps) {
-  const seen = (tenant: string, terms: readonly Term[]): void => {
-    // The store grants a tenant nothing of another's; were it ever to, the caller must not get to know it.
-    const strange = terms.find((term) => term.tenant !== tenant);
-    if (strange !== undefined) {
-      throw new TapeError("TAPE_INVARIANT", "the store granted another tenant's lease", { journal: strange.journal });
+  const countGranted = (tenant: string, terms: readonly Term[]): void => {
+    // The store grants no tenant another's lease. If it ever did, the caller must not receive it.
+    const foreign = terms.find((term) => term.tenant !== tenant);
+    if (foreign !== undefined) {
+      throw new TapeError("TAPE_INVARIANT", "the store granted another tenant's lease", { journal: foreign.journal });
     }
     service.granted(terms);
   };
   return {
     async "store.find"({ body }, { tenant }) {
       const terms = await claim.find({ ...body, tenant });
-      seen(tenant, terms);
+      countGranted(tenant, terms);
       return { terms };
     },
     async "store.acquire"({ body }, who) {
@@ -97,7 +97,7 @@ function claimHandlers({ store: { claim }, service }: ServerDeps) {
       }
       const by = body.by === undefined ? {} : { by: actorOf(who, body.by) };
       const answer = await claim.acquire(who.tenant, { ...body, ...by });
-      if (answer.ok) seen(who.tenant, [answer.term]);
+      if (answer.ok) countGranted(who.tenant, [answer.term]);
       return answer;
     },
     async "store.renew"({ body }, { tenant }) {

@@ -28,9 +28,9 @@ export function valueHandlers({ store, clock }: ServerDeps): HandlersOf<typeof v
       const at = (await read.value(tenant, key))?.version ?? 0;
       let { after } = query;
       if (after > at) {
-        throw new TapeError("TAPE_BAD_INPUT", `${key} is at version ${at}, not yet at ${after}`, { field: "after" });
+        throw new TapeError("TAPE_BAD_INPUT", `${key} has version ${at}, not yet ${after}`, { field: "after" });
       }
-      await read.valueHistory(tenant, key, after, 1); // refuses what is no longer kept, before the first line
+      await read.valueHistory(tenant, key, after, 1); // rejects a version that is no longer kept, before the first line
       return follow({
         ...{ store, clock, signal },
         concerns: (wake) => wake.of === "any" || (wake.of === "value" && wake.tenant === tenant && wake.key === key),
@@ -52,16 +52,16 @@ export function valueHandlers({ store, clock }: ServerDeps): HandlersOf<typeof v
   };
 }
 
-/** Keys under which Tape keeps its own: what a recorded act has done, and what `durable-tape dev` shows. */
+/** Keys that Tape uses itself: results of recorded calls, and the state of `durable-tape dev`. */
 const reserved = ["tape.call/", "tape-dev/"];
 
-/** Whoever starts runs may not forge that an act was done: only who drives them may. */
+/** A starter of runs must not forge the result of a recorded call: only a worker may write it. */
 function assertMayWrite({ role }: Caller, key: string): void {
-  const prefix = reserved.find((one) => key.startsWith(one));
+  const prefix = reserved.find((start) => key.startsWith(start));
   if (prefix === undefined || mayDo(role, "worker")) return;
   throw new TapeError(
     "TAPE_FORBIDDEN",
-    `keys that begin with ${prefix} are Tape's own: to write one needs the role worker`,
+    `keys that start with ${prefix} are reserved for Tape: writing one needs the role worker`,
     {
       ...{ needs: "worker", prefix },
     },

@@ -5,18 +5,18 @@ import { jsonType } from "../protocol/transport.ts";
 import { jsonResponse, textResponse, type WholeResponse } from "./response.ts";
 import { rowsOfTurn } from "./turns.ts";
 
-/** What a handler returned, as its route writes it. */
-export function answerOf(route: Route & { readonly name: RouteName }, said: unknown): WholeResponse {
-  const json: unknown = z.encode(route.answer, said as never);
+/** The response with a handler's result, encoded by its route. */
+export function responseOf(route: Route & { readonly name: RouteName }, result: unknown): WholeResponse {
+  const json: unknown = z.encode(route.answer, result as never);
   if (route.type !== undefined) return textResponse(String(json), route.type);
   const ready = route.name !== "readyz" || (json as { status?: unknown }).status === "ok";
   return jsonResponse(json, ready ? 200 : 503);
 }
 
-/** Rows that are written without a turn of their own. */
+/** Up to this number of rows a response needs no turns. */
 const fewRows = 16;
 
-/** A list in an answer that takes a while to be written, and what else the answer says. */
+/** A long list in a response, and the response's other fields. */
 interface LongList {
   readonly field: string;
   readonly rows: readonly unknown[];
@@ -34,10 +34,10 @@ export function longListOf(result: unknown): LongList | undefined {
 }
 
 /**
- * Writes the answer a slice of its list in a turn: a thousand rows take as long as twenty small calls. The first slice
- * waits too, for what many calls asked of the store may come back together.
+ * Encodes the response one slice of its list per turn: a thousand rows take as long as twenty small calls. The first
+ * slice waits for a turn too, because the store may return the results of many calls together.
  */
-export async function slicedAnswer(
+export async function slicedResponse(
   { answer }: Route,
   { field, rows, others }: LongList,
   turn: () => Promise<void> | undefined,
