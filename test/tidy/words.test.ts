@@ -48,6 +48,7 @@ src/model
 src/protocol
 src/sdk
 src/operator
+src/server
 template
 test/base
 test/bench
