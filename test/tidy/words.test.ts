@@ -45,9 +45,10 @@ src/store
 src/host
 src/lease
 src/model
-src/protocol
-src/sdk
 src/operator
+src/protocol
+src/reactor
+src/sdk
 src/server
 template
 test/base
