@@ -55,9 +55,7 @@ export interface ServerOptions {
   readonly dashboard?: Dashboard;
   /** `durable-tape dev` serves; `whoami` returns it. */
   readonly dev?: boolean;
-  /**
-   * Schemas that validate inputs and signals on receipt, and effects that an operator's resolution can settle at once.
-   */
+  /** Schemas that validate inputs and signals on receipt, and effects that an operator can settle at once. */
   readonly runner?: Runner;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -207,7 +205,7 @@ export class TapeServer {
       throw new TapeError("TAPE_FORBIDDEN", message, { needs: route.role });
     }
     const counted =
-      caller === anonymous ? anonymousCaller(route.name, request) : { tenant: caller.tenant, member: caller.token };
+      caller === anonymous ? anonymousAt(route.name, request) : { tenant: caller.tenant, member: caller.token };
     const place = this.#enter(route, caller === anonymous, counted);
     const room = this.#bodies.room(caller.tenant, caller.token, maxBytes(route, this.limits, this.#payloadBytes));
     progress.leave = () => {
@@ -240,7 +238,7 @@ export class TapeServer {
   }
 
   async #page(request: WireRequest, progress: CallProgress): Promise<WireResponse> {
-    const place = this.#enter({}, true, anonymousCaller("page", request));
+    const place = this.#enter({}, true, anonymousAt("page", request));
     progress.leave = () => place.leave();
     const page = await pageResponse(request, this.#dashboard);
     if (page === undefined) throw new TapeError("TAPE_NO_ROUTE", "no such route");
@@ -394,10 +392,7 @@ function viaOf({ token, name, role }: Caller, { from, headers }: WireRequest): C
 const noPlace: Place = { move() {}, widen() {}, leave() {} };
 
 /** A caller without a credential is counted by route and address. */
-const anonymousCaller = (route: string, { from = "" }: WireRequest): CountedCaller => ({
-  tenant: route,
-  member: limitKey(from),
-});
+const anonymousAt = (tenant: string, { from = "" }: WireRequest): CountedCaller => ({ tenant, member: limitKey(from) });
 
 /** The caller of an open route without a credential. */
 const anonymous: Caller = { tenant: "", role: "reader", name: "nobody", token: undefined };

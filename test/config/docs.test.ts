@@ -50,7 +50,7 @@ describe("docs/reactors.md", () => {
     const logged = sources.flatMap((text) =>
       [...text.matchAll(/log\("(\w+)", "([\w.]+)"/g)].map(([, , event]) => event!),
     );
-    const inDocs = cells(section("What they log")).map(([event]) => event!.replaceAll("`", ""));
+    const inDocs = cells(section("Log events")).map(([event]) => event!.replaceAll("`", ""));
     expect(inDocs.toSorted()).toEqual([...new Set(logged)].toSorted());
   });
 });

@@ -64,7 +64,7 @@ describe("docs and code agree on", () => {
     const text = String((await ask(server.exchange, "GET", "/metrics")).json);
     await close();
     const kept = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!);
-    const described = rows(section(serverPage, "How it is doing")).flatMap(([name]) =>
+    const described = rows(section(serverPage, "Health and metrics")).flatMap(([name]) =>
       name!.startsWith("tape_") ? [name!] : [],
     );
     expect(described.toSorted()).toEqual(kept.toSorted());
@@ -77,7 +77,7 @@ describe("docs and code agree on", () => {
     const logged = [...sources, read("src/cli/commands/serve.ts")].flatMap((text) =>
       [...text.matchAll(/"(server\.[a-z_]+)"/g)].map(([, event]) => event!),
     );
-    const described = [...section(serverPage, "How it is doing").matchAll(/`(server\.[a-z_]+)`/g)].map(
+    const described = [...section(serverPage, "Health and metrics").matchAll(/`(server\.[a-z_]+)`/g)].map(
       ([, event]) => event!,
     );
     expect([...new Set(described)].toSorted()).toEqual([...new Set(logged)].toSorted());

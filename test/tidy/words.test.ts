@@ -26,11 +26,17 @@ docs/deployment.md
 docs/dev.md
 docs/errors.md
 docs/operating.md
+docs/leases.md
+docs/observability.md
 docs/planted-bugs.md
+docs/reactors.md
 docs/reference.md
 docs/reliability.md
+docs/remote.md
 docs/security.md
+docs/server.md
 docs/simulation.md
+docs/singletons.md
 docs/upgrading.md
 examples
 simulation
