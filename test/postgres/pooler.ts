@@ -1,25 +1,25 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import { type Message, Splitter } from "./wire.ts";
+import { type Message, WireSplitter } from "./wire.ts";
 
 export interface Pooler {
   /** The target's url with the pooler in between. */
   readonly url: string;
-  /** How many transactions it has handed to a server connection. */
+  /** How many transactions it has passed to a server connection. */
   transactions(): number;
   close(): Promise<void>;
 }
 
 export interface PoolerOptions {
-  /** Server connections, for however many clients. */
+  /** Number of server connections, for any number of clients. */
   readonly servers?: number;
-  /** What becomes of the start-up parameter `options`: refused as by PgBouncer, or dropped without a word. */
+  /** What happens to the startup parameter `options`: rejected as by PgBouncer, or silently dropped. */
   readonly options?: "refuse" | "forget";
 }
 
 /**
  * A transaction pooler: clients share a few server connections and get one for the length of a transaction. Between two
- * transactions the connection is wiped, so that nothing of a session (SET, LISTEN, named statements) outlives one.
+ * transactions the connection is reset, so that no session state (SET, LISTEN, named statements) survives.
  */
 export async function startPooler(targetUrl: string, options: PoolerOptions = {}): Promise<Pooler> {
   const servers = new Servers(new URL(targetUrl), options.servers ?? 2);
@@ -47,18 +47,18 @@ export async function startPooler(targetUrl: string, options: PoolerOptions = {}
   };
 }
 
-/** The server connections, lent to one client at a time. */
+/** The server connections, each lent to one client at a time. */
 class Servers {
   readonly #target: URL;
-  readonly #most: number;
+  readonly #maxServers: number;
   readonly #all = new Set<Server>();
   readonly #free: Server[] = [];
   readonly #waiting: ((server: Server) => void)[] = [];
   lent = 0;
 
-  constructor(target: URL, most: number) {
+  constructor(target: URL, maxServers: number) {
     this.#target = target;
-    this.#most = most;
+    this.#maxServers = maxServers;
   }
 
   ask(give: (server: Server) => void): void {
@@ -70,7 +70,7 @@ class Servers {
     while (this.#waiting.length > 0) {
       const free = this.#free.shift();
       if (free === undefined) {
-        if (this.#all.size < this.#most) this.#all.add(this.#open());
+        if (this.#all.size < this.#maxServers) this.#all.add(this.#open());
         return;
       }
       this.lent++;
@@ -109,9 +109,9 @@ const discard = typed("Q", Buffer.from("discard all\0"));
 
 class Server {
   readonly #socket: Socket;
-  readonly #splitter = new Splitter("server");
+  readonly #splitter = new WireSplitter("server");
   readonly #ready: () => void;
-  /** Whom it is lent to; undefined: to nobody, while the connection starts or is wiped. */
+  /** The client that uses it; undefined: none, while the connection starts or is reset. */
   #client: { receive(message: Message): void; destroy(): void } | undefined;
 
   constructor(target: URL, events: { ready: () => void; gone: () => void }) {
@@ -154,11 +154,11 @@ class Client {
   readonly #socket: Socket;
   readonly #servers: Servers;
   readonly #options: "refuse" | "forget";
-  readonly #splitter = new Splitter("client");
+  readonly #splitter = new WireSplitter("client");
   #queue: Message[] = [];
   #server: Server | undefined;
   #asking = false;
-  /** Requests whose ReadyForQuery has not come yet. */
+  /** Requests whose ReadyForQuery has not arrived yet. */
   #open = 0;
 
   constructor(socket: Socket, servers: Servers, options: "refuse" | "forget") {
@@ -169,7 +169,7 @@ class Client {
       for (const message of this.#splitter.push(chunk)) this.#receive(message);
     });
     socket.on("error", () => {});
-    // Whoever goes in the middle of a transaction takes the server connection along: it must roll back.
+    // A client that disconnects in a transaction takes the server connection with it: the transaction must roll back.
     socket.on("close", () => this.#server?.destroy());
   }
 

@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { dropDatabase, freshDatabase } from "./database.ts";
 import { type PostgresProxy, startProxy } from "./proxy.ts";
-import { Splitter } from "./wire.ts";
+import { WireSplitter } from "./wire.ts";
 
 let database: string;
 let direct: pg.Client;
@@ -38,7 +38,7 @@ async function entries(): Promise<string[]> {
 }
 
 describe("a cut after the request", () => {
-  it("loses the answer of a commit that has happened", async () => {
+  it("loses the response of a commit that has happened", async () => {
     const cut = proxy.cutAfterRequest("commit");
     await client.query("begin");
     await client.query("insert into ledger values ($1)", ["kept"]);
@@ -47,7 +47,7 @@ describe("a cut after the request", () => {
     expect(await entries()).toEqual(["kept"]);
   });
 
-  it("finds a parameter of an extended query and lets the whole request through", async () => {
+  it("finds a parameter of an extended query and passes the whole request on", async () => {
     const cut = proxy.cutAfterRequest(/needle-\d+/);
     await client.query("insert into ledger values ($1)", ["hay"]);
     await expect(client.query("insert into ledger values ($1)", ["needle-7"])).rejects.toThrow();
@@ -55,7 +55,7 @@ describe("a cut after the request", () => {
     expect(await entries()).toEqual(["hay", "needle-7"]);
   });
 
-  it("bites once and leaves other connections alone", async () => {
+  it("takes effect once and leaves other connections alone", async () => {
     const cut = proxy.cutAfterRequest("first");
     await expect(client.query("select 'first'")).rejects.toThrow();
     await cut;
@@ -86,7 +86,7 @@ it("a hang delays everything and loses nothing", async () => {
   expect(await entries()).toEqual(["late"]);
 });
 
-it("a cut that never bit is an error", async () => {
+it("a cut that never took effect is an error", async () => {
   const idle = await startProxy(database);
   const cut = idle.cutAfterRequest("never");
   const refused = expect(cut).rejects.toThrow(/closed before it could cut/);
@@ -94,12 +94,12 @@ it("a cut that never bit is an error", async () => {
   await refused;
 });
 
-it("messages are the same however the bytes arrive", () => {
+it("splits messages the same way however the bytes arrive", () => {
   const startup = Buffer.from([0, 0, 0, 8, 0, 3, 0, 0]);
   const query = Buffer.concat([Buffer.from("Q"), Buffer.from([0, 0, 0, 11]), Buffer.from("commit\0")]);
   const bytes = Buffer.concat([startup, query, query]);
   for (let size = 1; size <= bytes.length; size++) {
-    const splitter = new Splitter("client");
+    const splitter = new WireSplitter("client");
     const texts: string[] = [];
     for (let at = 0; at < bytes.length; at += size) {
       for (const message of splitter.push(bytes.subarray(at, at + size))) texts.push(message.type + message.text);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import { type Message, Splitter } from "./wire.ts";
+import { type Message, WireSplitter } from "./wire.ts";
 
 type Match = RegExp | string;
 
@@ -8,21 +8,21 @@ export interface PostgresProxy {
   /** The target's url with the proxy in between. */
   readonly url: string;
   /**
-   * Lets the next request with a matching message reach the server and be carried out, swallows the answer and cuts
-   * the connection: the client cannot know. Resolves once the server has finished the request.
+   * Lets the next request with a matching message reach the server and be executed, drops the response and cuts the
+   * connection: the client cannot know. Resolves once the server has finished the request.
    */
   cutAfterRequest(match: Match): Promise<void>;
-  /** Cuts the connection in front of the next matching message, which the server never sees. Resolves once cut. */
+  /** Cuts the connection before the next matching message, which the server never receives. Resolves once cut. */
   cutBeforeRequest(match: Match): Promise<void>;
-  /** While on, nothing passes in either direction and nothing is lost; off lets it all through. */
+  /** While on, nothing passes in either direction and nothing is lost; off passes everything on. */
   hang(on: boolean): void;
-  /** Breaks every connection at once, whatever it carries; answers how many there were. */
+  /** Breaks every connection at once, whatever it carries; returns how many there were. */
   cut(): number;
-  /** Whoever connects from now on reaches this server; connections to the former one are cut. */
+  /** New connections go to this server; connections to the former one are cut. */
   retarget(url: string): void;
   /**
-   * Calls once, as soon as the server says on some connection that a transaction is open there, and before the client
-   * hears of it. `port` names the connection on the server's side. The returned function disarms it.
+   * Calls back once, as soon as the server reports an open transaction on some connection, and before the client
+   * receives it. `port` is the connection's port on the server. The returned function disarms it.
    */
   onTransaction(call: (port: number) => void): () => void;
   close(): Promise<void>;
@@ -36,8 +36,8 @@ interface Cut {
 }
 
 /**
- * A TCP proxy that speaks enough of the PostgreSQL protocol to lose exactly one answer. A match sees one message's
- * payload: the text of a simple query, or the Parse (SQL) and Bind (parameters) messages of an extended one.
+ * A TCP proxy that understands enough of the PostgreSQL protocol to lose exactly one response. A match sees the payload
+ * of one message: the text of a simple query, or the Parse (SQL) and Bind (parameters) messages of an extended one.
  */
 export async function startProxy(targetUrl: string): Promise<PostgresProxy> {
   let target = new URL(targetUrl);
@@ -76,7 +76,7 @@ export async function startProxy(targetUrl: string): Promise<PostgresProxy> {
 
   const arm = (when: Cut["when"], match: Match): Promise<void> =>
     new Promise((resolve, reject) => {
-      // A cut that never bit has tested nothing.
+      // A cut that never took effect has tested nothing.
       const spared = () => reject(new Error(`the proxy was closed before it could cut ${when} ${match}`));
       cuts.add({ when, match, bitten: resolve, spared });
     });
@@ -114,17 +114,17 @@ export async function startProxy(targetUrl: string): Promise<PostgresProxy> {
   };
 }
 
-/** One client's connection with its counterpart to the server. */
+/** One client's connection and its counterpart to the server. */
 class Link {
   readonly #client: Socket;
   readonly #upstream: Socket;
   readonly #take: (message: Message) => Cut | undefined;
   readonly #inTransaction: (port: number) => void;
-  readonly #toServer = new Splitter("client");
-  readonly #toClient = new Splitter("server");
-  // With pipelining several requests are under way; answers come in order and each ends with ReadyForQuery. Counting
-  // both tells which answer belongs to the request that is to be lost.
-  #asked = 0;
+  readonly #toServer = new WireSplitter("client");
+  readonly #toClient = new WireSplitter("server");
+  // With pipelining several requests are in flight; responses come in order, and each ends with ReadyForQuery. Counting
+  // both shows which response belongs to the request that is to be lost.
+  #requests = 0;
   #answered = 0;
   /** The cut that has taken a request, and that request's number. */
   #lost: { cut: Cut; request: number; complete: boolean } | undefined;
@@ -163,17 +163,17 @@ class Link {
       if (this.#client.destroyed || this.#lost?.complete) return;
       if (!this.#lost) {
         const cut = this.#take(message);
-        if (cut) this.#lost = { cut, request: this.#asked, complete: false };
+        if (cut) this.#lost = { cut, request: this.#requests, complete: false };
         if (cut?.when === "before") {
           this.destroy();
           return;
         }
       }
       this.#upstream.write(message.bytes);
-      // Start-up, a simple query (Q) and Sync (S) are what the server answers with ReadyForQuery (Z). An extended
+      // The server ends its response to startup, a simple query (Q) and Sync (S) with ReadyForQuery (Z). An extended
       // query commits only at its Sync, so the request is complete no earlier.
       if (message.type === "" || message.type === "Q" || message.type === "S") {
-        this.#asked += 1;
+        this.#requests += 1;
         if (this.#lost) this.#lost.complete = true;
       }
     }
@@ -183,7 +183,7 @@ class Link {
     for (const message of this.#toClient.push(chunk)) {
       if (this.#upstream.destroyed) return;
       const swallowed = this.#lost?.request === this.#answered;
-      // The letter of ReadyForQuery: T while a transaction is open.
+      // The status byte of ReadyForQuery: T while a transaction is open.
       if (message.type === "Z" && message.text === "T") this.#inTransaction(this.#upstream.localPort ?? 0);
       if (!swallowed) this.#client.write(message.bytes);
       if (message.type === "Z") {

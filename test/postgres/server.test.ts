@@ -7,7 +7,7 @@ import { describe, expect, inject, it } from "vitest";
 import { dropDatabase, freshDatabase } from "./database.ts";
 import { startPostgres } from "./server.ts";
 
-async function ask(url: string, statement: string): Promise<string[]> {
+async function query(url: string, statement: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   client.on("error", () => {});
   await client.connect();
@@ -19,33 +19,33 @@ async function ask(url: string, statement: string): Promise<string[]> {
   }
 }
 
-/** A given server may be any supported major; ours must be exactly the one that was asked for. */
+/** A given server may be any supported major version; ours must be exactly the requested one. */
 const majors18 = process.env.TAPE_TEST_POSTGRES_URL ? [14, 15, 16, 17, 18] : [18];
 
 describe.each([
   ["postgres14", [14]],
   ["postgres18", majors18],
 ] as const)("%s", (name, expected) => {
-  it("answers with its version and keeps what it acknowledged", async () => {
+  it("reports its version and keeps what it acknowledged", async () => {
     const url = inject(name);
-    const [version] = await ask(url, "show server_version_num");
+    const [version] = await query(url, "show server_version_num");
     expect(expected).toContain(Math.floor(Number(version) / 10_000));
-    expect(await ask(url, "show fsync")).toEqual(["on"]);
-    expect(await ask(url, "show synchronous_commit")).toEqual(["on"]);
+    expect(await query(url, "show fsync")).toEqual(["on"]);
+    expect(await query(url, "show synchronous_commit")).toEqual(["on"]);
   });
 
-  it("gives each test a database of its own", async () => {
+  it("gives each test its own database", async () => {
     const [one, two] = await Promise.all([freshDatabase(inject(name)), freshDatabase(inject(name))]);
-    await ask(one, "create table only_here (id int)");
+    await query(one, "create table only_here (id int)");
     const tables = "select tablename from pg_tables where schemaname = 'public'";
-    expect(await ask(one, tables)).toEqual(["only_here"]);
-    expect(await ask(two, tables)).toEqual([]);
+    expect(await query(one, tables)).toEqual(["only_here"]);
+    expect(await query(two, tables)).toEqual([]);
     await Promise.all([dropDatabase(one), dropDatabase(two)]);
-    await expect(ask(one, "select 1")).rejects.toThrow(/does not exist/);
+    await expect(query(one, "select 1")).rejects.toThrow(/does not exist/);
   });
 });
 
-it("refuses to drop a database that it did not make", async () => {
+it("refuses to drop a database that it did not create", async () => {
   await expect(dropDatabase("postgres://tape@127.0.0.1:1/postgres")).rejects.toThrow(/not made by freshDatabase/);
 });
 
@@ -53,18 +53,18 @@ it("takes settings, survives a crash on the same address and is gone after stop"
   const server = await startPostgres({ major: 18, settings: { max_connections: "11" } });
   const first = server.pid;
   try {
-    expect(await ask(server.url, "show max_connections")).toEqual(["11"]);
-    await ask(server.url, "create table kept as select 42 as answer");
+    expect(await query(server.url, "show max_connections")).toEqual(["11"]);
+    await query(server.url, "create table kept as select 42 as answer");
     await server.restart("immediate");
     expect(server.pid).not.toBe(first);
-    expect(await ask(server.url, "select answer from kept")).toEqual(["42"]);
+    expect(await query(server.url, "select answer from kept")).toEqual(["42"]);
   } finally {
     await server.stop();
   }
-  await expect(ask(server.url, "select 1")).rejects.toThrow(/ECONNREFUSED/);
+  await expect(query(server.url, "select 1")).rejects.toThrow(/ECONNREFUSED/);
 });
 
-it("does not outlive a parent that was killed", async () => {
+it("does not outlive a killed parent process", async () => {
   const program = `
     import { startPostgres } from "./server.ts";
     const server = await startPostgres({ major: 18, settings: {} });
@@ -76,11 +76,11 @@ it("does not outlive a parent that was killed", async () => {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [url] = (await once(parent.stdout.setEncoding("utf8"), "data")) as [string];
-  expect(await ask(url.trim(), "select 1")).toEqual(["1"]);
+  expect(await query(url.trim(), "select 1")).toEqual(["1"]);
   parent.kill("SIGKILL");
   await once(parent, "exit");
   const answers = () =>
-    ask(url.trim(), "select 1").then(
+    query(url.trim(), "select 1").then(
       () => true,
       () => false,
     );

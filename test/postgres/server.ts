@@ -20,7 +20,7 @@ import { type Major, nativeFolder, scratchFolder, serverUser } from "./binaries.
 export interface PostgresServer {
   readonly url: string;
   readonly major: number;
-  /** Process id of the server; 0 for a server that was given by TAPE_TEST_POSTGRES_URL. */
+  /** Process id of the server; 0 for a server given by TAPE_TEST_POSTGRES_URL. */
   readonly pid: number;
   /** Its data folder; empty for a given server. */
   readonly data: string;
@@ -34,19 +34,19 @@ export interface PostgresServer {
 
 export interface PostgresOptions {
   major: Major;
-  /** Settings on top of ours. Naming any (even `{}`) asks for a server of one's own. */
+  /** Settings in addition to ours. Any value (even `{}`) requests a separate server. */
   settings?: Record<string, string>;
-  /** Its data folder is made in here. Default: a temporary folder. */
+  /** Its data folder is created in here. Default: a temporary folder. */
   parent?: string;
-  /** Instead of initialising: fills the given empty folder with data. */
+  /** Instead of initdb: fills the given empty folder with data. */
   fill?: (data: string) => Promise<void>;
   /** More flags for initdb. */
   init?: readonly string[];
-  /** Environment of the server on top of ours. */
+  /** Environment of the server in addition to ours. */
   env?: Record<string, string>;
 }
 
-// Durability is part of what is tested, so fsync and synchronous_commit stay as in production.
+// Durability is under test, so fsync and synchronous_commit stay as in production.
 const defaults: Record<string, string> = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
@@ -61,7 +61,7 @@ const defaults: Record<string, string> = {
 // A cold, busy two-core machine needs about three seconds; beyond this something is broken.
 const startTimeout = 30_000;
 
-/** A real PostgreSQL of the asked major, from npm, on a free port of the loopback interface. */
+/** A real PostgreSQL of the requested major version, from npm, on a free port of the loopback interface. */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const given = process.env.TAPE_TEST_POSTGRES_URL;
   if (given && options.major === 18 && !options.settings) return givenServer(given);
@@ -122,7 +122,7 @@ async function givenServer(url: string): Promise<PostgresServer> {
   };
 }
 
-/** A folder as initdb makes it is the same every time: made once and copied, it costs a tenth. */
+/** initdb creates the same folder every time: created once and copied, it costs a tenth. */
 async function initialise(native: string, data: string, more: readonly string[] = []): Promise<void> {
   if (more.length > 0 || process.platform === "win32") return initdb(native, data, more);
   const uid = serverUser?.uid ?? process.getuid?.();
@@ -135,10 +135,10 @@ async function initialise(native: string, data: string, more: readonly string[] 
       renameSync(draft, made);
     } catch (error) {
       rmSync(draft, { recursive: true, force: true });
-      if (!existsSync(made)) throw error; // or else another process was quicker
+      if (!existsSync(made)) throw error; // otherwise another process was faster
     }
   }
-  // The temporary folder is shared: what somebody else put there is not ours to run.
+  // The temporary folder is shared: files of another user must not be run.
   if (statSync(made).uid !== uid) throw new Error(`${made} belongs to another user: remove it`);
   await finished("cp", ["-a", `${made}/.`, data], native);
 }
@@ -157,13 +157,13 @@ async function finished(program: string, args: readonly string[], cwd: string): 
   if (code !== 0) throw new Error(`${basename(program)} ended with ${code}\n${output}`);
 }
 
-interface Running {
+interface RunningServer {
   process: ChildProcess;
   port: number;
 }
 
 /** Between finding a free port and binding it another process may take it; with a given port there is no second try. */
-async function launch(native: string, data: string, options: PostgresOptions, port?: number): Promise<Running> {
+async function launch(native: string, data: string, options: PostgresOptions, port?: number): Promise<RunningServer> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await launchOnce(native, data, options, port ?? (await freePort()));
@@ -178,14 +178,14 @@ async function launchOnce(
   data: string,
   { settings, env }: PostgresOptions,
   port: number,
-): Promise<Running> {
+): Promise<RunningServer> {
   const flags = Object.entries({ ...defaults, ...settings, port: `${port}` }).flatMap(([k, v]) => ["-c", `${k}=${v}`]);
   const log = openSync(join(data, "server.log"), "a");
   const child = spawn(join(native, "bin", "postgres"), ["-D", data, ...flags], {
     ...serverUser,
     cwd: native,
     ...(env === undefined ? {} : { env: { ...process.env, ...env } }),
-    // A session of its own: Ctrl-C must reach the test run, which then stops the server in order.
+    // Its own session: Ctrl-C must reach the test run, which then stops the server in order.
     detached: true,
     stdio: ["ignore", log, log],
   });
@@ -258,15 +258,15 @@ function killAll(): void {
 process.on("exit", killAll);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => {
-    // With another listener the program ends in its own way and `exit` or stop() does the rest.
+    // With another listener the program ends in its own way, and `exit` or stop() does the rest.
     if (process.listenerCount(signal) > 0) return;
     killAll();
     process.kill(process.pid, signal);
   });
 }
 
-// Ends the server and removes its folder as soon as the pipe to this process closes, however this process died.
-// A negative number in postmaster.pid is initdb's own single-user server, which ends by itself. The wait is bounded
+// Ends the server and removes its folder as soon as the pipe to this process closes, however this process died. A
+// negative number in postmaster.pid is initdb's own single-user server, which ends on its own. The wait is bounded
 // because a container without an init never reaps the server, and kill -0 keeps finding it.
 const watchdog = `
 cat > /dev/null

@@ -8,7 +8,7 @@ declare module "vitest" {
   }
 }
 
-/** One server of each supported edge for the whole run; every test makes a database of its own on it. */
+/** One server of the oldest and the newest supported version for the whole run; every test creates its own database. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const started = await Promise.allSettled([startPostgres({ major: 14 }), startPostgres({ major: 18 })]);
   const servers = started.filter((result) => result.status === "fulfilled").map((result) => result.value);

@@ -1,20 +1,22 @@
 export interface Message {
-  /** One letter of the PostgreSQL protocol; empty for what a client sends before it may use types. */
+  /** One letter of the PostgreSQL protocol; empty for a client's messages before types are used. */
   type: string;
-  /** The payload, for matching. Binary parts become replacement characters, SQL and text parameters stay as they are. */
+  /**
+   * The payload, for matching. Binary parts become replacement characters; SQL and text parameters stay as they are.
+   */
   text: string;
   bytes: Buffer;
 }
 
 /**
- * Cuts one direction of a PostgreSQL connection into its messages, whatever way TCP has cut it. Faults are placed
- * between messages, so that what a cut means does not depend on packet sizes.
+ * Splits one direction of a PostgreSQL connection into its messages, however TCP has split it. Faults are injected
+ * between messages, so that the meaning of a cut does not depend on packet sizes.
  */
-export class Splitter {
+export class WireSplitter {
   #rest: Buffer = Buffer.alloc(0);
   #typed: boolean;
 
-  /** A client's first message carries no type letter; a server's messages always do. */
+  /** A client's first message has no type letter; a server's messages always have one. */
   constructor(side: "client" | "server") {
     this.#typed = side === "server";
   }

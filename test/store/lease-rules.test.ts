@@ -35,24 +35,24 @@ const held: LeaseRow = {
   lastEndReason: null,
 };
 
-/** What no store shows at rest: a takeover between its announcement and its bump, and a restored store. */
+/** States that no idle store shows: a takeover between its announcement and the new token, and a restored store. */
 describe("a doomed lease", () => {
   const announced = { ...held, doomed: true };
   const restored = { ...held, doomed: true, expiresAt: now, lastEndReason: "superseded" } as const;
   const claimant = { owner: "p", label: "p", reactor: "agent", ttlMs: 500 };
 
-  it("was live when the takeover announced itself: the term ends, and the next begins, by hand", () => {
+  it("ends as manual if it was live when the takeover announced itself", () => {
     expect(startReasonOf(announced, now)).toBe("manual");
     expect(previousTermOf(announced, now, 4, "manual")?.endReason).toBe("manual");
   });
 
-  it("may be taken by anybody, should the one who announced it never come back", () => {
+  it("may be taken by any claimant if the announcing one never returns", () => {
     expect(mayTake(announced, now, { expect: "free_or_expired", claimant })).toBeUndefined();
     expect(mayTake(announced, now, { expect: "free", claimant })?.code).toBe("TAPE_LEASE_HELD");
     expect(viewOf(announced, now, null)).toMatchObject({ state: "DOOMED", remainingMs: 0 });
   });
 
-  it("of a restored store was superseded, and the next term recovers from that", () => {
+  it("of a restored store counts as superseded, and the next term as recovery", () => {
     expect([startReasonOf(restored, now), startReasonOf({ ...restored, kind: "run" }, now)]).toEqual([
       "timeout",
       "recovery",

@@ -26,7 +26,7 @@ describe("memory:", () => {
   });
   afterEach(() => store.close());
 
-  it("says what it is", async () => {
+  it("reports what it is", async () => {
     expect(store).toMatchObject({ backend: "sqlite", exclusive: true, transactionBoundMs: 0 });
     const { durable, epoch, facts } = await store.read.settings();
     expect({ durable, epoch, facts }).toEqual({
@@ -36,12 +36,12 @@ describe("memory:", () => {
     });
   });
 
-  it("is a store of its own for each who opens it", async () => {
+  it("is a separate store for each handle", async () => {
     const clock = new ManualClock();
     const other = await openStore("memory:", { clock });
     await other.intake.putValue(tenant, "k", 1, "must_create");
     expect(await store.read.value(tenant, "k")).toBeUndefined();
-    const idOf = async (one: Store) => (await one.read.settings()).facts.storeId;
+    const idOf = async (opened: Store) => (await opened.read.settings()).facts.storeId;
     expect(await idOf(other)).not.toBe(await idOf(store));
     await other.close();
     const later = await openStore("memory:", { clock });
@@ -49,7 +49,7 @@ describe("memory:", () => {
     await later.close();
   });
 
-  it("goes by the clock that it was given", async () => {
+  it("uses the given clock", async () => {
     const clock = new ManualClock({ wall: 1_000_000 });
     const own = await openStore("memory:", { clock });
     const { fence } = await heldRun(own);
@@ -70,7 +70,7 @@ describe("memory:", () => {
     expect(isMemoryUrl(url)).toBe(alone);
   });
 
-  it("a refused append takes back what it had already written, feed positions too", async () => {
+  it("a rejected append rolls back its writes, feed positions included", async () => {
     const { fence } = await heldRun(store);
     const cursor = (await store.read.feed(undefined)).cursor;
     const effect = { name: "wire", semantics: "idempotent", dispatch: "outbox", args: 1, argsHash: "h" } as const;
@@ -90,14 +90,14 @@ describe("memory:", () => {
     expect((await store.read.feed(cursor)).cursor).toBe(String(Number(cursor) + 2));
   });
 
-  it("no effect can be seen in the turn of the call", async () => {
+  it("no effect is visible in the tick of the call", async () => {
     const created = store.intake.createRuns(tenant, [{ id: "run", workflow: "w", input: 1 }]);
     expect(await store.read.run(tenant, "run")).toBeUndefined();
     await created;
     expect(await store.read.run(tenant, "run")).toBeDefined();
   });
 
-  it("refuses a queue that swells", async () => {
+  it("rejects writes when its queue is full", async () => {
     const small = await openStore("memory:", { limits: { pendingItems: 2 } });
     const put = (key: string) => codeOf(small.intake.putValue(tenant, key, 1, "must_create"));
     expect(await Promise.all(["a", "b", "c"].map(put))).toEqual(["accepted", "accepted", "TAPE_OVERLOADED"]);
@@ -105,7 +105,7 @@ describe("memory:", () => {
     await small.close();
   });
 
-  it("closed, it carries out what it had accepted and refuses everything else", async () => {
+  it("a closed store completes accepted writes and rejects all others", async () => {
     const { fence } = await heldRun(store);
     const accepted = store.intake.putValue(tenant, "k", 1, "must_create");
     await Promise.all([store.close(), store.close()]);
@@ -123,7 +123,7 @@ describe("memory:", () => {
     expect(new Set(await Promise.all(refused.map(codeOf)))).toEqual(new Set(["TAPE_STORE_CLOSED"]));
   });
 
-  it("a listener that throws harms neither the writer nor the others", async () => {
+  it("a throwing listener affects neither the writer nor the other listeners", async () => {
     const events: string[] = [];
     const logged = await openStore("memory:", { log: (_level, event) => events.push(event) });
     logged.onWake(() => {

@@ -7,8 +7,8 @@ import { postgresFixtures } from "./postgres-fixture.ts";
 const postgresUrl = ownPostgres(14);
 
 /**
- * The statements are the same as on 18, where every case runs; here one in eight does, and one of each group at least, so
- * that the oldest version that is supported costs little: every day others. TAPE_TEST_EVERY_BOUNDARY=1 runs them all.
+ * The statements are the same as on 18, where every case runs. Here one in eight does, and at least one of each group,
+ * so that the oldest supported version costs little; every day others. TAPE_TEST_EVERY_BOUNDARY=1 runs them all.
  */
 const stride = 8;
 let cases: Parameters<TestRunner["it"]>[] = [];
@@ -17,10 +17,10 @@ const groups: TestRunner["describe"] = (name, body) => {
     const around = cases;
     cases = [];
     body();
-    for (const one of sampleOf(cases, stride)) it(...one);
+    for (const sample of sampleOf(cases, stride)) it(...sample);
     cases = around;
   });
 };
-const api: TestRunner = { describe: groups, it: (...one) => void cases.push(one), beforeEach, afterEach };
+const api: TestRunner = { describe: groups, it: (...entry) => void cases.push(entry), beforeEach, afterEach };
 
 storeConformance(`PostgreSQL 14, the sample of ${sampleDay}`, api, postgresFixtures(postgresUrl));

@@ -36,7 +36,7 @@ async function prepare(server: string, params: string): Promise<{ url: string; s
   const store = await openPostgres({ url });
   const admin = new pg.Client({ connectionString: url.split("?")[0]! });
   await admin.connect();
-  admin.on("error", () => {}); // the server is stopped under it at the end
+  admin.on("error", () => {}); // the server is stopped first at the end
   return { url, store, admin };
 }
 

@@ -24,6 +24,7 @@ docs/dashboard.md
 docs/dependencies.md
 docs/deployment.md
 docs/dev.md
+docs/journals.md
 docs/errors.md
 docs/operating.md
 docs/leases.md
@@ -37,6 +38,7 @@ docs/security.md
 docs/server.md
 docs/simulation.md
 docs/singletons.md
+docs/stores.md
 docs/upgrading.md
 examples
 simulation
@@ -69,7 +71,9 @@ test/engine
 test/examples
 test/guard
 test/kit
+test/postgres
 test/simulation
+test/store
 test/testing
 test/server
 test/tidy

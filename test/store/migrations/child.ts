@@ -1,5 +1,5 @@
-// A process that opens a store: `child.ts <file> kill <k>` is killed after the k-th statement, `child.ts <file> open` waits
-// for a line on its standard input, opens, writes a run and says so.
+// A process that opens a store: `child.ts <file> kill <k>` is killed after the k-th statement, `child.ts <file> open`
+// waits for a line on its standard input, opens, writes a run and prints it.
 import { once } from "node:events";
 import { openSqlite } from "../../../src/store/sqlite/open.ts";
 import { dyingAfter } from "./crash.ts";

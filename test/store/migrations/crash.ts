@@ -3,8 +3,8 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { OpenDatabase } from "../../../src/store/sqlite/database.ts";
 
 /**
- * A database that counts the statements carried out over all its connections and calls `then` after the k-th. From then
- * on it is dead: every call fails, also a rollback, as if the process were gone.
+ * A database that counts the statements executed over all its connections and calls `then` after the k-th. From then on
+ * it is dead: every call fails, even a rollback, as if the process were gone.
  */
 export function dyingAfter(k: number, then: () => void): { open: OpenDatabase; count: () => number } {
   let done = 0;
@@ -17,7 +17,7 @@ export function dyingAfter(k: number, then: () => void): { open: OpenDatabase; c
     }
     return result;
   };
-  class Dying extends DatabaseSync {
+  class DyingDatabase extends DatabaseSync {
     override exec(sql: string): void {
       carriedOut(() => super.exec(sql));
     }
@@ -25,7 +25,7 @@ export function dyingAfter(k: number, then: () => void): { open: OpenDatabase; c
       return counting(super.prepare(sql), carriedOut);
     }
   }
-  return { open: (file) => new Dying(file, { timeout: 0 }), count: () => done };
+  return { open: (file) => new DyingDatabase(file, { timeout: 0 }), count: () => done };
 }
 
 function counting(statement: StatementSync, carriedOut: <T>(work: () => T) => T): StatementSync {
@@ -40,7 +40,7 @@ function counting(statement: StatementSync, carriedOut: <T>(work: () => T) => T)
   });
 }
 
-/** What a crash at this moment leaves on the disk: the file and its log, without the connection's orderly end. */
+/** What a crash at this moment leaves on the disk: the file and its log, without an orderly close of the connection. */
 export function imageOf(file: string, to: string): void {
   for (const part of ["", "-wal"]) if (existsSync(file + part)) copyFileSync(file + part, to + part);
 }

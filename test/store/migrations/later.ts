@@ -3,8 +3,8 @@ import { loadMigrations } from "../../../src/store/sql/migrations.ts";
 import { migrations as sqliteMigrations } from "../../../src/store/sqlite/migrate.ts";
 
 /**
- * The migrations of this version and of two that do not exist: one makes a table, the other gives a table with rows a new
- * column, fills it, and exchanges an index.
+ * The migrations of this version and of two that do not exist: one creates a table, the other adds a column to a table
+ * with rows, fills it, and replaces an index.
  */
 export const laterSqlite = [
   ...sqliteMigrations,

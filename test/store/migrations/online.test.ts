@@ -13,11 +13,11 @@ import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { startPooler } from "../../postgres/pooler.ts";
 import { adminOf, codeOf, until } from "../postgres/scene.ts";
 
-/** An advisory lock that only these tests know. */
+/** An advisory lock that only these tests use. */
 const gate = 4_711;
 
-/** Migrations of a version that does not exist, beside processes of this one. */
-describe("PostgreSQL: a migration beside processes that are at work", () => {
+/** Migrations of a version that does not exist, next to processes of this one. */
+describe("PostgreSQL: a migration next to working processes", () => {
   let url: string;
   let admin: pg.Client;
   const stores: Store[] = [];
@@ -26,8 +26,8 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
   beforeAll(async () => {
     url = await freshDatabase(inject("postgres18"));
     admin = await adminOf(url);
-    // An index over it is not finished before the gate opens, however slow or fast the machine is. No lock is waited
-    // for: the session's own time-out for locks would end that.
+    // An index over it is not finished before the gate opens, however slow or fast the machine is. It waits for no
+    // lock: the session's own lock timeout would end that.
     await admin.query(`create function public.slow(n bigint) returns bigint language plpgsql immutable as $$
       begin
         while not pg_try_advisory_xact_lock_shared(${gate}) loop perform pg_sleep(0.002); end loop;
@@ -44,7 +44,7 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     ...migrations,
     ...loadMigrations(new Map(files.map((text, k) => [`${9_001 + k}_later.sql`, text]))),
   ];
-  /** Index builds stand still from here until the gate is opened. */
+  /** Index builds pause from here until the gate is opened. */
   const closeGate = async (): Promise<void> => {
     onTestFinished(openGate);
     await admin.query(`select pg_advisory_lock(${gate})`);
@@ -83,7 +83,7 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     return migrate({ connections, ...seams, migrations: known, ...more });
   }
 
-  /** Starts one run after the other until the work is done; how many were started. */
+  /** Starts one run after the other until the work is done; returns how many were started. */
   async function startsDuring(store: Store, work: Promise<unknown>): Promise<number> {
     let started = 0;
     let done = false;
@@ -114,39 +114,41 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
   };
   const waiting = async (): Promise<unknown[]> =>
     (await admin.query("select from pg_locks where not granted and relation = 'deadlock.gates'::regclass")).rows;
-  /** A session that has begun to build an index. */
+  /** A session that has started to build an index. */
   const untilBuilding = (schema: string, name: string) =>
     until(async () => (await index(schema, name)).length > 0, "no index is being built");
 
-  it("three processes of the next version open at once: one builds the index, longer than any time-out; starts go on", async () => {
+  it("one of three new processes builds the index, longer than any timeout, while starts continue", async () => {
     const { address, store } = await filled("built", 3);
     const known = later(slowIndex);
-    const said: string[][] = [[], [], []];
+    const logged: string[][] = [[], [], []];
     const boundMs = 1_000;
     await closeGate();
     const opened = Promise.all(
-      said.map((events) => open(`${address}&transaction_bound_ms=${boundMs}`, known, (_, event) => events.push(event))),
+      logged.map((events) =>
+        open(`${address}&transaction_bound_ms=${boundMs}`, known, (_, event) => events.push(event)),
+      ),
     );
     await untilBuilding("built", "runs_slow");
-    const begun = performance.now();
+    const startedAt = performance.now();
     const longEnough = until(
       async () =>
-        performance.now() - begun > boundMs + 1_100 && // the pool waits a second longer than the server for an answer
-        said.every((events) => events.includes("store.migration_progress")),
-      "a process says nothing",
+        performance.now() - startedAt > boundMs + 1_100 && // the pool waits a second longer for a response than the server
+        logged.every((events) => events.includes("store.migration_progress")),
+      "a process logs nothing",
       25_000,
     );
-    // No start has waited for the index: it is built when they have all been answered.
+    // No start has waited for the index: it is finished only after all of them have returned.
     expect(await startsDuring(store, Promise.race([longEnough, opened]))).toBeGreaterThan(10);
     expect(await index("built", "runs_slow")).toEqual([{ valid: false }]);
     await openGate();
     const [first] = await opened;
     expect(await index("built", "runs_slow")).toEqual([{ valid: true }]);
-    expect(said.filter((events) => events.includes("store.migrating"))).toHaveLength(1);
+    expect(logged.filter((events) => events.includes("store.migrating"))).toHaveLength(1);
     expect((await first!.read.settings()).schema).toBe(9_001);
   });
 
-  it("killed while it builds an index, it drops the half-built one and builds it again", async () => {
+  it("drops a half-built index after a kill and builds it again", async () => {
     const { address } = await filled("halves", 3);
     const known = later(slowIndex);
     await closeGate();
@@ -160,7 +162,7 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     expect(await index("halves", "runs_slow")).toEqual([{ valid: true }]);
   });
 
-  it("a client that is gone leaves no statement behind on the server", async () => {
+  it("a vanished client leaves no statement behind on the server", async () => {
     const { address } = await filled("gone", 3);
     await closeGate();
     let socket: { destroy(): void } | undefined;
@@ -174,11 +176,11 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     socket!.destroy();
     await lost;
     await until(async () => !(await sessions()).includes(pid!), "its statement works on");
-    expect(await index("gone", "runs_slow")).toEqual([{ valid: false }]); // it had not got to its end
+    expect(await index("gone", "runs_slow")).toEqual([{ valid: false }]); // it had not finished
     await openGate();
   });
 
-  it("ended after any statement of an online migration and run again, all of it is done", async () => {
+  it("an online migration ended after any statement is completed by the next run", async () => {
     const known = later(`-- online
       alter table tape.runs add column if not exists size bigint;
       -- in batches of tape.runs(journal)
@@ -213,7 +215,7 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     }
   }, 90_000);
 
-  it("behind a long reader it lets go and comes back: starts go on, and it says for whom it waits", async () => {
+  it("behind a long reader it releases its lock and retries; starts continue, and it logs what it waits for", async () => {
     const { address, store } = await filled("reading", 1);
     const reader = await adminOf(url);
     await reader.query("begin; select 1 from reading.runs");
@@ -222,7 +224,7 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
       log: (_, event, fields) => event === "store.migration_waits" && waits.push(fields),
     });
     const waited = until(async () => waits.length > 0, "it says nothing");
-    await startsDuring(store, waited); // each of them within the time that a statement may wait
+    await startsDuring(store, waited); // each within the time that a statement may wait
     expect(waits[0]).toMatchObject({
       for: "9001_later.sql",
       behind: expect.stringMatching(/^process \d+ \(admin\), idle in transaction/),
@@ -231,7 +233,7 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     expect(await done).toBe(9_001);
   });
 
-  it("a deadlock is no end of it", async () => {
+  it("a deadlock does not end the migration", async () => {
     const { address } = await filled("deadlock", 1);
     const rival = await adminOf(url);
     await rival.query("set deadlock_timeout = '10min'; begin; lock table deadlock.timers");
@@ -246,7 +248,7 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
             if (second && met === 0) {
               await Reflect.apply(member, target, ["set local deadlock_timeout = 10; set local lock_timeout = 0"]);
               void rival.query("lock table deadlock.gates").then(() => rival.query("commit"));
-              // The server looks for a deadlock once, when ours has waited: theirs must wait by then.
+              // The server checks for a deadlock once, after ours has waited: theirs must wait by then.
               await until(async () => (await waiting()).length > 0, "the rival does not wait");
             }
             try {
@@ -266,28 +268,28 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     await rival.end();
   });
 
-  it("a process of the version before prepares its statements again when a column has another type", async () => {
+  it("a process of the previous version prepares its statements again after a column changes type", async () => {
     const { address, store } = await filled("types", 1);
     const spec = (id: string) => ({ id, workflow: "w", version: "1", input: 1, budget: { usd: 7 } });
     const everything = async (id: string) => {
       const made = await store.intake.createRuns("acme", [spec(id)]);
-      // The second one is read inside its transaction, with all that a lost answer would need.
-      const again = await store.intake.createRuns("acme", [spec(id)]);
+      // The second one is read inside its transaction, with all that a lost response would need.
+      const repeated = await store.intake.createRuns("acme", [spec(id)]);
       const found = await store.read.run("acme", id);
       const listed = await store.read.runs("acme", {});
-      return { made, again, found: found?.version, listed: listed.length };
+      return { made, repeated, found: found?.version, listed: listed.length };
     };
     for (let k = 0; k < 12; k++) await Promise.all([0, 1, 2, 3].map((n) => everything(`before-${k}-${n}`)));
     await migrating(address, later("alter table tape.runs alter column version type varchar;"));
     const after = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((n) => everything(`after-${n}`)));
-    for (const { made, again, found } of after) {
+    for (const { made, repeated, found } of after) {
       expect(made).toMatchObject([{ ok: true, fresh: true }]);
-      expect(again).toMatchObject([{ ok: true, fresh: false }]);
+      expect(repeated).toMatchObject([{ ok: true, fresh: false }]);
       expect(found).toBe("1");
     }
   });
 
-  it("through a pooler it needs an address that leads past it, and says so before it changes anything", async () => {
+  it("through a pooler it requires a direct address and reports that before any change", async () => {
     const { address } = await filled("pooled", 1);
     const pooler = await startPooler(url);
     const through = `${pooler.url}?schema=pooled&pooler=transaction`;

@@ -20,7 +20,7 @@ const files = [
   "create table tape.b(a bigint);\ncreate index b on tape.b(a);\ncreate index c on tape.runs(phase);\nalter table tape.runs alter column phase type varchar;",
 ];
 
-it("says who would wait for each statement and about how long, and changes nothing", async () => {
+it("shows what each statement blocks and for about how long, and changes nothing", async () => {
   expect(await planPostgres(scene.url)).toEqual([]);
   await scene.admin.query("update pg_class set reltuples = 6000000 where oid = 'tape.runs'::regclass");
   const steps = await planPostgres(scene.url, [...migrations, ...later(...files)]);
@@ -43,7 +43,7 @@ it("plans no waiting when the schema does not exist", async () => {
   expect((await scene.admin.query("select to_regnamespace('elsewhere') as there")).rows).toEqual([{ there: null }]);
 });
 
-it("of a SQLite file, every writer", async () => {
+it("shows that every writer of a SQLite file waits", async () => {
   const place = placeForFile();
   expect(planSqlite(place.file).length).toBeGreaterThan(40);
   await (await place.open()).close();

@@ -78,7 +78,7 @@ describe("PostgreSQL migrations", () => {
     }, "the server process does not end");
   }
 
-  it("ended after any statement and run again, the schema is whole", async () => {
+  it("completes the schema when run again after an end at any statement", async () => {
     await expectWhole("this_one");
     const total = await migrateUntil("whole", Number.POSITIVE_INFINITY, laterPostgres);
     expect(total).toBeGreaterThan(40);
@@ -86,7 +86,7 @@ describe("PostgreSQL migrations", () => {
     for (const name of ["remarks_text", "budgets_workflow"]) expect(later).toContain(name);
     expect(later).not.toContain("budgets_tenant");
     await expectWhole("whole", later, laterPostgres);
-    // The first look, the lock, the schema, the first changes; the middle; the last change, its entry and the COMMIT.
+    // The first check, the lock, the schema, the first changes; the middle; the last change, its entry and the COMMIT.
     for (const k of [1, 4, 5, 8, 9, Math.floor(total / 2), total - 2, total - 1, total]) {
       await migrateUntil(`after_${k}`, k, laterPostgres);
       const { rows } = await admin.query("select to_regnamespace($1) is not null as there", [`after_${k}`]);
@@ -95,7 +95,7 @@ describe("PostgreSQL migrations", () => {
     }
   });
 
-  it("four processes open a fresh schema at once: all are served, it is migrated once", async () => {
+  it("four processes open a fresh schema at once: it is migrated once and all are served", async () => {
     const stores = await Promise.all(Array.from({ length: 4 }, () => openPostgres({ url: `${url}?schema=fresh` })));
     const made = await Promise.all(
       stores.map((store, k) => store.intake.createRuns("acme", [{ id: `run-${k}`, workflow: "w", input: 1 }])),
@@ -105,7 +105,7 @@ describe("PostgreSQL migrations", () => {
     await expectWhole("fresh");
   });
 
-  it("a store of the previous version keeps its rows, and new columns are filled from them", async () => {
+  it("keeps the rows of a store of the previous version and fills new columns from them", async () => {
     const old = await openPostgres({ url: `${url}?schema=older` });
     await old.intake.createRuns("acme", [{ id: "old", workflow: "w", input: 1, budget: { usd: 7 } }]);
     await old.close();

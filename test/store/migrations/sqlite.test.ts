@@ -19,7 +19,7 @@ import { laterSqlite } from "./later.ts";
 const child = fileURLToPath(new URL("child.ts", import.meta.url));
 const committed = readFileSync(schemaFiles.sqlite, "utf8");
 
-/** The schema that these migrations make, one statement after the other and without a store. */
+/** The schema that these migrations create, one statement after the other and without a store. */
 function schemaOf(known: readonly Migration[]): string {
   const db = new DatabaseSync(":memory:");
   db.exec(Statements.all.get("migrations.create")!.text);
@@ -30,9 +30,11 @@ function schemaOf(known: readonly Migration[]): string {
 }
 const later = schemaOf(laterSqlite);
 
-/** Opens the file and checks that it is whole: the schema, the list of migrations, one row of meta, a store that works. */
+/**
+ * Opens the file and checks that it is complete: the schema, the list of migrations, one row of meta, a working store.
+ */
 async function expectWhole(file: string, known: readonly Migration[] = laterSqlite): Promise<void> {
-  const store = await openSqlite({ file, migrations: known, restored: true }); // a crash image lies beside its original
+  const store = await openSqlite({ file, migrations: known, restored: true }); // a crash image is next to its original
   const [created] = await store.intake.createRuns("acme", [{ id: "run", workflow: "w", input: 1 }]);
   expect(created).toMatchObject({ ok: true, fresh: true });
   await store.close();
@@ -59,12 +61,12 @@ describe("SQLite migrations", () => {
     return all.count();
   }
 
-  it("a fresh file has the schema that is written down", async () => {
+  it("a fresh file has the documented schema", async () => {
     expect(schemaOf(migrations)).toBe(committed);
     await expectWhole(place.file, migrations);
   });
 
-  it("killed after any statement and run again, the schema is whole", async () => {
+  it("completes the schema when run again after a kill at any statement", async () => {
     const total = await statements();
     expect(total).toBeGreaterThan(40);
     for (let k = 1; k <= total; k++) {
@@ -74,12 +76,12 @@ describe("SQLite migrations", () => {
       await expect(openSqlite({ file, open, migrations: laterSqlite }), `statement ${k}`).rejects.toThrow(
         /died after|is gone/,
       );
-      await expectWhole(image); // as the disk was at that moment
-      if (k % 5 === 0) await expectWhole(file); // as the process's end left it
+      await expectWhole(image); // the disk at that moment
+      if (k % 5 === 0) await expectWhole(file); // as the process left it
     }
   });
 
-  it("killed by the system at the first change, in the middle and at the COMMIT, likewise", async () => {
+  it("likewise when the system kills it at the first change, in the middle and at the COMMIT", async () => {
     const total = await statements();
     const killed = [12, Math.floor(total / 2), total - 3].map(async (k) => {
       const file = join(place.folder, `${k}.db`);
@@ -91,7 +93,7 @@ describe("SQLite migrations", () => {
     await Promise.all(killed);
   });
 
-  it("three processes open a fresh file at once: all are served, it is migrated once", async () => {
+  it("three processes open a fresh file at once: it is migrated once and all are served", async () => {
     const processes = Array.from({ length: 3 }, () => {
       const started = spawn(process.execPath, [child, place.file, "open"], { stdio: ["pipe", "pipe", "inherit"] });
       const lines = started.stdout.setEncoding("utf8");
@@ -104,7 +106,7 @@ describe("SQLite migrations", () => {
       expect(JSON.parse(String(line))).toEqual({ ok: true, schema: newestOf(laterSqlite) });
     await expectWhole(place.file);
     const { n } = place.raw().prepare("select count(*) as n from runs").get() as { n: number };
-    expect(n).toBe(4); // three of theirs and one of ours: none got a number twice
+    expect(n).toBe(4); // three of theirs and one of ours: no number was issued twice
   });
 
   /** A store of this version with a run that has a budget. */
@@ -114,7 +116,7 @@ describe("SQLite migrations", () => {
     await store.close();
   }
 
-  /** The store of the next version has what the one of this version wrote. */
+  /** The store of the next version has what the store of this version wrote. */
   async function expectBudget(file: string): Promise<void> {
     const store = await openSqlite({ file, migrations: laterSqlite, restored: true });
     expect((await store.read.spend("acme")).budgets).toMatchObject([{ runId: "old", unit: "usd", cap: 7 }]);
@@ -125,13 +127,13 @@ describe("SQLite migrations", () => {
     db.close();
   }
 
-  it("a store of the previous version keeps its rows, and new columns are filled from them", async () => {
+  it("keeps the rows of a store of the previous version and fills new columns from them", async () => {
     await withBudget(place.file);
     await expectBudget(place.file);
     await expectWhole(place.file);
   });
 
-  it("an upgrade that is killed after any statement has done each file or none of it", async () => {
+  it("an upgrade killed after any statement has applied each file completely or not at all", async () => {
     await withBudget(place.file);
     for (let k = 1, done = 0; done < 2; k++) {
       const file = join(place.folder, `${k}.db`);
@@ -150,22 +152,22 @@ describe("SQLite migrations", () => {
     }
   });
 
-  it("a file that has yet to be migrated is waited for as long as another process keeps it locked", async () => {
+  it("waits for a file that is not migrated yet while another process keeps it locked", async () => {
     await (await place.open()).close();
     const more = loadMigrations(new Map([["9001_later.sql", "create table later(a integer);"]]));
-    const said: string[] = [];
+    const logged: string[] = [];
     const holder = place.raw();
     holder.exec("begin immediate");
     const opening = place.open({
       busyMs: 20,
       migrations: [...migrations, ...more],
       log: (_, event) => {
-        said.push(event);
+        logged.push(event);
         if (holder.isTransaction) holder.exec("rollback");
       },
     });
     expect((await (await opening).read.settings()).schema).toBe(9_001);
-    expect(said).toEqual(["store.migration_waits", "store.migrating", "store.migrated"]);
+    expect(logged).toEqual(["store.migration_waits", "store.migrating", "store.migrated"]);
   });
 
   it.each([

@@ -13,7 +13,7 @@ import { freshDatabase } from "../../postgres/database.ts";
 import { type PostgresServer, startPostgres } from "../../postgres/server.ts";
 import { adminOf, codeOf, taking, until } from "./scene.ts";
 
-/** A server of its own for what a shared one cannot do: to lose commits, in a crash or by a promotion. */
+/** A separate server for what a shared one cannot do: lose commits, in a crash or by a promotion. */
 let server: PostgresServer;
 let folder: string;
 let address: string;
@@ -22,7 +22,7 @@ let url: string;
 beforeAll(async () => {
   server = await startPostgres({ major: 18, settings: { fsync: "off", full_page_writes: "off" } });
   address = await freshDatabase(server.url);
-  url = `${address}?accept_loss=true&transaction_bound_ms=600`; // so long a call insists before it says that there is no primary
+  url = `${address}?accept_loss=true&transaction_bound_ms=600`; // how long a call retries before it reports that there is no primary
   const admin = await adminOf(address);
   folder = Object.values((await admin.query("show data_directory")).rows[0] as object)[0] as string;
   await admin.end();
@@ -32,7 +32,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Does something with the data while no server runs on it. */
+/** Changes the data while no server runs on it. */
 async function whileStopped(work: () => void): Promise<void> {
   const { pid } = server;
   process.kill(pid, "SIGINT");
@@ -64,25 +64,25 @@ async function created(store: Store, count: number): Promise<number[]> {
   });
 }
 
-it("a server that loses commits in a crash is refused, and accepted only by name, loudly", async () => {
+it("rejects a server that loses commits in a crash, unless that is accepted explicitly, with a warning", async () => {
   const refusal = await openPostgres({ url: address }).catch((error: unknown) => error);
   expect(refusal).toMatchObject({
     code: "TAPE_STORE_NOT_DURABLE",
     message: expect.stringMatching(/fsync=off, full_page_writes=off/),
     details: { settings: ["fsync", "full_page_writes"] },
   });
-  const said: unknown[] = [];
-  const store = await openPostgres({ url, log: (level, event) => said.push([level, event]) });
-  expect(said).toEqual([["warn", "store.unsafe"]]);
+  const logged: unknown[] = [];
+  const store = await openPostgres({ url, log: (level, event) => logged.push([level, event]) });
+  expect(logged).toEqual([["warn", "store.unsafe"]]);
   expect(await store.read.settings()).toMatchObject({ durable: false, facts: { fsync: "off" } });
   await store.close();
 });
 
 /**
- * A standby that lags behind is promoted at the primary's address: commits are lost that were acknowledged, and with them
- * tokens and journal numbers that were handed out. None may be handed out again.
+ * A standby that lags behind is promoted at the primary's address: acknowledged commits are lost, and with them issued
+ * tokens and journal numbers. None may be issued again.
  */
-it("after a promotion that lost commits the epoch is raised, old holders are fenced, nothing is handed out twice", async () => {
+it("a promotion that lost commits raises the epoch, fences old holders and issues nothing twice", async () => {
   const store = await openPostgres({ url });
   const lead = { name: "lead" };
   const first = await acquired(store, request(lead, lasting));
@@ -90,7 +90,7 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   const run = await heldRun(store, {}, lasting.claimant);
   await store.fenced.append(run.fence, { after: 1, records: [step(0), step(1)] });
 
-  await whileStopped(() => copy(folder, `${folder}-behind`)); // what the standby has got so far
+  await whileStopped(() => copy(folder, `${folder}-behind`)); // what the standby has received so far
 
   // All of this is acknowledged by the primary and never reaches the standby. Both handles survive the restart.
   const lost: Term[] = [];
@@ -111,8 +111,8 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   const admin = await adminOf(address);
   expect((await admin.query("select pg_promote()")).rows).toEqual([{ pg_promote: true }]);
 
-  // Before anybody has looked: what the holders believe in is refused, also where the journal has lost nothing of it. They
-  // may have seen what the others have lost.
+  // Before any process has noticed: writes of the holders are rejected, even if the journal has lost none of theirs.
+  // They may have seen what other journals have lost.
   expect(await codeOf(store.fenced.append(run.fence, { after: 4, records: [step(3)] }))).toBe("TAPE_FENCED");
   const parked = { kind: "term.ended", data: { reason: "released", notesTaken: 0 } } as const;
   for (const record of [step(2), parked, { kind: "gate.opened", data: { pos: 9, name: "g" } } as const]) {
@@ -122,8 +122,8 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   }
   expect(await codeOf(store.fenced.append(lost[2]!.fence, { after: 4, records: [step(3)] }))).toBe("TAPE_FENCED");
 
-  // A guard of the user's own transaction likewise, and no holder is told that it still holds: `first` was taken over on
-  // the old server, and only there is it known.
+  // Likewise a guard in the user's own transaction, and no holder learns that it still holds: `first` was taken over on
+  // the old server, and only there is that recorded.
   const user = await adminOf(address);
   for (const { fence } of [first, spare, lost[2]!]) {
     await user.query("begin");
@@ -148,30 +148,30 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   expect((await raw.ask("lease.take", taking(first.fence, lasting.claimant.owner, 9n))).rows).toEqual([]);
   await raw.close();
 
-  // A heartbeat is enough to notice, and refuses its holder.
+  // A heartbeat is enough to notice, and its holder is rejected.
   const beats = await store.claim.renew([run, spare, first].map(({ fence }) => ({ fence, progress: 1 })));
   expect(beats.map((beat) => beat.ok)).toEqual([false, false, false]);
   expect((await admin.query("select epoch::int from tape.meta")).rows).toEqual([{ epoch: 1 }]);
 
-  // The handles of before notice by themselves, also when both ask at once.
-  const [again, twice] = await Promise.all([
+  // The earlier handles notice on their own, also when both are used at once.
+  const [renewed, twice] = await Promise.all([
     acquired(store, request(lead, byForce)),
     acquired(other, request({ name: "spare" }, byForce)),
   ]);
   expect((await store.read.settings()).epoch).toBe(1);
-  const tokens = [first, ...lost, again].map((term) => term.fence.token);
-  expect(again.fence.token > 1n << 40n && twice.fence.token > 1n << 40n).toBe(true);
+  const tokens = [first, ...lost, renewed].map((term) => term.fence.token);
+  expect(renewed.fence.token > 1n << 40n && twice.fence.token > 1n << 40n).toBe(true);
   expect(new Set(tokens).size).toBe(tokens.length);
-  // Who held a lease that the standby knew of is fenced as well: its store was rewound under it.
+  // A holder whose lease the standby knew is fenced as well: its store was rewound.
   expect(await codeOf(store.fenced.append(run.fence, { after: 3, records: [step(2)] }))).toBe("TAPE_FENCED");
 
   const fresh = await openPostgres({ url });
-  expect((await fresh.read.settings()).epoch).toBe(1); // once, not by each who sees it
+  expect((await fresh.read.settings()).epoch).toBe(1); // raised once, not by each process that notices
   numbers.push(...(await created(fresh, 3)), ...(await created(other, 3)), ...(await created(store, 3)));
   expect(new Set(numbers).size).toBe(numbers.length);
 
-  // A timeline between, on which the epoch was raised and tokens were issued, and which was lost with all that: as many
-  // epochs as timelines have passed, or this one would be the lost one again.
+  // A timeline in between, on which the epoch was raised and tokens were issued, was lost with all of that. The epoch
+  // is raised by the number of timelines that have passed, otherwise this one would equal the lost one.
   await admin.query("update tape.meta set timeline = '00000000'");
   const later = await openPostgres({ url });
   expect((await later.read.settings()).epoch).toBe(3);

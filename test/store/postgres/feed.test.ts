@@ -7,8 +7,8 @@ import { fenced, type Scene, sceneOn, stepAt, until } from "./scene.ts";
 const postgresUrl = ownPostgres(18);
 
 /**
- * Transactions overlap, and the older one may commit last. Neither a sequence nor the transaction's number alone gives an
- * order in which nothing is missed; ours must hold the feed back until whatever could still come has come.
+ * Transactions overlap, and the older one may commit last. Neither a sequence nor the transaction's number alone gives
+ * an order in which nothing is missed; ours must hold the feed back until everything that could still come has come.
  */
 let scene: Scene;
 beforeAll(async () => {
@@ -19,14 +19,14 @@ afterAll(() => scene.close());
 const held = (store = scene.store) => heldRun(store, {}, claimant(undefined, { ttlMs: 60_000 }));
 const label = ({ journal, seq }: { journal: number; seq: number }) => `${journal}.${seq}`;
 
-interface Reading {
+interface FeedReading {
   readonly records: FeedRecord[];
   readonly cursor: string;
   readonly blockedBy: string | undefined;
 }
 
-/** Everything that the feed has to say from here, page by page. */
-async function readOn(store: Store, from?: string, limit = 7): Promise<Reading> {
+/** Everything that the feed delivers from here, page by page. */
+async function readOn(store: Store, from?: string, limit = 7): Promise<FeedReading> {
   const records: FeedRecord[] = [];
   let cursor = from;
   for (;;) {
@@ -38,11 +38,11 @@ async function readOn(store: Store, from?: string, limit = 7): Promise<Reading> 
 }
 
 /**
- * As readOn, but patient: transactions of other databases on the same server, and so of other tests, hold the feed back
- * as well. Waits for as many records as are expected, and sees that no more come.
+ * Like readOn, but it waits: transactions of other databases on the same server, and so of other tests, hold the feed
+ * back as well. Waits for as many records as are expected, and checks that no more come.
  */
 async function readAll(store: Store, from: string | undefined, count: number, limit = 7): Promise<FeedRecord[]> {
-  let all: Reading | undefined;
+  let all: FeedReading | undefined;
   await until(async () => {
     all = await readOn(store, from, limit);
     return all.records.length >= count;
@@ -50,9 +50,9 @@ async function readAll(store: Store, from: string | undefined, count: number, li
   return all!.records;
 }
 
-/** The end of the feed, with nothing left behind it. */
+/** The end of the feed, with nothing after it. */
 async function endOf(store: Store): Promise<string> {
-  let end: Reading | undefined;
+  let end: FeedReading | undefined;
   await until(async () => {
     end = await readOn(store, end?.cursor, 500);
     return end.blockedBy === undefined && end.records.length === 0;
@@ -71,7 +71,7 @@ function expectOrdered(records: readonly FeedRecord[]): void {
 }
 
 describe("an older transaction commits last", () => {
-  it("[INV-10] the feed stops in front of it, names it, and then delivers everything once and in order", async () => {
+  it("[INV-10] holds the feed back, is named, and then everything is delivered once and in order", async () => {
     const { store } = scene;
     const [slow, fast] = await Promise.all([held(), held()]);
     const before = await endOf(store);
@@ -80,11 +80,11 @@ describe("an older transaction commits last", () => {
     await hand.run("fence", fenced(slow.fence));
     await hand.run("record.append", stepAt(slow.fence, 2)); // has its number now, and does not commit
     for (let k = 0; k < 5; k++) await store.fenced.append(fast.fence, { after: 1 + k, records: [step(k)] });
-    let during: Reading | undefined;
+    let during: FeedReading | undefined;
     await until(async () => {
       during = await readOn(store, before);
       expect(during.records.map(label)).toEqual([]);
-      return during.blockedBy?.includes(`process ${hand.pid} `) === true; // unless an older one is in its way
+      return during.blockedBy?.includes(`process ${hand.pid} `) === true; // unless an older one is blocking
     }, "the blocker is not named");
     const later = await held();
     expect((await readOn(store, before)).records).toEqual([]);
@@ -98,7 +98,7 @@ describe("an older transaction commits last", () => {
     }
   });
 
-  it("it writes behind a younger one in the same journal: the order of the journal is the feed's", async () => {
+  it("writes after a younger one in the same journal: the feed follows the order of the journal", async () => {
     const { store } = scene;
     const run = await held();
     const from = await endOf(store);
@@ -116,10 +116,10 @@ describe("an older transaction commits last", () => {
     const stamps = await scene.admin.query("select stamp from tape.records where journal = $1 and seq = 5", [
       run.journal,
     ]);
-    expect(Number(stamps.rows[0].stamp)).toBeGreaterThan(Number(rows[0].xid)); // it was raised to its predecessor's
+    expect(Number(stamps.rows[0].stamp)).toBeGreaterThan(Number(rows[0].xid)); // raised to its predecessor's
   });
 
-  it("one that rolls back holds it up no longer than it lives", async () => {
+  it("holds the feed back only until it rolls back", async () => {
     const run = await held();
     const from = await endOf(scene.store);
     const hand = await scene.hand();
@@ -132,7 +132,7 @@ describe("an older transaction commits last", () => {
   });
 });
 
-it("four writers at once and a reader: 1000 records, none is missing, none comes twice", async () => {
+it("delivers 1000 records of four concurrent writers, each exactly once", async () => {
   const from = await endOf(scene.store);
   const stores = await Promise.all(Array.from({ length: 4 }, () => scene.open("?connections=3")));
   let writing = true;
@@ -143,7 +143,7 @@ it("four writers at once and a reader: 1000 records, none is missing, none comes
     for (let k = 0; k < 24; k++) {
       await Promise.all(
         runs.map(async (run, r) => {
-          // Some in groups, some in transactions of their own with two records, which are open for longer.
+          // Some in groups, some in separate transactions with two records, which are open for longer.
           const after = run.head + k * 2;
           const records = [step(k), step(k)];
           if ((k + r + w) % 3 === 0) await store.fenced.append(run.fence, { after, records });
@@ -176,7 +176,7 @@ it("four writers at once and a reader: 1000 records, none is missing, none comes
 });
 
 describe("after a restore", () => {
-  it("the feed goes on from the cursors of before", async () => {
+  it("the feed continues from earlier cursors", async () => {
     const from = await endOf(scene.store);
     const { epoch } = await scene.store.claim.restored("a drill");
     expect(epoch).toBeGreaterThan(0);
@@ -186,7 +186,7 @@ describe("after a restore", () => {
     expect(records.at(-1)!.journal).toBe(run.journal);
   });
 
-  it("into a cluster that counts from lower numbers: new records come behind the old ones", async () => {
+  it("in a cluster that counts from lower numbers, new records come after the old ones", async () => {
     const [stamp, ...place] = (await endOf(scene.store)).split(".");
     // As if the store had been written, and read to its end, in a cluster that had seen a million transactions more.
     await scene.admin.query("update tape.records set stamp = stamp + 1000000");
@@ -201,7 +201,7 @@ describe("after a restore", () => {
     expectOrdered(await readAll(restored, undefined, rows[0].n, 500));
   });
 
-  it("under way while others write, it does not let the feed pass what is open", async () => {
+  it("concurrent with other writes, it does not let the feed pass open transactions", async () => {
     const { rows: before } = await scene.admin.query("select feed_offset from tape.meta");
     const run = await held();
     const hand = await scene.hand();
@@ -219,7 +219,7 @@ it("health names the transaction that holds the feed back", async () => {
   const hand = await scene.hand();
   await hand.sql("begin");
   await hand.run("idempotency.claim", { tenant, key: "k", hash: "h" });
-  await until(async () => (await scene.store.health()).feedBlockedBy !== undefined, "nobody is named");
+  await until(async () => (await scene.store.health()).feedBlockedBy !== undefined, "no transaction is named");
   expect((await scene.store.health()).feedBlockedBy).toContain(`process ${hand.pid}`);
   await hand.sql("rollback");
   expect(await scene.store.health()).toEqual({});

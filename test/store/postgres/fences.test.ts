@@ -18,8 +18,8 @@ import {
 } from "./scene.ts";
 
 /**
- * Why the fence is what it is. Every simpler form is shown to fail here, on both edges of the supported versions, so that
- * nobody simplifies ours; ours is shown to hold, on scratch tables and with the store's own statements.
+ * Why the fence is as it is. Every simpler form is shown to fail here, on the oldest and newest supported versions, so
+ * that ours is not simplified. Ours is shown to hold, on scratch tables and with the store's own statements.
  */
 describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
   let scene: Scene;
@@ -81,7 +81,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
       },
     );
 
-    it("FOR SHARE: safe, but the holder's own heartbeat is locked out", async () => {
+    it("FOR SHARE is safe, but it locks out the holder's own heartbeat", async () => {
       await fresh("create unique index on lease(name, token)");
       await holder.query("begin");
       expect(await count(holder.query(fencedBy("for share")))).toBe(1);
@@ -108,7 +108,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     describe("FOR KEY SHARE with a unique index on (name, token)", () => {
       const index = "create unique index on lease(name, token)";
 
-      it("heartbeats pass, a takeover waits, and finds the holder's last write", async () => {
+      it("heartbeats pass, and a takeover waits and finds the holder's last write", async () => {
         await fresh(index);
         await holder.query("begin");
         expect(await count(holder.query(fencedBy("for key share")))).toBe(1);
@@ -145,7 +145,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
         expect(await late).toBe(1);
       });
 
-      it("a snapshot from before the takeover is refused", async () => {
+      it("a snapshot from before the takeover is rejected", async () => {
         await fresh(index);
         await holder.query("begin isolation level repeatable read");
         await holder.query("select 1 from written");
@@ -166,7 +166,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
       return rows[0]?.token as number;
     };
 
-    it("heartbeats pass an open guarded transaction, a takeover waits for it, and the door is closed after", async () => {
+    it("heartbeats pass an open guarded transaction, a takeover waits for it, and later writes are rejected", async () => {
       const { fence } = await heldBy("a");
       const [holder, rival] = await Promise.all([scene.hand(), scene.hand()]);
       await holder.sql("begin");
@@ -199,7 +199,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
       },
     );
 
-    it("in a batch, one journal under takeover costs its neighbour nothing", async () => {
+    it("in a batch, a journal under takeover does not delay the others", async () => {
       const [one, two] = await Promise.all([heldBy("a"), heldBy("a")]);
       const [holder, rival] = await Promise.all([scene.hand(), scene.hand()]);
       await rival.sql("begin");
@@ -218,14 +218,14 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
           bodies: joinedTexts(fences.map((f) => String(stepAt(f, 2).body))),
         };
       };
-      const answer = await holder.run("append_many", steps(one.fence, two.fence)); // SKIP LOCKED: it does not wait
-      expect(answer.rows.map((row) => row.journal)).toEqual([two.journal]);
+      const result = await holder.run("append_many", steps(one.fence, two.fence)); // SKIP LOCKED: it does not wait
+      expect(result.rows.map((row) => row.journal)).toEqual([two.journal]);
       await rival.sql("commit");
       expect((await holder.run("append_many", steps(one.fence))).rows).toEqual([]);
       expect(await tokenOf(one.journal)).toBe(2);
     });
 
-    it("a stranger that names a journal neither waits for its holder's write nor keeps it waiting", async () => {
+    it("another tenant that names a journal neither waits for its holder's write nor delays it", async () => {
       const { store } = scene;
       const held = await heldRun(store);
       const stranger = forged(held, { tenant: "globex" });
@@ -248,7 +248,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
       }
     });
 
-    it("the index is what closes the door: without it the same statements let a stale write through", async () => {
+    it("the index closes the fence: without it the same statements let a stale write through", async () => {
       const { fence } = await heldBy("a");
       const [holder, rival] = await Promise.all([scene.hand(), scene.hand()]);
       await scene.admin.query("drop index tape.leases_fence");

@@ -9,7 +9,7 @@ import { OutageRetry } from "../../../src/store/postgres/outage-retry.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 
-describe("numbers of journals on PostgreSQL", () => {
+describe("journal numbers on PostgreSQL", () => {
   let url: string;
   let store: Store;
   beforeAll(async () => {
@@ -24,13 +24,13 @@ describe("numbers of journals on PostgreSQL", () => {
   const many = (what: string, count: number) =>
     Array.from({ length: count }, (_, k) => ({ id: `${what}-${k}`, workflow: "w", input: 1 }));
 
-  it("a transaction that opens more than are set aside for it is carried out all the same", async () => {
+  it("a transaction that needs more numbers than are reserved for it still succeeds", async () => {
     const verdicts = await store.once({ tenant: "acme", key: "k", hash: "h" }).createRuns("acme", many("one", 1_010));
     expect(verdicts.filter(({ ok }) => !ok)).toEqual([]);
     expect(new Set(verdicts.map((verdict) => verdict.ok && verdict.journal)).size).toBe(1_010);
   }, 120_000);
 
-  it("transactions at once are never given one number twice, and give back what they leave", async () => {
+  it("concurrent transactions never get the same number, and return unused ones", async () => {
     const calls = Array.from({ length: 8 }, (_, k) =>
       store.once({ tenant: "acme", key: `many-${k}`, hash: "h" }).createRuns("acme", many(`many-${k}`, 3)),
     );
@@ -39,14 +39,14 @@ describe("numbers of journals on PostgreSQL", () => {
     expect(Math.max(...journals) - Math.min(...journals)).toBeLessThan(20_000);
   });
 
-  it("however many starts find none, they wait for two blocks: the next one is large enough for all", async () => {
+  it("any number of starts without numbers wait for at most two blocks", async () => {
     const connections = new Connections(parsePostgresUrl(url));
-    const ask = vi.spyOn(connections, "ask");
+    const asks = vi.spyOn(connections, "ask");
     const patience = new OutageRetry({ clock: systemClock, random: systemRandom, boundMs: 5_000 });
     const journals = new JournalAllocator(connections, patience, async () => {});
     const numbers = await Promise.all(Array.from({ length: 20_000 }, () => journals.one()));
     expect(new Set(numbers).size).toBe(20_000);
-    expect(ask.mock.calls.length).toBeLessThan(5); // of 2,000 each: ten
+    expect(asks.mock.calls.length).toBeLessThan(5); // of 2,000 each: ten
     await connections.close();
   });
 });

@@ -10,7 +10,7 @@ import { adminOf, codeOf, until } from "./scene.ts";
 describe("the URL", () => {
   const base = "postgres://u@h:5/db";
 
-  it("has our parameters taken out and the driver's left in", () => {
+  it("loses our parameters and keeps the driver's", () => {
     const settings = parsePostgresUrl(`${base}?schema=other&connections=3&sslmode=disable&transaction_bound_ms=700`);
     expect(settings).toEqual({
       connectionString: `${base}?sslmode=disable`,
@@ -44,7 +44,7 @@ describe("the URL", () => {
     await expect(opening).rejects.toThrow(message);
   });
 
-  it("refuses what is no URL", async () => {
+  it("rejects text that is no URL", async () => {
     expect(await codeOf(openPostgres({ url: "postgres://[" }))).toBe("TAPE_BAD_STORE_URL");
   });
 });
@@ -65,7 +65,7 @@ describe("settings of a connection", () => {
   const byDefault = (setting: string, value: string) =>
     admin.query(`alter database ${name} set ${setting} = ${value === "default" ? "default" : `'${value}'`}`);
 
-  it("are ours, whatever the database or the role has as its default", async () => {
+  it("are ours, whatever defaults the database or the role has", async () => {
     const hostile = {
       synchronous_commit: "off",
       statement_timeout: "1",
@@ -95,7 +95,7 @@ describe("settings of a connection", () => {
     for (const setting of Object.keys(hostile)) await byDefault(setting, "default");
   });
 
-  it("behind a pooler each transaction has them; a default that loses commits is refused there", async () => {
+  it("are set in each transaction behind a pooler, where a default that loses commits is rejected", async () => {
     const pooled = `${url}?pooler=transaction`;
     const connections = new Connections(parsePostgresUrl(pooled));
     const client = await connections.connect();
@@ -113,7 +113,7 @@ describe("settings of a connection", () => {
     await byDefault("synchronous_commit", "default");
   });
 
-  it("two schemas of one database do not see each other", async () => {
+  it("two schemas of one database are independent", async () => {
     const [one, two] = await Promise.all(
       ["one", "two"].map((schema) => openPostgres({ url: `${url}?schema=${schema}` })),
     );
@@ -130,7 +130,7 @@ describe("settings of a connection", () => {
     await Promise.all([one!.close(), two!.close()]);
   });
 
-  it("closed while it begins to listen, it leaves no connection behind", async () => {
+  it("leaves no connection behind when closed while it starts to listen", async () => {
     const store = await openPostgres({ url });
     store.onWake(() => {});
     await store.close();
@@ -142,7 +142,7 @@ describe("settings of a connection", () => {
     }, "a connection is still open");
   });
 
-  it("a database, a server or a role that is not there is unreachable, and said so at once", async () => {
+  it("a missing database, server or role is reported as unreachable at once", async () => {
     const elsewhere = (change: (to: URL) => void): string => {
       const to = new URL(url);
       change(to);

@@ -12,14 +12,14 @@ interface Node {
   readonly Plans?: readonly Node[];
 }
 
-/** The others have one row, or a handful. */
+/** The other tables have one row, or a few. */
 const tables =
   "runs records leases effects timers gates business_keys budgets names note_keys vals val_log tombstones witness idempotency_keys processes";
 
-/** What the server makes of the store's statements, as the store runs them. */
+/** How the server plans the store's statements, as the store runs them. */
 export interface PlanReader {
   statement(name: string): Statement;
-  /** Every look of these statements at a table that could be a look at all of it. */
+  /** Every scan in these statements that could be one of a whole table. */
   scansOf(names: readonly string[]): Promise<string[]>;
   /** How many pages it reads. */
   pages(name: string, values: readonly string[]): Promise<number>;

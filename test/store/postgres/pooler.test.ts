@@ -38,7 +38,7 @@ describe("behind a transaction pooler", () => {
   });
   const held = () => heldRun(store, {}, claimant(undefined, { ttlMs: 60_000 }));
 
-  it("the pooler is one: a setting does not outlive its transaction, and many clients share two connections", async () => {
+  it("a setting does not outlive its transaction, and many clients share two connections", async () => {
     const client = new pg.Client(pooler.url);
     await client.connect();
     await client.query("set lock_timeout = 1234");
@@ -58,7 +58,7 @@ describe("behind a transaction pooler", () => {
     expect((await store.read.settings()).facts).toMatchObject({ pooler: "transaction", synchronousCommit: "on" });
   });
 
-  it("groups, transactions, renewals, takeovers and reads work as anywhere", async () => {
+  it("groups, transactions, renewals, takeovers and reads work as usual", async () => {
     const before = pooler.transactions();
     const runs = await Promise.all(Array.from({ length: 100 }, held));
     const verdicts = await store.fenced.appendAll(
@@ -71,13 +71,13 @@ describe("behind a transaction pooler", () => {
     const [run] = runs;
     const entry = { after: 2, records: [record("gate.opened", { pos: 1, name: "g" }), step(2)] };
     expect((await store.fenced.append(run!.fence, entry)).head).toBe(4);
-    const heir = await acquired(
+    const successor = await acquired(
       rival,
       request({ run: run!.id }, { expect: "any", by: "ann", auditReason: "it hangs" }),
     );
-    expect(heir.head).toBe(5);
+    expect(successor.head).toBe(5);
     await refused("TAPE_FENCED", store.fenced.append(run!.fence, { after: 4, records: [step(3)] }));
-    await rival.fenced.append(heir.fence, {
+    await rival.fenced.append(successor.fence, {
       after: 5,
       records: [record("term.ended", { reason: "released", notesTaken: 0 })],
     });
@@ -91,12 +91,12 @@ describe("behind a transaction pooler", () => {
     }, "the feed does not deliver");
   });
 
-  it("values are compared and set, and hints arrive over an address of their own", async () => {
+  it("values are compared and set, and hints arrive over a separate address", async () => {
     const url = `${pooler.url}?pooler=transaction&listen_url=${encodeURIComponent(direct)}`;
     const listening = await openPostgres({ url });
     const wakes: WakeHint[] = [];
     const stop = listening.onWake((wake) => wakes.push(wake));
-    await until(async () => wakes.length > 0, "it does not listen"); // the first look around
+    await until(async () => wakes.length > 0, "it does not listen"); // the first hint to check everything
     const key = unique("key");
     const puts = [store, rival].map((s) => codeOf(s.intake.putValue(tenant, key, 1, "must_create")));
     expect((await Promise.all(puts)).sort()).toEqual(["TAPE_VERSION_CONFLICT", "done"]);
@@ -105,7 +105,7 @@ describe("behind a transaction pooler", () => {
     await listening.close();
   });
 
-  it("a takeover of a lease that a transaction holds is not starved", async () => {
+  it("a takeover of a lease that a transaction holds does not starve", async () => {
     const run = await held();
     const hand = new pg.Client(direct);
     await hand.connect();
@@ -119,7 +119,7 @@ describe("behind a transaction pooler", () => {
   });
 });
 
-describe("without saying so", () => {
+describe("without the setting", () => {
   it.each(["refuse", "forget"] as const)(
     "a pooler that would %s our settings is noticed when opening",
     async (options) => {

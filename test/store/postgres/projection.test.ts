@@ -15,8 +15,8 @@ import { checkProjection } from "../../../testkit/projection.ts";
 import { type Hand, type Scene, sceneOn } from "./scene.ts";
 
 /**
- * A transaction has its number from its first lock on. One that then waits commits after others with larger numbers, and
- * its records come before theirs in the feed: the order of the feed is not that of the commits.
+ * A transaction has its number from its first lock on. One that then waits commits after others with larger numbers,
+ * and its records come before theirs in the feed: the order of the feed is not that of the commits.
  */
 let scene: Scene;
 let hand: Hand;
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** Carries out `early` and holds it in the middle of its transaction, on this row, until `late` has committed. */
+/** Executes `early` and holds it in the middle of its transaction, on this row, until `late` has committed. */
 async function overtaken(row: string, early: () => Promise<unknown>, late: () => Promise<unknown>): Promise<void> {
   await hand.sql(`begin; select 1 from ${row} for update`);
   const held = early();
@@ -48,7 +48,7 @@ const fire = async ({ id }: Holder): Promise<void> => {
 
 type Case = [
   name: string,
-  /** Two kinds of records, in the order of the feed; they are committed in the other one. */
+  /** Two kinds of records, in the order of the feed; they are committed in the opposite order. */
   feed: [string, string],
   play: () => Promise<Holder>,
   /** Makes a row of the run differ from its records. */
@@ -99,7 +99,7 @@ const cases: Case[] = [
     (journal) => `update tape.timers set status = 'CANCELLED' where run = ${journal}`,
   ],
   [
-    "a business key that another run had and gave back",
+    "a business key that another run had and released",
     ["effect.intended", "effect.settled"],
     async () => {
       const [run, other] = [await begin(store), await begin(store)];
@@ -115,7 +115,7 @@ const cases: Case[] = [
     (journal) => `delete from tape.business_keys where run = ${journal}`,
   ],
   [
-    "a budget that another run had drawn on and given back",
+    "a budget that another run had drawn on and released",
     ["budget.reserved", "budget.charged"],
     async () => {
       const run = await begin(store, { budget: { usd: 5 } });
@@ -136,7 +136,7 @@ const cases: Case[] = [
 it.each(cases)("%s is no fault, and a row that differs is one", async (_name, [first, second], play, breaks) => {
   const { journal } = await play();
   await expect.poll(() => checkProjection(store, [tenant]), { timeout: 10_000 }).toEqual([]);
-  // There was something to judge: what was committed last comes first.
+  // There was something to judge: the record committed last comes first.
   const kinds: string[] = (await store.read.feed(undefined)).records.map(({ kind }) => kind);
   expect(kinds.indexOf(first)).toBeGreaterThan(-1);
   expect(kinds.lastIndexOf(second)).toBeGreaterThan(kinds.indexOf(first));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { type Scene, sceneOn } from "./scene.ts";
 
-/** What hands in the database can take away from the fence without a word of PostgreSQL's. */
+/** How a manual change of the database can silently disable the fence. */
 describe.each(["postgres14", "postgres18"] as const)(
   "%s: a store that the fence cannot protect is not opened",
   (server) => {

@@ -7,7 +7,7 @@ import { tenant } from "../../../testkit/conformance/frame.ts";
 import { begin, ended } from "../../../testkit/conformance/holder.ts";
 import { type Scene, sceneOn } from "./scene.ts";
 
-/** Statements of a read have no snapshot in common: a run may be deleted between two of them. */
+/** The statements of a read share no snapshot: a run may be deleted between two of them. */
 let scene: Scene;
 
 beforeAll(async () => {
@@ -25,10 +25,10 @@ async function prunedMeanwhile<T>(plan: (id: string) => Plan<T>): Promise<T> {
   });
 }
 
-it("a list leaves out a run that is deleted while it is read", async () => {
+it("a list leaves out a run that is deleted during the read", async () => {
   expect(await prunedMeanwhile(() => runsPlan(tenant, {}, defaultLimits))).toEqual([]);
 });
 
-it("a run that is deleted while it is read is absent", async () => {
+it("a run that is deleted during the read is absent", async () => {
   expect(await prunedMeanwhile((id) => runPlanById(tenant, id))).toBeUndefined();
 });

@@ -16,7 +16,7 @@ const put = (key: string, value: unknown, hash = "h") =>
 const claim = { tenant, key: "k", hash: "putValue h" };
 const stored = { key: "v", version: 7, value: '"theirs"', at: 5 };
 
-it("a second caller waits for the first: its commit gives the answer, to another question a refusal", async () => {
+it("a second caller waits for the first and gets its result, or an error if its request differs", async () => {
   const hand = await scene.hand();
   await hand.sql("begin");
   await hand.run("idempotency.claim", claim);
@@ -29,7 +29,7 @@ it("a second caller waits for the first: its commit gives the answer, to another
   expect(await scene.store.read.value(tenant, "v"), "nothing was written").toBeUndefined();
 });
 
-it("and where the first was refused or vanished, the second does it", async () => {
+it("the second caller performs the call if the first was rejected or vanished", async () => {
   const hand = await scene.hand();
   await hand.sql("begin");
   await hand.run("idempotency.claim", claim);
@@ -40,7 +40,7 @@ it("and where the first was refused or vanished, the second does it", async () =
   expect((await put("k", "again")).value).toBe("ours");
 });
 
-it("answers older than a day go, a thousand at a time, and no younger ones", async () => {
+it("purges results older than a day, a thousand at a time, and no younger ones", async () => {
   await scene.admin.query(`insert into tape.idempotency_keys(tenant, key, hash, response, at)
     select 'acme', 'old-' || n, 'h', '1', tape.now_ms() - 90000000 + n from generate_series(1, 1500) n
     union all select 'acme', 'young', 'h', '1', tape.now_ms() - 80000000`);
@@ -54,7 +54,7 @@ it("answers older than a day go, a thousand at a time, and no younger ones", asy
   expect(await left()).toEqual(["k", "young"]);
 });
 
-it("what was kept of a write does not hold the value: deleting it erases it, and the repeat is answered alike", async () => {
+it("stores the result of a write without the value: a deletion erases it, and the repeat gets the same result", async () => {
   const first = await put("k", "a secret");
   const { rows } = await scene.admin.query<{ response: string }>("select response from tape.idempotency_keys");
   expect(rows.map(({ response }) => response.includes("secret"))).toEqual([false]);

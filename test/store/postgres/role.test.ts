@@ -28,13 +28,13 @@ afterEach(async () => {
 
 const grant = () => scene.admin.query(grantsFor("tape", role).join("\n"));
 
-it("with the grants that are printed for it, it does all that Tape does, and can change no table", async () => {
+it("with the printed grants, a role can do all that Tape does and change no table", async () => {
   await grant();
   const go = gate<number>("go");
-  const undone: number[] = [];
+  const compensated: number[] = [];
   const pay = effect("pay", async (n: number) => n, {
     semantics: "idempotent",
-    compensate: (n) => void undone.push(n),
+    compensate: (n) => void compensated.push(n),
   });
   const child = workflow("child", async (tape, n: number) => {
     await tape.sleep("10ms");
@@ -53,14 +53,14 @@ it("with the grants that are printed for it, it does all that Tape does, and can
   await Promise.all(["good", "bad"].map((id) => app.signal(id, go, 21)));
   expect(await good.result()).toBe(42);
   await expect(bad.result()).rejects.toMatchObject({ details: { status: "COMPENSATED" } });
-  expect(undone).toEqual([7]);
+  expect(compensated).toEqual([7]);
   const lease = await app.leases.acquire("lead", { ttl: "30s" });
   await lease.release();
   await app.close();
 
   const store = await openPostgres({ url });
   await store.intake.putValue("default", "key", 1, "unconditional");
-  // Other databases' transactions hold the feed back for a moment.
+  // Transactions of other databases hold the feed back for a moment.
   await expect.poll(() => checkProjection(store, ["default"]), { timeout: 10_000 }).toEqual([]);
   expect((await store.claim.restored("drill")).epoch).toBe(1);
   await store.intake.prune("default", 0, 100);
@@ -94,7 +94,7 @@ it.each([
   expect(refusal).toMatchObject({ code: "TAPE_STORE_FORBIDDEN", retry: "no", message: expect.stringMatching(says) });
 });
 
-it("a right that is taken away at work is no busy store", async () => {
+it("a privilege revoked at run time is not reported as a busy store", async () => {
   await grant();
   const store = await openPostgres({ url });
   await scene.admin.query(`revoke select, insert on tape.vals from ${role}`);
@@ -103,6 +103,6 @@ it("a right that is taken away at work is no busy store", async () => {
   await store.close();
 });
 
-it("a name that is none is not put into a statement", () => {
+it("an invalid role name is not put into a statement", () => {
   expect(() => grantsFor("tape", 'x"; drop schema tape')).toThrow(/TAPE_BAD_INPUT/);
 });

@@ -29,7 +29,7 @@ export interface Scene {
   hand(params?: string): Promise<Hand>;
   /** Processes of this database that wait for a lock. */
   waiting(): Promise<number[]>;
-  /** Resolves once somebody (or this process) waits for a lock. */
+  /** Resolves once a process (or this one) waits for a lock. */
   untilBlocked(pid?: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -89,7 +89,7 @@ export async function sceneOn(server: string, params = ""): Promise<Scene> {
       await until(async () => {
         const pids = await waiting();
         return pid === undefined ? pids.length > 0 : pids.includes(pid);
-      }, "nobody waits for a lock");
+      }, "no process waits for a lock");
     },
     async close() {
       for (const hand of hands) hand.release(true);
@@ -107,7 +107,7 @@ export async function adminOf(url: string): Promise<pg.Client> {
   return admin;
 }
 
-/** Asks again until the answer is yes; the time-out only bounds a failing test. */
+/** Retries until the check succeeds; the timeout only bounds a failing test. */
 export async function until(yes: () => Promise<boolean>, otherwise: string, boundMs = 10_000): Promise<void> {
   const end = Date.now() + boundMs;
   while (!(await yes())) {
@@ -129,7 +129,7 @@ export async function codeOf(work: Promise<unknown>): Promise<string> {
 
 export const lockTimeout = "55P03";
 
-/** A statement that gives up rather than wait: "55P03" says that it would have had to. */
+/** A statement that fails rather than wait: "55P03" means that it would have had to. */
 export async function impatiently(hand: Pick<Hand, "sql">, work: () => Promise<unknown>): Promise<string> {
   await hand.sql("set lock_timeout = 60");
   const code = await codeOf(work());
@@ -137,8 +137,7 @@ export async function impatiently(hand: Pick<Hand, "sql">, work: () => Promise<u
   return code;
 }
 
-/** The parameters of `fence`. */
-/** SQLite's fence alone compares the head. */
+/** The parameters of `fence`. Only SQLite's fence compares the head. */
 export const fenced = ({ tenant, journal, token, nonce }: Fence) => ({ tenant, journal, token, nonce, after: null });
 
 /** The parameters of `record.append`. */

@@ -6,7 +6,7 @@ const [acme, globex] = ["acme", "globex"];
 const slotsOf = (clock: ManualClock, slots: number, waiting: number) =>
   new Slots({ clock, slots, waiting, waitMs: 1_000 });
 
-/** Whether it was granted, refused or neither, after everything that is due has happened. */
+/** Whether it was granted, rejected or neither, after everything that is due has happened. */
 async function stateOf(taken: Promise<void>): Promise<unknown> {
   const open = Promise.resolve("waits");
   return Promise.race([
@@ -24,9 +24,9 @@ describe("slots of the pool", () => {
     await slots.take(acme);
     const order: number[] = [];
     const taken = [1, 2, 3].map((k) => slots.take(acme).then(() => order.push(k)));
-    for (const one of taken) {
+    for (const slot of taken) {
       slots.give(acme);
-      await one;
+      await slot;
     }
     expect(order).toEqual([1, 2, 3]);
     slots.give(acme);
@@ -34,7 +34,7 @@ describe("slots of the pool", () => {
     expect(slots.waiting).toBe(0);
   });
 
-  it("are granted to tenants in turn: a flood keeps another tenant waiting for one of its statements, not for all", async () => {
+  it("are granted to tenants in turn: behind a flood, another tenant waits for one statement only", async () => {
     const slots = slotsOf(new ManualClock(), 1, 1_000);
     await slots.take(acme);
     const order: string[] = [];
@@ -51,7 +51,7 @@ describe("slots of the pool", () => {
     expect(order.slice(6)).toEqual(Array.from({ length: 497 }, (_, k) => `flood ${k + 3}`));
   });
 
-  it("a flood that has filled the line is refused; a tenant with few that wait still joins it", async () => {
+  it("reject a flood that fills the queue, but still admit a tenant with few waiting", async () => {
     const slots = slotsOf(new ManualClock(), 1, 80);
     await slots.take(acme);
     const take = (tenant: string) => slots.take(tenant).then(() => slots.give(tenant));
@@ -63,12 +63,12 @@ describe("slots of the pool", () => {
     await Promise.all(waiting);
   });
 
-  it("the bound on waiting holds for each, also for those that others were granted a slot before", async () => {
+  it("the limit on waiting holds for each, even if others were granted a slot first", async () => {
     const clock = new ManualClock();
     const slots = slotsOf(clock, 1, 10);
     await slots.take(acme);
     const flood = [slots.take(acme), slots.take(acme), slots.take(acme)];
-    for (const one of flood) one.catch(() => {});
+    for (const slot of flood) slot.catch(() => {});
     await clock.elapse(500);
     const other = slots.take(globex);
     const later = slots.take(acme);
@@ -87,7 +87,7 @@ describe("slots of the pool", () => {
     await slots.take(globex);
   });
 
-  it("a tenant leaves one to others, and half of them where there are others; those are free, not promised", async () => {
+  it("a tenant leaves one slot to others, or half of them if there are others; those stay free", async () => {
     const clock = new ManualClock();
     const slots = slotsOf(clock, 8, 100);
     const freeFor = (tenant: string | undefined): number => {
@@ -102,10 +102,10 @@ describe("slots of the pool", () => {
     expect(freeFor(undefined)).toBe(3);
     for (let k = 0; k < 3; k++) slots.give(undefined);
     await clock.elapse(1_000);
-    expect(freeFor(acme)).toBe(3); // none but this one came within a second
+    expect(freeFor(acme)).toBe(3); // no other tenant came within a second
   });
 
-  it("what waits because of its tenant's share is granted when the tenant gives one back, or has no others beside it", async () => {
+  it("a tenant at its share is granted a slot when it releases one, or when it is alone again", async () => {
     const clock = new ManualClock();
     const slots = new Slots({ clock, slots: 4, waiting: 10, waitMs: 5_000 });
     await slots.take(globex);
@@ -122,20 +122,20 @@ describe("slots of the pool", () => {
     await Promise.all(waiting);
   });
 
-  it("the line has a bound; who lost a connection and must ask what happened may join it all the same", async () => {
+  it("the queue is bounded, but a caller that lost its connection and must check may still join", async () => {
     const slots = slotsOf(new ManualClock(), 1, 2);
     await slots.take(acme);
     const waiting = [slots.take(acme), slots.take(acme)];
     await expect(slots.take(acme)).rejects.toMatchObject({ code: "TAPE_OVERLOADED" });
     waiting.push(slots.take(acme, true));
     expect(slots.waiting).toBe(3);
-    for (const one of waiting) {
+    for (const slot of waiting) {
       slots.give(acme);
-      await one;
+      await slot;
     }
   });
 
-  it("nobody waits for longer than the bound, and who comes later waits as long", async () => {
+  it("no caller waits longer than the limit, and later callers wait as long", async () => {
     const clock = new ManualClock();
     const slots = slotsOf(clock, 1, 10);
     await slots.take(acme);
@@ -156,7 +156,7 @@ describe("slots of the pool", () => {
     await slots.take(acme);
   });
 
-  it("closing refuses those who wait and those who come", async () => {
+  it("closing rejects waiting and new callers", async () => {
     const slots = slotsOf(new ManualClock(), 1, 10);
     await slots.take(acme);
     const waiting = slots.take(acme);
@@ -165,16 +165,16 @@ describe("slots of the pool", () => {
     await expect(slots.take(acme)).rejects.toMatchObject({ code: "TAPE_STORE_CLOSED" });
   });
 
-  it("a long line costs each one as much as a short one", async () => {
+  it("joining a long queue costs as much as joining a short one", async () => {
     const cost = async (waiters: number): Promise<number> => {
       const clock = new ManualClock();
       const slots = slotsOf(clock, 1, waiters);
       await slots.take(acme);
       const taken = Array.from({ length: waiters }, () => slots.take(acme).catch(() => {}));
-      const begun = performance.now();
+      const startedAt = performance.now();
       for (let k = 0; k < waiters / 2; k++) slots.give(acme);
-      await clock.elapse(1_000); // the other half gives up
-      const each = (performance.now() - begun) / waiters;
+      await clock.elapse(1_000); // the other half times out
+      const each = (performance.now() - startedAt) / waiters;
       await Promise.all(taken);
       return each;
     };

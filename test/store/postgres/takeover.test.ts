@@ -52,40 +52,40 @@ describe("overlapping guarded transactions", () => {
     await load.overlapping();
   });
 
-  it("a plain takeover starves behind them", async () => {
+  it("starve a plain takeover", async () => {
     const rival = hands[4]!;
     await rival.sql("set statement_timeout = 600; set lock_timeout = 400");
     const code = await codeOf(rival.run("lease.take", taking(run.fence, "holder", nonce())));
-    // The time for a lock counts for each wait: behind transactions that are shorter it never runs out.
+    // lock_timeout counts for each wait: behind shorter transactions it never expires.
     expect(code).toBe("57014");
     await rival.sql("reset statement_timeout; reset lock_timeout");
     load.stop();
     expect(await load.done).toEqual(["stopped", "stopped", "stopped", "stopped"]);
   });
 
-  it("ours announces itself, lets no new one begin, and succeeds; they are refused", async () => {
+  it("ours announces itself, lets no new one start, and succeeds; they are rejected", async () => {
     const rival = await scene.open();
     const before = load.written;
-    const heir = await acquired(rival, request({ run: run.id }, { ...byForce, claimant: lasting }));
+    const successor = await acquired(rival, request({ run: run.id }, { ...byForce, claimant: lasting }));
     expect(await load.done).toEqual(["refused", "refused", "refused", "refused"]);
-    expect(heir.fence.token).toBe(run.fence.token + 1n);
+    expect(successor.fence.token).toBe(run.fence.token + 1n);
     expect(await seen(run.journal)).toEqual(["doomed", "taken"]);
-    // What they wrote before is under their token and below the new term; nothing came after it.
+    // Their earlier writes are under their token and before the new term; nothing came after it.
     const journal = await rival.read.journal(tenant, { run: run.id });
     expect(journal.length).toBe(load.written + 2);
-    // So many came in between: those of a polite moment and those already open. Starved, there would be hundreds.
+    // Those of the first short try and those already open came in between. A starved takeover would see hundreds.
     expect(load.written - before).toBeGreaterThan(0);
     expect(load.written - before).toBeLessThan(100);
-    expect(journal.at(-1)).toMatchObject({ kind: "term.started", token: heir.fence.token, seq: heir.head });
-    await rival.fenced.append(heir.fence, { after: heir.head, records: [step(0)] });
+    expect(journal.at(-1)).toMatchObject({ kind: "term.started", token: successor.fence.token, seq: successor.head });
+    await rival.fenced.append(successor.fence, { after: successor.head, records: [step(0)] });
     const [beat] = await scene.store.claim.renew([{ fence: run.fence, progress: 1 }]);
     expect(beat).toMatchObject({ ok: false });
   });
 });
 
 /**
- * Transactions under one fence, each open for some 20 ms, one beginning every 5 ms: there is never a moment without one, and
- * none of them is waited for as long as a polite takeover is ready to wait.
+ * Transactions under one fence, each open for some 20 ms, one starting every 5 ms: there is never a moment without one,
+ * and none of them lasts as long as the first try of a takeover waits.
  */
 class Load {
   readonly done: Promise<string[]>;
@@ -118,11 +118,11 @@ class Load {
     );
   }
 
-  /** The writers are one owner: they agree among themselves who writes the next record. */
+  /** The writers are one owner: they agree among themselves which one writes the next record. */
   #inTurn(work: () => Promise<void>): Promise<void> {
-    const mine = this.#turn.then(work);
-    this.#turn = mine;
-    return mine;
+    const turn = this.#turn.then(work);
+    this.#turn = turn;
+    return turn;
   }
 
   async overlapping(): Promise<void> {
@@ -138,7 +138,7 @@ class Load {
 }
 
 describe("a guarded transaction is open", () => {
-  it("a release waits for it, and then the same holder's next write is refused", async () => {
+  it("a release waits for it, and then the same holder's next write is rejected", async () => {
     const run = await held();
     const hand = await scene.hand();
     await hand.sql("begin");
@@ -153,7 +153,7 @@ describe("a guarded transaction is open", () => {
     await hand.sql("rollback");
   });
 
-  it("a release that waited for a write of the same term is told that the journal goes on", async () => {
+  it("a release that waited for a write of the same term learns that the journal has grown", async () => {
     const run = await held();
     const hand = await scene.hand();
     await hand.sql("begin");
@@ -166,7 +166,7 @@ describe("a guarded transaction is open", () => {
     expect((await scene.store.fenced.append(run.fence, { after: 2, records: [ended] })).head).toBe(3);
   });
 
-  it("heartbeats go on while a takeover waits for it, and no longer once it is announced", async () => {
+  it("heartbeats continue while a takeover waits for it, until it is announced", async () => {
     const run = await held();
     const [hand, rival] = [await scene.hand(), await scene.open()];
     await hand.sql("begin");
@@ -177,13 +177,13 @@ describe("a guarded transaction is open", () => {
     const [beat] = await scene.store.claim.renew([{ fence: run.fence, progress: 2 }]);
     expect(beat).toMatchObject({ ok: false, error: { code: "TAPE_FENCED" } });
     expect(await codeOf(scene.store.fenced.append(run.fence, { after: 1, records: [step(0)] }))).toBe("TAPE_FENCED");
-    // What was open before the announcement may still commit: the new term begins behind it.
+    // A transaction opened before the announcement may still commit: the new term starts after it.
     await hand.run("record.append", stepAt(run.fence, 2));
     await hand.sql("commit");
     expect((await taking).head).toBe(3);
   });
 
-  it("its worker has stopped: the server ends it in time, and the takeover goes on", async () => {
+  it("if its worker has stopped, the server ends it in time and the takeover succeeds", async () => {
     const run = await held();
     const hand = await scene.hand("?transaction_bound_ms=400");
     const lost = new Promise<string>((resolve) =>
@@ -192,14 +192,14 @@ describe("a guarded transaction is open", () => {
     await hand.sql("begin");
     await hand.run("fence", fenced(run.fence));
     await hand.run("record.append", stepAt(run.fence, 2));
-    const heir = await acquired(await scene.open(), request({ run: run.id }, byForce));
+    const successor = await acquired(await scene.open(), request({ run: run.id }, byForce));
     expect(await lost).toBe("25P03");
-    expect(heir.head).toBe(2); // nothing of the stopped one is there
+    expect(successor.head).toBe(2); // nothing of the stopped one was written
     expect(await codeOf(hand.sql("commit"))).not.toBe("done");
     expect(await headOf(run.journal)).toBe(2);
   });
 
-  it("a snapshot from before the takeover is refused by our fence", async () => {
+  it("a snapshot from before the takeover is rejected by our fence", async () => {
     const run = await held();
     const hand = await scene.hand();
     await hand.sql("begin isolation level repeatable read");
@@ -213,7 +213,7 @@ describe("a guarded transaction is open", () => {
 describe("a takeover in the middle of 100 records under one token", () => {
   const records = Array.from({ length: 100 }, (_, k) => step(k));
 
-  /** Holds the entry's transaction up between two of its records, by means of a row that may yet collide with it. */
+  /** Holds the entry's transaction between two of its records, by a row that may still collide with it. */
   async function heldUp(fence: Fence): Promise<{ hand: Hand; pid: number; writing: Promise<string> }> {
     const hand = await scene.hand();
     await hand.sql("begin");
@@ -224,7 +224,7 @@ describe("a takeover in the middle of 100 records under one token", () => {
     return { hand, pid: pid!, writing };
   }
 
-  it("waits for the whole entry: all of it is below the new term", async () => {
+  it("waits for the whole entry: all of it is before the new term", async () => {
     const run = await held();
     const { hand, writing } = await heldUp(run.fence);
     const rival = await scene.open();
@@ -236,24 +236,24 @@ describe("a takeover in the middle of 100 records under one token", () => {
     expect(await codeOf(scene.store.fenced.append(run.fence, { after: 101, records }))).toBe("TAPE_FENCED");
   });
 
-  it("or goes first: nothing of it is there", async () => {
+  it("or comes first: nothing of the entry was written", async () => {
     const run = await held();
     const { hand, pid, writing } = await heldUp(run.fence);
     const rival = await scene.open();
     const taking = acquired(rival, request({ run: run.id }, byForce));
     await until(async () => (await seen(run.journal)).includes("doomed"), "the takeover is not announced");
-    await scene.admin.query("select pg_terminate_backend($1)", [pid]); // the entry is tried again, after the takeover
+    await scene.admin.query("select pg_terminate_backend($1)", [pid]); // the entry is retried after the takeover
     await hand.sql("rollback");
     expect(await writing).toBe("TAPE_FENCED");
-    const heir = await taking;
-    expect(heir.head).toBe(2);
+    const successor = await taking;
+    expect(successor.head).toBe(2);
     expect(await headOf(run.journal)).toBe(2);
   });
 });
 
 describe("a deadlock inside a guarded transaction", () => {
-  it("is rolled back by the server and tried again: the verdict is right and nothing is there twice", async () => {
-    // Only our side looks for deadlocks, after 300 ms of waiting; the admin's would not for a long time.
+  it("is rolled back by the server and retried: the result is right and nothing is written twice", async () => {
+    // Only our session checks for deadlocks, after 300 ms of waiting; the admin's would not for a long time.
     await scene.admin.query(`alter database ${new URL(scene.url).pathname.slice(1)} set deadlock_timeout = '300ms'`);
     await scene.admin.query("set deadlock_timeout = '60s'");
     const store = await scene.open();
@@ -287,6 +287,6 @@ describe("a deadlock inside a guarded transaction", () => {
         "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
       );
       return (rowCount ?? 0) > 0;
-    }, "nobody waits for us");
+    }, "no process waits for us");
   }
 });

@@ -5,7 +5,7 @@ import { type Scene, sceneOn } from "./scene.ts";
 
 const noisy = "noisy";
 
-/** How much of a flood is over: what matters is how much of it another tenant's call had to wait for. */
+/** How much of a flood is finished: what matters is how much of it another tenant's call had to wait for. */
 class Flood {
   done = 0;
   readonly #all: Promise<unknown>[];
@@ -14,14 +14,14 @@ class Flood {
     this.#all = calls.map((call) => call.then(() => this.done++));
   }
 
-  /** How many of it were answered while this call was waiting. */
+  /** How many of it were finished while this call was waiting. */
   async passed(call: Promise<unknown>): Promise<number> {
     const before = this.done;
     await call;
     return this.done - before;
   }
 
-  async begun(): Promise<void> {
+  async started(): Promise<void> {
     await Promise.race(this.#all);
   }
 
@@ -66,27 +66,27 @@ describe("tenants of one process take turns on PostgreSQL", () => {
   it("an append waits for a batch of another tenant's starts, not for all of them", async () => {
     const { fence } = await heldRun(store);
     const flood = floodOf(4_000, (k) => start(noisy, `flood ${k}`));
-    await flood.begun();
+    await flood.started();
     expect(await flood.passed(store.fenced.append(fence, { after: 1, records: [step(1, "x")] }))).toBeLessThan(2_000);
     await flood.over();
   });
 
-  it("starts that have to be tried one by one keep no other tenant's from the next batch", async () => {
+  it("starts that are retried one by one keep no other tenant's start from the next batch", async () => {
     const ids = Array.from({ length: 1_200 }, (_, k) => `known ${k}`);
     await Promise.all(ids.map((id) => start(noisy, id)));
     const flood = floodOf(ids.length, (k) => start(noisy, ids[k]!));
-    await flood.begun();
+    await flood.started();
     expect(await flood.passed(start(tenant, "one"))).toBeLessThan(150);
     await flood.over();
   });
 
-  it("a read waits for a few of another tenant's, not for all of them", async () => {
+  it("a read waits for a few reads of another tenant, not for all of them", async () => {
     const flood = floodOf(1_000, (k) => store.read.run(noisy, `${k}`));
     expect(await flood.passed(store.read.run(tenant, "one"))).toBeLessThan(50);
     await flood.over();
   });
 
-  it("so does a transaction", async () => {
+  it("a transaction likewise", async () => {
     const flood = floodOf(300, (k) => store.intake.putValue(noisy, `${round} ${k}`, k, "unconditional"));
     expect(await flood.passed(store.intake.putValue(tenant, "one", 1, "unconditional"))).toBeLessThan(50);
     await flood.over();

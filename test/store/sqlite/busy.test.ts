@@ -50,12 +50,12 @@ describe("the file is busy", () => {
   } as const;
   const names = Object.keys(calls) as (keyof typeof calls)[];
 
-  it.each(names)("%s waits without holding up the event loop, and is done once the file is free", async (name) => {
+  it.each(names)("%s waits without blocking the event loop, and completes once the file is free", async (name) => {
     let code: string | undefined;
     const waiting = codeOf(calls[name]()).then((it) => {
       code = it;
     });
-    // A blocking wait could not be interrupted by any of these turns: the neighbour would never let go.
+    // A blocking wait could not be interrupted by any of these ticks: the other process would never release the file.
     for (let turn = 0; turn < 5; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 1));
       await clock.elapse(20);
@@ -67,7 +67,7 @@ describe("the file is busy", () => {
     expect(code).toBe("done");
   });
 
-  it.each(names)("%s is refused when the file stays busy, and nothing is written", async (name) => {
+  it.each(names)("%s is rejected if the file stays busy, and nothing is written", async (name) => {
     const before = await everything(store); // readers do not wait
     const refused = codeOf(calls[name]());
     await clock.elapse(busyMs + 50);
@@ -75,12 +75,12 @@ describe("the file is busy", () => {
     neighbour.exec("rollback");
     await clock.elapse(100);
     expect(await everything(store)).toBe(before);
-    const again = codeOf(calls[name]());
+    const retry = codeOf(calls[name]());
     await clock.elapse(50);
-    expect(await again).toBe("done");
+    expect(await retry).toBe("done");
   });
 
-  it("what gathers while it waits is written together", async () => {
+  it("writes that arrive while it waits are committed together", async () => {
     const writes = Array.from({ length: 20 }, (_, k) => store.intake.putValue(tenant, `k${k}`, k, "must_create"));
     await clock.elapse(50);
     writes.push(store.intake.putValue(tenant, "late", 1, "must_create"));
@@ -90,27 +90,27 @@ describe("the file is busy", () => {
   });
 });
 
-it("a process that has nothing else to do waits for its write", async () => {
+it("an otherwise idle process waits for its write", async () => {
   const place = placeForFile();
   await (await place.open()).close();
   const program = fileURLToPath(new URL("waiting-child.ts", import.meta.url));
   const child = spawn(process.execPath, [program, place.file], { stdio: ["ignore", "pipe", "inherit"] });
-  let said = "";
+  let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    said += text;
+    output += text;
   });
   const exit = once(child, "exit");
   try {
-    await until(async () => said.includes("opened"), "the process does not open the file");
+    await until(async () => output.includes("opened"), "the process does not open the file");
     const neighbour = place.raw();
     neighbour.exec("begin immediate");
     child.kill("SIGUSR2"); // now write
-    await until(async () => said.includes("writing"), "the process does not write");
+    await until(async () => output.includes("writing"), "the process does not write");
     await new Promise((resolve) => setTimeout(resolve, 60)); // it would have ended by now
     expect(child.exitCode).toBeNull();
     neighbour.exec("rollback");
     expect(await exit).toEqual([0, null]);
-    expect(said).toContain("written 1");
+    expect(output).toContain("written 1");
   } finally {
     child.kill("SIGKILL");
     await place.close();

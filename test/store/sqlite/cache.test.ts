@@ -7,8 +7,8 @@ import { codeOf } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
 
 /**
- * Each connection remembers fence and head of what it wrote last, and may answer from memory only while nobody else has
- * committed. Two connections that steal from each other find out whether it forgets in time. (Tried by hand: with the
+ * Each connection remembers fence and head of what it wrote last, and may use them only while no other connection has
+ * committed. Two connections that steal from each other show whether it forgets in time. (Verified manually: with the
  * call of `forget` in the committer's #begin left out, both tests fail.)
  */
 describe("two connections on one file", () => {
@@ -22,26 +22,26 @@ describe("two connections on one file", () => {
   const byForce = (owner: string) =>
     ({ claimant: claimant(owner, { ttlMs: 60_000 }), expect: "any", by: "ann", auditReason: "drill" }) as const;
 
-  it("what one remembers of a lease is void once the other has taken it, released it or told it something", async () => {
+  it("a cached lease is void once the other connection has taken, released or notified it", async () => {
     const [one, two] = stores;
     const run = await heldRun(one, {}, claimant("one", { ttlMs: 60_000 }));
     expect(await one.fenced.append(run.fence, { after: 1, records: [step(0)] })).toEqual({ head: 2, notes: 0 });
     await two.intake.signal(tenant, run.id, { name: "s", value: 1 });
     expect(await one.fenced.append(run.fence, { after: 2, records: [step(1)] })).toEqual({ head: 3, notes: 1 });
-    // The same term, used through another connection: the head is elsewhere than the first remembers.
+    // The same term, used through another connection: the head is not the remembered one.
     await two.fenced.append(run.fence, { after: 3, records: [step(2)] });
     expect(await codeOf(one.fenced.append(run.fence, { after: 3, records: [step(9)] }))).toBe("TAPE_NOT_HEAD");
     expect((await one.fenced.append(run.fence, { after: 4, records: [step(3)] })).head).toBe(5);
-    const heir = await acquired(two, request({ run: run.id }, byForce("two")));
+    const successor = await acquired(two, request({ run: run.id }, byForce("two")));
     expect(await codeOf(one.fenced.append(run.fence, { after: 5, records: [step(9)] }))).toBe("TAPE_FENCED");
     const released = record("term.ended", { reason: "released", notesTaken: 1 });
-    await one.fenced.append(heir.fence, { after: heir.head, records: [released] });
-    expect(await codeOf(two.fenced.append(heir.fence, { after: heir.head + 1, records: [step(9)] }))).toBe(
+    await one.fenced.append(successor.fence, { after: successor.head, records: [released] });
+    expect(await codeOf(two.fenced.append(successor.fence, { after: successor.head + 1, records: [step(9)] }))).toBe(
       "TAPE_FENCED",
     );
   });
 
-  it("stealing from each other and writing on regardless, they leave dense journals and rising tokens", async () => {
+  it("stealing from each other and writing on, they leave dense journals and rising tokens", async () => {
     const random = seededRandom("steal");
     const runs = await Promise.all(
       Array.from({ length: 3 }, () => heldRun(stores[0], {}, claimant("o", { ttlMs: 60_000 }))),
@@ -59,7 +59,7 @@ describe("two connections on one file", () => {
         heads[side] = term.head;
         continue;
       }
-      // Neither asks first whether it still holds the lease: that is the fence's task.
+      // Neither checks first whether it still holds the lease: that is the fence's task.
       const entry = { after: heads[side]!, records: [step(op)] };
       const code = await codeOf(store.fenced.append(believed[side]!.fence, entry));
       verdicts[code] = (verdicts[code] ?? 0) + 1;

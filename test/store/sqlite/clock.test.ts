@@ -10,7 +10,7 @@ import { type Place, placeForFile } from "./files.ts";
 
 const hour = 3_600_000;
 
-/** What somebody does to the wall clock of the machine while runs sleep on it. */
+/** An operator sets the wall clock of the machine while runs sleep. */
 describe.each(["a file", "memory:"])("%s: a wall clock that is set", (backend) => {
   let place: Place;
   let clock: ManualClock;
@@ -40,14 +40,14 @@ describe.each(["a file", "memory:"])("%s: a wall clock that is set", (backend) =
     clock.stepWall(step);
     expect(await timersIn()).toBe(12_000);
     const listed = await store.read.timers(tenant, {});
-    expect(listed[0]?.dueAt).toBe(Math.floor(clock.wall()) + 12_000); // as people's clocks now have it
+    expect(listed[0]?.dueAt).toBe(Math.floor(clock.wall()) + 12_000); // by the new wall clock
     await clock.elapse(11_999);
     expect([await due(), await store.intake.fireTimer("acme", { run, pos: 0, purpose: "sleep" })]).toEqual([0, false]);
     await clock.elapse(1);
     expect([await due(), await store.intake.fireTimer("acme", { run, pos: 0, purpose: "sleep" })]).toEqual([1, true]);
   });
 
-  it("a date is met by the wall clock, as before", async () => {
+  it("a date follows the wall clock", async () => {
     await sleeping({ delayMs: 0, until: clock.wall() + hour });
     clock.stepWall(hour - 1);
     expect([await due(), await timersIn()]).toEqual([0, 1]);
@@ -57,13 +57,13 @@ describe.each(["a file", "memory:"])("%s: a wall clock that is set", (backend) =
     expect(await due()).toBe(0);
   });
 
-  it("a machine that sleeps sleeps for its runs as well", async () => {
+  it("the time in which the machine is suspended counts for its runs", async () => {
     await sleeping({ delayMs: 12_000 });
     clock.suspend(12_000);
     expect(await due()).toBe(1);
   });
 
-  it("who may still be sending is told by the same clock", async () => {
+  it("the send window uses the same clock", async () => {
     const run = await begin(store);
     await run.write(intent(0), dispatched(0, { attempt: 1, sendWithinMs: 5_000 }));
     clock.stepWall(hour);
@@ -72,7 +72,7 @@ describe.each(["a file", "memory:"])("%s: a wall clock that is set", (backend) =
 });
 
 describe("SQLite: a sleeping run", () => {
-  it("is awake after its twelve seconds, whatever the wall clock says", async () => {
+  it("wakes up after its twelve seconds, whatever the wall clock shows", async () => {
     const place = placeForFile();
     const clock = new ManualClock();
     const store = await place.open({ clock });

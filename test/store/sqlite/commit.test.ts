@@ -27,12 +27,12 @@ const held = (store: Store) => heldRun(store, {}, lasting);
 const lengths = async (store: Store, runs: readonly { id: string }[]) =>
   Promise.all(runs.map(async ({ id }) => (await store.read.journal(tenant, { run: id })).length));
 
-/** A database whose next COMMIT fails: after it was carried out, or instead. It counts its connections. */
+/** A database whose next COMMIT fails: after it was executed, or instead. It counts its connections. */
 class Faults {
   next: "after" | "before" | undefined;
-  /** How often the file cannot be opened again. */
+  /** How often reopening the file fails. */
   closed = 0;
-  /** What somebody else does to the file between the failure and the next look at it. */
+  /** What another process does to the file between the failure and the next check. */
   meanwhile: ((file: string) => void) | undefined;
   bitten = 0;
   opened = 0;
@@ -41,7 +41,7 @@ class Faults {
     if (this.closed-- > 0) throw new Error("no such device");
     if (this.bitten > 0) this.meanwhile?.(file);
     this.opened++;
-    return new Failing(file, this);
+    return new FailingDatabase(file, this);
   };
 
   commit(statement: StatementSync): StatementSync {
@@ -57,7 +57,7 @@ class Faults {
   }
 }
 
-class Failing extends DatabaseSync {
+class FailingDatabase extends DatabaseSync {
   readonly #faults: Faults;
   constructor(file: string, faults: Faults) {
     super(file, { timeout: 0 });
@@ -77,7 +77,7 @@ describe("a COMMIT that fails", () => {
     store = await place.open({ open: faults.open });
   });
 
-  it("[INV-7] after it was carried out, is detected: callers get their results, nothing is written twice", async () => {
+  it("[INV-7] after it was executed is detected: callers get their results, nothing is written twice", async () => {
     const runs = await Promise.all(Array.from({ length: 10 }, () => held(store)));
     const wakes: WakeHint[] = [];
     store.onWake((wake) => wakes.push(wake));
@@ -97,16 +97,16 @@ describe("a COMMIT that fails", () => {
     expect(next.head).toBe(3);
   });
 
-  it("before it was carried out, has written nothing, and says so to each", async () => {
+  it("before it was executed has written nothing, and each caller gets the error", async () => {
     const runs = await Promise.all(Array.from({ length: 5 }, () => held(store)));
     faults.next = "before";
     const verdicts = await store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0)] }]));
     expect(faults.bitten).toBe(1);
     expect(verdicts.map((v) => (v.ok ? "done" : v.error.code))).toEqual(runs.map(() => "TAPE_STORE_UNREACHABLE"));
     expect(await lengths(store, runs)).toEqual(runs.map(() => 1));
-    // The terms are as good as before, and nothing remembered of the failed group is believed.
-    const again = await store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0)] }]));
-    expect(again.every((verdict) => verdict.ok && verdict.head === 2)).toBe(true);
+    // The terms are still valid, and nothing remembered of the failed group is used.
+    const retried = await store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0)] }]));
+    expect(retried.every((verdict) => verdict.ok && verdict.head === 2)).toBe(true);
   });
 
   it.each(["after", "before"] as const)("of a group without a record of its own, %s", async (when) => {
@@ -125,20 +125,20 @@ describe("a COMMIT that fails", () => {
 
   it.each(["after", "before"] as const)("of a takeover, %s: no token is lost or issued twice", async (when) => {
     const run = await held(store);
-    const ask = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", auditReason: "drill" });
+    const acquire = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", auditReason: "drill" });
     faults.next = when;
-    const first = await codeOf(store.claim.acquire(tenant, ask));
+    const first = await codeOf(store.claim.acquire(tenant, acquire));
     expect(first).toBe(when === "after" ? "done" : "TAPE_STORE_UNREACHABLE");
-    const term = await acquired(store, ask); // the same attempt again
+    const term = await acquired(store, acquire); // the same attempt, repeated
     expect(term.fence.token).toBe(2n);
     expect(await store.read.terms(tenant, { run: run.id })).toHaveLength(2);
     expect(await codeOf(store.fenced.append(run.fence, { after: 1, records: [step(0)] }))).toBe("TAPE_FENCED");
     expect((await store.fenced.append(term.fence, { after: term.head, records: [step(0)] })).head).toBe(3);
   });
 
-  it("of a takeover, while a rival is faster: who was issued the same token in between is not mistaken for us", async () => {
+  it("of a takeover, with a faster rival: the rival's identical token is not mistaken for ours", async () => {
     const run = await held(store);
-    const ask = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", auditReason: "drill" });
+    const acquire = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", auditReason: "drill" });
     faults.next = "before";
     faults.meanwhile = (file) => {
       using rival = new DatabaseSync(file);
@@ -146,12 +146,12 @@ describe("a COMMIT that fails", () => {
       rival.exec(`insert into records(journal, seq, token, at, kind, body)
         values (${run.journal}, 2, 2, 0, 'term.started', '{"owner":"rival"}')`);
     };
-    expect(await codeOf(store.claim.acquire(tenant, ask))).toBe("TAPE_STORE_UNREACHABLE");
+    expect(await codeOf(store.claim.acquire(tenant, acquire))).toBe("TAPE_STORE_UNREACHABLE");
     expect(faults.bitten).toBe(1);
     expect((await store.read.lease(tenant, { run: run.id }))?.owner).toBe("rival");
   });
 
-  it("and a file that cannot be opened again: nobody can tell; later writes work once it can", async () => {
+  it("and a file that cannot be reopened: the outcome is unknown; later writes work once it can", async () => {
     const run = await held(store);
     faults.next = "after";
     faults.closed = 2;
@@ -175,7 +175,7 @@ describe("a COMMIT that fails in memory", () => {
     faults.next = when;
     // More than one transaction takes: the last of them is still in the queue.
     const writes = Array.from({ length: 1_001 }, (_, k) => store.intake.putValue(tenant, `k${k}`, 1, "must_create"));
-    const gone = { code: "TAPE_STORE_CLOSED", message: expect.stringMatching(/disk I\/O error.*what it held is gone/) };
+    const gone = { code: "TAPE_STORE_CLOSED", message: expect.stringMatching(/disk I\/O error.*its data is lost/) };
     const refused = (call: Promise<unknown>) => expect(call).rejects.toMatchObject(gone);
     await Promise.all(writes.map(refused));
     expect([faults.bitten, faults.opened, wakes]).toEqual([1, 1, []]);
@@ -187,7 +187,7 @@ describe("a COMMIT that fails in memory", () => {
 });
 
 describe("group commit", () => {
-  /** Commits in the write-ahead log: frames that say how large the database is after them. */
+  /** Commits in the write-ahead log: frames that contain the size of the database after them. */
   function commits(): number {
     const log = readFileSync(`${place.file}-wal`);
     const page = log.readUInt32BE(8);
@@ -212,7 +212,7 @@ describe("group commit", () => {
     expect(verdicts[37]).toMatchObject({ ok: false, error: { code: "TAPE_FENCED" } });
   });
 
-  it("so do writes of every kind; one that fails in its middle is undone alone", async () => {
+  it("writes of every kind share a commit; one that fails midway is rolled back alone", async () => {
     const store = await place.open();
     const [one, two] = await Promise.all([held(store), held(store)]);
     const before = commits();
@@ -231,7 +231,7 @@ describe("group commit", () => {
     expect(await lengths(store, [one!, two!])).toEqual([3, 1]);
   });
 
-  it("writes one after the other are committed one after the other, at once", async () => {
+  it("sequential writes are committed one after the other, at once", async () => {
     const store = await place.open();
     const run = await held(store);
     const before = commits();
@@ -243,11 +243,11 @@ describe("group commit", () => {
     ["items", { pendingItems: 10 }, 15, 10],
     ["bytes", { pendingBytes: 20_000 }, 30, 20],
   ] as const)(
-    "a queue full of %s refuses the rest, and takes more once it is written",
-    async (_, limits, asked, fit) => {
+    "a queue full of %s rejects the rest, and takes more once it is written",
+    async (_, limits, count, fit) => {
       const store = await place.open({ limits });
       const runs: Awaited<ReturnType<typeof held>>[] = [];
-      for (let k = 0; k < asked; k++) runs.push(await held(store));
+      for (let k = 0; k < count; k++) runs.push(await held(store));
       const text = "x".repeat(920); // with its frame nearly a thousandth of a megabyte
       const write = () =>
         store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0, text)] }]));

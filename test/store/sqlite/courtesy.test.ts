@@ -7,7 +7,7 @@ import { ManualClock } from "../../../testkit/clock.ts";
 import { playCrowd } from "./crowd.ts";
 import { type Place, placeForFile } from "./files.ts";
 
-/** Time passes while a write is carried out, too, and no timer is called meanwhile. */
+/** Time passes while a write is executed, too, and no timer is called meanwhile. */
 class WorkClock extends ManualClock {
   #workedMs = 0;
 
@@ -24,7 +24,7 @@ describe("writers of one file", () => {
   let place: Place;
   let clock: WorkClock;
   let committer: Committer;
-  /** The group of each write, in the order in which they were carried out. */
+  /** The group of each write, in the order of execution. */
   let groups: number[];
 
   beforeEach(async () => {
@@ -64,25 +64,25 @@ describe("writers of one file", () => {
     await written;
   };
 
-  it("one that is alone with it writes everything at once and never rests", async () => {
+  it("a process alone on the file writes everything at once and never rests", async () => {
     await flood(0);
     expect(sizes()).toEqual([12]);
     await write("acme", 2);
     expect(sizes()).toEqual([12, 1]);
   });
 
-  it("one that has seen another's commit keeps its transactions short, and rests as long after each", async () => {
+  it("after seeing another commit it keeps its transactions short and rests as long after each", async () => {
     foreign();
     const written = Promise.all(Array.from({ length: 12 }, () => write("acme", 2)));
     for (const done of [3, 6, 6, 9, 9, 12]) {
-      await clock.elapse(3); // half of what it has to rest
+      await clock.elapse(3); // half of its rest
       expect(groups.length).toBe(done);
     }
     await written;
     expect(sizes()).toEqual([3, 3, 3, 3]);
   });
 
-  it("while it rests the file is free", async () => {
+  it("the file is free while it rests", async () => {
     foreign();
     const written = Promise.all([write("acme", 6), write("acme", 6)]);
     await clock.elapse(3);
@@ -96,13 +96,13 @@ describe("writers of one file", () => {
     expect(groups.length).toBe(2);
   });
 
-  it("one that writes little does not rest", async () => {
+  it("a process that writes little does not rest", async () => {
     foreign();
     for (let k = 0; k < 10; k++) await write("acme", 0.5);
     expect(groups.length).toBe(10);
   });
 
-  it("a second without a sign of another it is alone again", async () => {
+  it("after a second without other writers it is alone again", async () => {
     foreign();
     await write("acme", 0);
     groups.length = 0;
@@ -111,7 +111,7 @@ describe("writers of one file", () => {
     expect(sizes()).toEqual([12]);
   });
 
-  it("the more often it finds the file busy when it comes back, the longer it rests", async () => {
+  it("it rests longer the more often it finds the file busy afterwards", async () => {
     const neighbour = place.raw();
     /** How long it rests after a write of 4 ms. */
     const rest = async (busy: boolean): Promise<number> => {
@@ -132,7 +132,7 @@ describe("writers of one file", () => {
       rests.push(await rest(busy));
     }
     expect(rests[0]).toBe(0); // its 4 ms were over before it had anything to write
-    expect(rests.at(-1)).toBeGreaterThan(15); // eight times as long, but for what had passed
+    expect(rests.at(-1)).toBeGreaterThan(15); // eight times as long, minus the time that had passed
     for (let k = 0; k < 12; k++) rests.push(await rest(false));
     expect(rests.at(-1)).toBe(0);
   });
@@ -164,7 +164,7 @@ describe("a crowd on one file", () => {
         const crowded = playCrowd({ ...light, flushMs, floods });
         expect(crowded.p50 / quiet.p50).toBeLessThan(2);
         expect(crowded.p99 / quiet.p99).toBeLessThan(2);
-        expect(crowded.flooded).toBeGreaterThan(1_000); // what is left is theirs
+        expect(crowded.flooded).toBeGreaterThan(1_000); // the rest is theirs
       });
     }
   }

@@ -5,7 +5,7 @@ import { Courtesy } from "../../../src/store/sqlite/courtesy.ts";
 export interface Crowd {
   /** Processes that write batches of 500 without a pause. */
   readonly floods: number;
-  /** Pairs of processes: one starts a run, another one drives it, again and again. */
+  /** Pairs of processes: one starts a run, another one drives it, repeatedly. */
   readonly runs: number;
   readonly flushMs: number;
 }
@@ -15,8 +15,8 @@ const batch = 500;
 const lastsMs = 20_000;
 
 /**
- * Many processes on one file, in virtual time: a lock without a queue, transactions that take their time, timers that are
- * a little late. How long the runs of the light ones take, and how much the floods write.
+ * Many processes on one file, in virtual time: a lock without a queue, transactions that take time, timers that are a
+ * little late. Measures how long the runs of the light processes take, and how much the floods write.
  */
 export function playCrowd({ floods, runs, flushMs }: Crowd): { p50: number; p99: number; flooded: number } {
   const random = seededRandom(`${floods} ${runs} ${flushMs}`);
@@ -30,7 +30,7 @@ export function playCrowd({ floods, runs, flushMs }: Crowd): { p50: number; p99:
   let locked = false;
   let version = 0;
 
-  /** The committer's life, with time in it. */
+  /** The committer's life cycle, with time in it. */
   const writer = (): ((items: number, done: () => void) => void) => {
     const courtesy = new Courtesy(clock, random);
     let seen: number | undefined;
@@ -68,24 +68,24 @@ export function playCrowd({ floods, runs, flushMs }: Crowd): { p50: number; p99:
   let flooded = 0;
   for (let k = 0; k < floods; k++) {
     const write = writer();
-    const again = (): void =>
+    const repeat = (): void =>
       write(batch, () => {
         flooded += batch;
-        later(about(3), again);
+        later(about(3), repeat);
       });
-    later(20 * random.float(), again);
+    later(20 * random.float(), repeat);
   }
   const taken: number[] = [];
   for (let k = 0; k < runs; k++) {
     const [caller, worker] = [writer(), writer()];
     const run = (): void => {
-      const begun = now;
+      const startedAt = now;
       const steps = (left: number): void => {
         if (left > 0) worker(1, () => later(0.2, () => steps(left - 1)));
         else later(30 * random.float(), end);
       };
       const end = (): void => {
-        taken.push(now - begun);
+        taken.push(now - startedAt);
         later(5, run);
       };
       caller(1, () => later(50 * random.float(), () => steps(6)));

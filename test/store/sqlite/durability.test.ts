@@ -13,7 +13,7 @@ describe("a SQLite file", () => {
   });
   afterEach(() => place.close());
 
-  /** Opens with a look at the store's own connections. */
+  /** Opens the store with access to its own connections. */
   async function watched(options: Parameters<Place["open"]>[0] = {}) {
     const connections: DatabaseSync[] = [];
     const open = (file: string) => {
@@ -26,30 +26,30 @@ describe("a SQLite file", () => {
     return { store, pragma };
   }
 
-  it("and its log belong to their owner alone", async () => {
+  it("and its log are private to their owner", async () => {
     const store = await place.open();
     await store.intake.putValue(tenant, "k", 1, "must_create");
     for (const part of ["", "-wal", "-shm"]) expect(statSync(place.file + part).mode & 0o777, part).toBe(0o600);
   });
 
-  it("is written through to the disk before a commit is acknowledged", async () => {
+  it("is flushed to disk before a commit is acknowledged", async () => {
     const { store, pragma } = await watched();
     expect([pragma("synchronous"), pragma("journal_mode"), pragma("busy_timeout")]).toEqual([2, "wal", 0]);
     expect(await store.read.settings()).toMatchObject({ durable: true, facts: { synchronous: "full" } });
   });
 
-  it("is written lazily only for somebody who asked, and it is said", async () => {
-    const said: unknown[] = [];
+  it("is flushed lazily only on request, with a warning", async () => {
+    const logged: unknown[] = [];
     const { store, pragma } = await watched({
       durability: "relaxed",
-      log: (level, event) => said.push([level, event]),
+      log: (level, event) => logged.push([level, event]),
     });
     expect(pragma("synchronous")).toBe(1);
-    expect(said).toEqual([["warn", "store.unsafe"]]);
+    expect(logged).toEqual([["warn", "store.unsafe"]]);
     expect(await store.read.settings()).toMatchObject({ durable: false, facts: { synchronous: "normal" } });
   });
 
-  it("locked for one process refuses every other until it is closed", async () => {
+  it("locked for one process rejects every other until it is closed", async () => {
     const single = await place.open({ processes: "single" });
     expect(single.exclusive).toBe(true);
     await single.intake.putValue(tenant, "k", 1, "must_create");
@@ -64,17 +64,17 @@ describe("a SQLite file", () => {
     expect(await next.read.value(tenant, "k")).toMatchObject({ version: 2, value: 2 });
   });
 
-  it("that others have open cannot be locked for one process", async () => {
+  it("that other processes have open cannot be locked for one", async () => {
     const many = await place.open();
     await many.intake.putValue(tenant, "k", 1, "must_create");
     expect(await codeOf(place.open({ processes: "single", busyMs: 30 }))).toBe("TAPE_STORE_BUSY");
     await many.intake.putValue(tenant, "k", 2, { version: 1 });
   });
 
-  it("waited for is opened as soon as it is free, with the event loop free meanwhile", async () => {
+  it("is opened as soon as it is free, with the event loop free meanwhile", async () => {
     const single = await place.open({ processes: "single" });
     const opening = place.open({ busyMs: 5_000 });
-    // Were the event loop not free, there would be no turn before the opening has given up.
+    // If the event loop were blocked, there would be no tick before the opening fails.
     for (let turns = 0; turns < 4; turns++) await new Promise((resolve) => setTimeout(resolve, 1));
     await single.close();
     await opening;

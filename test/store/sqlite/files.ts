@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Store } from "../../../src/store/contract/store.ts";
 import { openSqlite, type SqliteOptions } from "../../../src/store/sqlite/open.ts";
 
-/** A folder with one SQLite file in it, and whatever was opened on it; removed together. */
+/** A folder with one SQLite file, and everything opened on it; removed together. */
 export interface Place {
   readonly folder: string;
   readonly file: string;

@@ -18,8 +18,8 @@ const at = (name: string): string => join(place.folder, name);
 const made = async (file: string): Promise<void> => (await openSqlite({ file })).close();
 
 describe("a copy of a SQLite file", () => {
-  it.each(["at rest", "while the store is open", "with its folder"])(
-    "beside the original is refused: made %s",
+  it.each(["while closed", "while the store is open", "with its folder"])(
+    "next to the original is rejected: made %s",
     async (how) => {
       mkdirSync(at("here"));
       const original = join(at("here"), "tape.db");
@@ -36,7 +36,8 @@ describe("a copy of a SQLite file", () => {
       const refusal = await openSqlite({ file: copy }).catch((error: unknown) => error);
       expect(refusal).toMatchObject({ code: "TAPE_STORE_COPIED", details: { original } });
       await open?.close();
-      // The original is untouched, and the copy can be told to live by itself; then both can be opened again and again.
+      // The original is untouched, and an operator can declare the copy independent; then both can be opened
+      // repeatedly.
       await made(original);
       await (await openSqlite({ file: copy, restored: true })).close();
       await made(copy);
@@ -44,7 +45,7 @@ describe("a copy of a SQLite file", () => {
     },
   );
 
-  it("made by VACUUM INTO is one, too", async () => {
+  it("made by VACUUM INTO is rejected, too", async () => {
     await made(place.file);
     const db = place.raw();
     db.exec(`vacuum into '${at("backup.db")}'`);
@@ -53,7 +54,7 @@ describe("a copy of a SQLite file", () => {
   });
 });
 
-describe("a SQLite file that is no copy beside its original is opened", () => {
+describe("a SQLite file that is no copy next to its original is opened", () => {
   it.each<[string, () => string]>([
     [
       "renamed",
@@ -106,8 +107,8 @@ describe("a SQLite file that is no copy beside its original is opened", () => {
   });
 });
 
-describe("where a SQLite file lies", () => {
-  it("a folder that is not there is named, with a code", async () => {
+describe("the path of a SQLite file", () => {
+  it("names a missing folder, with a code", async () => {
     const refusal = await openSqlite({ file: at("missing/tape.db") }).catch((error: unknown) => error);
     expect(refusal).toMatchObject({
       code: "TAPE_BAD_STORE_URL",
@@ -115,11 +116,11 @@ describe("where a SQLite file lies", () => {
     });
   });
 
-  it("a folder in place of the file likewise", async () => {
+  it("names a folder in place of the file likewise", async () => {
     expect(await codeOf(openSqlite({ file: place.folder }))).toBe("TAPE_STORE_UNREACHABLE");
   });
 
-  it("sqlite://tape.db is no path in the root of the file system, but a mistake", async () => {
+  it("sqlite://tape.db is reported as a mistake, not opened in the root folder", async () => {
     const refusal = await openStore("sqlite://tape-of-nobody.db").catch((error: unknown) => error);
     expect(refusal).toMatchObject({
       code: "TAPE_BAD_STORE_URL",
@@ -131,15 +132,15 @@ describe("where a SQLite file lies", () => {
     expect(existsSync(place.file)).toBe(true);
   });
 
-  it("a file that others can read, and a folder in which they can replace it, are named", async () => {
-    const said: unknown[] = [];
-    const log = (level: string, event: string): void => void said.push([level, event]);
+  it("warns about a file that others can read and a folder in which they can replace it", async () => {
+    const logged: unknown[] = [];
+    const log = (level: string, event: string): void => void logged.push([level, event]);
     await (await openSqlite({ file: place.file, log })).close();
-    expect(said).toEqual([]);
+    expect(logged).toEqual([]);
     chmodSync(place.file, 0o644);
     chmodSync(place.folder, 0o777);
     await (await openSqlite({ file: place.file, log })).close();
-    expect(said).toEqual([
+    expect(logged).toEqual([
       ["warn", "store.readable_by_others"],
       ["warn", "store.folder_open"],
     ]);

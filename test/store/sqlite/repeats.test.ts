@@ -18,7 +18,7 @@ const keys = (): unknown[] =>
     .all()
     .map(({ key }) => key);
 
-it("answers of repeated calls are forgotten after a day, at the first call of a process and now and then", async () => {
+it("results of repeatable calls are deleted after a day, at the first call of a process and now and then", async () => {
   const clock = new ManualClock();
   const store = await place.open({ clock });
   const put = (key: string, by = store) =>
@@ -29,20 +29,20 @@ it("answers of repeated calls are forgotten after a day, at the first call of a 
   await clock.elapse(day - 3_000);
   await put("c");
   await clock.elapse(2_000);
-  expect((await put("a")).version, "still known: nobody has looked").toBe(1);
+  expect((await put("a")).version, "still stored: no purge has run").toBe(1);
   expect(keys()).toEqual(["a", "b", "c"]);
   const another = await place.open({ clock });
   expect((await put("d", another)).version).toBe(4);
   expect(keys(), "a is older than a day, b is not yet").toEqual(["b", "c", "d"]);
   expect((await put("a")).version, "a new call").toBe(5);
   await clock.elapse(2 * day);
-  // Of so many calls one looks.
+  // One call in this many purges.
   for (let k = 0; k < 128; k++) await put(`later-${String(k).padStart(3, "0")}`);
   expect(keys()).not.toContain("c");
   expect(keys()).toHaveLength(128);
 });
 
-it("a thousand and one at a time: a transaction stays short, however many there are", async () => {
+it("purges at most a thousand and one at a time, so that the transaction stays short", async () => {
   const clock = new ManualClock();
   await (await place.open({ clock })).close();
   const raw = place.raw();
@@ -60,7 +60,7 @@ it("a thousand and one at a time: a transaction stays short, however many there 
   expect([await left(), await left()]).toEqual([499, 0]);
 });
 
-it("the keys of signals and cancellations go with their run", async () => {
+it("the keys of signals and cancellations are deleted with their run", async () => {
   const store = await place.open();
   const run = await heldRun(store);
   await store.intake.signal(tenant, run.id, { name: "s", value: 1, key: "k" });
@@ -72,7 +72,7 @@ it("the keys of signals and cancellations go with their run", async () => {
   expect(noted()).toEqual({ n: 0 });
 });
 
-it("what was kept of a write does not hold the value", async () => {
+it("the stored result of a write does not contain the value", async () => {
   const store = await place.open();
   await store.once({ tenant, key: "k", hash: "h" }).putValue(tenant, "v", "a secret", "unconditional");
   const [kept] = place.raw().prepare("select response from idempotency_keys").all();

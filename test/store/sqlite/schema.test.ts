@@ -8,17 +8,17 @@ import { heldRuns } from "../../../testkit/conformance/lease-fixtures.ts";
 import { schemaFiles, sqliteSchema } from "../../../tools/schema.ts";
 import { type Place, placeForFile } from "./files.ts";
 
-/** Statements that may look at more than they answer, each with its reason. */
+/** Statements that may read more than they return, each with its reason. */
 const wide: Readonly<Record<string, string>> = {
   agenda: "as many groups as there are reactors",
   "feed.tenants": "as many groups as there are tenants in a bounded part of the feed",
-  "lease.due": "of each queue as many as were asked for, sorted together",
+  "lease.due": "of each queue as many as were requested, sorted together",
   "lease.unserved": "as many workflows as were named, sorted",
   "leases.doom": "all held leases, once in a store's life",
   "leases.reboot": "once in the life of a boot",
   "lease.list": "a page of one tenant's",
-  "effect.obligations": "what one tree owes, sorted within each run",
-  "run.running": "what one tenant's workers hold, sorted: a page for people",
+  "effect.obligations": "the obligations of one tree, sorted within each run",
+  "run.running": "what one tenant's workers hold, sorted: a page for operators",
   "run.in_doubt": "what is in doubt, sorted: few",
   "gate.run": "those of one run, sorted",
   "timer.run": "the same",
@@ -56,27 +56,27 @@ describe("SQLite", () => {
       .filter((name) => name !== "migrations.create" && scans(textOf(name), db).length > 0)
       .sort();
 
-  it("has the committed schema (npm run schema writes it anew)", () => {
+  it("has the committed schema (npm run schema writes it)", () => {
     expect(sqliteSchema(place.raw())).toBe(readFileSync(schemaFiles.sqlite, "utf8"));
   });
 
-  it("no statement scans a table, but for the named ones", () => {
+  it("no statement scans a table, except the listed ones", () => {
     expect(scanning()).toEqual(Object.keys(wide).sort());
   });
 
-  it("nor after somebody has analysed the tables while they were small, once it is opened again", async () => {
+  it("nor after ANALYZE on small tables, once the file is reopened", async () => {
     const small = placeForFile();
     onTestFinished(() => small.close());
     const store = await small.open();
     await heldRuns(store, 1);
     await store.close();
-    const somebody = small.raw();
-    somebody.exec("analyze");
-    expect(scanning(somebody)).toContain("run.get");
+    const analyst = small.raw();
+    analyst.exec("analyze");
+    expect(scanning(analyst)).toContain("run.get");
     const opened: DatabaseSync[] = [];
-    const again = await small.open({ open: (file) => opened[opened.push(openDatabase(file)) - 1]! });
+    const reopened = await small.open({ open: (file) => opened[opened.push(openDatabase(file)) - 1]! });
     expect(scanning(opened.at(-1))).toEqual(Object.keys(wide).sort());
-    expect((await again.read.runs(tenant)).length).toBe(1);
+    expect((await reopened.read.runs(tenant)).length).toBe(1);
   });
 
   it.each([
@@ -122,7 +122,7 @@ describe("SQLite", () => {
     expect(planOf(textOf(name))).toContain(step);
   });
 
-  it("a scan would be seen", () => {
+  it("a scan would be detected", () => {
     expect(scans("select 1 from records where kind = 'step.done'")).toEqual(["SCAN records"]);
   });
 });

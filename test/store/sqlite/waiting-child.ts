@@ -3,9 +3,9 @@ import { openSqlite } from "../../../src/store/sqlite/open.ts";
 
 const store = await openSqlite({ file: process.argv[2]! });
 const alive = setInterval(() => {}, 1_000);
-const asked = new Promise<void>((resolve) => process.once("SIGUSR2", () => resolve()));
+const signalled = new Promise<void>((resolve) => process.once("SIGUSR2", () => resolve()));
 console.log("opened");
-await asked;
+await signalled;
 clearInterval(alive);
 const written = store.intake.putValue("acme", "k", 1, "must_create");
 console.log("writing");

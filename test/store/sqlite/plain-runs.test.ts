@@ -7,10 +7,10 @@ import { armed, confirmed, ended, intent } from "../../../testkit/conformance/ho
 import { codeOf } from "../postgres/scene.ts";
 
 /**
- * A run that was created through this connection and has had only plain records since may end without a look at what it
- * has open: it has nothing. One record that opens something must put an end to that knowledge.
+ * A run that was created through this connection and has had only plain records since may end without checking what it
+ * has open: it has nothing. One record that opens something must end that knowledge.
  */
-describe("the end of a run that the connection has known from the start", () => {
+describe("the end of a run that the connection knows from the start", () => {
   let store: Store;
   beforeEach(async () => {
     store = await openSqlite({ file: ":memory:" });
@@ -40,12 +40,12 @@ describe("the end of a run that the connection has known from the start", () => 
       const end = { after: head, records: [ended("COMPLETED", { outcome: 1 })] };
       expect(await codeOf(store.fenced.append(fence, end))).toBe("TAPE_RUN_UNSETTLED");
       const later = await store.fenced.append(fence, { after: head, records: [step(10)] });
-      const again = { after: later.head, records: [ended("COMPLETED", { outcome: 1 })] };
-      expect(await codeOf(store.fenced.append(fence, again))).toBe("TAPE_RUN_UNSETTLED");
+      const retry = { after: later.head, records: [ended("COMPLETED", { outcome: 1 })] };
+      expect(await codeOf(store.fenced.append(fence, retry))).toBe("TAPE_RUN_UNSETTLED");
     }
   });
 
-  it("discharges what was armed", async () => {
+  it("discharges armed obligations", async () => {
     const { run, fence } = await create();
     const { head } = await store.fenced.append(fence, { after: 1, records: [...confirmed(0), armed(0)] });
     await store.fenced.append(fence, { after: head, records: [ended("COMPLETED", { outcome: 1 })] });
@@ -53,7 +53,7 @@ describe("the end of a run that the connection has known from the start", () => 
     expect(obligations.map(({ status }) => status)).toEqual(["DISCHARGED"]);
   });
 
-  it("a creation that is sent again teaches nothing about a run that has gone on since", async () => {
+  it("a repeated creation does not mark a run that has continued since as plain", async () => {
     const { run, first, fence } = await create();
     const { head } = await store.fenced.append(fence, { after: 1, records: [intent(0)] });
     expect((await create(run, first)).fence).toEqual(fence);
@@ -61,7 +61,7 @@ describe("the end of a run that the connection has known from the start", () => 
     expect(await codeOf(store.fenced.append(fence, end))).toBe("TAPE_RUN_UNSETTLED");
   });
 
-  it("needs no look while nothing was opened", async () => {
+  it("needs no check while nothing was opened", async () => {
     const { run, fence } = await create();
     await store.fenced.append(fence, { after: 1, records: [step(0)] });
     await store.fenced.append(fence, { after: 2, records: [ended("COMPLETED", { outcome: 1 })] });
@@ -69,9 +69,11 @@ describe("the end of a run that the connection has known from the start", () => 
   });
 });
 
-/** Ids of children are the store's, and each case starts two runs. */
+/** Ids of children are unique in the store, and each case starts two runs. */
 function withOwnChild(records: readonly NewRecord[], fence: { readonly journal: number }): NewRecord[] {
-  return records.map((one) =>
-    one.kind === "child.started" ? record("child.started", { ...one.data, id: `child of ${fence.journal}` }) : one,
+  return records.map((entry) =>
+    entry.kind === "child.started"
+      ? record("child.started", { ...entry.data, id: `child of ${fence.journal}` })
+      : entry,
   );
 }

@@ -8,9 +8,9 @@ const tenant = "acme";
 const report = (store: Store, owner: string) => store.intake.reportProcess(tenant, { owner, label: owner, body: 1 });
 const owners = async (store: Store) => (await store.read.processes(tenant)).map(({ owner }) => owner);
 
-describe("SQLite: processes that fell silent", () => {
+describe("SQLite: silent processes", () => {
   const open = (clock: ManualClock) => openSqlite({ file: ":memory:", clock });
-  it("are listed for a minute, with how long ago they were heard of", async () => {
+  it("are listed for a minute, with the time since their last report", async () => {
     const clock = new ManualClock();
     const store = await open(clock);
     await report(store, "one");
@@ -28,7 +28,7 @@ describe("SQLite: processes that fell silent", () => {
     await store.close();
   });
 
-  it("are forgotten after ten minutes, by whoever reports next", async () => {
+  it("are deleted after ten minutes by the next report", async () => {
     const clock = new ManualClock();
     const store = await open(clock);
     await report(store, "one");
@@ -44,7 +44,7 @@ describe("SQLite: processes that fell silent", () => {
   });
 });
 
-describe("postgres: processes that fell silent", () => {
+describe("PostgreSQL: silent processes", () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await sceneOn(inject("postgres18"));
@@ -55,7 +55,7 @@ describe("postgres: processes that fell silent", () => {
   const kept = async () =>
     (await scene.admin.query("select owner from tape.processes order by owner")).rows.map(({ owner }) => owner);
 
-  it("are listed for a minute, and forgotten after ten by whoever reports next", async () => {
+  it("are listed for a minute, and deleted after ten by the next report", async () => {
     const { store } = scene;
     await report(store, "one");
     await report(store, "two");

@@ -18,8 +18,8 @@ import { type PostgresProxy, startProxy } from "../../postgres/proxy.ts";
 import { codeOf, type Scene, sceneOn, until } from "./scene.ts";
 
 /**
- * The answer to a write is lost on its way, after the server has carried it out or before it got the request. The caller
- * gets its verdict all the same, nothing is written twice, and nobody needs a new term.
+ * The response to a write is lost, either after the server has executed it or before the request arrived. The caller
+ * gets its result all the same, nothing is written twice, and no caller needs a new term.
  */
 const lasting = { ttlMs: 60_000 };
 const held = (store: Store) => heldRun(store, {}, claimant(undefined, lasting));
@@ -49,9 +49,9 @@ const lengthOf = async (run: { journal: number }): Promise<number> =>
   (await scene.store.read.journal(tenant, { journal: run.journal })).length;
 
 describe.each(["after", "before"] as const)("cut %s the request reached the server", (when) => {
-  it("[INV-7] a whole group of 100 appends is resolved, once, under the same terms", async () => {
+  it("[INV-7] resolves a whole group of 100 appends, once, under the same terms", async () => {
     const runs = await Promise.all(Array.from({ length: 100 }, () => held(store)));
-    const cuts = Array.from({ length: 2 }, () => cut(when, statement("append_many"))); // two batches side by side
+    const cuts = Array.from({ length: 2 }, () => cut(when, statement("append_many"))); // two batches at once
     const verdicts = await store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0)] }]));
     await Promise.all(cuts);
     expect(verdicts.map((verdict) => (verdict.ok ? verdict.head : verdict.error.code))).toEqual(runs.map(() => 2));
@@ -62,7 +62,7 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
     expect(terms.every((ledger) => ledger.length === 1)).toBe(true);
   });
 
-  it("in a lost group one is stale: it is refused, the others are written", async () => {
+  it("rejects the stale item of a lost group and writes the others", async () => {
     const [stale, ...runs] = await Promise.all(Array.from({ length: 10 }, () => held(store)));
     const by = { expect: "any", by: "ann", auditReason: "it hangs" } as const;
     await acquired(scene.store, request({ run: stale!.id }, by));
@@ -79,18 +79,18 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
   type Case = readonly [
     what: string,
     match: RegExp,
-    prepare: () => Promise<{ act(): Promise<unknown>; check(): Promise<void> }>,
+    prepare: () => Promise<{ call(): Promise<unknown>; check(): Promise<void> }>,
   ];
   const cases: readonly Case[] = [
     [
-      "a run is created",
+      "creates a run",
       statement("create_many"),
       async () => {
         const run = spec();
         const first = { ...claimant(undefined, lasting), nonce: nonce() };
         let term: Term | undefined;
         return {
-          act: async () => {
+          call: async () => {
             const [created] = await store.intake.createRuns(tenant, [run], first);
             expect(created).toMatchObject({ ok: true, fresh: true });
             term = created!.ok ? created!.term : undefined;
@@ -103,12 +103,12 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
       },
     ],
     [
-      "a run with a budget is created, in a transaction",
+      "creates a run with a budget, in a transaction",
       commit,
       async () => {
         const run = spec({ budget: { usd: 5 } });
         return {
-          act: async () => {
+          call: async () => {
             const [created] = await store.intake.createRuns(tenant, [run]);
             expect(created).toMatchObject({ ok: true, fresh: true });
           },
@@ -120,13 +120,13 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
       },
     ],
     [
-      "several records with a side row are appended",
+      "appends several records with a side row",
       commit,
       async () => {
         const run = await held(store);
         const records = [step(0), record("gate.opened", { pos: 1, name: "g" }), step(2)];
         return {
-          act: async () => expect((await store.fenced.append(run.fence, { after: 1, records })).head).toBe(4),
+          call: async () => expect((await store.fenced.append(run.fence, { after: 1, records })).head).toBe(4),
           check: async () => {
             expect(await lengthOf(run)).toBe(4);
             expect(await scene.store.read.gates(tenant, { run: run.id })).toHaveLength(1);
@@ -135,13 +135,13 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
       },
     ],
     [
-      "a term is ended",
+      "ends a term",
       statement("park_many"),
       async () => {
         const run = await held(store);
         const records = [record("term.ended", { reason: "released", notesTaken: 0 })];
         return {
-          act: async () => expect((await store.fenced.append(run.fence, { after: 1, records })).head).toBe(2),
+          call: async () => expect((await store.fenced.append(run.fence, { after: 1, records })).head).toBe(2),
           check: async () => {
             expect(await lengthOf(run)).toBe(2);
             const lease = await scene.store.read.lease(tenant, { run: run.id });
@@ -151,13 +151,13 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
       },
     ],
     [
-      "a run is ended",
+      "ends a run",
       statement("end_many"),
       async () => {
         const run = await held(store);
         const records = [record("run.ended", { status: "COMPLETED", notesTaken: 0, outcome: 42 })];
         return {
-          act: async () => expect((await store.fenced.append(run.fence, { after: 1, records })).head).toBe(2),
+          call: async () => expect((await store.fenced.append(run.fence, { after: 1, records })).head).toBe(2),
           check: async () => {
             expect(await lengthOf(run)).toBe(2);
             expect(await scene.store.read.run(tenant, run.id)).toMatchObject({ status: "COMPLETED", outcome: 42 });
@@ -166,30 +166,30 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
       },
     ],
     [
-      "a lease is acquired; asked again with the same nonce, it is the same term",
+      "acquires a lease; repeated with the same nonce, it is the same term",
       commit,
       async () => {
-        const ask = request({ name: unique("lost") }, { claimant: claimant(undefined, lasting) });
+        const acquire = request({ name: unique("lost") }, { claimant: claimant(undefined, lasting) });
         let term: Term | undefined;
         return {
-          act: async () => {
-            term = await acquired(store, ask);
+          call: async () => {
+            term = await acquired(store, acquire);
             expect(term.fence.token).toBe(1n);
           },
           check: async () => {
-            expect(await acquired(scene.store, ask)).toEqual(term);
-            expect(await scene.store.read.terms(tenant, ask.target)).toHaveLength(1);
+            expect(await acquired(scene.store, acquire)).toEqual(term);
+            expect(await scene.store.read.terms(tenant, acquire.target)).toHaveLength(1);
           },
         };
       },
     ],
     [
-      "a value is written",
+      "writes a value",
       commit,
       async () => {
         const key = unique("key");
         return {
-          act: async () => expect((await store.intake.putValue(tenant, key, "v", "must_create")).version).toBe(1),
+          call: async () => expect((await store.intake.putValue(tenant, key, "v", "must_create")).version).toBe(1),
           check: async () => {
             expect(await scene.store.read.valueHistory(tenant, key, 0)).toHaveLength(1);
           },
@@ -197,12 +197,12 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
       },
     ],
     [
-      "a signal is sent",
+      "sends a signal",
       commit,
       async () => {
         const run = await held(store);
         return {
-          act: async () =>
+          call: async () =>
             expect(await store.intake.signal(tenant, run.id, { name: "s", value: 1 })).toEqual({
               n: 1,
               duplicate: false,
@@ -214,12 +214,12 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
       },
     ],
     [
-      "leases are renewed",
+      "renews leases",
       statement("renew_many"),
       async () => {
         const run = await held(store);
         return {
-          act: async () =>
+          call: async () =>
             expect(await store.claim.renew([{ fence: run.fence, progress: 3 }])).toMatchObject([{ ok: true }]),
           check: async () => {
             expect(await scene.store.read.lease(tenant, { run: run.id })).toMatchObject({ progress: 3 });
@@ -230,16 +230,16 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
   ];
 
   it.each(cases)("%s", async (_, match, prepare) => {
-    const { act, check } = await prepare();
+    const { call, check } = await prepare();
     const bitten = cut(when, match);
-    await act();
+    await call();
     await bitten;
     await check();
   });
 });
 
 describe("lost twice", () => {
-  it("the question after the first loss is lost as well: its own mark is not taken for the write", async () => {
+  it("does not mistake its own mark for the write if the response to the check is lost, too", async () => {
     const key = unique("key");
     const cuts = [cut("before", commit), cut("after", statement("witness.settle"))];
     expect((await store.intake.putValue(tenant, key, "v", "must_create")).version).toBe(1);
@@ -255,7 +255,7 @@ describe("lost twice", () => {
     expect(await lengthOf(run)).toBe(2);
   });
 
-  it("a write that arrives after the question was answered can no longer happen", async () => {
+  it("a write that arrives after the check can no longer happen", async () => {
     const run = await held(store);
     const hand = await scene.hand();
     const id = nonce();
@@ -276,20 +276,20 @@ describe("lost twice", () => {
   });
 });
 
-describe("the database goes away", () => {
-  it("for good, between a COMMIT and its answer: nobody can tell, and the caller is told so", async () => {
+describe("the database fails", () => {
+  it("permanently, between a COMMIT and its response: the caller gets TAPE_OUTCOME_UNKNOWN", async () => {
     const gate = await startProxy(scene.url);
     const lost = await openPostgres({ url: `${gate.url}?transaction_bound_ms=300` });
-    const ask = request({ name: unique("lost") }, { claimant: claimant(undefined, lasting) });
+    const acquire = request({ name: unique("lost") }, { claimant: claimant(undefined, lasting) });
     const bitten = gate.cutAfterRequest(commit);
-    const code = codeOf(lost.claim.acquire(tenant, ask));
+    const code = codeOf(lost.claim.acquire(tenant, acquire));
     await bitten;
     await gate.close();
     expect(await code).toBe("TAPE_OUTCOME_UNKNOWN");
     // The advice of that error: acquire, then read. With the same nonce it is the same term.
-    const term = await acquired(scene.store, ask);
-    expect([term.fence.token, term.fence.nonce]).toEqual([1n, ask.nonce]);
-    expect(await scene.store.read.terms(tenant, ask.target)).toHaveLength(1);
+    const term = await acquired(scene.store, acquire);
+    expect([term.fence.token, term.fence.nonce]).toEqual([1n, acquire.nonce]);
+    expect(await scene.store.read.terms(tenant, acquire.target)).toHaveLength(1);
     await lost.close();
   });
 
@@ -325,11 +325,11 @@ describe("the database goes away", () => {
     await lost.close();
   });
 
-  it("and comes back: all server processes are ended in the midst of 200 appends, each is stored once", async () => {
+  it("and recovers: all server processes are ended during 200 appends, each is stored once", async () => {
     const other = await scene.open();
     const runs = await Promise.all(Array.from({ length: 200 }, () => held(other)));
     for (let round = 0; round < 2; round++) {
-      // The lock keeps the batches on the server until we know that they are there.
+      // The lock keeps the batches on the server until we know that they have arrived.
       await scene.admin.query("begin; lock table tape.records in share mode");
       const writing = other.fenced.appendAll(
         runs.map((run) => [run.fence, { after: 1 + round, records: [step(round)] }]),
