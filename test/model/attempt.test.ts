@@ -22,30 +22,30 @@ const facts = (own: Partial<AttemptFacts> & { failures?: number; uncertain?: boo
   const history = { failures, uncertain };
   return { semantics: "idempotent", attempts, settlesEarlier: false, interrupted: false, history, ...more };
 };
-const said = (result: FailedCall, own: Parameters<typeof facts>[0]): string => {
+const verdictText = (result: FailedCall, own: Parameters<typeof facts>[0]): string => {
   const { to, reason } = verdictOf(result, facts(own));
   return `${to} ${reason}`;
 };
 
-/** What the last attempt of the policy came to, and one before it; no earlier one in doubt, and one in doubt. */
-type Row = readonly [fresh: string, freshLast: string, doubted: string, doubtedLast: string];
-const no = "FAILED definite";
+/** Verdicts on an attempt and on the last one of the policy, first without and then with an earlier uncertain attempt. */
+type Row = readonly [fresh: string, freshLast: string, uncertain: string, uncertainLast: string];
+const refused = "FAILED definite";
 const [unsent, unsentLast] = ["PENDING not_sent", "FAILED not_sent"];
-const [again, given] = ["PENDING ack_lost", "UNKNOWN ack_lost"];
-const worn = "FAILED exhausted";
+const [retried, inDoubt] = ["PENDING ack_lost", "UNKNOWN ack_lost"];
+const exhausted = "FAILED exhausted";
 const table: Readonly<Record<string, Row>> = {
-  "non_idempotent, refused for good": [no, no, no, no],
-  "non_idempotent, refused this time": [no, no, given, given],
-  "non_idempotent, not_sent": [unsent, unsentLast, unsent, given],
-  "non_idempotent, unknown": [given, given, given, given],
-  "idempotent, refused for good": [no, no, no, no],
-  "idempotent, refused this time": [no, no, again, given],
-  "idempotent, not_sent": [unsent, unsentLast, unsent, given],
-  "idempotent, unknown": [again, given, again, given],
-  "read, refused for good": [no, no, no, no],
-  "read, refused this time": [no, no, again, worn],
+  "non_idempotent, refused for good": [refused, refused, refused, refused],
+  "non_idempotent, refused this time": [refused, refused, inDoubt, inDoubt],
+  "non_idempotent, not_sent": [unsent, unsentLast, unsent, inDoubt],
+  "non_idempotent, unknown": [inDoubt, inDoubt, inDoubt, inDoubt],
+  "idempotent, refused for good": [refused, refused, refused, refused],
+  "idempotent, refused this time": [refused, refused, retried, inDoubt],
+  "idempotent, not_sent": [unsent, unsentLast, unsent, inDoubt],
+  "idempotent, unknown": [retried, inDoubt, retried, inDoubt],
+  "read, refused for good": [refused, refused, refused, refused],
+  "read, refused this time": [refused, refused, retried, exhausted],
   "read, not_sent": [unsent, unsentLast, unsent, unsentLast],
-  "read, unknown": [again, worn, again, worn],
+  "read, unknown": [retried, exhausted, retried, exhausted],
 };
 
 function* cases(): Generator<{ name: string; semantics: Semantics; result: FailedCall; settlesEarlier: boolean }> {
@@ -65,47 +65,47 @@ describe("the verdict on an attempt", () => {
   });
 
   it.each([...cases()])("$name", ({ name, result, semantics, settlesEarlier }) => {
-    const [fresh, freshLast, doubted, doubtedLast] = table[name]!;
+    const [fresh, freshLast, uncertain, uncertainLast] = table[name]!;
     const own = { semantics, settlesEarlier };
-    expect(said(result, { ...own, failures: 0 })).toBe(fresh);
-    expect(said(result, { ...own, failures: 1 })).toBe(fresh);
-    expect(said(result, { ...own, failures: 2 })).toBe(freshLast);
-    expect(said(result, { ...own, failures: 9 })).toBe(freshLast);
-    expect(said(result, { ...own, failures: 1, uncertain: true })).toBe(doubted);
-    expect(said(result, { ...own, failures: 2, uncertain: true })).toBe(doubtedLast);
+    expect(verdictText(result, { ...own, failures: 0 })).toBe(fresh);
+    expect(verdictText(result, { ...own, failures: 1 })).toBe(fresh);
+    expect(verdictText(result, { ...own, failures: 2 })).toBe(freshLast);
+    expect(verdictText(result, { ...own, failures: 9 })).toBe(freshLast);
+    expect(verdictText(result, { ...own, failures: 1, uncertain: true })).toBe(uncertain);
+    expect(verdictText(result, { ...own, failures: 2, uncertain: true })).toBe(uncertainLast);
   });
 
-  it.each([...cases()])("cut short, it is not charged: $name", ({ name, result, semantics, settlesEarlier }) => {
-    const [fresh, freshLast, doubted, doubtedLast] = table[name]!;
+  it.each([...cases()])("is not charged when interrupted: $name", ({ name, result, semantics, settlesEarlier }) => {
+    const [fresh, freshLast, uncertain, uncertainLast] = table[name]!;
     const own = { semantics, settlesEarlier, interrupted: true };
-    expect(said(result, { ...own, failures: 2 })).toBe(fresh);
-    expect(said(result, { ...own, failures: 3 })).toBe(freshLast);
-    expect(said(result, { ...own, failures: 2, uncertain: true })).toBe(doubted);
-    expect(said(result, { ...own, failures: 3, uncertain: true })).toBe(doubtedLast);
+    expect(verdictText(result, { ...own, failures: 2 })).toBe(fresh);
+    expect(verdictText(result, { ...own, failures: 3 })).toBe(freshLast);
+    expect(verdictText(result, { ...own, failures: 2, uncertain: true })).toBe(uncertain);
+    expect(verdictText(result, { ...own, failures: 3, uncertain: true })).toBe(uncertainLast);
   });
 
-  it("an idempotent effect that may have happened is handed over early; nothing else is", () => {
+  it("hands over early only an idempotent effect that may have happened", () => {
     const own = { attempts: 9, handOverAfter: 3 };
     for (const { name, result, semantics, settlesEarlier } of cases()) {
       const at = (failures: number, uncertain: boolean) =>
-        said(result, { ...own, semantics, settlesEarlier, failures, uncertain });
-      const [fresh, , doubted] = table[name]!;
-      expect([name, at(1, false), at(1, true)]).toEqual([name, fresh, doubted]);
+        verdictText(result, { ...own, semantics, settlesEarlier, failures, uncertain });
+      const [fresh, , afterUncertain] = table[name]!;
+      expect([name, at(1, false), at(1, true)]).toEqual([name, fresh, afterUncertain]);
       const early = semantics === "idempotent";
-      expect([name, at(2, false)]).toEqual([name, early && result === "unknown" ? given : fresh]);
-      expect([name, at(2, true)]).toEqual([name, early && doubted.startsWith("PENDING") ? given : doubted]);
+      expect([name, at(2, false)]).toEqual([name, early && result === "unknown" ? inDoubt : fresh]);
+      expect([name, at(2, true)]).toEqual([
+        name,
+        early && afterUncertain.startsWith("PENDING") ? inDoubt : afterUncertain,
+      ]);
     }
-    expect(said("unknown", { attempts: 2, handOverAfter: 3, failures: 1 })).toBe(given);
+    expect(verdictText("unknown", { attempts: 2, handOverAfter: 3, failures: 1 })).toBe(inDoubt);
   });
 
-  it.each(["returned", "unstorable"] as const)(
-    "%s: it happened, whatever came before and whatever can be kept",
-    (r) => {
-      expect(verdictOf(r)).toEqual({ to: "CONFIRMED", reason: "returned" });
-    },
-  );
+  it.each(["returned", "unstorable"] as const)("%s: confirms the effect, whatever the history", (r) => {
+    expect(verdictOf(r)).toEqual({ to: "CONFIRMED", reason: "returned" });
+  });
 
-  it("leaves to the next attempt what it has cost and what it has left open", () => {
+  it("passes failures and uncertainty on to the next attempt", () => {
     for (const interrupted of both) {
       for (const uncertain of both) {
         for (const result of ["not_sent", "unknown"] as const) {
@@ -117,38 +117,38 @@ describe("the verdict on an attempt", () => {
     }
   });
 
-  it("breaks no promise in any combination", () => {
-    let judged = 0;
+  it("keeps its guarantees in every combination", () => {
+    let combinations = 0;
     for (const { result, semantics, settlesEarlier } of cases()) {
       for (const interrupted of both) {
         for (const uncertain of both) {
           for (const handOverAfter of [undefined, 1, 2]) {
             for (let failures = 0; failures < 5; failures++) {
-              for (let most = 0; most < 5; most++) {
+              for (let maxAttempts = 0; maxAttempts < 5; maxAttempts++) {
                 const history = { failures, uncertain };
-                const own = { semantics, settlesEarlier, interrupted, attempts: most, history };
-                const given = handOverAfter === undefined ? own : { ...own, handOverAfter };
-                const { to, reason, history: left } = verdictOf(result, given);
-                const about = JSON.stringify({ result, ...given, to, reason });
+                const own = { semantics, settlesEarlier, interrupted, attempts: maxAttempts, history };
+                const input = handOverAfter === undefined ? own : { ...own, handOverAfter };
+                const { to, reason, history: left } = verdictOf(result, input);
+                const about = JSON.stringify({ result, ...input, to, reason });
                 const mayHaveHappened = result === "unknown" || (uncertain && !settlesEarlier);
                 if (to === "FAILED") expect(semantics === "read" || !mayHaveHappened, about).toBe(true);
                 if (to === "UNKNOWN") expect(semantics !== "read" && mayHaveHappened, about).toBe(true);
                 if (to === "PENDING") {
                   expect(semantics !== "non_idempotent" || result === "not_sent", about).toBe(true);
-                  expect(left.failures < most, about).toBe(true);
+                  expect(left.failures < maxAttempts, about).toBe(true);
                 }
-                // What is known to be refused is not sent again.
-                if (settlesEarlier) expect(`${to} ${reason}`, about).toBe(no);
+                // A definite refusal is not sent again.
+                if (settlesEarlier) expect(`${to} ${reason}`, about).toBe(refused);
                 expect(left.failures - failures, about).toBe(interrupted ? 0 : 1);
                 expect(left.uncertain, about).toBe(uncertain || result === "unknown");
-                judged++;
+                combinations++;
               }
             }
           }
         }
       }
     }
-    expect(judged).toBe(12 * 2 * 2 * 3 * 25);
+    expect(combinations).toBe(12 * 2 * 2 * 3 * 25);
   });
 });
 
@@ -156,13 +156,10 @@ it.each([
   ["non_idempotent", "UNKNOWN"],
   ["idempotent", "PENDING"],
   ["read", "PENDING"],
-] as const)(
-  "a sender that vanished in mid-call leaves a %s effect %s; UNKNOWN, if it takes down every sender",
-  (s, to) => {
-    expect(verdictOnCrash(s)).toEqual({ to, reason: "lease_lost" });
-    expect(verdictOnCrash(s, true)).toEqual({ to: "UNKNOWN", reason: "lease_lost" });
-  },
-);
+] as const)("a crashed sender leaves a %s effect %s; UNKNOWN if the effect crashes every sender", (s, to) => {
+  expect(verdictOnCrash(s)).toEqual({ to, reason: "lease_lost" });
+  expect(verdictOnCrash(s, true)).toEqual({ to: "UNKNOWN", reason: "lease_lost" });
+});
 
 describe("the history of an effect's attempts", () => {
   const lost = new TapeError("TAPE_LEASE_LOST", "lost");
@@ -180,7 +177,7 @@ describe("the history of an effect's attempts", () => {
     kind: "obligation.settled",
     data: { ...ref, sub: 1, to: "PENDING", reason },
   });
-  const acted = (as: string): NewRecord => ({
+  const resolvedAs = (as: string): NewRecord => ({
     kind: "operator.action",
     data: { action: "resolve", actor: "a", reason: "r", detail: { as } } as never,
   });
@@ -188,32 +185,42 @@ describe("the history of an effect's attempts", () => {
 
   it.each<readonly [name: string, history: ReturnType<typeof of>, failures: number, uncertain: boolean]>([
     ["nothing", of(), 0, false],
-    ["not even sent", of(opened(), sent, to("PENDING", "not_sent")), 1, false],
-    ["an answer lost", of(opened(), sent, to("PENDING", "ack_lost")), 1, true],
+    ["an attempt that was not sent", of(opened(), sent, to("PENDING", "not_sent")), 1, false],
+    ["a lost acknowledgement", of(opened(), sent, to("PENDING", "ack_lost")), 1, true],
     ["a crash", of(opened(), sent, to("PENDING", "lease_lost")), 0, true],
     ["a drain before it was sent", of(sent, to("PENDING", "not_sent", new NotSent("x", { cause: lost }))), 0, false],
-    ["what inline attempts had cost", of(opened(4), sent, to("PENDING", "ack_lost")), 5, true],
+    ["failures of inline attempts", of(opened(4), sent, to("PENDING", "ack_lost")), 5, true],
     ["one attempt, settled twice", of(sent, to("UNKNOWN", "ack_lost"), to("PENDING", "not_sent")), 1, false],
-    ["one that was looked for", of(sent, to("UNKNOWN", "ack_lost"), to("PENDING", "absent")), 1, true],
-    ["two", of(sent, to("PENDING", "ack_lost"), sent, to("PENDING", "not_sent")), 2, true],
-    ["of what is owed", of(sent, owed("ack_lost"), sent, owed("not_sent")), 2, true],
+    [
+      "an attempt that an observation did not find",
+      of(sent, to("UNKNOWN", "ack_lost"), to("PENDING", "absent")),
+      1,
+      true,
+    ],
+    ["two attempts", of(sent, to("PENDING", "ack_lost"), sent, to("PENDING", "not_sent")), 2, true],
+    ["attempts of an obligation", of(sent, owed("ack_lost"), sent, owed("not_sent")), 2, true],
     [
       "an operator's retry",
-      of(opened(4), sent, to("UNKNOWN", "ack_lost"), acted("retry"), to("PENDING", "operator")),
+      of(opened(4), sent, to("UNKNOWN", "ack_lost"), resolvedAs("retry"), to("PENDING", "operator")),
       0,
       true,
     ],
-    ["an operator's look", of(opened(4), sent, to("UNKNOWN", "ack_lost"), acted("observe")), 5, false],
+    [
+      "an operator's observation request",
+      of(opened(4), sent, to("UNKNOWN", "ack_lost"), resolvedAs("observe")),
+      5,
+      false,
+    ],
   ])("%s", (_, history, failures, uncertain) => {
     expect(history).toEqual({ failures, uncertain });
   });
 
-  it("an effect that was handed over may have happened", () => {
+  it("counts an effect that was handed over as uncertain", () => {
     expect(attemptHistory([], true)).toEqual({ failures: 0, uncertain: true });
   });
 });
 
-it("an attempt is interrupted by the loss of its lease alone, also where that is only the cause", () => {
+it("only the loss of its lease interrupts an attempt, also as the cause of NotSent", () => {
   const codes = ["TAPE_LEASE_LOST", "TAPE_FENCED"] as const;
   for (const code of codes) {
     const lost = new TapeError(code, "x");

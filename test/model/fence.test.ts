@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { admits, fenceFromWire, fenceToWire, makeFence, sameFence } from "../../src/model/fence.ts";
 
-const most = 2n ** 63n - 1n;
+const maxBigint = 2n ** 63n - 1n;
 
 describe("the fence", () => {
   it.each([
     ["a", 1, 0n, 0n],
     ["a.b c/ü%", 2, 1n, 5n],
     ["\u001f\n🦊", Number.MAX_SAFE_INTEGER, 2n ** 53n + 1n, 2n ** 53n + 3n],
-    ["default", 7, most, most],
-  ])("travels as text without loss: %j %s %s %s", (tenant, journal, token, nonce) => {
+    ["default", 7, maxBigint, maxBigint],
+  ])("survives the round trip through text: %j %s %s %s", (tenant, journal, token, nonce) => {
     const fence = makeFence(tenant, journal, token, nonce);
     const back = fenceFromWire(fenceToWire(fence));
     expect(back).toEqual(fence);
@@ -37,14 +37,14 @@ describe("the fence", () => {
     `1.2.${2n ** 63n}.a`,
     `1.${"9".repeat(40)}.3.a`,
     "1.2.3.a\n",
-  ])("is not made from %j", (text) => expect(fenceFromWire(text)).toBeUndefined());
+  ])("is not parsed from %j", (text) => expect(fenceFromWire(text)).toBeUndefined());
 
-  it("cannot be changed once it is granted", () => {
+  it("is frozen", () => {
     const fence = makeFence("a", 1, 2n, 3n);
     expect(() => Object.assign(fence, { token: 9n })).toThrow(TypeError);
   });
 
-  it("admits the row's own tenant, token and nonce, and nothing else", () => {
+  it("admits only the row's tenant, token and nonce", () => {
     const fence = makeFence("a", 1, 2n, 3n);
     const row = { tenant: "a", token: 2n, nonce: 3n, doomed: false };
     expect(admits(row, fence)).toBe(true);
@@ -57,7 +57,7 @@ describe("the fence", () => {
     expect(admits(undefined, fence)).toBe(false);
   });
 
-  it("two are the same only in all four", () => {
+  it("compares tenant, journal, token and nonce", () => {
     const fence = makeFence("a", 1, 2n, 3n);
     for (const other of [
       makeFence("a", 2, 2n, 3n),

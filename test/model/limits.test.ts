@@ -24,28 +24,28 @@ const badInput = expect.objectContaining({ code: "TAPE_BAD_INPUT" });
 const step = (name = "s", value: unknown = 1): NewRecord => ({ kind: "step.done", data: { pos: 0, name, value } });
 
 describe("limits", () => {
-  it("are all set, and whole numbers", () => {
+  it("are all positive integers", () => {
     for (const [name, value] of Object.entries(defaultLimits)) {
       expect(Number.isSafeInteger(value) && value > 0, name).toBe(true);
     }
   });
 
-  it("names: as long as allowed, counted in UTF-16 units", () => {
+  it("bound names, counted in UTF-16 units", () => {
     expect(() => checkName("id", "x".repeat(80), limits)).not.toThrow();
     expect(() => checkName("id", "x".repeat(81), limits)).toThrow(tooLarge("nameLength"));
     expect(() => checkName("id", "😀".repeat(40), limits)).not.toThrow();
     expect(() => checkName("id", "😀".repeat(41), limits)).toThrow(tooLarge("nameLength"));
   });
 
-  it.each(["", "\0", "a\0", "\ud800", 5, null, undefined, {}])("no name: %j", (text) => {
+  it.each(["", "\0", "a\0", "\ud800", 5, null, undefined, {}])("reject the name %j", (text) => {
     expect(() => checkName("id", text, limits)).toThrow(badInput);
   });
 
-  it("names inside records obey it too", () => {
+  it("bound names inside records", () => {
     expect(() => checkEntry({ after: 1, records: [step("x".repeat(81))] }, limits)).toThrow(tooLarge("nameLength"));
   });
 
-  it("payloads: as many bytes of UTF-8 as allowed", () => {
+  it("bound payloads, counted in bytes of UTF-8", () => {
     expect(checkPayload("v", () => "x".repeat(64), limits)).toHaveLength(64);
     expect(() => checkPayload("v", () => "x".repeat(65), limits)).toThrow(tooLarge("payloadBytes"));
     expect(() => checkPayload("v", () => "é".repeat(32), limits)).not.toThrow();
@@ -55,7 +55,7 @@ describe("limits", () => {
     );
   });
 
-  it("appends and journals: as many records as allowed", () => {
+  it("bound the records of an append and of a journal", () => {
     const entry = (after: number, count: number) => ({ after, records: Array.from({ length: count }, () => step()) });
     expect(() => checkEntry(entry(1, 3), limits)).not.toThrow();
     expect(() => checkEntry(entry(1, 4), limits)).toThrow(tooLarge("appendRecords"));
@@ -64,18 +64,18 @@ describe("limits", () => {
     expect(() => checkEntry(entry(1, 0), limits)).toThrow(badInput);
   });
 
-  it("pages: never more than allowed, and a number at all", () => {
+  it("cap the rows of a page and reject bad numbers", () => {
     expect(pageLimit(undefined, limits)).toBe(5);
     expect(pageLimit(2, limits)).toBe(2);
     expect(pageLimit(1_000, limits)).toBe(5);
     for (const bad of [0, -1, 1.5, Number.NaN]) expect(() => pageLimit(bad, limits)).toThrow(badInput);
   });
 
-  it.each([-1, 1.5, Number.NaN, 2 ** 53, "1", 1n, null])("no whole number: %s", (value) => {
+  it.each([-1, 1.5, Number.NaN, 2 ** 53, "1", 1n, null])("reject the integer %s", (value) => {
     expect(() => checkWhole("n", value)).toThrow(badInput);
   });
 
-  it("labels and units of a run are names like others", () => {
+  it("bound the labels and budget units of a run", () => {
     const spec = { id: "r", workflow: "w", input: 1 };
     const wide = { ...limits, payloadBytes: 4_096 };
     expect(() => checkRunSpec({ ...spec, labels: { team: "" }, budget: { usd: 5 } }, wide)).not.toThrow();
@@ -85,7 +85,7 @@ describe("limits", () => {
     expect(() => checkRunSpec({ ...spec, budget: { "": 5 } }, wide)).toThrow(badInput);
   });
 
-  it("an entry knows whether it is plain, and whether it ends the term", () => {
+  it("detect whether an entry is plain and whether it releases the lease", () => {
     const released: NewRecord = { kind: "term.ended", data: { reason: "released", notesTaken: 0 } };
     expect(checkEntry({ after: 1, records: [step(), step()] }, limits)).toMatchObject({ plain: true, releases: false });
     expect(checkEntry({ after: 1, records: [step(), released] }, limits)).toMatchObject({

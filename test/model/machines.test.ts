@@ -10,7 +10,7 @@ import {
   timerMachine,
 } from "../../src/model/machines.ts";
 
-/** Written down a second time, from semantics.md and leases.md: whoever changes a machine must change both. */
+/** A second definition, from semantics.md and leases.md: a change of a machine must change both. */
 const legal: Readonly<Record<string, { machine: Machine<string, string>; steps: Readonly<Record<string, string>> }>> = {
   run: {
     machine: runMachine as Machine<string, string>,
@@ -65,12 +65,12 @@ const legal: Readonly<Record<string, { machine: Machine<string, string>; steps: 
 const words = (text: string | undefined) => (text ?? "").split(" ").filter(Boolean);
 
 describe.each(Object.entries(legal))("the machine of a %s", (name, { machine, steps }) => {
-  it("knows exactly these states", () => {
+  it("has exactly these states", () => {
     expect([...machine.states].sort()).toEqual(Object.keys(steps).sort());
     expect(machine.name).toBe(name);
   });
 
-  it("takes every legal step and refuses every other", () => {
+  it("allows every legal transition and refuses all others", () => {
     let refused = 0;
     for (const from of machine.states) {
       for (const to of machine.states) {
@@ -86,19 +86,19 @@ describe.each(Object.entries(legal))("the machine of a %s", (name, { machine, st
     expect(refused).toBe(machine.states.length ** 2 - Object.values(steps).flatMap(words).length);
   });
 
-  it("names each step: next and before say the same as the table", () => {
+  it("next and sourcesOf agree with the table", () => {
     for (const [event, { from, to }] of Object.entries(machine.events)) {
       for (const state of machine.states) {
         expect(machine.next(state, event), `${state} ${event}`).toBe(from.includes(state) ? to : undefined);
       }
     }
     for (const to of machine.states) {
-      const before = machine.states.filter((from) => words(steps[from]).includes(to));
-      expect([...machine.sourcesOf(to)].sort()).toEqual(before.sort());
+      const sources = machine.states.filter((from) => words(steps[from]).includes(to));
+      expect([...machine.sourcesOf(to)].sort()).toEqual(sources.sort());
     }
   });
 
-  it("ends in its final states, and reaches every state from an initial one", () => {
+  it("ends in its final states and reaches every state from an initial one", () => {
     for (const state of machine.final) expect(words(steps[state])).toEqual([]);
     const dead = machine.states.filter((state) => words(steps[state]).length === 0);
     expect(dead.sort()).toEqual([...machine.final].sort());
@@ -108,7 +108,7 @@ describe.each(Object.entries(legal))("the machine of a %s", (name, { machine, st
   });
 });
 
-it("a refusal says what was asked", () => {
+it("the error names both states", () => {
   try {
     timerMachine.assert("FIRED", "SET");
     expect.unreachable();

@@ -12,14 +12,14 @@ const at = (kind: JournalKind, more: Partial<RecordContext> = {}): RecordContext
 };
 const record = <K extends RecordKind>(kind: K, more: Partial<RecordData<K>> = {}): NewRecord =>
   ({ kind, data: { ...samples[kind], ...more } }) as unknown as NewRecord;
-const deeds = (changes: readonly Change[]) => changes.map((change) => change.do);
+const kindsOf = (changes: readonly Change[]) => changes.map((change) => change.do);
 function only<K extends Change["do"]>(changes: readonly Change[], kind: K): Extract<Change, { do: K }> {
   const found = changes.filter((change) => change.do === kind);
   expect(found).toHaveLength(1);
   return found[0] as Extract<Change, { do: K }>;
 }
 
-describe("placement", () => {
+describe("the journal of a record", () => {
   const belongs: Record<JournalKind, (kind: RecordKind) => boolean> = {
     run: (kind) => !noteKinds.has(kind) && !storeKinds.has(kind),
     item: (kind) => itemKinds.has(kind),
@@ -36,8 +36,8 @@ describe("placement", () => {
   }
 });
 
-describe("what records do", () => {
-  it("every change has a rule for when its condition does not hold", () => {
+describe("the changes of a record", () => {
+  it("every change has an entry in refusals", () => {
     const changes = recordKinds.flatMap((kind) =>
       (["run", "item", "name"] as const).flatMap((journal) => {
         try {
@@ -47,14 +47,14 @@ describe("what records do", () => {
         }
       }),
     );
-    expect(new Set(deeds(changes)).size).toBeGreaterThan(20);
+    expect(new Set(kindsOf(changes)).size).toBeGreaterThan(20);
     for (const change of changes) {
       expect(Object.hasOwn(refusals, change.do), change.do).toBe(true);
       if (isRequired(change)) expect(refusals[change.do]).not.toBeNull();
     }
   });
 
-  it("facts change no table", () => {
+  it("steps, decisions, samples and operator actions change no table", () => {
     for (const kind of ["step.done", "decision.made", "sample.taken", "notes.taken", "operator.action"] as const) {
       expect(changesOf(record(kind), at("run"))).toEqual([]);
     }
@@ -62,46 +62,46 @@ describe("what records do", () => {
 
   it("an outbox intent opens an item, an inline one does not", () => {
     const inline = changesOf(record("effect.intended", { dispatch: "inline" }), at("run"));
-    expect(deeds(inline)).toEqual(["effect.create"]);
+    expect(kindsOf(inline)).toEqual(["effect.create"]);
     expect(only(inline, "effect.create")).toMatchObject({ authority: 9, item: null });
     const outbox = changesOf(record("effect.intended", { dispatch: "outbox", businessKey: "b" }), at("run"));
-    expect(deeds(outbox)).toEqual(["effect.create", "business_key.claim", "lease.create", "record.create"]);
+    expect(kindsOf(outbox)).toEqual(["effect.create", "business_key.claim", "lease.create", "record.create"]);
     expect(only(outbox, "effect.create")).toMatchObject({ authority: 101, item: 101 });
     expect(only(outbox, "lease.create")).toMatchObject({ journal: 101, token: 5n, nextReactor: "outbox", run: 9 });
   });
 
-  it("doubt hands an inline effect to an item; an item's own doubt stays with it", () => {
+  it("UNKNOWN hands an inline effect over to an item; an item keeps its own", () => {
     const inline = changesOf(record("effect.settled", { to: "UNKNOWN" }), at("run"));
     expect(only(inline, "effect.status")).toMatchObject({ newAuthority: 101, by: 9 });
     expect(only(inline, "lease.create")).toMatchObject({ journal: 101, nextReactor: "reconciler" });
     const item = changesOf(record("effect.settled", { run: 3, to: "UNKNOWN" }), at("item"));
-    expect(deeds(item)).toEqual(["effect.status"]);
+    expect(kindsOf(item)).toEqual(["effect.status"]);
     expect(only(item, "effect.status")).toMatchObject({ newAuthority: null, by: 9, run: 3 });
   });
 
-  it("an item's outcome is noted to its run; the run's own is not", () => {
+  it("only an item sends a note about an outcome to its run", () => {
     for (const to of ["CONFIRMED", "FAILED"] as const) {
-      expect(deeds(changesOf(record("effect.settled", { to }), at("run")))).not.toContain("note.create");
+      expect(kindsOf(changesOf(record("effect.settled", { to }), at("run")))).not.toContain("note.create");
     }
     for (const to of ["CONFIRMED", "FAILED", "STUCK"] as const) {
       const note = only(changesOf(record("effect.settled", { run: 3, to }), at("item")), "note.create");
       expect(note).toMatchObject({ journal: 3, kind: "effect.outcome", required: false });
     }
-    expect(deeds(changesOf(record("effect.settled", { run: 3, to: "PENDING" }), at("item")))).toEqual([
+    expect(kindsOf(changesOf(record("effect.settled", { run: 3, to: "PENDING" }), at("item")))).toEqual([
       "effect.status",
     ]);
   });
 
   it("only the run makes an armed obligation due", () => {
-    const again = changesOf(record("obligation.settled", { run: 3, to: "PENDING" }), at("item"));
-    expect(only(again, "effect.status").from.split(",").sort()).toEqual(["COMMITTED", "STUCK", "UNKNOWN"]);
-    expect(deeds(changesOf(record("obligation.due"), at("run")))).toEqual([
+    const retried = changesOf(record("obligation.settled", { run: 3, to: "PENDING" }), at("item"));
+    expect(only(retried, "effect.status").from.split(",").sort()).toEqual(["COMMITTED", "STUCK", "UNKNOWN"]);
+    expect(kindsOf(changesOf(record("obligation.due"), at("run")))).toEqual([
       "obligations.make_due",
       "obligations.release_next",
     ]);
   });
 
-  it("a surplus without an inverse is stuck and asks for nobody", () => {
+  it("a surplus without a compensation is stuck and waits for no reactor", () => {
     const known = changesOf(record("obligation.surplus", { name: "undo" }), at("run"));
     expect(only(known, "effect.create")).toMatchObject({ status: "PENDING", surplus: true });
     expect(only(known, "lease.create").nextReactor).toBe("compensation");
@@ -110,8 +110,8 @@ describe("what records do", () => {
     expect(only(unknown, "lease.create").nextReactor).toBeNull();
   });
 
-  it("a decision withdraws before anything else can happen", () => {
-    expect(deeds(changesOf(record("run.decided"), at("run")))).toEqual([
+  it("a decision withdraws everything that is open", () => {
+    expect(kindsOf(changesOf(record("run.decided"), at("run")))).toEqual([
       "run.phase",
       "effects.withdraw",
       "business_keys.sweep",
@@ -121,16 +121,16 @@ describe("what records do", () => {
     ]);
   });
 
-  it("an end needs everything settled, and keeps what was decided", () => {
+  it("an end requires everything settled and keeps the decided outcome", () => {
     const end = (status: "COMPLETED" | "FAILED" | "COMPENSATED") =>
       changesOf({ kind: "run.ended", data: { status, notesTaken: 4 } }, at("run"));
-    expect(deeds(end("COMPLETED"))).toEqual([
+    expect(kindsOf(end("COMPLETED"))).toEqual([
       "run.assert_settled",
       "run.phase",
       "obligations.discharge",
       "lease.release",
     ]);
-    expect(deeds(end("FAILED"))).toEqual(["run.assert_settled", "run.phase", "lease.release"]);
+    expect(kindsOf(end("FAILED"))).toEqual(["run.assert_settled", "run.phase", "lease.release"]);
     expect(only(end("COMPLETED"), "run.assert_settled").armed).toBe(false);
     expect(only(end("FAILED"), "run.assert_settled").armed).toBe(true);
     expect(only(end("FAILED"), "run.phase")).toMatchObject({ decided: "failed", cause: null, outcome: null });
@@ -140,9 +140,9 @@ describe("what records do", () => {
     expect(only(direct, "run.phase")).toMatchObject({ cause: "failed", outcome: "1" });
   });
 
-  it("compensating waits for every doubt, and is for what failed or was cancelled", () => {
+  it("compensation starts once nothing is in doubt, after a failure or a cancellation", () => {
     const changes = changesOf(record("run.compensating"), at("run"));
-    expect(deeds(changes)).toEqual([
+    expect(kindsOf(changes)).toEqual([
       "run.assert_settled",
       "run.phase",
       "obligations.make_due",
@@ -151,28 +151,28 @@ describe("what records do", () => {
     expect(only(changes, "run.phase").decided).toBe("failed,cancelled");
   });
 
-  it("a child is created in its parent's tenant, whatever that is", () => {
+  it("a child is created in its parent's tenant", () => {
     const changes = changesOf(record("child.started", { pos: 4 }), at("run"));
     expect(only(changes, "run.create")).toMatchObject({ journal: 101, tenant: null, parent: 9, parentPos: 4 });
     expect(only(changes, "lease.create")).toMatchObject({ source: 9, token: 0n, nextReactor: "recovery" });
     expect(only(changes, "record.create")).toMatchObject({ seq: 1, token: 0n, kind: "run.created" });
   });
 
-  it("creating writes a row for each cap", () => {
+  it("creation writes a row for each budget", () => {
     const data = { ...samples["run.created"], budget: { usd: 5, tokens: 6 } };
     const changes = changesOfCreation("acme", data, at("run"));
-    expect(deeds(changes)).toEqual(["run.create", "lease.create", "record.create", "budget.create", "budget.create"]);
+    expect(kindsOf(changes)).toEqual(["run.create", "lease.create", "record.create", "budget.create", "budget.create"]);
   });
 
-  it("a value's history is cut where its limit says", () => {
+  it("a value keeps as many versions as its limit allows", () => {
     const changes = changesOf(record("value.written", { version: 25 }), at("run"));
     expect(only(changes, "value.put")).toMatchObject({ version: 25, source: 9 });
     expect(only(changes, "value.log").through).toBe(15);
   });
 });
 
-describe("what changes contend for", () => {
-  it("is the row beyond their own journal", () => {
+describe("contention", () => {
+  it("is on the row outside the own journal", () => {
     const note = {
       do: "note.create",
       journal: 3,

@@ -16,7 +16,7 @@ describe("the closed union of records", () => {
     }
   });
 
-  it.each(recordKinds)("%s: takes its sample, and refuses an unknown field or a missing one", (kind) => {
+  it.each(recordKinds)("%s: accepts its sample, rejects unknown and missing fields", (kind) => {
     const data = samples[kind] as Record<string, unknown>;
     expect(recordFault(kind, data)).toBeUndefined();
     expect(recordFault(kind, { ...data, colour: "red" })).toContain("colour");
@@ -27,13 +27,13 @@ describe("the closed union of records", () => {
     }
   });
 
-  it("keeps acts and obligations apart: sub 0 is the act", () => {
+  it("sub 0 is the effect, never an obligation", () => {
     for (const kind of ["obligation.armed", "obligation.due", "obligation.surplus", "obligation.settled"] as const) {
       expect(recordFault(kind, { ...samples[kind], sub: 0 })).toContain("sub");
     }
   });
 
-  it("sorts the kinds by who may write them", () => {
+  it("a kind of note or of the store belongs to no other group", () => {
     for (const kind of noteKinds) expect([storeKinds, itemKinds, nameKinds].some((set) => set.has(kind))).toBe(false);
     for (const kind of storeKinds) expect([itemKinds, nameKinds].some((set) => set.has(kind))).toBe(false);
     for (const kind of nameKinds) expect(itemKinds.has(kind)).toBe(true);
@@ -41,12 +41,12 @@ describe("the closed union of records", () => {
 });
 
 describe("reading a stored record", () => {
-  it.each(recordKinds)("%s comes back as it was", (kind) => {
+  it.each(recordKinds)("%s survives the round trip", (kind) => {
     const record = decodeRecord(stored(kind, encodeBody(samples[kind])));
     expect(record).toEqual({ journal: 7, seq: 3, token: 2n ** 62n, at: 5, kind, data: samples[kind] });
   });
 
-  it("the version comes first, so that an old reader refuses before it understands", () => {
+  it("the version comes first, so that an old reader can refuse", () => {
     expect(encodeBody({ pos: 1 })).toBe(`{"v":${recordVersion},"pos":1}`);
   });
 
@@ -54,16 +54,16 @@ describe("reading a stored record", () => {
     ["a newer version", "step.done", encode({ v: recordVersion + 1, pos: 0, name: "s" })],
     ["no version", "step.done", encode({ pos: 0, name: "s" })],
     ["a kind of the future", "step.dreamt", encode({ v: recordVersion, pos: 0 })],
-    ["a kind that is a prototype's key", "constructor", encode({ v: recordVersion })],
+    ["a kind named like an inherited property", "constructor", encode({ v: recordVersion })],
     ["a newer codec", "step.done", '{"$codec":999,"data":{"v":1}}'],
-  ])("%s is a clear error, never skipped", (_, kind, body) => {
+  ])("%s is an error, never skipped", (_, kind, body) => {
     expect(() => decodeRecord(stored(kind, body))).toThrow(
       expect.objectContaining({ code: "TAPE_RECORD_NEWER", details: expect.objectContaining({ journal: 7, seq: 3 }) }),
     );
   });
 });
 
-/** A sample has every required field, so leaving one out must be noticed. `value`-like fields may hold undefined. */
+/** A sample has every required field, so omitting one must fail. `value`-like fields may be undefined. */
 function requiredFields(kind: RecordKind): string[] {
   const anything = ["input", "outcome", "value", "error", "args"];
   const optional: Partial<Record<RecordKind, readonly string[]>> = {
@@ -74,7 +74,7 @@ function requiredFields(kind: RecordKind): string[] {
   );
 }
 
-describe("records that are looked at by hand", () => {
+describe("records with a hand-written check", () => {
   it.each<["step.done" | "sleep.ended", unknown, boolean]>([
     ["sleep.ended", { pos: 0, fired: true }, true],
     ["sleep.ended", { pos: 7 }, true],
@@ -88,7 +88,7 @@ describe("records that are looked at by hand", () => {
     ["step.done", { pos: 0, name: "" }, false],
     ["step.done", { pos: "0", name: "s" }, false],
     ["step.done", { pos: 0, name: "s", more: 1 }, false],
-  ])("%s %j: %s, as the schema has it", (kind, data, right) => {
-    expect(recordFault(kind, data) === undefined).toBe(right);
+  ])("%s %j: %s, like the schema", (kind, data, valid) => {
+    expect(recordFault(kind, data) === undefined).toBe(valid);
   });
 });

@@ -1,11 +1,10 @@
 /**
- * One effect as a model: intent, dispatch, the act in the world, settlement, and what happens when the owner crashes,
- * is paused or loses its lease in between. The world is a ledger of its own: "once" is judged there, never by the
- * journal.
+ * One effect as a model: intent, dispatch, execution by the upstream, settlement, and crashes, pauses and lost leases in
+ * between. The upstream counts its executions itself: "once" is checked there, never in the journal.
  *
  * Time is a window per attempt: open (the sender may still send), closed (its send deadline has passed), settled (the
- * settle delay has passed too). The one assumption about time is that the delay is long enough: it does not end while a
- * sender stands between its last look at the clock and its call, or while a request is on the wire.
+ * settle delay has passed, too). The only assumption about time is that the delay is long enough: it does not end while
+ * a sender is between its last check of the clock and its call, or while a request is on the wire.
  */
 import type { Model, Step } from "./explore.ts";
 import { spend } from "./explore.ts";
@@ -13,12 +12,12 @@ import { spend } from "./explore.ts";
 export interface EffectRules {
   readonly semantics: "idempotent" | "non_idempotent";
   readonly intent: "before the call" | "after the call";
-  /** What becomes of an attempt in doubt. Honest: UNKNOWN, or for an idempotent effect another try under its key. */
-  readonly doubt: "honest" | "blind retry" | "counts as done";
+  /** What happens to an attempt in doubt. Honest: UNKNOWN, or for an idempotent effect a retry under its key. */
+  readonly inDoubt: "honest" | "blind retry" | "counts as done";
   readonly expiredDispatched: "by semantics" | "back to PENDING";
-  /** When `absent` is a verdict: the window must have settled before the look, or wrongly before the write. */
-  readonly absence: "looked after the delay" | "written after the delay" | "at once" | "never";
-  readonly senderLooksAtDeadline: boolean;
+  /** When `absent` is a verdict: the window must have settled before the observation, or wrongly before the write. */
+  readonly absence: "observed after the delay" | "written after the delay" | "at once" | "never";
+  readonly senderChecksDeadline: boolean;
   readonly key: "of the decision" | "of the attempt";
   readonly settlementFenced: boolean;
 }
@@ -26,10 +25,10 @@ export interface EffectRules {
 const CORRECT: EffectRules = {
   semantics: "non_idempotent",
   intent: "before the call",
-  doubt: "honest",
+  inDoubt: "honest",
   expiredDispatched: "by semantics",
-  absence: "looked after the delay",
-  senderLooksAtDeadline: true,
+  absence: "observed after the delay",
+  senderChecksDeadline: true,
   key: "of the decision",
   settlementFenced: true,
 };
@@ -40,12 +39,12 @@ interface Ration {
   readonly expiry: number;
   readonly crash: number;
   readonly lost: number;
-  /** How often an idempotent effect runs out of retries, so that the reconciler has to look. */
+  /** How often an idempotent effect exhausts its retries, so that the reconciler has to observe it. */
   readonly exhausted: number;
 }
 
 interface Worker {
-  /** cleared: it has looked at the deadline and will call. saw …: it has observed and will write. */
+  /** cleared: it has checked the deadline and will call. saw …: it has observed and will write. */
   readonly phase:
     | "idle"
     | "driving"
@@ -54,11 +53,11 @@ interface Worker {
     | "waiting"
     | "answered"
     | "in doubt"
-    | "saw the act"
+    | "saw the effect"
     | "saw absence"
     | "saw final absence";
   readonly token: number;
-  /** Requests of its on the wire; they outlive a crash. */
+  /** Its requests on the wire; they survive a crash. */
   readonly out: number;
 }
 
@@ -67,10 +66,10 @@ export interface EffectState {
   readonly token: number;
   readonly window: "open" | "closed" | "settled";
   readonly evidence: boolean;
-  readonly acts: number;
+  readonly executions: number;
   readonly workers: readonly Worker[];
   readonly left: Ration;
-  /** Ghosts: the first verdict ever written, and whether the world acted before an intent was durable. */
+  /** Ghosts: the first verdict ever written, and whether an execution preceded the durable intent. */
   readonly verdict: Status;
   readonly early: boolean;
 }
@@ -80,17 +79,17 @@ const RATION: Ration = { expiry: 1, crash: 1, lost: 1, exhausted: 1 };
 const isVerdict = (status: Status): boolean => status === "CONFIRMED" || status === "FAILED(ABSENT)";
 
 const INVARIANTS: Readonly<Record<string, (s: EffectState) => boolean>> = {
-  "the world acts at most once": (s) => s.acts <= 1,
-  "intent before act": (s) => !s.early,
-  "CONFIRMED is true in the world": (s) => s.status !== "CONFIRMED" || s.acts > 0,
-  "FAILED(ABSENT) means never": (s) => s.status !== "FAILED(ABSENT)" || s.acts === 0,
+  "the effect is executed at most once": (s) => s.executions <= 1,
+  "intent before execution": (s) => !s.early,
+  "CONFIRMED means executed": (s) => s.status !== "CONFIRMED" || s.executions > 0,
+  "FAILED(ABSENT) means never executed": (s) => s.status !== "FAILED(ABSENT)" || s.executions === 0,
   "a verdict is final": (s) => s.verdict === "none" || s.status === s.verdict,
 };
 
 export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration = RATION): Model<EffectState> {
   const rules: EffectRules = { ...CORRECT, ...overrides };
   const idempotent = rules.semantics === "idempotent";
-  const resends = idempotent || rules.doubt === "blind retry";
+  const resends = idempotent || rules.inDoubt === "blind retry";
 
   function workerSteps(s: EffectState, i: number, out: Step<EffectState>[]): void {
     const w = s.workers[i]!;
@@ -99,17 +98,17 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
       phase: Worker["phase"],
       to: Partial<EffectState> = {},
       cost?: keyof Ration,
-      mind: Partial<Worker> = {},
+      change: Partial<Worker> = {},
     ): void => {
       const left = spend(s.left, cost);
       if (left === null) return;
       const token = phase === "idle" ? 0 : w.token;
       const verdict = s.verdict === "none" && to.status !== undefined && isVerdict(to.status) ? to.status : s.verdict;
-      const workers = s.workers.with(i, { ...w, token, phase, ...mind });
+      const workers = s.workers.with(i, { ...w, token, phase, ...change });
       out.push({ by: `worker ${i + 1}`, does, fault: cost !== undefined, to: { ...s, verdict, ...to, workers, left } });
     };
     const toUnknown = (does: string, cost?: keyof Ration): void => {
-      // The hand-over to the item lease: the former authority ends with the record that says UNKNOWN.
+      // The handoff to the item lease: the record with UNKNOWN ends the previous authority.
       add(does, "idle", { status: "UNKNOWN", token: s.token + 1 }, cost);
     };
     const dispatch = (does: string): void => add(does, "dispatched", { status: "DISPATCHED", window: "open" });
@@ -124,7 +123,7 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
       } else if (s.status === "DISPATCHED" && resends) dispatch("dispatches again");
       else if (s.status === "DISPATCHED") toUnknown("finds a dispatch in doubt");
       else if (s.evidence) add("confirms by evidence", "idle", { status: "CONFIRMED" });
-      else if (s.acts > 0) add("observes the act", "saw the act");
+      else if (s.executions > 0) add("observes the effect", "saw the effect");
       else add("observes absence", s.window === "settled" ? "saw final absence" : "saw absence");
     };
 
@@ -132,7 +131,7 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
       const final =
         rules.absence === "at once" ||
         (rules.absence === "written after the delay" && s.window === "settled") ||
-        (rules.absence === "looked after the delay" && w.phase === "saw final absence");
+        (rules.absence === "observed after the delay" && w.phase === "saw final absence");
       if (idempotent) add("puts the absent effect back", "driving", { status: "PENDING" });
       else if (final) add("settles as absent", "idle", { status: "FAILED(ABSENT)" });
       else add("stays in doubt about absence", "driving");
@@ -141,13 +140,13 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
     const underFence = (): void => {
       if (w.phase === "driving") drive();
       if (w.phase === "answered") add("confirms", "idle", { status: "CONFIRMED" });
-      if (w.phase === "saw the act") add("confirms by observation", "idle", { status: "CONFIRMED" });
+      if (w.phase === "saw the effect") add("confirms by observation", "idle", { status: "CONFIRMED" });
       if (w.phase === "saw absence" || w.phase === "saw final absence") settleAbsence();
       if (w.phase !== "in doubt") return;
-      if (rules.doubt === "counts as done") add("takes doubt for success", "idle", { status: "CONFIRMED" });
+      if (rules.inDoubt === "counts as done") add("assumes success", "idle", { status: "CONFIRMED" });
       else if (resends) dispatch("sends again");
       else toUnknown("declares UNKNOWN");
-      if (idempotent) toUnknown("runs out of retries", "exhausted");
+      if (idempotent) toUnknown("exhausts its retries", "exhausted");
     };
 
     if (w.phase === "idle") {
@@ -160,8 +159,8 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
     }
     add("crashes and restarts", "idle", {}, "crash");
     if (w.phase === "dispatched") {
-      const mayCall = s.window === "open" || !rules.senderLooksAtDeadline;
-      add(mayCall ? "looks at its deadline" : "is too late to call", mayCall ? "cleared" : "in doubt");
+      const mayCall = s.window === "open" || !rules.senderChecksDeadline;
+      add(mayCall ? "checks its deadline" : "is too late to call", mayCall ? "cleared" : "in doubt");
     } else if (w.phase === "cleared") {
       add("calls", "waiting", {}, undefined, { out: w.out + 1 });
     } else if (w.phase === "waiting") {
@@ -169,30 +168,30 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
     } else if (w.token === s.token || !rules.settlementFenced) {
       underFence();
     } else if (w.phase === "answered") {
-      add("is fenced, leaves evidence", "idle", { evidence: true });
+      add("is fenced, records evidence", "idle", { evidence: true });
     } else {
       add("is fenced", "idle");
     }
   }
 
-  function worldSteps(s: EffectState, out: Step<EffectState>[]): void {
+  function otherSteps(s: EffectState, out: Step<EffectState>[]): void {
     const add = (by: string, does: string, to: Partial<EffectState>, cost?: keyof Ration): void => {
       const left = spend(s.left, cost);
       if (left === null) return;
       out.push({ by, does, fault: cost !== undefined, to: { ...s, ...to, left } });
     };
-    const deduped = idempotent && rules.key === "of the decision" && s.acts > 0;
-    const acted = { acts: deduped ? s.acts : s.acts + 1, early: s.early || s.status === "none" };
+    const deduped = idempotent && rules.key === "of the decision" && s.executions > 0;
+    const executed = { executions: deduped ? s.executions : s.executions + 1, early: s.early || s.status === "none" };
     s.workers.forEach((w, i) => {
       if (w.out === 0) return;
-      const heard = (phase: Worker["phase"]): Partial<EffectState> => ({
+      const received = (phase: Worker["phase"]): Partial<EffectState> => ({
         workers: s.workers.with(i, { ...w, phase, out: w.out - 1 }),
       });
-      add("wire", "loses the request", heard(w.phase), "lost");
+      add("wire", "loses the request", received(w.phase), "lost");
       if (w.phase === "waiting") {
-        add("world", "acts and answers", { ...acted, ...heard("answered") });
-        add("world", "acts, the answer is lost", { ...acted, ...heard("waiting") }, "lost");
-      } else add("world", "acts unheard", { ...acted, ...heard(w.phase) });
+        add("upstream", "executes and responds", { ...executed, ...received("answered") });
+        add("upstream", "executes, the response is lost", { ...executed, ...received("waiting") }, "lost");
+      } else add("upstream", "executes late", { ...executed, ...received(w.phase) });
     });
     const dispatched = s.status === "DISPATCHED" || s.status === "UNKNOWN";
     if (dispatched && s.window === "open") add("clock", "passes the send deadline", { window: "closed" });
@@ -206,7 +205,7 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
       token: 0,
       window: "open",
       evidence: false,
-      acts: 0,
+      executions: 0,
       workers: Array.from({ length: 3 }, () => ({ phase: "idle", token: 0, out: 0 })),
       left: ration,
       verdict: "none",
@@ -215,21 +214,21 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
     steps(s) {
       const out: Step<EffectState>[] = [];
       for (let i = 0; i < s.workers.length; i++) workerSteps(s, i, out);
-      worldSteps(s, out);
+      otherSteps(s, out);
       return out;
     },
     key: (s) => {
       const workers = s.workers.map((w) => `${w.phase},${w.token},${w.out}`).sort();
-      const row = [s.status, s.token, s.window, s.evidence, s.acts, s.verdict, s.early];
+      const row = [s.status, s.token, s.window, s.evidence, s.executions, s.verdict, s.early];
       return `${row.join(",")}|${Object.values(s.left)}|${workers.join("|")}`;
     },
     show: (s) => {
-      const minds = s.workers
+      const workers = s.workers
         .map((w, i) => (w.phase === "idle" ? "" : `worker ${i + 1} ${w.phase} t${w.token}`))
         .filter((text) => text !== "");
       const wire = s.workers.reduce((n, w) => n + w.out, 0);
-      const row = `${s.status} t${s.token}, window ${s.window}, world ${s.acts}, wire ${wire}`;
-      return [row + (s.evidence ? ", evidence" : ""), ...minds].join(" | ");
+      const row = `${s.status} t${s.token}, window ${s.window}, executions ${s.executions}, wire ${wire}`;
+      return [row + (s.evidence ? ", evidence" : ""), ...workers].join(" | ");
     },
     invariants: INVARIANTS,
     goal: {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { explore, type Model, only, type Step, spend, TooManyStates } from "./explore.ts";
 
-/** Numbers from 0: +1, +2, and a fault that adds ten. From `trap` there is no way on. */
+/** Numbers from 0: +1, +2, and a fault that adds ten. `trap` has no further step. */
 function numbers(options: { readonly top: number; readonly trap?: number; readonly ban?: number }): Model<number> {
   return {
     initial: 0,
@@ -19,13 +19,13 @@ function numbers(options: { readonly top: number; readonly trap?: number; readon
   };
 }
 
-test("walks every state once", () => {
+test("visits every state once", () => {
   const verdict = explore(numbers({ top: 20 }));
   expect(verdict).toMatchObject({ violated: null, states: 21, path: [], depth: 6 });
   expect([...verdict.fired]).toEqual(["adds 1", "adds 2", "jumps"]);
 });
 
-test("names the broken invariant and tells a shortest way to it", () => {
+test("names the broken invariant and a shortest path to it", () => {
   const verdict = explore(numbers({ top: 20, ban: 13 }));
   expect(verdict.violated).toBe("is not banned");
   expect(verdict.path).toHaveLength(3);
@@ -37,13 +37,13 @@ test("checks the initial state", () => {
   expect(explore(numbers({ top: 3, ban: 0 }))).toMatchObject({ violated: "is not banned", path: [] });
 });
 
-test("a state without a way to the goal breaks liveness", () => {
+test("a state without a path to the goal violates liveness", () => {
   const verdict = explore(numbers({ top: 20, trap: 19 }));
   expect(verdict.violated).toBe("the top can be reached");
   expect(verdict.trace.split("\n").at(-1)).toMatch(/ 19$/);
 });
 
-test("liveness may not count on a fault", () => {
+test("liveness does not rely on faults", () => {
   const onlyByFault: Model<number> = {
     ...numbers({ top: 10 }),
     steps: (n) => (n === 0 ? [{ by: "n", does: "jumps", to: 10, fault: true }] : []),
@@ -51,12 +51,12 @@ test("liveness may not count on a fault", () => {
   expect(explore(onlyByFault)).toMatchObject({ violated: "the top can be reached", path: [] });
 });
 
-test("too many states are an error, not a smaller proof", () => {
+test("too many states are an error", () => {
   expect(explore(numbers({ top: 20 }), 21).violated).toBeNull();
   expect(() => explore(numbers({ top: 20 }), 20)).toThrow(TooManyStates);
 });
 
-test("states with one key are one state", () => {
+test("merges states with the same key", () => {
   const parity = {
     ...numbers({ top: 20 }),
     key: (n: number) => String(n % 2),
@@ -65,12 +65,12 @@ test("states with one key are one state", () => {
   expect(explore(parity).states).toBe(2);
 });
 
-test("one invariant can be asked for by name", () => {
+test("selects one invariant by name", () => {
   expect(explore(only(numbers({ top: 20, ban: 13 }), "is small")).violated).toBeNull();
   expect(() => only(numbers({ top: 20 }), "is tall")).toThrow('no invariant "is tall"');
 });
 
-test("a ration is spent one by one and then refused", () => {
+test("spends a ration one by one", () => {
   expect(spend({ crash: 1, lost: 2 }, "crash")).toEqual({ crash: 0, lost: 2 });
   expect(spend({ crash: 0, lost: 2 }, "crash")).toBeNull();
   expect(spend({ crash: 0, lost: 2 }, undefined)).toEqual({ crash: 0, lost: 2 });

@@ -1,51 +1,51 @@
 /**
  * A small explicit-state model checker.
  *
- * A model is a finite graph given by its initial state and its atomic steps. The checker walks it breadth first, so a
- * counterexample is a shortest one, and tests every invariant on every state. A pause needs no step of its own: every
- * interleaving is walked, so each actor is paused everywhere for as long as it hurts.
+ * A model is a finite graph, defined by its initial state and its atomic steps. The checker searches it breadth first,
+ * so a counterexample is a shortest one, and checks every invariant in every state. A pause needs no step of its own:
+ * the search covers every interleaving, so each actor is paused everywhere, for any length of time.
  *
- * Liveness is the question "if no further fault happens, can the goal still be reached?", asked of every reachable
- * state: EF goal over the calm (fault-free) steps. It finds states from which there is no way out; it says nothing about
- * schedules that never choose the way out.
+ * Liveness means: if no further fault happens, the goal can still be reached. It is checked in every reachable state, as
+ * EF goal over the calm (fault-free) steps. It finds states without a path to the goal, but no schedules that never take
+ * the path.
  */
 
 export interface Step<S> {
-  /** Who acts: a worker, the clock, the operator, the store. */
+  /** The actor: a worker, the clock, the operator, the store. */
   readonly by: string;
-  /** A fixed phrase without state in it, so that `Verdict.fired` shows which steps of the model ever happened. */
+  /** A fixed phrase without state, so that `Verdict.fired` shows which steps happened at all. */
   readonly does: string;
   readonly to: S;
-  /** Faults, and whatever else a model rations to stay finite: liveness may not rely on these steps. */
+  /** A fault, or another step that the model rations to stay finite. Liveness does not rely on it. */
   readonly fault: boolean;
 }
 
 export interface Model<S> {
   readonly initial: S;
   steps(state: S): readonly Step<S>[];
-  /** Equal for states that cannot be told apart; symmetric actors may be sorted here. */
+  /** Equal for equivalent states; symmetric actors may be sorted here. */
   key(state: S): string;
-  /** One line for people, printed in traces. */
+  /** One line of text for traces. */
   show(state: S): string;
   readonly invariants: Readonly<Record<string, (state: S) => boolean>>;
   readonly goal: { readonly name: string; reached(state: S): boolean };
 }
 
 export interface Verdict {
-  /** The name of the broken invariant or of the unreachable goal; null when the model verifies. */
+  /** The name of the broken invariant or of the unreachable goal; null: the model is verified. */
   readonly violated: string | null;
   /** The steps of a shortest path to the violation, and the same path with the state after each step. */
   readonly path: readonly string[];
   readonly trace: string;
   readonly states: number;
   readonly steps: number;
-  /** Length of the longest shortest path: how far from the start the walk went. */
+  /** The length of the longest shortest path from the initial state. */
   readonly depth: number;
-  /** What happened at least once; a test compares it with what must happen, so that a vacuous model is red. */
+  /** The steps that happened. A test compares them with the expected ones, so that a vacuous model fails. */
   readonly fired: ReadonlySet<string>;
 }
 
-/** A protocol with something wrong in it, and the invariant or goal that it must break. */
+/** A protocol with a bug, and the invariant or goal that it must break. */
 export interface Variant<R> {
   readonly name: string;
   readonly rules: R;
@@ -54,14 +54,16 @@ export interface Variant<R> {
   readonly ends: readonly string[];
 }
 
-/** A walk that was cut short proves nothing, so it is an error and not a verdict. */
+/** A truncated search proves nothing, so it is an error and not a verdict. */
 export class TooManyStates extends Error {
   constructor(limit: number) {
-    super(`the model has more than ${limit} states; make it smaller or split it, a truncated walk proves nothing`);
+    super(
+      `the model has more than ${limit} states; make it smaller or split it, because a truncated search proves nothing`,
+    );
   }
 }
 
-/** Five times the largest model here, a few seconds: a model that outgrows it does not fit the suite. */
+/** Five times the largest model here, a few seconds. A larger model does not fit the suite. */
 const LIMIT = 200_000;
 
 export function explore<S>(model: Model<S>, limit: number = LIMIT): Verdict {
@@ -74,14 +76,14 @@ export function explore<S>(model: Model<S>, limit: number = LIMIT): Verdict {
   return stranded === null ? walk.verdict(null, 0) : walk.verdict(model.goal.name, stranded);
 }
 
-/** The same model with one invariant only, to show that a broken variant really breaks that one. */
+/** The same model with only one invariant, to show that a broken variant breaks exactly that one. */
 export function only<S>(model: Model<S>, invariant: string): Model<S> {
   const check = model.invariants[invariant];
   if (check === undefined) throw new Error(`the model has no invariant "${invariant}"`);
   return { ...model, invariants: { [invariant]: check } };
 }
 
-/** What is left of a ration after paying `cost` (nothing: the step is calm), or null when it is used up. */
+/** The rest of a ration after paying `cost` (undefined: the step is calm), or null if it is exhausted. */
 export function spend<R extends Readonly<Record<keyof R, number>>>(left: R, cost: keyof R | undefined): R | null {
   if (cost === undefined) return left;
   return left[cost] === 0 ? null : { ...left, [cost]: left[cost] - 1 };
@@ -121,7 +123,7 @@ class Walk<S> {
     }
   }
 
-  /** The state nearest to the start from which calm steps cannot reach the goal, or null: a backward search from it. */
+  /** The nearest state from which calm steps cannot reach the goal, or null. A backward search from the goal. */
   stranded(): number | null {
     const saved = new Uint8Array(this.size);
     const queue: number[] = [];
@@ -144,9 +146,9 @@ class Walk<S> {
     for (let at = violated === null ? -1 : state; at >= 0; at = this.parent[at]!) path.unshift(at);
     const line = (at: number, n: number): string =>
       `${String(n).padStart(2)}. ${(this.reason[at] || "start").padEnd(44)} ${this.model.show(this.states[at]!)}`;
-    const told = path.slice(1).map((at) => this.reason[at]!);
+    const taken = path.slice(1).map((at) => this.reason[at]!);
     const trace = path.map(line).join("\n");
-    return { violated, path: told, trace, states, steps, depth: this.depth.at(-1)!, fired };
+    return { violated, path: taken, trace, states, steps, depth: this.depth.at(-1)!, fired };
   }
 
   private visit(state: S, parent: number, reason: string): number {

@@ -1,22 +1,22 @@
 /**
  * The lease protocol as a model: one lease row, one journal, workers that acquire, work, append, renew and release,
- * and everything that goes wrong around them.
+ * and the faults around them.
  *
- * The local deadline of a holder is left out on purpose: safety must not rest on a paused process noticing the time.
+ * The holder's local deadline is omitted on purpose: safety must not depend on a paused process checking the time.
  */
 import type { Model, Step } from "./explore.ts";
 import { spend } from "./explore.ts";
-import type { Entry, Ration, Row, Scenario, State, Stored, Worker } from "./lease-state.ts";
+import type { Entry, Ration, Row, Scenario, State, StoredState, Worker } from "./lease-state.ts";
 import { FREE, IDLE, INVARIANTS, keyOf, labelOf, showOf } from "./lease-state.ts";
 
 /** The correct protocol, and for each rule the ways to get it wrong. */
 export interface Rules {
   readonly fence: "token and nonce" | "token" | "owner name" | "none";
-  /** "before": compared in one transaction, written in the next. */
+  /** "before": one transaction compares, the next one writes. */
   readonly fenceAt: "commit" | "before";
   readonly predecessor: "is the head" | "unchecked" | "numbered by the store";
   readonly nonce: "fresh" | "none";
-  /** What a repeated acquire meets when the first one committed and its answer was lost. */
+  /** The result of a repeated acquire when the first one committed and its response was lost. */
   readonly repeat: "same term" | "bumps again" | "waits for itself";
   readonly renew: "exact" | "owner name" | "unmatched";
   readonly release: "bumps the token" | "keeps the token" | "deletes the row";
@@ -36,7 +36,7 @@ const CORRECT: Rules = {
   doom: "stops writes",
 };
 
-/** Phases in which a worker does nothing for its term any more; what they left behind runs out by itself. */
+/** Phases in which a worker does nothing more for its term; its lease expires. */
 const GONE: ReadonlySet<Worker["phase"]> = new Set(["idle", "locked out", "released"]);
 
 export function leaseModel(scenario: Scenario, overrides: Partial<Rules> = {}): Model<State> {
@@ -44,7 +44,7 @@ export function leaseModel(scenario: Scenario, overrides: Partial<Rules> = {}): 
   const labels = scenario.workers.map(labelOf);
   const last = scenario.records;
 
-  /** The smallest number nobody refers to: a term that all have forgotten may share its number with a new one. */
+  /** The smallest unused number: a new term may reuse the number of a term that is no longer referenced. */
   function freshTerm(s: State): number {
     const used = new Set([s.row.term, s.backup?.row.term, ...s.workers.map((w) => w.term)]);
     let term = 1;
@@ -52,7 +52,7 @@ export function leaseModel(scenario: Scenario, overrides: Partial<Rules> = {}): 
     return term;
   }
 
-  function begin(s: State, label: string): { row: Row; worker: Worker } {
+  function startTerm(s: State, label: string): { row: Row; worker: Worker } {
     const term = freshTerm(s);
     const nonce = rules.nonce === "fresh" ? term : 0;
     const token = s.row.token + 1;
@@ -88,7 +88,7 @@ export function leaseModel(scenario: Scenario, overrides: Partial<Rules> = {}): 
     const label = labels[i]!;
     const unfinished = journal.length < last;
 
-    const add = (does: string, worker: Worker, stored: Partial<Stored> = {}, cost?: keyof Ration): void => {
+    const add = (does: string, worker: Worker, stored: Partial<StoredState> = {}, cost?: keyof Ration): void => {
       const left = spend(s.left, cost);
       if (left === null) return;
       const workers = s.workers.with(i, worker);
@@ -97,14 +97,19 @@ export function leaseModel(scenario: Scenario, overrides: Partial<Rules> = {}): 
 
     const acquire = (): void => {
       const free = row.expired && (rules.takeover === "after expiry" || row.owner === "");
-      const again = rules.repeat === "bumps again" && row.owner === label;
-      if (!unfinished || !(free || again)) return;
-      const begun = begin(s, label);
-      add("acquires", begun.worker, { row: begun.row });
-      add("acquires, the answer is lost", { ...begun.worker, phase: "asking", token: 0 }, { row: begun.row }, "lost");
+      const repeats = rules.repeat === "bumps again" && row.owner === label;
+      if (!unfinished || !(free || repeats)) return;
+      const started = startTerm(s, label);
+      add("acquires", started.worker, { row: started.row });
+      add(
+        "acquires, the response is lost",
+        { ...started.worker, phase: "asking", token: 0 },
+        { row: started.row },
+        "lost",
+      );
     };
 
-    const askAgain = (): void => {
+    const repeatAcquire = (): void => {
       if (rules.repeat === "same term" && row.nonce === w.nonce && row.owner === label && !row.doomed) {
         const kept = { ...row, expired: false, revived: row.term !== w.term };
         add("repeats the acquire", { ...w, phase: "holding", token: row.token, head: journal.length }, { row: kept });
@@ -134,7 +139,7 @@ export function leaseModel(scenario: Scenario, overrides: Partial<Rules> = {}): 
       };
       const after: Worker = w.phase === "checked" ? { ...w, phase: "holding" } : w;
       add("appends", { ...after, head: w.head + 1 }, { journal: [...journal, entry] });
-      add("appends, the answer is lost", after, { journal: [...journal, entry] }, "lost");
+      add("appends, the response is lost", after, { journal: [...journal, entry] }, "lost");
     };
 
     const renew = (): void => {
@@ -147,14 +152,14 @@ export function leaseModel(scenario: Scenario, overrides: Partial<Rules> = {}): 
 
     const release = (): void => {
       const stale = !exact(row, w);
-      // A finished worker releases for nothing; releasing in mid-work is what a drain does, and is rationed.
+      // A finished worker releases at no cost. A release in mid-work, as in a drain, is rationed.
       if (w.head >= last) add(stale ? "releases, refused" : "releases", IDLE, stale ? {} : { row: freed(row) });
       else if (!stale) add("releases in mid-body", { ...w, phase: "released" }, { row: freed(row) }, "release");
     };
 
     if (w.phase !== "idle") add("crashes and restarts", IDLE, {}, "crash");
     if (w.phase === "idle" || w.phase === "locked out") acquire();
-    if (w.phase === "asking") askAgain();
+    if (w.phase === "asking") repeatAcquire();
     if (w.phase === "holding" && rules.fenceAt === "before") {
       if (fencePasses(row, w, label) && w.head < last) add("compares the fence", { ...w, phase: "checked" });
     } else if (w.phase === "holding" || w.phase === "checked" || w.phase === "released") append();
@@ -163,14 +168,14 @@ export function leaseModel(scenario: Scenario, overrides: Partial<Rules> = {}): 
     if (w.phase === "released") add("ends its body", IDLE);
   }
 
-  function worldSteps(s: State, out: Step<State>[]): void {
+  function otherSteps(s: State, out: Step<State>[]): void {
     const { row } = s;
     const add = (by: string, does: string, to: Partial<State>, cost?: keyof Ration): void => {
       const left = spend(s.left, cost);
       if (left === null) return;
       out.push({ by, does, fault: cost !== undefined, to: { ...s, ...to, left } });
     };
-    // A lease whose holder is gone always runs out in the end; that of a late holder runs out as often as rationed.
+    // The lease of a dead holder always expires in the end; that of a late holder expires as often as rationed.
     const late = !row.doomed && s.workers.some((w) => w.term === row.term && !GONE.has(w.phase));
     const expired: Row = { ...row, expired: true };
     if (!row.expired && late) add("clock", "expires a late holder", { row: expired }, "expiry");
@@ -186,7 +191,7 @@ export function leaseModel(scenario: Scenario, overrides: Partial<Rules> = {}): 
     steps(s) {
       const out: Step<State>[] = [];
       for (let i = 0; i < s.workers.length; i++) workerSteps(s, i, out);
-      worldSteps(s, out);
+      otherSteps(s, out);
       return out;
     },
     key: keyOf(scenario),

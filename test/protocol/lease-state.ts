@@ -1,12 +1,12 @@
 /**
- * What the lease model is about: the row, the journal, the workers, and what must be true of them.
+ * The state of the lease model: the row, the journal, the workers, and their invariants.
  *
- * Ghosts are facts the real store does not hold: the term (who really holds), and marks on the row and on records that
- * say under which circumstances they were made. Invariants read them; no worker and no statement decides by them. The
- * clock does, to tell a late holder from a dead one.
+ * Ghosts are facts that the real store does not have: the term (the true holder), and marks on the row and on records
+ * about how they were written. Only invariants read them, not workers or statements. The clock reads the term to
+ * distinguish a late holder from a dead one.
  */
 
-/** What is rationed so that the model stays finite. `expiry` is the expiry of a holder that is alive but late. */
+/** Rationed faults, so that the model stays finite. `expiry` is the expiry of a holder that is alive but late. */
 export interface Ration {
   readonly expiry: number;
   readonly crash: number;
@@ -29,7 +29,7 @@ export interface Row {
   readonly owner: string;
   readonly expired: boolean;
   readonly doomed: boolean;
-  /** Ghosts: the term in force (0: nobody's), whether somebody else revived it, whether it began on a live row. */
+  /** Ghosts: the current term (0: none), whether another worker revived it, whether it started on a live row. */
   readonly term: number;
   readonly revived: boolean;
   readonly stolen: boolean;
@@ -39,30 +39,30 @@ export interface Entry {
   readonly seq: number;
   readonly step: number;
   readonly token: number;
-  /** Ghosts: the row's token at commit, whether the writer's term was in force, whether the row was doomed. */
+  /** Ghosts: the row's token at commit, whether the writer's term was current, whether the row was doomed. */
   readonly rowToken: number;
   readonly byHolder: boolean;
   readonly doomed: boolean;
 }
 
 export interface Worker {
-  /** asking: the acquire got no answer. checked: fence compared, not yet written. released: the body still runs. */
+  /** asking: the acquire got no response. checked: fence compared, not yet written. released: the body still runs. */
   readonly phase: "idle" | "asking" | "locked out" | "holding" | "checked" | "released";
   readonly token: number;
   readonly nonce: number;
   readonly term: number;
-  /** The last seq it knows of: the predecessor of what it appends. */
+  /** The last seq it knows: the predecessor of its next append. */
   readonly head: number;
 }
 
-export interface Stored {
+export interface StoredState {
   readonly row: Row;
   readonly journal: readonly Entry[];
 }
 
-export interface State extends Stored {
+export interface State extends StoredState {
   readonly workers: readonly Worker[];
-  readonly backup: Stored | null;
+  readonly backup: StoredState | null;
   readonly left: Ration;
 }
 
@@ -82,7 +82,7 @@ export function labelOf(name: string): string {
   return name.replace(/\d/g, "");
 }
 
-/** Workers with one label behave alike, so their order does not matter: sorting them merges mirror images. */
+/** Workers with the same label behave alike: sorting them merges symmetric states. */
 export function keyOf(scenario: Scenario): (s: State) => string {
   const labels = scenario.workers.map(labelOf);
   const flag = (b: boolean): string => (b ? "1" : "0");
@@ -90,7 +90,7 @@ export function keyOf(scenario: Scenario): (s: State) => string {
     `${r.token},${r.nonce},${r.owner},${r.term},${flag(r.expired)}${flag(r.doomed)}${flag(r.revived)}${flag(r.stolen)}`;
   const entry = (e: Entry): string =>
     `${e.seq},${e.step},${e.token},${e.rowToken},${flag(e.byHolder)}${flag(e.doomed)}`;
-  const stored = (x: Stored): string => `${row(x.row)}/${x.journal.map(entry).join(";")}`;
+  const stored = (x: StoredState): string => `${row(x.row)}/${x.journal.map(entry).join(";")}`;
   return (s) => {
     const workers = s.workers.map((w, i) =>
       w.phase === "idle" ? labels[i] : `${labels[i]}${w.phase},${w.token},${w.nonce},${w.term},${w.head}`,
@@ -103,17 +103,15 @@ export function keyOf(scenario: Scenario): (s: State) => string {
 
 export function showOf(scenario: Scenario): (s: State) => string {
   return ({ row, journal, workers, backup }) => {
-    const state = [row.owner || "nobody", row.expired ? "expired" : "live", ...(row.doomed ? ["doomed"] : [])];
+    const state = [row.owner || "no owner", row.expired ? "expired" : "live", ...(row.doomed ? ["doomed"] : [])];
     const entries = journal.map((e) => `${e.seq}=step${e.step}/t${e.token}`).join(" ");
-    const minds = workers
+    const busy = workers
       .map((w, i) =>
         w.phase === "idle" ? "" : `${scenario.workers[i]} ${w.phase} t${w.token}#${w.nonce} head ${w.head}`,
       )
       .filter((text) => text !== "");
     const saved = backup === null ? [] : [`backup t${backup.row.token} head ${backup.journal.length}`];
-    return [`row t${row.token}#${row.nonce} ${state.join(" ")}`, `journal [${entries}]`, ...minds, ...saved].join(
-      " | ",
-    );
+    return [`row t${row.token}#${row.nonce} ${state.join(" ")}`, `journal [${entries}]`, ...busy, ...saved].join(" | ");
   };
 }
 
@@ -134,6 +132,6 @@ export const INVARIANTS: Readonly<Record<string, (s: State) => boolean>> = {
   "two terms never share token and nonce": (s) => !shareFence(s),
   "only the holder keeps its lease alive": (s) => s.row.expired || !s.row.revived,
   "no takeover before expiry": (s) => !s.row.stolen,
-  "nobody is locked out by its own term": (s) =>
+  "no worker is locked out by its own term": (s) =>
     !s.workers.some((w) => w.phase === "locked out" && w.term === s.row.term && !s.row.expired),
 };

@@ -1,4 +1,4 @@
-/** The scenarios in which the lease protocol is verified, and the ways to get it wrong that must be noticed in them. */
+/** The scenarios in which the lease protocol is verified, and the bugs that they must detect. */
 import type { Variant } from "./explore.ts";
 import type { Rules } from "./lease-model.ts";
 import type { Ration, Scenario } from "./lease-state.ts";
@@ -13,7 +13,7 @@ const ration = (some: Partial<Ration>): Ration => ({
   ...some,
 });
 
-/** "a1" and "a2" share a host name: a restart while the old process is only paused. */
+/** "a1" and "a2" share a host name: a process restarts while the old one is only paused. */
 export const namesakes: Scenario = {
   workers: ["a1", "a2", "b"],
   records: 3,
@@ -24,7 +24,7 @@ export const handOver: Scenario = {
   records: 2,
   ration: ration({ expiry: 1, preempt: 1, release: 1 }),
 };
-/** Every fault of a process, of the wire and of an operator, with fewer workers to stay small. */
+/** All faults of processes, the wire and an operator, with fewer workers to keep the model small. */
 export const everything: Scenario = {
   workers: ["a1", "a2"],
   records: 2,
@@ -35,7 +35,7 @@ export const restored: Scenario = {
   records: 3,
   ration: ration({ expiry: 1, crash: 1, rewind: 1 }),
 };
-export const restoredWithDoubt: Scenario = {
+export const restoredWithLostResponses: Scenario = {
   workers: ["a", "b"],
   records: 2,
   ration: ration({ expiry: 1, lost: 1, release: 1, rewind: 1 }),
@@ -103,11 +103,11 @@ export const LEASE_VARIANTS: readonly LeaseVariant[] = [
     ends: ["store is backed up", "a1 appends", "store is restored", "a1 appends"],
   },
   {
-    name: "predecessor not compared, after a lost answer",
+    name: "predecessor not compared, after a lost response",
     rules: { predecessor: "numbered by the store" },
     scenario: namesakes,
     breaks: "a step is recorded at most once",
-    ends: ["a1 acquires", "a1 appends, the answer is lost", "a1 appends"],
+    ends: ["a1 acquires", "a1 appends, the response is lost", "a1 appends"],
   },
   {
     name: "release keeps the token",
@@ -117,7 +117,7 @@ export const LEASE_VARIANTS: readonly LeaseVariant[] = [
     ends: ["a1 acquires", "a1 releases in mid-body", "a1 appends"],
   },
   {
-    name: "release deletes the row, so that tokens start again",
+    name: "release deletes the row, so that tokens restart",
     rules: { release: "deletes the row" },
     scenario: handOver,
     breaks: "tokens never fall along seq",
@@ -140,16 +140,16 @@ export const LEASE_VARIANTS: readonly LeaseVariant[] = [
   {
     name: "a repeated acquire bumps again",
     rules: { repeat: "bumps again" },
-    scenario: restoredWithDoubt,
+    scenario: restoredWithLostResponses,
     breaks: "no takeover before expiry",
-    ends: ["a acquires, the answer is lost", "a acquires"],
+    ends: ["a acquires, the response is lost", "a acquires"],
   },
   {
     name: "a repeated acquire waits for itself",
     rules: { repeat: "waits for itself" },
     scenario: namesakes,
-    breaks: "nobody is locked out by its own term",
-    ends: ["a1 acquires, the answer is lost", "a1 is refused its own lease"],
+    breaks: "no worker is locked out by its own term",
+    ends: ["a1 acquires, the response is lost", "a1 is refused its own lease"],
   },
   {
     name: "a doomed holder still writes",
@@ -159,7 +159,7 @@ export const LEASE_VARIANTS: readonly LeaseVariant[] = [
     ends: ["operator dooms the holder", "a1 appends"],
   },
   {
-    name: "a lock instead of a lease: nobody takes over without a release",
+    name: "a lock instead of a lease: no takeover without a release",
     rules: { takeover: "after release only" },
     scenario: namesakes,
     breaks: "the journal can be finished",

@@ -1,15 +1,15 @@
 /**
- * Notes and parking as a model: many senders put notes into a run's inbox without a lease; the run's holder takes them,
- * and parks or ends the run when none is left. A wake-up is lost when a run is parked, a note waits, and nothing marks
- * the run as due: nobody would ever look at it again.
+ * Notes and parking as a model: many senders put notes into a run's inbox without a lease. The run's holder takes them,
+ * and parks or ends the run when none is left. A wake-up is lost if a run is parked with a pending note and is not
+ * marked as due: no worker would ever acquire it again.
  */
 import type { Model, Step } from "./explore.ts";
 import { spend } from "./explore.ts";
 
 export interface NoteRules {
-  /** "in an earlier transaction": look for untaken notes, then park whatever came in between. */
+  /** "in an earlier transaction": check for pending notes, then park despite notes that arrived in between. */
   readonly parkCompares: "in the same transaction" | "in an earlier transaction";
-  /** "on its snapshot": insert a row and judge by the status as read, as a NOT EXISTS check under MVCC makes them do. */
+  /** "on its snapshot": insert a row and use the status as read, as with a NOT EXISTS check under MVCC. */
   readonly noteCounts: "on the run's row" | "on its snapshot";
   readonly endCompares: boolean;
   readonly fence: boolean;
@@ -35,7 +35,7 @@ interface Sender {
 interface Worker {
   readonly phase: "idle" | "driving" | "checked";
   readonly token: number;
-  /** How many notes it knows to be in the journal. */
+  /** The number of notes that it has taken. */
   readonly taken: number;
 }
 
@@ -46,7 +46,7 @@ export interface NoteState {
   readonly due: boolean;
   readonly notes: number;
   readonly taken: number;
-  /** The numbers of the notes in the order in which they entered the main journal. */
+  /** The numbers of the notes, in the order of the journal. */
   readonly journal: readonly number[];
   readonly workers: readonly Worker[];
   readonly senders: readonly Sender[];
@@ -55,11 +55,11 @@ export interface NoteState {
 
 const IDLE: Worker = { phase: "idle", token: 0, taken: 0 };
 /** The run ends after two notes; the third sender races with the end. */
-const WANTED = 2;
+const EXPECTED = 2;
 const SENDERS = 3;
 
 const INVARIANTS: Readonly<Record<string, (s: NoteState) => boolean>> = {
-  "a parked run with a waiting note is due": (s) => s.status !== "parked" || s.notes === s.taken || s.due,
+  "a parked run with a pending note is due": (s) => s.status !== "parked" || s.notes === s.taken || s.due,
   "an ended run has taken every note": (s) => s.status !== "ended" || s.notes === s.taken,
   "each note is taken once and in order": (s) => s.journal.every((note, i) => note === i + 1),
 };
@@ -74,7 +74,7 @@ export function notesModel(overrides: Partial<NoteRules> = {}): Model<NoteState>
       out.push({ by: `sender ${i + 1}`, does, fault: false, to: { ...s, ...to, senders } });
     };
     const note = (parked: boolean): void =>
-      add("leaves a note", "answered", false, { notes: s.notes + 1, due: s.due || parked });
+      add("sends a note", "answered", false, { notes: s.notes + 1, due: s.due || parked });
     if (sender.phase === "read") note(sender.sawParked);
     if (sender.phase !== "waiting") return;
     if (s.status === "ended") add("is refused by the ended run", "answered", false);
@@ -102,17 +102,18 @@ export function notesModel(overrides: Partial<NoteRules> = {}): Model<NoteState>
       add("is refused by the fence", IDLE);
       return;
     }
-    const given = { held: false, due: false, token: s.token + 1 };
-    const settled = s.notes === w.taken;
-    if (w.phase === "checked") add("parks the run", IDLE, { ...given, status: "parked" });
+    const released = { held: false, due: false, token: s.token + 1 };
+    const drained = s.notes === w.taken;
+    if (w.phase === "checked") add("parks the run", IDLE, { ...released, status: "parked" });
     if (w.phase !== "driving") return;
     if (s.notes > w.taken) {
       const taken = w.taken + 1;
       add("takes a note", { ...w, taken }, { taken, journal: [...s.journal, taken] });
     }
-    if (w.taken >= WANTED && (settled || !rules.endCompares)) add("ends the run", IDLE, { ...given, status: "ended" });
-    if (w.taken >= WANTED || !settled) return;
-    if (rules.parkCompares === "in the same transaction") add("parks the run", IDLE, { ...given, status: "parked" });
+    if (w.taken >= EXPECTED && (drained || !rules.endCompares))
+      add("ends the run", IDLE, { ...released, status: "ended" });
+    if (w.taken >= EXPECTED || !drained) return;
+    if (rules.parkCompares === "in the same transaction") add("parks the run", IDLE, { ...released, status: "parked" });
     else add("finds no note", { ...w, phase: "checked" });
   }
 
@@ -145,7 +146,7 @@ export function notesModel(overrides: Partial<NoteRules> = {}): Model<NoteState>
       clockSteps(s, out);
       return out;
     },
-    // Senders are alike, and so are workers.
+    // Senders are symmetric, and so are workers.
     key: (s) => {
       const senders = s.senders.map((x) => `${x.phase}${x.sawParked}`).sort();
       const workers = s.workers.map((w) => `${w.phase}${w.token},${w.taken}`).sort();
@@ -153,15 +154,13 @@ export function notesModel(overrides: Partial<NoteRules> = {}): Model<NoteState>
       return `${row.join(",")}|${workers.join("|")}|${senders.join("|")}`;
     },
     show: (s) => {
-      const minds = s.workers
-        .map((w, i) => `worker ${i + 1} ${w.phase} t${w.token}`)
-        .filter((x) => !x.includes("idle"));
+      const busy = s.workers.map((w, i) => `worker ${i + 1} ${w.phase} t${w.token}`).filter((x) => !x.includes("idle"));
       const row = `${s.status}${s.due ? " due" : ""} t${s.token}, notes ${s.notes}, taken ${s.taken}`;
-      return [row, `journal [${s.journal.join(" ")}]`, ...minds].join(" | ");
+      return [row, `journal [${s.journal.join(" ")}]`, ...busy].join(" | ");
     },
     invariants: INVARIANTS,
     goal: {
-      name: "the run can end with every sender answered",
+      name: "the run can end with a result for every sender",
       reached: (s) => s.status === "ended" && s.senders.every((x) => x.phase === "answered"),
     },
   };

@@ -1,4 +1,4 @@
-// Read by the compiler alone: what connectors accept, and what they refuse.
+// Only compiled, never executed: what connectors accept and reject.
 import { functionConnector } from "../../src/connector/function.ts";
 import { httpConnector } from "../../src/connector/http/connector.ts";
 import type { Connector } from "../../src/sdk/connector.ts";
@@ -42,13 +42,13 @@ functionConnector("bank", {
   // @ts-expect-error the result of dispatch has no sum
   compensate: (_, receipt) => receipt.sum,
 });
-// @ts-expect-error a connector carries something out
+// @ts-expect-error a connector needs dispatch
 functionConnector("bank", {});
 // @ts-expect-error an effect by a connector is never inline
 effect<Wire, Receipt>("bank.wire", { connector: "bank", dispatch: "inline" });
-// @ts-expect-error a body is its own connector
+// @ts-expect-error an effect has a body or a connector, not both
 effect("bank.wire", async (_: Wire) => 1, { connector: "bank" });
-// @ts-expect-error the name of a connector, not the connector
+// @ts-expect-error expects the name of a connector
 effect<Wire, Receipt>("bank.wire", { connector: bank });
 httpConnector("bank", {
   request: (args: Wire) => ({ url: args.invoice }),

@@ -1,7 +1,7 @@
 import { createRunner, effect, gate, outcome, Tape, workflow } from "../../src/exports/index.ts";
 import { inferred } from "./same.ts";
 
-/** The authors' sample of the design, as it stands there, on a world that is handed in; test/examples executes it. */
+/** The sample workflow of the design, with an injected world; test/examples executes it. */
 
 interface Wire {
   readonly account: string;
@@ -58,10 +58,10 @@ export function sampleOn({ bank, model, fetchRate }: SampleWorld) {
       d.record({ model: "m-1", usage: r.usage, rationale: r.why });
       return r.plan;
     });
-    const act = wire.with({ account: plan.account, amount: plan.amount, invoice: `sweep-${input.day}` });
-    const answer = await tape.gate(cfo, { binds: act, timeout: "24h" });
+    const call = wire.with({ account: plan.account, amount: plan.amount, invoice: `sweep-${input.day}` });
+    const answer = await tape.gate(cfo, { binds: call, timeout: "24h" });
     if (answer.status === "timeout" || !answer.value.approved) return { done: false };
-    const receipt = await tape.effect(act);
+    const receipt = await tape.effect(call);
     await tape.sleep("1h");
     const rate = await tape.step("rate", () => fetchRate());
     return { receipt, rate, at: tape.now(), id: tape.uuid() };
@@ -72,9 +72,8 @@ export function sampleOn({ bank, model, fetchRate }: SampleWorld) {
   return { wire, treasury, buildRunner };
 }
 
-/** The programs' sample, as far as it concerns embedded handles. `opened` stands for Tape.open: a test has its own time. */
-export async function program(opened: Tape, { treasury }: Pick<Sample, "treasury">) {
-  const app = opened;
+/** The sample program for embedded handles. A test passes its own Tape, in virtual time, instead of Tape.open. */
+export async function program(app: Tape, { treasury }: Pick<Sample, "treasury">) {
   const options = { id: "treasury-2026-11-15", labels: {}, budget: { usd: 50 } };
   const run = await app.start(treasury, { day: "2026-11-15" }, options);
   await app.signal(run.id, cfo, { approved: true }, { key: "first" });

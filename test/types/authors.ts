@@ -14,7 +14,7 @@ import {
 } from "../../src/exports/index.ts";
 import { inferred } from "./same.ts";
 
-/** What an author's types come to. Never run: tsc is part of the test command. */
+/** The types that authors see. Only compiled, never executed: tsc is part of the test command. */
 
 const mail = effect("mail", async (a: { to: string }) => ({ id: a.to.length }), { semantics: "idempotent" });
 const yes = gate<{ ok: boolean }>("yes");
@@ -50,7 +50,7 @@ export const positive = workflow("positive", async (tape, input: { day: string }
   return { done: true };
 });
 
-/** The result of the body is what the observer confirms and the inverse gets. */
+/** The observer confirms the result of the body, and the compensation receives it. */
 export const whole = effect("whole", async (a: { n: number }) => ({ id: `${a.n}` }), {
   businessKey: (a) => {
     inferred(a)<{ n: number }>();
@@ -74,7 +74,7 @@ export const whole = effect("whole", async (a: { n: number }) => ({ id: `${a.n}`
   },
 });
 
-/** Any validator that follows Standard Schema; the input's type comes from it. */
+/** Any validator that implements Standard Schema defines the type of the input. */
 export const checked = workflow("checked", async (_tape, input) => input.day, {
   input: z.object({ day: z.string() }),
 });
@@ -88,60 +88,60 @@ export async function programs(app: Tape): Promise<void> {
   await app.signal(run.id, grade, 1);
   createRunner({ workflows: [positive, child, checked], effects: [mail, whole] });
 
-  // @ts-expect-error the input has a day
+  // @ts-expect-error the input needs a day
   await app.start(positive, {});
-  // @ts-expect-error which is text
+  // @ts-expect-error the day is a string
   await app.start(positive, { day: 1 });
-  // @ts-expect-error and the schema says so too
+  // @ts-expect-error the schema requires a string
   await app.start(checked, { day: 1 });
-  // @ts-expect-error not the value of this gate
+  // @ts-expect-error the value does not match the gate
   await app.signal(run.id, yes, { ok: "true" });
-  // @ts-expect-error nor of this
+  // @ts-expect-error the value does not match the schema
   await app.signal(run.id, grade, "A");
-  // @ts-expect-error a gate, not its name
+  // @ts-expect-error expects a gate, not its name
   await app.signal(run.id, "yes", { ok: true });
-  // @ts-expect-error a cancellation says why
+  // @ts-expect-error a cancellation needs a reason
   await app.cancel(run.id);
-  // @ts-expect-error a program without a runner could drive nothing
+  // @ts-expect-error a program needs a runner
   await Tape.open({ store: "memory:" });
 }
 
 export const negative = workflow("negative", async (tape, _input: undefined) => {
-  // @ts-expect-error an effect has its arguments
+  // @ts-expect-error an argument is missing
   await mail({});
-  // @ts-expect-error also as an act
+  // @ts-expect-error an argument has the wrong type
   mail.with({ to: 1 });
-  // @ts-expect-error an act, not an effect
+  // @ts-expect-error expects an effect call, not an effect
   await tape.effect(mail);
-  // @ts-expect-error a promise is not an act: it would have been sent already
+  // @ts-expect-error a promise is not an effect call: it has been sent already
   await tape.effect(mail({ to: "a" }));
-  // @ts-expect-error a gate, not its name
+  // @ts-expect-error expects a gate, not its name
   await tape.gate("yes");
   // @ts-expect-error not a duration
   await tape.sleep("1 hour");
-  // @ts-expect-error a gate binds an act
+  // @ts-expect-error a gate binds an effect call
   await tape.gate(yes, { binds: mail });
   const answer = await tape.gate(yes, { timeout: "1h" });
-  // @ts-expect-error it may have timed out: look at the status first
+  // @ts-expect-error it may have timed out: check the status first
   answer.value.ok;
   const attempted = await tape.attempt(mail.with({ to: "a" }));
-  // @ts-expect-error it may have failed: look at the status first
+  // @ts-expect-error it may have failed: check the status first
   attempted.value.id;
-  // @ts-expect-error the child's input
+  // @ts-expect-error the child's input is a number
   await tape.spawn(child, "1");
-  // @ts-expect-error a step has a name
+  // @ts-expect-error a step needs a name
   await tape.step(() => 1);
-  // @ts-expect-error a value is written over a version that was seen
+  // @ts-expect-error a write names the version that it replaces
   await tape.values.put("k", 1);
-  // @ts-expect-error a costed call says what it cost
+  // @ts-expect-error a call with a budget returns its cost
   await tape.budget.spend({ usd: 1 }, async () => ({ value: 1 }));
   inferred(await tape.race([() => tape.step("s", () => 1), tape.step("t", () => 2)]))<number>();
   inferred(await tape.lane("l", () => tape.step("s", () => 1)))<number>();
   // @ts-expect-error a race is between promises, or functions that return one
   await tape.race([1, 2]);
-  // @ts-expect-error a decision is recorded under known names
+  // @ts-expect-error unknown field of a decision
   await tape.decide("d", (d) => d.record({ modell: "m-1" }));
-  // @ts-expect-error time has no setter
+  // @ts-expect-error now has no parameter
   tape.now(0);
 });
 
@@ -155,6 +155,6 @@ effect("observed", async (_: number) => ({ id: 1 }), {
   observe: () => outcome.confirmed({ id: "1" }),
 });
 createRunner({
-  // @ts-expect-error a function is not a workflow yet
+  // @ts-expect-error a function is not a workflow
   workflows: [async () => 1],
 });

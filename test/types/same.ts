@@ -1,4 +1,4 @@
-/** Compiles only where the two types are the same, `any` and `never` included. */
+/** Compiles only if both types are identical, including `any` and `never`. */
 export function same<A>() {
   return <B>(..._: Same<A, B> extends true ? [] : [error: "the types differ", A, B]): void => {};
 }
