@@ -7,7 +7,7 @@ import { ManualClock } from "../../testkit/clock.ts";
 import { makeScene, type Scene, tokenOf } from "../server/scene.ts";
 import { ask, bootstrap, type Stage, stage } from "../server/stage.ts";
 
-/** Section 17 of the findings: an admin could sign as another, and erase what was done by deleting runs. */
+/** An admin could impersonate another one, and erase operator actions by deleting runs. */
 let current: Stage;
 let scene: Scene;
 const clock = new ManualClock();
@@ -21,7 +21,7 @@ afterEach(() => current.close());
 const post = (path: string, token: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
   ask(current.server.exchange, "POST", path, { token, body, headers });
 
-/** Entries that match; a refusal is written beside its answer, so the store is asked until it is there. */
+/** Matching entries. A refusal is written after its response, so the store is polled until the entry exists. */
 async function entries(tenant: string, action: string, count = 1): Promise<AuditEntry[]> {
   for (;;) {
     const found = (await current.store.read.audit(tenant)).filter((entry) => entry.action === action);
@@ -30,17 +30,17 @@ async function entries(tenant: string, action: string, count = 1): Promise<Audit
   }
 }
 
-describe("the audit", () => {
-  it("tells two tokens of one name apart, and says from where and with which request", async () => {
+describe("the audit log", () => {
+  it("distinguishes two tokens with the same name, and records address and request id", async () => {
     const admin = tokenOf("acme", "admin");
     const made = await post("/v1/tokens", admin, { name: "operator of acme", role: "operator", reason: "mine" });
     const { secret, token } = made.json as { secret: string; token: { id: string } };
-    const answer = await current.server.exchange({
+    const response = await current.server.exchange({
       ...{ method: "POST", url: `/v1/leases/${scene.lease}/pause`, from: "203.0.113.9" },
       headers: { authorization: `Bearer ${secret}`, "content-type": "application/json", "x-request-id": "req-7" },
       body: Buffer.from('{"reason":"as ada","by":"ada"}'),
     });
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
     const [entry] = await entries("acme", "lease.pause");
     expect(entry).toMatchObject({
       who: "operator of acme for ada",
@@ -51,7 +51,7 @@ describe("the audit", () => {
     expect((json as { entries: { via: unknown }[] }).entries[0]!.via).toEqual(entry!.via);
   });
 
-  it("keeps what was done to runs that an admin deletes", async () => {
+  it("keeps the actions on runs that an admin deletes", async () => {
     const operator = tokenOf("acme", "operator");
     expect((await post(`/v1/runs/${scene.idle}/takeover`, operator, { reason: "it hangs" })).status).toBe(200);
     const { store } = current;
@@ -70,7 +70,7 @@ describe("the audit", () => {
     expect(checkAudit(all)).toMatchObject({ checked: all.length, faults: [] });
   });
 
-  it("knows who was refused, once a minute for each way, and how often", async () => {
+  it("records refused calls once a minute for each token and call, with a count", async () => {
     const token = tokenOf("acme", "worker");
     const refused = () => post(`/v1/runs/${scene.idle}/redrive`, token, { reason: "mine" });
     for (let k = 0; k < 50; k++) expect((await refused()).status).toBe(403);
@@ -87,10 +87,10 @@ describe("the audit", () => {
     expect(last!.detail).toMatchObject({ more: 49 });
   });
 
-  it("knows sign-ins that failed and the bootstrap token's use, in the server's own tenant", async () => {
+  it("records failed sign-ins and uses of the bootstrap token in the server's own tenant", async () => {
     for (let k = 0; k < 9; k++) {
       expect(
-        (await ask(current.server.exchange, "GET", "/v1/whoami", { token: `nobody.${"x".repeat(43)}` })).status,
+        (await ask(current.server.exchange, "GET", "/v1/whoami", { token: `unknown.${"x".repeat(43)}` })).status,
       ).toBe(401);
     }
     expect(await entries("home", "signin.failed")).toHaveLength(1);
@@ -103,21 +103,21 @@ describe("the audit", () => {
     );
   });
 
-  it("has no more entries than a minute allows, however many ways there are to be refused", async () => {
+  it("limits the entries per minute", async () => {
     for (let k = 0; k < 200; k++) {
       await current.server.exchange({
         ...{ method: "GET", url: "/v1/whoami", from: `198.51.100.${k}` },
-        headers: { authorization: `Bearer nobody${k}.${"x".repeat(43)}` },
+        headers: { authorization: `Bearer unknown${k}.${"x".repeat(43)}` },
       });
     }
     expect((await entries("home", "signin.failed", 100)).length).toBeLessThanOrEqual(120);
   });
 
-  it("strangers who fail to sign in leave room for tokens that were refused, and what is left out is counted", async () => {
+  it("failed sign-ins do not displace refused calls, and omitted entries are counted", async () => {
     const fail = (k: number) =>
       current.server.exchange({
         ...{ method: "GET", url: "/v1/whoami", from: `198.51.100.${k}` },
-        headers: { authorization: `Bearer nobody${k}.${"x".repeat(43)}` },
+        headers: { authorization: `Bearer unknown${k}.${"x".repeat(43)}` },
       });
     for (let k = 0; k < 200; k++) await fail(k);
     await post(`/v1/runs/${scene.idle}/redrive`, tokenOf("acme", "worker"), { reason: "mine" });
@@ -131,11 +131,11 @@ describe("the audit", () => {
     expect(last!.detail).toMatchObject({ unwritten: 200 - before });
   });
 
-  it("one network of IPv6 is one stranger", async () => {
+  it("counts an IPv6 /64 network as one address", async () => {
     for (let k = 0; k < 20; k++) {
       await current.server.exchange({
         ...{ method: "GET", url: "/v1/whoami", from: `2001:db8::${k.toString(16)}` },
-        headers: { authorization: `Bearer nobody${k}.${"x".repeat(43)}` },
+        headers: { authorization: `Bearer unknown${k}.${"x".repeat(43)}` },
       });
     }
     await post(`/v1/runs/${scene.idle}/redrive`, tokenOf("acme", "worker"), { reason: "mine" });
@@ -146,7 +146,7 @@ describe("the audit", () => {
 
 describe("tokens", () => {
   const admin = tokenOf("acme", "admin");
-  it("the list says when each was last used", async () => {
+  it("the list shows when each was last used", async () => {
     await ask(current.server.exchange, "GET", "/v1/whoami", { token: tokenOf("acme", "reader") });
     for (;;) {
       const { json } = await ask(current.server.exchange, "GET", "/v1/tokens", { token: admin });
@@ -156,12 +156,12 @@ describe("tokens", () => {
       await setImmediate();
     }
     const remote = await openRemote("http://127.0.0.1:1", { exchange: current.server.exchange, token: admin });
-    const [seen] = (await remote.read.tokens("acme")).filter(({ id }) => id === "acme-reader");
-    expect(seen!.usedAt).toBe((await current.store.read.token("acme-reader"))!.usedAt);
+    const [listed] = (await remote.read.tokens("acme")).filter(({ id }) => id === "acme-reader");
+    expect(listed!.usedAt).toBe((await current.store.read.token("acme-reader"))!.usedAt);
     await remote.close();
   });
 
-  it("none holds longer than the settings allow", async () => {
+  it("cannot outlive the configured maximum", async () => {
     const make = (expiresInMs?: number) =>
       post("/v1/tokens", admin, { name: "ci", role: "reader", reason: "r", ...(expiresInMs && { expiresInMs }) });
     expect(await make(91 * day)).toMatchObject({ status: 400, json: { code: "TAPE_BAD_INPUT" } });

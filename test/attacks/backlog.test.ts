@@ -9,9 +9,9 @@ import { findRequest, heldRuns, waitingRuns } from "../../testkit/conformance/le
 import { planReader } from "../store/postgres/plan-reader.ts";
 import { sceneOn } from "../store/postgres/scene.ts";
 
-/** A tenant starts runs of a workflow that nobody serves: due for ever, and the oldest of all. */
+/** A tenant starts runs of an unserved workflow: they stay due forever, and they are the oldest. */
 const backlog = 20_000;
-const unserved = (count: number) => Array.from({ length: count }, () => spec({ workflow: "nobody" }));
+const unserved = (count: number) => Array.from({ length: count }, () => spec({ workflow: "unserved" }));
 
 async function flood(store: Store, count: number): Promise<void> {
   for (let done = 0; done < count; done += 500) {
@@ -19,8 +19,8 @@ async function flood(store: Store, count: number): Promise<void> {
   }
 }
 
-/** What an idle worker asks, and what one asks that was woken. */
-async function looks(store: Store, of: string): Promise<void> {
+/** The queries of an idle worker, and those of one that was woken. */
+async function polls(store: Store, of: string): Promise<void> {
   const workflows = ["w"];
   await store.read.agenda(of, workflows);
   await store.claim.find(findRequest({ tenant: of, workflows, preload: { withinMs: 1_000, limit: 10 } }));
@@ -29,7 +29,7 @@ async function looks(store: Store, of: string): Promise<void> {
   await store.read.dueSchedules(100, of);
 }
 
-/** The fastest of many, because everything else on the machine only makes it slower. */
+/** The fastest of many, because other load on the machine only makes it slower. */
 async function fastest(work: () => Promise<void>): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   for (let k = 0; k < 60; k++) {
@@ -48,40 +48,40 @@ const embedded: Readonly<Record<string, () => Promise<Store>>> = {
   },
 };
 
-describe.each(Object.entries(embedded))("%s: a backlog that nobody serves", (_name, open) => {
-  it("costs neither another tenant's looks nor those of the same tenant's other workers twice as much", async () => {
+describe.each(Object.entries(embedded))("%s: an unserved backlog", (_name, open) => {
+  it("costs neither another tenant nor other workers of the same tenant twice as much per poll", async () => {
     const store = await open();
     onTestFinished(() => store.close());
-    const [other, own] = [await fastest(() => looks(store, "globex")), await fastest(() => looks(store, tenant))];
+    const [other, own] = [await fastest(() => polls(store, "globex")), await fastest(() => polls(store, tenant))];
     await flood(store, backlog);
-    expect((await fastest(() => looks(store, "globex"))) / other).toBeLessThan(2);
-    expect((await fastest(() => looks(store, tenant))) / own).toBeLessThan(2);
+    expect((await fastest(() => polls(store, "globex"))) / other).toBeLessThan(2);
+    expect((await fastest(() => polls(store, tenant))) / own).toBeLessThan(2);
   });
 
-  it("does not hide the runs that somebody serves, nor what is said of those that nobody does", async () => {
+  it("hides neither served runs nor the report of unserved ones", async () => {
     const store = await open();
     onTestFinished(() => store.close());
     await flood(store, backlog);
-    const [mine] = await waitingRuns(store, 1);
-    const [theirs] = await waitingRuns(store, 1, "globex");
+    const [ownRun] = await waitingRuns(store, 1);
+    const [otherRun] = await waitingRuns(store, 1, "globex");
     const find = async (of: string) =>
       (await store.claim.find(findRequest({ tenant: of, workflows: ["w"] })))[0]?.journal;
-    expect([await find(tenant), await find("globex")]).toEqual([mine!.journal, theirs!.journal]);
-    const [told] = await store.read.unserved(["w"], 0, tenant);
-    expect(told).toMatchObject({ workflow: "nobody" });
+    expect([await find(tenant), await find("globex")]).toEqual([ownRun!.journal, otherRun!.journal]);
+    const [unservedRuns] = await store.read.unserved(["w"], 0, tenant);
+    expect(unservedRuns).toMatchObject({ workflow: "unserved" });
     expect(await store.read.unserved(["w"], 0, "globex")).toEqual([]);
   });
 });
 
-describe("PostgreSQL: a backlog that nobody serves", () => {
-  it("is in no look's way: each reads as many pages as without it", async () => {
+describe("PostgreSQL: an unserved backlog", () => {
+  it("does not affect polls: each reads as many pages as without it", async () => {
     const scene = await sceneOn(inject("postgres18"));
     onTestFinished(() => scene.close());
     await heldRuns(scene.store, 20, claimant(undefined, { ttlMs: 60_000, reactor: "agent" }));
     await flood(scene.store, backlog);
     await scene.admin.query("vacuum analyze tape.leases, tape.runs");
     const plans = await planReader(scene);
-    const asked = (of: string): Readonly<Record<string, string>> => ({
+    const paramsOf = (of: string): Readonly<Record<string, string>> => ({
       ...{
         tenant: `'${of}'`,
         nextReactor: "'recovery'",
@@ -97,7 +97,7 @@ describe("PostgreSQL: a backlog that nobody serves", () => {
       holders: `'[["${of}","w"]]'`,
       tenants: `'["${of}"]'`,
     });
-    for (const one of ["globex", tenant]) {
+    for (const reader of ["globex", tenant]) {
       const names = [
         "lease.due",
         "lease.stale",
@@ -108,8 +108,8 @@ describe("PostgreSQL: a backlog that nobody serves", () => {
         "schedule.due",
       ];
       for (const name of [...names, "lease.queues", "lease.holders"]) {
-        const values = plans.statement(name).params.map((param) => asked(one)[param] ?? "null");
-        expect(await plans.pages(name, values), `${name} of ${one}`).toBeLessThan(60);
+        const values = plans.statement(name).params.map((param) => paramsOf(reader)[param] ?? "null");
+        expect(await plans.pages(name, values), `${name} of ${reader}`).toBeLessThan(60);
       }
     }
   });
@@ -124,8 +124,8 @@ const everywhere: typeof embedded = {
   },
 };
 
-describe.each(Object.entries(everywhere))("%s: whoever works for all tenants", (_name, open) => {
-  it("takes due runs and schedules of each in turn, however much older one's are", async () => {
+describe.each(Object.entries(everywhere))("%s: a worker for all tenants", (_name, open) => {
+  it("takes due runs and schedules of each tenant in turn, regardless of their age", async () => {
     const store = await open();
     onTestFinished(() => store.close());
     await waitingRuns(store, 8);
@@ -142,15 +142,15 @@ describe.each(Object.entries(everywhere))("%s: whoever works for all tenants", (
     expect((await store.read.dueSchedules(2, tenant)).map(({ id }) => id)).toEqual(["a0", "a1"]);
   });
 
-  it("hears whose work a hint is about, and of a run the workflow", async () => {
+  it("receives hints with the tenant, and for a run with the workflow", async () => {
     const store = await open();
     onTestFinished(() => store.close());
-    const heard: WakeHint[] = [];
-    const stop = store.onWake((wake) => heard.push(wake));
+    const received: WakeHint[] = [];
+    const stop = store.onWake((wake) => received.push(wake));
     await store.intake.createRuns(tenant, [spec({ workflow: "w" })]);
     await store.intake.createRuns("globex", [spec({ workflow: "v" })]);
     stop();
     const hint = (of: string, workflow: string) => ({ of: "reactor", reactor: "recovery", tenant: of, workflow });
-    expect(heard.filter((wake) => wake.of === "reactor")).toEqual([hint(tenant, "w"), hint("globex", "v")]);
+    expect(received.filter((wake) => wake.of === "reactor")).toEqual([hint(tenant, "w"), hint("globex", "v")]);
   });
 });

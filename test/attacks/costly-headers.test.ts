@@ -1,51 +1,51 @@
 import { describe, expect, it } from "vitest";
-import { groundOf } from "./ground.ts";
+import { attackTarget } from "./target.ts";
 
-/** A stranger's request line and headers, up to the 16 KiB that Node takes: their cost must not grow with their square. */
+/** An unauthenticated request line and headers, up to the 16 KiB that Node accepts: their cost must not be quadratic. */
 describe("costly headers", () => {
-  const deps = groundOf("sqlite");
+  const target = attackTarget("sqlite");
 
   const headers = [
     ["spaces", `gzip${" ".repeat(14_000)}x`],
     ["digits", `gzip;q=.${"1".repeat(14_000)}x`],
     ["commas", "gzip;q=0,".repeat(1_500)],
   ] as const;
-  it.each(headers)("Accept-Encoding of many %s stalls nobody", async (_what, value) => {
-    const { call, measured } = deps();
-    const { result, stall, said } = await measured(async () => {
-      const answers = [];
+  it.each(headers)("Accept-Encoding with many %s does not stall the server", async (_what, value) => {
+    const { call, measured } = target();
+    const { result, stall, summary } = await measured(async () => {
+      const responses = [];
       for (let k = 0; k < 5; k++)
-        answers.push(await call("GET", "/openapi.json", { headers: { "accept-encoding": value } }));
-      return answers;
+        responses.push(await call("GET", "/openapi.json", { headers: { "accept-encoding": value } }));
+      return responses;
     });
     expect(result.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-    expect(stall, said).toBeLessThan(8);
+    expect(stall, summary).toBeLessThan(8);
   });
 
-  it("a query of thousands of fields stalls nobody, on a call that nobody is paced for", async () => {
-    const { raw, measured } = deps();
+  it("a query of thousands of fields does not stall the server, on a call without a rate limit", async () => {
+    const { raw, measured } = target();
     const letters = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"];
     const fields = letters.flatMap((a) => letters.map((b) => a + b)).join("&");
     const requests = `GET /livez?${fields} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(20);
-    const { result, stall, said } = await measured(() =>
+    const { result, stall, summary } = await measured(() =>
       raw(`${requests}GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`),
     );
     expect(result.match(/HTTP\/1\.1 400/g)).toHaveLength(20);
     expect(result.length).toBeLessThan(requests.length);
-    expect(stall, said).toBeLessThan(8);
+    expect(stall, summary).toBeLessThan(8);
   });
 
-  it("what a refusal says of a query is short, however long the query", async () => {
-    const { call, token } = deps();
-    const asked = async (query: string) =>
+  it("the error for a long query is short", async () => {
+    const { call, token } = target();
+    const refusal = async (query: string) =>
       (await call("GET", `/v1/runs?${query}`, { token: token("acme", "reader") })).text;
-    expect(await asked("x".repeat(14_000))).toMatch(/TAPE_BAD_INPUT/);
+    expect(await refusal("x".repeat(14_000))).toMatch(/TAPE_BAD_INPUT/);
     for (const query of [
       "x".repeat(14_000),
       `${"x".repeat(7_000)}=1&${"x".repeat(7_000)}=2`,
       `limit=${"9".repeat(14_000)}`,
     ]) {
-      expect((await asked(query)).length).toBeLessThan(1_000);
+      expect((await refusal(query)).length).toBeLessThan(1_000);
     }
   });
 });

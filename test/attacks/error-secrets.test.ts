@@ -6,7 +6,7 @@ import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 
 const canary = "sk-live-4242-canary";
 
-/** As axios, got, undici and octokit make them: the failed request hangs on the error, credentials included. */
+/** As axios, got, undici and octokit create them: the error references the failed request with its credentials. */
 const clientErrors: Readonly<Record<string, () => Error>> = {
   axios: () =>
     Object.assign(new Error("Request failed with status code 401"), {
@@ -57,24 +57,24 @@ it.each(Object.keys(clientErrors))("%s: the request's credentials do not reach t
   const ended = await run.result().catch((error: Error) => error);
   const records = await Array.fromAsync(app.journal("r"));
   expect(encode(records.map(({ data }) => data))).not.toContain(canary);
-  // What people need is still there.
+  // The message stays.
   expect(String((ended as Error).cause)).toContain(clientErrors[client]!().message);
 });
 
-it("what is no secret stays: status, code, the answer's data, fencing tokens, a config that is no request", () => {
+it("keeps status, code, response data, fencing tokens and a config that is no request", () => {
   const error = decode(encode(clientErrors.axios!())) as Record<string, unknown>;
   expect(error).toMatchObject({ code: "ERR_BAD_REQUEST", response: { status: 401, data: { error: "bad key" } } });
   const own = Object.assign(new Error("x"), { config: { retries: 3 }, tokens: 512, token: "17" });
   expect(decode(encode(own))).toMatchObject({ config: { retries: 3 }, tokens: 512, token: "17" });
-  const ours = decode(encode(new TapeError("TAPE_FENCED", "gone", { token: "18" }))) as TapeError;
-  expect(ours).toMatchObject({
+  const tapeError = decode(encode(new TapeError("TAPE_FENCED", "gone", { token: "18" }))) as TapeError;
+  expect(tapeError).toMatchObject({
     code: "TAPE_FENCED",
     details: { token: "18" },
     next: expect.stringContaining("newer token"),
   });
 });
 
-it("what hangs on an error is bounded, the error itself is kept", () => {
+it("bounds the properties of an error and keeps the error itself", () => {
   const error = Object.assign(new Error("too long"), { body: "x".repeat(10_000_000), status: 500 });
   expect(encode(error).length).toBeLessThan(100_000);
   expect(decode(encode(error))).toMatchObject({ message: "too long" });

@@ -15,8 +15,8 @@ import { giveTokens, makeScene, type Scene, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
 
 /**
- * Tenant crossing: a worker of globex knows owner and nonce with which acme's worker holds a run (both are a caller's
- * choice, and were shown to acme's readers) and asks for "what this very find acquired before".
+ * Tenant crossing: a worker of globex knows the owner and the nonce with which acme's worker holds a run. Callers choose
+ * both, and acme's readers could see them. It repeats that find to get its term.
  */
 
 const backends: Readonly<Record<string, () => Promise<string>>> = {
@@ -33,7 +33,7 @@ const backends: Readonly<Record<string, () => Promise<string>>> = {
   },
 };
 
-/** PostgreSQL has its own; where the clock is ours it stands still, and with it all that is shown of it. */
+/** PostgreSQL has its own clock; the other stores use one that stands still, so that their views do not change. */
 const clockOf = (backend: string): Clock => (backend === "PostgreSQL" ? systemClock : new ManualClock());
 
 async function victim(url: string, clock: Clock = systemClock): Promise<Stage & { readonly scene: Scene }> {
@@ -44,7 +44,7 @@ async function victim(url: string, clock: Clock = systemClock): Promise<Stage & 
   return { ...one, scene };
 }
 
-/** The victim's, by the scene: worker/1 holds these under these nonces. */
+/** The victim's leases: in the scene, worker/1 holds them with these nonces. */
 const owner = "worker/1";
 const nonces = { run: 101n, name: 104n };
 const thief = { owner, label: "x", reactor: "recovery", ttlMs: 30_000 };
@@ -54,7 +54,7 @@ const step = (pos: number): NewRecord => ({
 });
 
 describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonce and a tenant", (name, urlOf) => {
-  it("over HTTP the stranger gets nothing and learns nothing; the holder goes on", async () => {
+  it("over HTTP another tenant gets and learns nothing; the holder continues", async () => {
     const { server, store, scene } = await victim(await urlOf(), clockOf(name));
     const find = (tenant: string, nonce: string) =>
       ask(server.exchange, "POST", "/v1/store/find", {
@@ -80,7 +80,7 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
       expect(JSON.stringify(json)).toContain("current token is none");
     }
     expect(await everything(store, "acme")).toBe(before);
-    // The victim is unharmed: its own fence, its own repeated find, its own renewal.
+    // The victim is not affected: its fence, its repeated find and its renewal work.
     expect((await find("acme", String(nonces.run))).json).toMatchObject({ terms: [{ tenant: "acme" }] });
     expect((await write("acme", scene.head)).json).toMatchObject({ results: [{ ok: true }] });
     const renewal = { body: { renewals: [{ fence: scene.fence, progress: 1 }] }, token: tokenOf("acme", "worker") };
@@ -88,7 +88,7 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
     expect(json).toMatchObject({ results: [{ ok: true }] });
   });
 
-  it("the store itself grants a tenant nothing of another's, by find, acquire or create", async () => {
+  it("the store grants a tenant nothing of another tenant by find, acquire or create", async () => {
     const { store, scene } = await victim(await urlOf(), clockOf(name));
     const before = await everything(store, "acme");
     const granted: Term[] = [];
@@ -114,7 +114,7 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
     expect(made).toMatchObject({ ok: true, fresh: true, term: { tenant: "globex" } });
     expect(made?.ok && made.journal).not.toBe(scene.journal);
     expect(await everything(store, "acme")).toBe(before);
-    // Asked for by every tenant's own reactors, it is found as before.
+    // A find for all tenants still returns it.
     const all = await store.claim.find({
       claimant: thief,
       nextReactor: "none",
@@ -126,11 +126,11 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
   });
 });
 
-describe("what a reader may see helps nobody to write", () => {
+describe("what a reader may see does not authorise writes", () => {
   const nonce = 461168601842990233n;
 
-  /** Everything that the server says to acme's admin, who may call all routes; streams until they have nothing to say. */
-  async function said(name: RouteName): Promise<string> {
+  /** The response to acme's admin, who may call all routes; streams are read until they are idle. */
+  async function responseOf(name: RouteName): Promise<string> {
     const clock = new ManualClock();
     const { server, store, scene } = await victim("memory:", clock);
     const [created] = await store.intake.createRuns("acme", [{ id: "held", workflow: "pay", input: 1 }], {
@@ -144,30 +144,31 @@ describe("what a reader may see helps nobody to write", () => {
       { kind: "effect.settled", data: { pos: 0, to: "UNKNOWN", reason: "ack_lost" } },
     ] as unknown as NewRecord[];
     await store.fenced.append(created.term.fence, { after: 1, records });
-    const mine = { ...scene, run: "held", inDoubt: "held", journal: created.journal };
-    const { method, url, body } = requestOf(name, mine);
+    const ownScene = { ...scene, run: "held", inDoubt: "held", journal: created.journal };
+    const { method, url, body } = requestOf(name, ownScene);
     const gone = new AbortController();
-    const answer = await server.exchange({
+    const response = await server.exchange({
       ...{ method, url: url.replace(/status=[^&]*/, ""), signal: gone.signal },
       headers: { "content-type": "application/json", authorization: `Bearer ${tokenOf("acme", "admin")}` },
       ...(body === undefined ? {} : { body: new TextEncoder().encode(JSON.stringify(body)) }),
     });
-    const reading = textOf(answer.body);
+    const reading = textOf(response.body);
     await clock.elapse(10);
     gone.abort();
     return reading;
   }
 
-  it("no route tells the nonce of a term, but the three that grant one", async () => {
+  it("only the three routes that grant a term return its nonce", async () => {
     const granting: readonly RouteName[] = ["store.find", "store.acquire", "store.create"];
     const leaks: string[] = [];
     for (const { name } of routes) {
       if (granting.includes(name)) continue;
-      const text = await said(name);
+      const text = await responseOf(name);
       if (text.includes(String(nonce)) || text.includes("attemptNonce")) leaks.push(name);
     }
     expect(leaks).toEqual([]);
-    expect(await said("effects.list")).toContain('"attemptToken":"1"'); // it did look at the act under way
+    // The effect in flight is part of the response.
+    expect(await responseOf("effects.list")).toContain('"attemptToken":"1"');
   });
 });
 

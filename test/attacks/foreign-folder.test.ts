@@ -10,12 +10,12 @@ import { program, temporaryFolder } from "../cli/stage.ts";
 
 const token = `a.${"b".repeat(43)}`;
 
-/** A stranger's server, and a folder whose tape.yaml names it. */
+/** A foreign server, and a folder whose tape.yaml names it. */
 async function stranger(yaml: (url: string) => string): Promise<IncomingMessage[]> {
-  const heard: IncomingMessage[] = [];
-  const server = createServer((request, answer) => {
-    heard.push(request);
-    answer.writeHead(404).end();
+  const received: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    received.push(request);
+    response.writeHead(404).end();
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const folder = await temporaryFolder();
@@ -27,51 +27,53 @@ async function stranger(yaml: (url: string) => string): Promise<IncomingMessage[
     vi.unstubAllEnvs();
     server.close();
   });
-  return heard;
+  return received;
 }
 
-describe("a folder that somebody else has written", () => {
+describe("a folder of unknown origin", () => {
   it("does not get TAPE_TOKEN for the server that its tape.yaml names", async () => {
-    const heard = await stranger((url) => `tape: { store: { url: "${url}" } }\n`);
+    const received = await stranger((url) => `tape: { store: { url: "${url}" } }\n`);
     vi.stubEnv("TAPE_TOKEN", token);
-    const said = await program("status");
-    expect(said).toMatchObject({ code: 1, stdout: "" });
-    expect(said.stderr).toMatch(/TAPE_BAD_CONFIG: TAPE_TOKEN is not sent to 127\.0\.0\.1: only .*tape\.yaml names it/);
-    expect(said.stderr).not.toContain(token);
-    expect(heard).toEqual([]);
+    const result = await program("status");
+    expect(result).toMatchObject({ code: 1, stdout: "" });
+    expect(result.stderr).toMatch(
+      /TAPE_BAD_CONFIG: TAPE_TOKEN is not sent to 127\.0\.0\.1: only .*tape\.yaml names it/,
+    );
+    expect(result.stderr).not.toContain(token);
+    expect(received).toEqual([]);
   });
 
-  it("gets it where the user has said so, by the environment or by a flag", async () => {
-    const heard = await stranger((url) => `tape: { store: { url: "${url}" } }\n`);
+  it("gets it if the environment names the host", async () => {
+    const received = await stranger((url) => `tape: { store: { url: "${url}" } }\n`);
     vi.stubEnv("TAPE_TOKEN", token);
     vi.stubEnv("TAPE_TOKEN_HOST", "127.0.0.1");
     await program("status");
-    expect(heard[0]?.headers.authorization).toBe(`Bearer ${token}`);
+    expect(received[0]?.headers.authorization).toBe(`Bearer ${token}`);
   });
 
-  it("does not get what variables hold, in the path or in the host", async () => {
+  it("does not get the values of variables in the path", async () => {
     vi.stubEnv("SECRET_OF_MINE", "canary");
     for (const place of [`/\${SECRET_OF_MINE}`, `/x/\${SECRET_OF_MINE:-y}`]) {
-      const heard = await stranger((url) => `tape: { store: { url: "${url}${place}" } }\n`);
-      const said = await program("status");
-      expect(said.code).toBe(1);
-      expect(said.stderr).toContain("a server's address must not contain a variable");
-      expect(said.stderr).not.toContain("canary");
-      expect(heard).toEqual([]);
+      const received = await stranger((url) => `tape: { store: { url: "${url}${place}" } }\n`);
+      const result = await program("status");
+      expect(result.code).toBe(1);
+      expect(result.stderr).toContain("a server's address must not contain a variable");
+      expect(result.stderr).not.toContain("canary");
+      expect(received).toEqual([]);
     }
   });
 
-  it("may take its whole address from a variable: whoever sets it chooses the server", async () => {
-    const heard = await stranger((url) => {
+  it("may take its whole address from a variable, because its owner chooses the server", async () => {
+    const received = await stranger((url) => {
       vi.stubEnv("MY_TAPE", url);
       return `tape: { store: { url: "\${MY_TAPE}" } }\n`;
     });
     await program("status");
-    expect(heard.length).toBeGreaterThan(0);
+    expect(received.length).toBeGreaterThan(0);
   });
 });
 
-it("TAPE_TOKEN_HOST binds the token also where a program names the server", () => {
+it("TAPE_TOKEN_HOST also restricts the token if a program names the server", () => {
   const env = { TAPE_TOKEN: token, TAPE_TOKEN_HOST: "tape.example, other.example" };
   expect(environmentToken("https://tape.example/x", env)).toBe(token);
   expect(environmentToken(["https://tape.example", "https://OTHER.example:8443"], env)).toBe(token);
@@ -80,7 +82,7 @@ it("TAPE_TOKEN_HOST binds the token also where a program names the server", () =
   expect(environmentToken("https://evil.example", {})).toBeUndefined();
 });
 
-describe("a URL that is printed shows no password", () => {
+describe("a printed URL contains no password", () => {
   it.each([
     ["postgres://t:one@pool/db", "postgres://t:***@pool/db"],
     ["postgres://t:a/b?c#d@pool/db", "postgres://t:***@pool/db"],
@@ -93,7 +95,7 @@ describe("a URL that is printed shows no password", () => {
     ],
     ["postgres://pool/db?listen_url=postgres://t:TWO@db/db", "postgres://pool/db?listen_url=postgres://t:***@db/db"],
     ["sqlite:./tape.db?processes=single", "sqlite:./tape.db?processes=single"],
-  ])("%s", (url, shown) => {
-    expect(maskUrl(url)).toBe(shown);
+  ])("%s", (url, printed) => {
+    expect(maskUrl(url)).toBe(printed);
   });
 });

@@ -4,8 +4,8 @@ import { type PlanReader, planReader } from "../store/postgres/plan-reader.ts";
 import { type Scene, sceneOn } from "../store/postgres/scene.ts";
 
 /**
- * Another tenant's rows in each table that people list: so many that a walk over them would show in the pages read. By
- * which index SQLite goes is in test/store/sqlite/schema.
+ * Another tenant's rows in each table with a list: 20 000, so that a scan would show in the number of pages read.
+ * test/store/sqlite/schema checks the indexes that SQLite uses.
  */
 const rows = 20_000;
 const quiet = "globex";
@@ -18,9 +18,9 @@ const fill = [
   `insert into tape.gates(run, pos, tenant, name, status, opened_at) select n, 2, '${tenant}', 'g', 'OPEN', n from ${series}`,
   `insert into tape.timers(run, pos, purpose, tenant, status, due_at) select n, 1, 'sleep', '${tenant}', 'FIRED', n from ${series}`,
   `insert into tape.runs(journal, tenant, id, workflow, phase, input_hash, root, created_at)
-    select n, '${tenant}', 'r' || n, 'nobody', 'LIVE', '', n, n from ${series}`,
+    select n, '${tenant}', 'r' || n, 'unserved', 'LIVE', '', n, n from ${series}`,
   `insert into tape.leases(journal, kind, tenant, run, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, next_reactor, workflow)
-    select n, 'run', '${tenant}', n, 1, 1, 0, 0, 0, 0, 'recovery', 'nobody' from ${series}`,
+    select n, 'run', '${tenant}', n, 1, 1, 0, 0, 0, 0, 'recovery', 'unserved' from ${series}`,
 ];
 
 const lists = ["effect.list", "gate.list", "gate.open", "timer.list", "run.runnable", "run.started", "run.by_prefix"];
@@ -43,18 +43,18 @@ describe("PostgreSQL: lists beside another tenant's rows", () => {
   afterAll(() => scene.close());
 
   const pages = (name: string, of: string): Promise<number> => {
-    const given: Readonly<Record<string, string>> = { ...params, tenant: `'${of}'` };
+    const values: Readonly<Record<string, string>> = { ...params, tenant: `'${of}'` };
     return plans.pages(
       name,
-      plans.statement(name).params.map((param) => given[param] ?? "null"),
+      plans.statement(name).params.map((param) => values[param] ?? "null"),
     );
   };
 
-  it.each([...lists, ...others.split(" ")])("%s of a tenant that has none reads none of them", async (name) => {
+  it.each([...lists, ...others.split(" ")])("%s of a tenant without rows reads none of them", async (name) => {
     expect(await pages(name, quiet)).toBeLessThan(10);
   });
 
-  it.each(lists)("%s of the one that has them reads no more than its page", async (name) => {
+  it.each(lists)("%s of the tenant with the rows reads no more than a page", async (name) => {
     expect(await pages(name, tenant)).toBeLessThan(20 * 8);
   });
 });

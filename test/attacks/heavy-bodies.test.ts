@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { groundOf, packed } from "./ground.ts";
+import { attackTarget, packed } from "./target.ts";
 
 const zipped = { "content-encoding": "gzip", "content-type": "application/json" };
 const mib = 2 ** 20;
 
-/** Bodies that are small on the wire and dear to read. */
+/** Bodies that are small on the wire and expensive to parse. */
 describe("heavy bodies", () => {
-  const deps = groundOf("sqlite");
+  const target = attackTarget("sqlite");
   const start = (input: string): Uint8Array => packed(`{"workflow":"w","input":${input}}`);
   const bigint = (digits: number): string => `{"$codec":1,"data":"${"9".repeat(digits)}","types":{"":"bigint"}}`;
 
@@ -20,23 +20,23 @@ describe("heavy bodies", () => {
       400,
       start(JSON.stringify({ $codec: "text", data: bigint(4_000_000) })),
     ],
-    ["a body that is larger than it says", 400, lying(start(JSON.stringify("x".repeat(4 * mib))))],
+    ["a body that is larger than it claims", 400, lying(start(JSON.stringify("x".repeat(4 * mib))))],
     ["millions of empty lists", 413, start(`[${"[],".repeat(2_000_000)}1]`)],
-    ["names that begin and end alike", 413, start(`{${alike(50_000)}}`)],
+    ["names that start and end alike", 413, start(`{${alike(50_000)}}`)],
     ["a list of quotes", 413, start(JSON.stringify('"'.repeat(3 * mib)))],
   ] as const;
-  it.each(bodies)("%s stalls nobody", async (_what, status, body) => {
-    const { call, token, measured } = deps();
-    const { result, stall, growth, said } = await measured(() =>
+  it.each(bodies)("%s does not stall the server", async (_what, status, body) => {
+    const { call, token, measured } = target();
+    const { result, stall, growth, summary } = await measured(() =>
       call("POST", "/v1/runs", { token: token("acme", "starter"), body, headers: zipped }),
     );
     expect(result.status, result.text.slice(0, 200)).toBe(status);
-    expect(stall, said).toBeLessThan(15);
-    expect(growth, said).toBeLessThan(3);
+    expect(stall, summary).toBeLessThan(15);
+    expect(growth, summary).toBeLessThan(3);
   });
 
-  it("an integer of as many digits as may be is taken, and one more is not", async () => {
-    const { call, token } = deps();
+  it("accepts an integer of the maximum length, and no longer one", async () => {
+    const { call, token } = target();
     const put = (digits: number) =>
       call("PUT", "/v1/values/n", {
         token: token("acme", "starter"),
@@ -48,17 +48,17 @@ describe("heavy bodies", () => {
   });
 });
 
-/** Many bodies that are announced and never sent to their end. */
-describe("bodies that are held", () => {
-  const limits = ["body_bytes=1048576", "bodies_bytes=8388608"].map((one) => `tape.server.limits.${one}`);
-  const deps = groundOf("sqlite", { set: limits });
+/** Many bodies that are announced and never completed. */
+describe("incomplete bodies", () => {
+  const limits = ["body_bytes=1048576", "bodies_bytes=8388608"].map((limit) => `tape.server.limits.${limit}`);
+  const target = attackTarget("sqlite", { set: limits });
   const open: Socket[] = [];
   afterEach(() => {
     for (const socket of open.splice(0)) socket.destroy();
   });
 
-  it("leave room for others, and take no more memory than they may", async () => {
-    const { port, call, token, measured } = deps();
+  it("leave capacity for others and stay within their memory limit", async () => {
+    const { port, call, token, measured } = target();
     const length = mib - 1_000;
     const held = async (): Promise<string> => {
       const socket = connect(port, "127.0.0.1");
@@ -67,17 +67,17 @@ describe("bodies that are held", () => {
       const headers = `authorization: Bearer ${token("acme", "reader")}\r\ncontent-type: application/json\r\n`;
       socket.write(`POST /v1/store/progress HTTP/1.1\r\nhost: x\r\n${headers}content-length: ${length}\r\n\r\n`);
       for (let sent = 0; sent < 15; sent++) socket.write(Buffer.alloc(60_000, 0x20));
-      const answered = once(socket, "data") as Promise<[Buffer]>;
+      const responded = once(socket, "data") as Promise<[Buffer]>;
       return Promise.race([
-        answered.then(([text]) => text.toString("latin1").slice(9, 12)),
-        once(socket, "drain").then(() => answered.then(([text]) => text.toString("latin1").slice(9, 12))),
+        responded.then(([text]) => text.toString("latin1").slice(9, 12)),
+        once(socket, "drain").then(() => responded.then(([text]) => text.toString("latin1").slice(9, 12))),
       ]);
     };
-    const { result, growth, said } = await measured(async () => {
-      const answers = Array.from({ length: 100 }, held);
-      // All but those that found room are refused; the rest wait for the end of their bodies.
+    const { result, growth, summary } = await measured(async () => {
+      const responses = Array.from({ length: 100 }, held);
+      // All are refused except those within the limit, which wait for the end of their bodies.
       const refused: string[] = [];
-      for (const answer of answers) void answer.then((status) => refused.push(status));
+      for (const response of responses) void response.then((status) => refused.push(status));
       while (refused.length < 98) await new Promise((soon) => setImmediate(soon));
       const big = { workflow: "w", input: "x".repeat(900_000) };
       const others = await call("POST", "/v1/runs", { token: token("globex", "starter"), body: big });
@@ -86,17 +86,17 @@ describe("bodies that are held", () => {
     });
     expect(new Set(result.refused)).toEqual(new Set(["503"]));
     expect(result).toMatchObject({ others: 200, colleague: 200 });
-    expect(growth, said).toBeLessThan(2);
+    expect(growth, summary).toBeLessThan(2);
   });
 });
 
-/** Names that differ in their middle alone: each is a new one to the parser. */
+/** Names that differ only in the middle: the parser sees each as a new one. */
 function alike(count: number): string {
   const ends = "x".repeat(24);
   return Array.from({ length: count }, (_, k) => `"${ends}${String(k).padStart(6, "0")}${ends}":1`).join();
 }
 
-/** A gzip that claims a tenth of what it unpacks to. */
+/** A gzip body that claims a tenth of its unpacked size. */
 function lying(body: Uint8Array): Uint8Array {
   const copy = new Uint8Array(body);
   const claim = new DataView(copy.buffer, copy.length - 4, 4);

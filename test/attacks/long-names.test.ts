@@ -4,7 +4,7 @@ import { ask, type Stage, stage } from "../server/stage.ts";
 let current: Stage | undefined;
 afterEach(() => current?.close());
 
-it("a workflow's name as long as names may be: what is started is also answered as started", async () => {
+it("starts a workflow with a name of the maximum length", async () => {
   current = await stage();
   const body = { id: "long", workflow: "w".repeat(512), input: 1 };
   const { status, json } = await ask(current.server.exchange, "POST", "/v1/runs", { body });

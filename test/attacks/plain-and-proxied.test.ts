@@ -31,21 +31,21 @@ const tls = { cert: certificate, key: privateKey };
 const get = async (port: number, options: RequestOptions = {}): Promise<IncomingMessage> => {
   const trust = { ca: certificate, servername: "bank.test", headers: { host: "localhost" } };
   const sent = getTls({ port, host: "127.0.0.1", path: "/livez", agent: false, ...trust, ...options });
-  const [answer] = (await once(sent, "response")) as [IncomingMessage];
-  return answer.resume();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  return response.resume();
 };
 
-describe("tokens in clear", () => {
-  it("a public address without TLS is not served, unless somebody answers for it", async () => {
-    const asked = { host: "0.0.0.0", credentials: "required" as const, bootstrapToken };
-    await expect(serving(asked)).rejects.toMatchObject({ code: "TAPE_SERVER_EXPOSED" });
-    await expect(serving({ ...asked, host: "::" })).rejects.toThrow(/unencrypted/);
-    expect((await serving({ ...asked, plain: "accepted" })).url).toMatch(/^http:/);
-    expect((await serving({ ...asked, tls })).url).toMatch(/^https:/);
-    expect((await serving({ ...asked, host: "127.0.0.1" })).url).toMatch(/^http:/);
+describe("tokens in clear text", () => {
+  it("does not listen on a public address without TLS unless plain is accepted", async () => {
+    const exposed = { host: "0.0.0.0", credentials: "required" as const, bootstrapToken };
+    await expect(serving(exposed)).rejects.toMatchObject({ code: "TAPE_SERVER_EXPOSED" });
+    await expect(serving({ ...exposed, host: "::" })).rejects.toThrow(/unencrypted/);
+    expect((await serving({ ...exposed, plain: "accepted" })).url).toMatch(/^http:/);
+    expect((await serving({ ...exposed, tls })).url).toMatch(/^https:/);
+    expect((await serving({ ...exposed, host: "127.0.0.1" })).url).toMatch(/^http:/);
   });
 
-  it("whoever came by TLS comes by TLS again; no page of another's holds what is answered here", async () => {
+  it("sends HSTS over TLS, and forbids use by other origins", async () => {
     const { port } = await serving({ tls });
     expect((await get(port)).headers).toMatchObject({
       "strict-transport-security": expect.stringMatching(/^max-age=\d{8}/) as string,
@@ -57,21 +57,21 @@ describe("tokens in clear", () => {
     expect(page.headers.get("cross-origin-opener-policy")).toBe("same-origin");
   });
 
-  it("a handshake that is never finished is not waited for", async () => {
+  it("closes a connection whose handshake never completes", async () => {
     const { port } = await serving({ tls, timeouts: { headersMs: 50 } });
     const { connect } = await import("node:net");
     const socket = connect(port, "127.0.0.1").on("error", () => {});
     await once(socket.resume(), "close");
   });
 
-  it("with an authority for callers nobody else gets a connection", async () => {
+  it("with a client CA, other callers get no connection", async () => {
     const { port } = await serving({ tls: { ...tls, clientCa: nextCertificate } });
     await expect(get(port)).rejects.toThrow();
     const known = await get(port, { cert: nextCertificate, key: nextKey });
     expect(known.statusCode).toBe(200);
   });
 
-  it("a renewed certificate is shown without a restart, and one that cannot be used is not", async () => {
+  it("uses a renewed certificate without a restart, and ignores an unusable one", async () => {
     let files = { cert: certificate, key: privateKey };
     const one = await serving({ tls });
     const events: string[] = [];
@@ -82,20 +82,20 @@ describe("tokens in clear", () => {
         (_level, event) => events.push(event),
       ),
     );
-    const shown = async (): Promise<string> => {
+    const presented = async (): Promise<string> => {
       const socket: TLSSocket = connectTls({ port: one.port, host: "127.0.0.1", rejectUnauthorized: false });
       await once(socket, "secureConnect");
       const { subject } = socket.getPeerCertificate();
       socket.destroy();
       return String(subject.CN);
     };
-    expect(await shown()).toBe("bank.test");
+    expect(await presented()).toBe("bank.test");
     files = { cert: nextCertificate, key: "half" };
     process.emit("SIGHUP");
-    expect(await shown()).toBe("bank.test");
+    expect(await presented()).toBe("bank.test");
     files = { cert: nextCertificate, key: nextKey };
     process.emit("SIGHUP");
-    expect(await shown()).toBe("next.test");
+    expect(await presented()).toBe("next.test");
     expect(events).toEqual(["server.certificate_unusable", "server.certificate_renewed"]);
   });
 });
@@ -105,7 +105,7 @@ describe("through a proxy", () => {
     (await ask(server.exchange, "GET", url, { headers })).status;
 
   it.each(["forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-real-ip"])(
-    "without credentials nobody is let in with %s",
+    "without credentials a call with %s is refused",
     async (header) => {
       const server = await staged({});
       const host = "127.0.0.1:7878";
@@ -114,7 +114,7 @@ describe("through a proxy", () => {
     },
   );
 
-  it("a page under the public name may call, another's may not", async () => {
+  it("a page of the public origin may call, another origin may not", async () => {
     const server = await staged({ origin: "https://tape.example" });
     const host = "127.0.0.1:7878";
     expect(await call(server, "/v1/whoami", { host, origin: "https://tape.example" })).toBe(200);
@@ -122,7 +122,7 @@ describe("through a proxy", () => {
     expect(await call(await staged({}), "/v1/whoami", { host, origin: "https://tape.example" })).toBe(403);
   });
 
-  it("a link in a mail opens the page, and no call", async () => {
+  it("a link from another site opens the page but makes no call", async () => {
     const server = await staged({});
     const link = { host: "localhost", "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" };
     expect(await call(server, "/", { ...link, "sec-fetch-dest": "document" })).toBe(200);

@@ -8,13 +8,13 @@ import { sceneOn } from "../store/postgres/scene.ts";
 type LogFields = Readonly<Record<string, unknown>>;
 const lines: [level: string, event: string, fields: LogFields | undefined][] = [];
 const log = (level: string, event: string, fields?: LogFields): void => void lines.push([level, event, fields]);
-const said = (): typeof lines => lines.splice(0);
+const logged = (): typeof lines => lines.splice(0);
 
 const over = (stream: object) => transportOf({ connection: { stream } });
 
-/** A password and all payloads on a network that others share. */
+/** The password and all payloads on a shared network. */
 describe("a database on another machine", () => {
-  it("is judged by its connection, not by its name", () => {
+  it("is classified by its connection, not by its name", () => {
     expect(over({ remoteAddress: "10.0.3.4" })).toBe("plain");
     expect(over({ remoteAddress: "127.0.0.1" })).toBe("local");
     expect(over({ remoteAddress: "::1" })).toBe("local");
@@ -23,30 +23,30 @@ describe("a database on another machine", () => {
     expect(over({ remoteAddress: "10.0.3.4", encrypted: true, authorized: false })).toBe("tls, not verified");
   });
 
-  it("without TLS is warned of with code and next step, and without a word of the password", () => {
+  it("without TLS logs a warning with code and next action, without the password", () => {
     warnOfTransport("plain", "postgres://tape:s3cret@db.example/tape", log);
-    const [[level, event, fields] = []] = said();
+    const [[level, event, fields] = []] = logged();
     expect([level, event, fields?.code]).toEqual(["warn", "store.plain", "TAPE_STORE_PLAIN"]);
     expect(fields?.error).toContain("db.example is not encrypted");
     expect(fields?.next).toContain("sslmode=verify-full");
     expect(JSON.stringify(fields)).not.toContain("s3cret");
     warnOfTransport("tls, not verified", "postgres://db.example/tape", log);
-    expect(said()[0]?.[2]?.error).toContain("certificate was not checked");
+    expect(logged()[0]?.[2]?.error).toContain("certificate was not checked");
   });
 
-  it("is not warned of where somebody says that they know, or nobody else can read it", () => {
+  it("logs no warning if the URL accepts it or the connection is safe", () => {
     warnOfTransport("plain", "postgres://db.example/tape?sslmode=disable", log);
     warnOfTransport("tls, not verified", "postgres://db.example/tape?sslmode=no-verify", log);
     warnOfTransport("tls", "postgres://db.example/tape", log);
     warnOfTransport("local", "postgres://127.0.0.1/tape", log);
-    expect(said()).toEqual([]);
+    expect(logged()).toEqual([]);
   });
 
-  it("is named by doctor; one here is fine, and opening it says nothing", async () => {
+  it("is reported by doctor; a local one is fine and logs nothing", async () => {
     const scene = await sceneOn(inject("postgres18"));
     const here = await openPostgres({ url: scene.url, log });
     await here.close();
-    expect(said().filter(([, event]) => event === "store.plain")).toEqual([]);
+    expect(logged().filter(([, event]) => event === "store.plain")).toEqual([]);
     const about = async (transport?: string) => {
       const settings = async (): Promise<StoreSettings> => {
         const found = await scene.store.read.settings();

@@ -1,19 +1,19 @@
-// A process beside the attack: asks a server's /livez all the time, and in turn a control that does nothing, so that the
-// machine's own noise is known. What it has seen it sends when it is asked with "report".
+// A separate process that requests a server's /livez all the time, and at the same time an idle control server, which
+// measures the noise of the machine. It sends its measurements in response to "report".
 import { readdirSync, readFileSync } from "node:fs";
 import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 
-export interface Seen {
-  /** Milliseconds that each answer took, in order. */
+export interface ProbeReport {
+  /** Milliseconds of each response, in order. */
   readonly server: readonly number[];
   readonly control: readonly number[];
-  /** The most memory that the server had, in bytes; 0 where the system does not say. */
+  /** The server's peak memory in bytes; 0 if the system does not report it. */
   readonly rss: number;
   /**
-   * The longest answer in milliseconds without what the machine took of it: what the control took at the same moment, or
-   * how long one of the server's threads was ready and got no core.
+   * The slowest response in milliseconds, minus the share of the machine: the time of the control at the same moment, or
+   * the time for which a thread of the server was ready and got no core.
    */
   readonly excess: number;
 }
@@ -23,35 +23,35 @@ async function probe(port: number, pid: number, pauseMs: number): Promise<void> 
   const agent = new Agent({ keepAlive: true });
   const nothing = () => ({ server: [] as number[], control: [] as number[], rss: 0, excess: 0 });
   let seen = nothing();
-  let asked = false;
+  let reportRequested = false;
   process.on("message", () => {
-    asked = true;
+    reportRequested = true;
   });
   process.once("disconnect", () => process.exit());
   const took = (of: number): Promise<number> => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     return new Promise((done) => {
-      const end = (): void => done(performance.now() - begun);
+      const end = (): void => done(performance.now() - startedAt);
       const options = { host: "127.0.0.1", port: of, path: "/livez", agent };
-      request(options, (answer) => answer.resume().once("end", end).once("error", end))
+      request(options, (response) => response.resume().once("end", end).once("error", end))
         .once("error", end)
         .end();
     });
   };
   process.send?.("ready");
   for (;;) {
-    // Both at the same moment: a stall of the machine is in both figures.
+    // Both at the same moment: a stall of the machine affects both figures.
     const before = waits(pid);
-    const [ours, theirs] = await Promise.all([took(port), took(control)]);
-    seen.server.push(ours);
-    seen.control.push(theirs);
-    seen.excess = Math.max(seen.excess, ours - Math.max(theirs, waitedSince(before, pid)));
+    const [serverMs, controlMs] = await Promise.all([took(port), took(control)]);
+    seen.server.push(serverMs);
+    seen.control.push(controlMs);
+    seen.excess = Math.max(seen.excess, serverMs - Math.max(controlMs, waitedSince(before, pid)));
     seen.rss = Math.max(seen.rss, rssOf(pid));
-    // Only here: an answer that is still awaited belongs to what is asked about.
-    if (asked) {
-      process.send?.(seen satisfies Seen);
+    // Only here, because a pending response belongs to the report.
+    if (reportRequested) {
+      process.send?.(seen satisfies ProbeReport);
       seen = nothing();
-      asked = false;
+      reportRequested = false;
     }
     await new Promise((again) => setTimeout(again, pauseMs));
   }
@@ -65,7 +65,7 @@ function rssOf(pid: number): number {
   }
 }
 
-/** How long each thread of the process has waited for a core since it began; none where the system does not say. */
+/** How long each thread of the process has waited for a core; empty if the system does not report it. */
 function waits(pid: number): ReadonlyMap<string, number> {
   try {
     const folder = `/proc/${pid}/task`;
@@ -78,7 +78,7 @@ function waits(pid: number): ReadonlyMap<string, number> {
   }
 }
 
-/** The longest that any of them waited: the main thread, or one that it waits for, as in a collection. */
+/** The longest wait of any thread: the main thread, or one that it waits for, as in a garbage collection. */
 function waitedSince(before: ReadonlyMap<string, number>, pid: number): number {
   return Math.max(0, ...[...waits(pid)].map(([id, ms]) => ms - (before.get(id) ?? ms)));
 }
@@ -87,6 +87,6 @@ if (isMainThread) {
   const [port, pid, pauseMs] = process.argv.slice(2).map(Number);
   await probe(port!, pid!, pauseMs!);
 } else {
-  const server = createServer((_request, answer) => answer.end("ok"));
+  const server = createServer((_request, response) => response.end("ok"));
   server.listen(0, "127.0.0.1", () => parentPort?.postMessage((server.address() as AddressInfo).port));
 }

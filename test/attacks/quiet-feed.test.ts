@@ -9,7 +9,7 @@ import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { spec, tenant } from "../../testkit/conformance/frame.ts";
 import { freshDatabase } from "../postgres/database.ts";
 
-/** One tenant has written much, the other nothing: each look of the other's feed may pass over a bounded part of it. */
+/** One tenant has written much, the other nothing: each query of the other's feed may scan a bounded part of it. */
 const limits = { feedScan: 500 };
 const runs = 4_000;
 
@@ -33,15 +33,15 @@ async function filled(open: () => Promise<Store>): Promise<Store> {
     );
     last = journalOf(made.at(-1));
   }
-  await untilTold(store, last);
+  await untilDelivered(store, last);
   return store;
 }
 
 const journalOf = (made: ItemResult<CreateResult> | undefined): number | undefined =>
   made?.ok ? made.journal : undefined;
 
-/** On PostgreSQL an older transaction, also of another database, holds the feed back for as long as it is open. */
-async function untilTold(store: Store, journal: number | undefined): Promise<void> {
+/** On PostgreSQL an older open transaction, also of another database, delays the feed. */
+async function untilDelivered(store: Store, journal: number | undefined): Promise<void> {
   for (let cursor: string | undefined; ; ) {
     const page = await store.read.feed(cursor);
     if (page.records.some((record) => record.journal === journal)) return;
@@ -50,27 +50,27 @@ async function untilTold(store: Store, journal: number | undefined): Promise<voi
 }
 
 describe.each(Object.entries(stores))("%s: the feed of a quiet tenant beside a busy one", (_name, open) => {
-  it("comes to its end in looks of bounded length, and is never looked through again", async () => {
+  it("reaches its end in bounded queries, and is never scanned again", async () => {
     const store = await filled(open);
-    const looks: FeedPage[] = [];
+    const pages: FeedPage[] = [];
     for (let cursor: string | undefined; ; ) {
       const page = await store.read.feed(cursor, undefined, "globex");
-      looks.push(page);
+      pages.push(page);
       expect(page.records).toEqual([]);
       expect(page.cursor).not.toBe(cursor);
       if (page.more !== true) break;
       cursor = page.cursor;
     }
-    expect(looks.length).toBeGreaterThanOrEqual(Math.floor(runs / limits.feedScan));
-    const end = looks.at(-1)!.cursor;
+    expect(pages.length).toBeGreaterThanOrEqual(Math.floor(runs / limits.feedScan));
+    const end = pages.at(-1)!.cursor;
     expect((await store.read.feed(end, undefined, "globex")).records).toEqual([]);
     const [made] = await store.intake.createRuns("globex", [spec()]);
-    await untilTold(store, journalOf(made));
+    await untilDelivered(store, journalOf(made));
     const { records } = await store.read.feed(end, undefined, "globex");
     expect(records.map(({ journal }) => journal)).toEqual([journalOf(made)]);
   });
 
-  it("the busy one's own feed is what it was: all of it, once", async () => {
+  it("the busy tenant's feed has every record once", async () => {
     const store = await filled(open);
     const seen = new Set<number>();
     for (let cursor: string | undefined; ; ) {

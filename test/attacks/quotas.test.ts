@@ -17,15 +17,15 @@ import { scheduleSpec, spec, tenant } from "../../testkit/conformance/frame.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
 
-const act = { by: "ann", reason: "a drill" };
+const audit = { by: "ann", reason: "a drill" };
 
-describe("a tenant that takes all it can get, over HTTP", () => {
+describe("a greedy tenant, over HTTP", () => {
   let store: Store;
   let current: Stage;
   beforeEach(async () => {
     store = await openStore("memory:");
     for (const one of ["acme", "globex"]) await giveTokens(store, one);
-    await store.intake.setQuota("acme", { runs: 3, schedules: 2, streams: 2 }, act);
+    await store.intake.setQuota("acme", { runs: 3, schedules: 2, streams: 2 }, audit);
     current = await stage({ store, credentials: "required", tenant: "home" });
   });
   afterEach(async () => {
@@ -35,7 +35,7 @@ describe("a tenant that takes all it can get, over HTTP", () => {
   const call = (of: string, method: string, path: string, body: unknown) =>
     ask(current.server.exchange, method, path, { token: tokenOf(of, "worker"), body });
 
-  it("has as many runs as it may, by every door, and is told which quota, how much, and what next", async () => {
+  it("cannot exceed its quota of runs by any route; the error names quota, usage and next action", async () => {
     for (let k = 0; k < 3; k++) await call("acme", "POST", "/v1/runs", { id: `r${k}`, workflow: "w", input: 1 });
     const refused = {
       status: 429,
@@ -58,7 +58,7 @@ describe("a tenant that takes all it can get, over HTTP", () => {
     expect(json).toContain('tape_quota_refusals_total{quota="runs"} 1');
   });
 
-  it("has as many schedules as it may", async () => {
+  it("cannot exceed its quota of schedules", async () => {
     const put = (of: string, id: string) =>
       call(of, "PUT", `/v1/schedules/${id}`, { spec: scheduleSpec(), nextAt: null, paused: false });
     const statuses = await Promise.all(["a", "b", "c", "d"].map(async (id) => (await put("acme", id)).status));
@@ -66,46 +66,46 @@ describe("a tenant that takes all it can get, over HTTP", () => {
     expect((await put("globex", "a")).status).toBe(200);
   });
 
-  it("has as many streams open as it may; one that ends makes room", async () => {
+  it("cannot exceed its quota of streams; closing one frees a place", async () => {
     const open = async (of: string) => {
       const gone = new AbortController();
       const headers = { authorization: `Bearer ${tokenOf(of, "reader")}` };
-      const asked = { method: "GET", url: "/v1/feed/stream", headers, signal: gone.signal };
-      const { status } = await current.server.exchange(asked);
+      const request = { method: "GET", url: "/v1/feed/stream", headers, signal: gone.signal };
+      const { status } = await current.server.exchange(request);
       return { status, gone };
     };
     const streams = [await open("acme"), await open("acme"), await open("acme"), await open("globex")];
     expect(streams.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
     streams[0]!.gone.abort();
-    const again = await open("acme");
-    expect(again.status).toBe(200);
-    for (const { gone } of [...streams, again]) gone.abort();
+    const reopened = await open("acme");
+    expect(reopened.status).toBe(200);
+    for (const { gone } of [...streams, reopened]) gone.abort();
   });
 });
 
 describe("a tenant that fills the disk", () => {
-  it("is stopped by what was measured five seconds ago or later", async () => {
+  it("is stopped by a measurement that is at most five seconds old", async () => {
     const clock = new ManualClock();
     const store = await openSqlite({ file: ":memory:", clock });
     onTestFinished(() => store.close());
-    await store.intake.setQuota(tenant, { bytes: 100_000 }, act);
+    await store.intake.setQuota(tenant, { bytes: 100_000 }, audit);
     let started = 0;
     for (; started < 50; started++) {
-      const [verdict] = await store.intake.createRuns(tenant, [spec({ input: "x".repeat(10_000) })]);
-      if (!verdict!.ok) break;
+      const [result] = await store.intake.createRuns(tenant, [spec({ input: "x".repeat(10_000) })]);
+      if (!result!.ok) break;
       await clock.elapse(1_000);
     }
-    // Ten fill it; five more may begin before it is measured again.
+    // Ten fill it; five more may start before the next measurement.
     expect(started).toBeGreaterThanOrEqual(10);
     expect(started).toBeLessThanOrEqual(16);
     expect((await store.read.quota(tenant)).used.bytes).toBeGreaterThan(100_000);
   });
 });
 
-describe("a run that was let in", () => {
-  it("finishes, with its children, where its tenant has no room left", async () => {
+describe("an accepted run", () => {
+  it("finishes with its children although the quota is exhausted", async () => {
     await using app = await Tape.open({ store: "memory:", runner: createRunner({ workflows: [parent, child] }) });
-    await app.store.intake.setQuota("default", { runs: 1 }, act);
+    await app.store.intake.setQuota("default", { runs: 1 }, audit);
     const run = await app.start(parent, 3);
     expect(await run.result()).toBe(6);
   });
@@ -119,28 +119,28 @@ describe("a tenant without a quota", () => {
   const statements = new Statements(db);
   const times = { at: 1_000_000, now: 1, steady: 1 };
   let journals = 1;
-  /** The statements that one transaction asks for, by name: the same for every store that has plans. */
-  const asked = <T>(make: (deps: PlanContext) => Plan<T>): string[] => {
+  /** The names of the statements of one transaction: the same for every store with plans. */
+  const statementsOf = <T>(make: (deps: PlanContext) => Plan<T>): string[] => {
     const names: string[] = [];
     const deps: PlanContext = { limits: defaultLimits, locksRelease: false, allocate: () => ++journals, wake() {} };
-    runPlan(make(deps), (one) => {
-      names.push(one.sql);
-      return statements.perform(one.sql, one.params, times);
+    runPlan(make(deps), ({ sql, params }) => {
+      names.push(sql);
+      return statements.perform(sql, params, times);
     });
     return names;
   };
   const start = (of: string) =>
-    asked((deps) => createPlan(deps, of, { id: `run-${journals}`, workflow: "w", input: 1, inputHash: "h" }));
+    statementsOf((deps) => createPlan(deps, of, { id: `run-${journals}`, workflow: "w", input: 1, inputHash: "h" }));
   const put = (of: string) =>
-    asked((deps) => {
+    statementsOf((deps) => {
       const row = { id: `s-${++journals}`, spec: scheduleSpec(), nextAt: null, paused: false };
       return putSchedulePlan(deps, of, row, null);
     });
 
-  it("pays nothing: a start and a schedule ask for the same statements as ever, whatever others have", () => {
+  it("needs no additional statement for a start or a schedule, whatever quotas others have", () => {
     const bare = { start: ["run.root", "lease.create", "record.create"], put: ["schedule.put"] };
     expect({ start: start(tenant), put: put(tenant) }).toEqual(bare);
-    asked(() => setQuotaPlan("globex", { runs: 5, schedules: 5 }, act));
+    statementsOf(() => setQuotaPlan("globex", { runs: 5, schedules: 5 }, audit));
     expect({ start: start(tenant), put: put(tenant) }).toEqual(bare);
     expect(start("globex")).toEqual([
       ...["run.root", "run.find", "tombstone.find", "quota.seen", "quota.lock", "quota.open", "quota.use"],

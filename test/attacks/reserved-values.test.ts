@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
 
-/** A starter forged the record of an act (`tape.call/…`) or rewrote everybody's overview (`tape-dev/stage`). */
+/** A starter forged the record of a call (`tape.call/…`) or changed the overview of all readers (`tape-dev/stage`). */
 let current: Stage;
 beforeEach(async () => {
   current = await stage({ credentials: "required", tenant: "home" });
@@ -17,7 +17,7 @@ describe.each(["tape.call/invoice-17", "tape-dev/stage"])("the key %s", (key) =>
       ...{ body: { value: { state: "DONE" }, when: "unconditional" }, token: tokenOf("acme", role) },
     });
 
-  it("is written and deleted by who drives runs, and by nobody below", async () => {
+  it("can be written and deleted by workers and admins only", async () => {
     for (const role of ["starter", "operator"] as const) {
       expect(await put(role), role).toMatchObject({ status: 403, json: { code: "TAPE_FORBIDDEN" } });
     }

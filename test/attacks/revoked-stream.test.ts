@@ -5,10 +5,10 @@ import { ask, bootstrap, firstLines, type Stage, stage } from "../server/stage.t
 
 const open: Stage[] = [];
 afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
+  for (const opened of open.splice(0).reverse()) await opened.close();
 });
 
-/** A token that was taken back must not read on. */
+/** A revoked token must not keep reading. */
 describe("a stream ends with its token", () => {
   const start = (id: string) => ({ id, workflow: "w", input: "secret" });
 
@@ -25,7 +25,7 @@ describe("a stream ends with its token", () => {
     expect(stream.status).toBe(200);
     return { ...one, clock, id: token.id, lines: firstLines(stream, 1_000) };
   }
-  const told = (lines: unknown[]): string => JSON.stringify(lines);
+  const textOf = (lines: unknown[]): string => JSON.stringify(lines);
 
   it("within five seconds of its revocation", async () => {
     const { server, store, clock, id, lines } = await reading();
@@ -36,9 +36,9 @@ describe("a stream ends with its token", () => {
     expect(server.service.streamsOpen).toBe(0);
     await store.intake.createRuns("default", [start("after")]);
     await clock.elapse(2_000);
-    const heard = told(await lines);
-    expect(heard).toContain("before");
-    expect(heard).not.toContain("after");
+    const received = textOf(await lines);
+    expect(received).toContain("before");
+    expect(received).not.toContain("after");
   });
 
   it("when it expires", async () => {
@@ -49,10 +49,10 @@ describe("a stream ends with its token", () => {
     await clock.elapse(6_000);
     expect(server.service.streamsOpen).toBe(0);
     await store.intake.createRuns("default", [start("after")]);
-    expect(told(await lines)).not.toContain("after");
+    expect(textOf(await lines)).not.toContain("after");
   });
 
-  it("and not because the store is away for a moment", async () => {
+  it("but not because the store is unreachable for a moment", async () => {
     const clock = new ManualClock();
     const one = await stage({ credentials: "required", clock });
     open.push(one);

@@ -21,28 +21,28 @@ const plan = (more: Partial<SchedulePlan>): SchedulePlan => ({
   ...more,
 });
 
-/** What a starter sent once, for fifty runs a look without end, and its neighbours. */
+/** Schedules that once started fifty runs per poll without end, and similar ones. */
 const floods: Readonly<Record<string, Partial<SchedulePlan>>> = {
   "every second since 1970": { cron: "* * * * * *", windowMs: 1e15 },
   "every second of a day": { cron: "* * * * * *" },
   "a window beyond a year": { windowMs: 367 * day, catchUp: "latest" },
   "every minute of a year": { windowMs: 366 * day },
-  // The search for it, day by day over 18 years, held a server up for half a second.
-  "a day that comes once in decades": { cron: "0 0 29 2 +1#5", timeZone: "America/New_York", windowMs: 0 },
+  // The search for it, day by day over 18 years, blocked a server for half a second.
+  "a day that occurs once in decades": { cron: "0 0 29 2 +1#5", timeZone: "America/New_York", windowMs: 0 },
 };
 
 describe("a flood by one schedule", () => {
-  it.each(Object.entries(floods))("%s: refused over HTTP with a code, and nothing is written", async (_what, more) => {
+  it.each(Object.entries(floods))("%s: is refused over HTTP with a code and writes nothing", async (_what, more) => {
     const store = await openStore("memory:");
     onTestFinished(() => store.close());
     await giveTokens(store, "acme");
     const server = await stage({ store, credentials: "required", tenant: "home" });
     onTestFinished(() => server.close());
     const body = { spec: encodeSchedule(plan(more)), nextAt: 0, paused: false };
-    const told = await ask(server.server.exchange, "PUT", "/v1/schedules/flood", {
+    const response = await ask(server.server.exchange, "PUT", "/v1/schedules/flood", {
       ...{ token: tokenOf("acme", "starter"), body },
     });
-    expect(told).toMatchObject({ status: 400, json: { code: "TAPE_BAD_SCHEDULE" } });
+    expect(response).toMatchObject({ status: 400, json: { code: "TAPE_BAD_SCHEDULE" } });
     expect(await store.read.schedules("acme")).toEqual([]);
   });
 });
@@ -60,7 +60,7 @@ const stores: Readonly<Record<string, () => Promise<Store>>> = {
   },
 };
 
-describe.each(Object.entries(stores))("%s: hundreds of schedules with much to make up for", (_name, open) => {
+describe.each(Object.entries(stores))("%s: hundreds of schedules with many missed firings", (_name, open) => {
   const flooded = async (count: number) => {
     const store = await open();
     onTestFinished(() => store.close());
@@ -82,13 +82,13 @@ describe.each(Object.entries(stores))("%s: hundreds of schedules with much to ma
     return { store, deps, put, of };
   };
 
-  it("start a bounded number of runs in a look, and keep another tenant's waiting for a few of them only", async () => {
+  it("start a bounded number of runs per poll and delay another tenant only briefly", async () => {
     const { store, deps, put, of } = await flooded(maxPerPoll + 100);
     await put("globex", "g", { catchUp: "latest" });
     expect((await store.read.dueSchedules(maxPerPoll)).slice(0, 2).map(({ tenant }) => tenant)).toContain("globex");
     const flood = fireSchedules({ ...deps, tenant: "acme" }, 1_000);
     await fireSchedules({ ...deps, tenant: "globex" }, 1_000);
-    // Three questions to the store, each behind those that are under way.
+    // Three queries of the store, each behind the pending ones.
     expect([of("globex"), of("acme") < maxPerPoll / 2]).toEqual([1, true]);
     await flood;
     expect(of("acme")).toBe(maxPerPoll);

@@ -5,7 +5,7 @@ import type { Store } from "../../src/store/contract/store.ts";
 import { giveTokens, makeScene, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
 
-/** The service that starts a payment sent the CFO's approval itself. */
+/** A service that started a payment could also send the CFO's approval. */
 const cfo = gate<{ approved: boolean }>("cfo", { approvers: { role: "operator", not: "starter" } });
 const pay = workflow("pay", async (tape, amount: number) => {
   const answer = await tape.gate(cfo);
@@ -29,7 +29,7 @@ const post = (path: string, role: "starter" | "worker" | "operator" | "admin", b
 const yes = { name: "cfo", value: { approved: true } };
 
 describe("an approval", () => {
-  it("comes neither from a lower role nor from who started the run, and then from who may give it", async () => {
+  it("is refused from a lower role and from the starter, and accepted from an approver", async () => {
     await using app = await Tape.open({ store, tenant: "acme", runner: createRunner({ workflows: [pay] }) });
     for (const [id, starter] of [
       ["p-1", "starter"],
@@ -37,7 +37,7 @@ describe("an approval", () => {
     ] as const) {
       expect((await post("/v1/runs", starter, { id, workflow: "pay", input: 7 })).status).toBe(200);
     }
-    // Signals for a gate that nobody has opened yet are taken, and open nothing.
+    // A signal for a gate that is not open yet is accepted, but does not resolve it.
     await post("/v1/runs/p-1/signals", "starter", yes);
     while ((await app.gates.list()).length < 2) await new Promise((soon) => setImmediate(soon));
     const { json } = await ask(current.server.exchange, "GET", "/v1/gates?run=p-1&open=true", {
@@ -57,7 +57,7 @@ describe("an approval", () => {
     expect(await (await app.run("p-2")).result()).toBe("paid 7");
   });
 
-  it("a worker cannot write an answer that nobody has sent, nor choose another starter", async () => {
+  it("cannot be written by a worker without a signal, and a worker cannot choose the starter", async () => {
     const scene = await makeScene(store, "globex");
     const token = tokenOf("globex", "worker");
     const append = async (data: object) => {
@@ -70,13 +70,13 @@ describe("an approval", () => {
     await store.intake.signal("globex", scene.run, { name: "cfo", value: false });
     expect(await append({ value: false, note: 2 })).toMatchObject({ ok: false, error: { code: "TAPE_FORBIDDEN" } });
     expect(await append({ value: false, note: 1 })).toMatchObject({ ok: true });
-    const specs = [{ id: "x-1", workflow: "pay", input: 1, starters: ["token:somebody"] }];
+    const specs = [{ id: "x-1", workflow: "pay", input: 1, starters: ["token:other"] }];
     await ask(current.server.exchange, "POST", "/v1/store/create", { token, body: { calls: [{ specs }] } });
     const [created] = await store.read.journal("globex", { run: "x-1" });
     expect(created).toMatchObject({ data: { starters: ["token:globex-worker"] } });
   });
 
-  it("embedded programs say who starts and who answers", async () => {
+  it("compares the names that embedded programs give for starter and sender", async () => {
     await using app = await Tape.open({ store, tenant: "acme", runner: createRunner({ workflows: [pay] }) });
     const run = await app.start(pay, 3, { by: "ada" });
     while ((await app.gates.list()).length < 1) await new Promise((soon) => setImmediate(soon));
@@ -87,7 +87,7 @@ describe("an approval", () => {
     expect(await run.result()).toBe("paid 3");
   });
 
-  it("approvers that name nobody, or what is none, are refused where the gate is defined", () => {
+  it("rejects empty or invalid approvers where the gate is defined", () => {
     for (const approvers of [{}, { role: "boss" }, { not: "me" }, { tokens: [] }, { whom: ["x"] }]) {
       expect(() => gate("g", { approvers } as never)).toThrow(/TAPE_BAD_INPUT|approvers is/);
     }

@@ -1,19 +1,19 @@
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { groundOf } from "./ground.ts";
+import { attackTarget } from "./target.ts";
 
 const open: (() => unknown)[] = [];
 afterEach(() => {
   for (const close of open.splice(0)) close();
 });
 
-/** Whoever only waits or only connects must not keep others from their work. */
+/** Callers that only wait or only connect must not starve others. */
 describe("starvation", () => {
   const limits = ["requests=64", "waiters=64", "connections=200", "connections_per_address=100"];
-  const deps = groundOf("sqlite", { set: limits.map((one) => `tape.server.limits.${one}`) });
+  const target = attackTarget("sqlite", { set: limits.map((limit) => `tape.server.limits.${limit}`) });
 
-  it("a reader that waits for a run a hundred times leaves room for renewals, starts and other readers", async () => {
-    const { store, url, call, token } = deps();
+  it("waiting for a run in many calls leaves capacity for renewals, starts and other reads", async () => {
+    const { store, url, call, token } = target();
     await store.intake.createRuns("acme", [{ id: "slow", workflow: "w", input: 1 }]);
     const gone = new AbortController();
     open.push(() => gone.abort());
@@ -35,8 +35,8 @@ describe("starvation", () => {
     expect((await call("GET", "/v1/runs?limit=1", { token: token("acme", "reader") })).status).toBe(200);
   });
 
-  it("an address that opens connections and says nothing leaves room for others", async () => {
-    const { port, raw, token } = deps();
+  it("idle connections of one address leave capacity for others", async () => {
+    const { port, raw, token } = target();
     const idle: Socket[] = [];
     for (let k = 0; k < 400; k++) {
       const socket = connect({ port, host: "127.0.0.1", localAddress: `127.0.0.${2 + (k % 4)}` });
@@ -45,7 +45,7 @@ describe("starvation", () => {
       open.push(() => socket.destroy());
     }
     await Promise.all(idle.map((socket) => new Promise((done) => socket.once("connect", done).once("close", done))));
-    // On a connection of its own: fetch would use one that it had before the others came.
+    // On a new connection: fetch would reuse one from before the attack.
     const headers = `host: x\r\nauthorization: Bearer ${token("acme", "reader")}\r\nconnection: close`;
     const ask = () => raw(`GET /v1/whoami HTTP/1.1\r\n${headers}\r\n\r\n`);
     for (let k = 0; k < 20; k++) expect(await ask()).toMatch(/^HTTP\/1\.1 200 /);

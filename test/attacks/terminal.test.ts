@@ -8,10 +8,10 @@ import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { program, temporaryFolder } from "../cli/stage.ts";
 
-/** Sets the title, clears the screen, fills the clipboard; C1; reverses and hides what is read. */
+/** Sets the title, clears the screen, fills the clipboard; C1 controls; reverses and hides text. */
 const evil =
   "a\u001b]0;PWNED\u0007\u001b[2J\u001b]52;c;cm0gLXJmIH4=\u0007\u009b31m\u202egnp.exe\u2066\u200bz\ufeff\u2028q\r\nfine";
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these must not occur in the output
 const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
 
 async function scene(): Promise<string> {
@@ -30,7 +30,7 @@ async function scene(): Promise<string> {
   return store;
 }
 
-it("stored text steers no terminal on any path of the program, as a table or as JSON", async () => {
+it("stored text cannot control a terminal, in any command, as a table or as JSON", async () => {
   const store = await scene();
   const commands = [
     ["runs"],
@@ -48,7 +48,7 @@ it("stored text steers no terminal on any path of the program, as a table or as 
     ["timers"],
     ["inspect", `${evil} that is not there`],
     ["start", evil, "--id", "failed"],
-    ["signal", "nobody", evil],
+    ["signal", "missing", evil],
   ];
   for (const command of commands) {
     for (const output of [[], ["-o", "json"]]) {
@@ -58,37 +58,37 @@ it("stored text steers no terminal on any path of the program, as a table or as 
           steering.exec(text)?.[0].charCodeAt(0).toString(16),
           `${command[0]} ${output.join(" ")}`,
         ).toBeUndefined();
-        // No line of theirs begins a line of ours.
+        // Stored text cannot start a new line.
         expect(text.split("\n")).not.toContain("fine");
       }
     }
   }
   const { stdout } = await program("runs", "-o", "json", "--store", store);
-  expect((JSON.parse(stdout) as { id: string }[]).map(({ id }) => id)).toContain(evil); // nothing is lost in JSON
+  expect((JSON.parse(stdout) as { id: string }[]).map(({ id }) => id)).toContain(evil); // JSON keeps the text
 });
 
-it("command lines to copy quote what they name", async () => {
+it("command lines to copy quote their arguments", async () => {
   const store = await scene();
   const { stdout } = await program("inspect", evil, "--store", store);
   expect(stdout).toMatch(/durable-tape signal 'a.*' 'a.*' --value JSON/);
 });
 
-it("our own colours are the only ones: stored text cannot forge them", () => {
-  const said: string[] = [];
-  const out = { isTTY: true, write: (text: string) => said.push(text) } as unknown as NodeJS.WriteStream;
+it("stored text cannot forge colours", () => {
+  const output: string[] = [];
+  const out = { isTTY: true, write: (text: string) => output.push(text) } as unknown as NodeJS.WriteStream;
   vi.stubEnv("NO_COLOR", undefined);
   onTestFinished(() => void vi.unstubAllEnvs());
   const screen = screenOn(out);
   screen.line(`${screen.bad("bad")} ${"\u001b[32mfine\u001b[0m"} \ufdd032m`);
-  expect(said.join("")).toBe("\u001b[31mbad\u001b[0m \\e[32mfine\\e[0m \ufdd032m\n");
+  expect(output.join("")).toBe("\u001b[31mbad\u001b[0m \\e[32mfine\\e[0m \ufdd032m\n");
 });
 
-it("JSON logs and JSON output hold the same letters, written out", () => {
+it("JSON logs and JSON output escape control characters without losing them", () => {
   const written: string[] = [];
   jsonLog((line) => void written.push(line))("warn", "x", { evil });
   expect(written[0]!.slice(0, -1)).not.toMatch(steering);
   expect(JSON.parse(written[0]!)).toMatchObject({ evil });
   expect(JSON.parse(safeJson(JSON.stringify({ evil })))).toEqual({ evil });
-  expect(visible("pay \u202e0001 to bob")).toBe("pay \\u202e0001 to bob"); // an approver reads what is there
+  expect(visible("pay \u202e0001 to bob")).toBe("pay \\u202e0001 to bob"); // an approver sees the real order
   expect(visible("Grüße, 日本語, emoji ❤️")).toBe("Grüße, 日本語, emoji ❤️");
 });

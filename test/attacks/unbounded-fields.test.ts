@@ -11,7 +11,7 @@ type Def = z.core.$ZodTypeDef & { readonly checks?: Checks } & Readonly<Record<s
 const hasCheck = (def: Def, ...names: string[]): boolean =>
   (def.checks ?? []).some(({ _zod }) => names.includes(String(_zod.def.check)));
 
-/** Where something without a bound can be sent, as paths. */
+/** The paths of fields without a bound. */
 function unbounded(schema: z.core.$ZodType, path: string, seen: ReadonlySet<unknown> = new Set()): string[] {
   if (seen.has(schema)) return [];
   const def = schema._zod.def as Def;
@@ -19,7 +19,7 @@ function unbounded(schema: z.core.$ZodType, path: string, seen: ReadonlySet<unkn
     unbounded(one as z.core.$ZodType, `${path}${step}`, new Set([...seen, schema]));
   switch (def.type) {
     case "string":
-      return hasCheck(def, "max_length", "length_equals") ? [] : [`${path}: a text without a bound`];
+      return hasCheck(def, "max_length", "length_equals") ? [] : [`${path}: a string without a bound`];
     case "number":
       return hasCheck(def, "less_than") ? [] : [`${path}: a number without a bound`];
     case "array":
@@ -36,7 +36,7 @@ function unbounded(schema: z.core.$ZodType, path: string, seen: ReadonlySet<unkn
     case "union":
       return (def.options as unknown[]).flatMap((one) => inside(one));
     case "pipe":
-      return inside(def.in); // what travels
+      return inside(def.in); // the wire form
     case "optional":
     case "nullable":
     case "nonoptional":
@@ -44,29 +44,29 @@ function unbounded(schema: z.core.$ZodType, path: string, seen: ReadonlySet<unkn
     case "boolean":
     case "enum":
     case "literal":
-    case "unknown": // a value of the user's: the store bounds it by its size, the server by that of the body
+    case "unknown": // a user's value: the store bounds its size, the server the size of the body
       return [];
     default:
-      return [`${path}: ${def.type}, of which this test knows nothing`];
+      return [`${path}: ${def.type}, which this test does not know`];
   }
 }
 
-const mostOf = (def: Def, check: string): number => {
+const maximumOf = (def: Def, check: string): number => {
   const found = (def.checks ?? []).find(({ _zod }) => _zod.def.check === check);
   return Number((found?._zod.def as { readonly maximum?: number } | undefined)?.maximum ?? 0);
 };
 
-/** Bytes of the longest plain JSON: names and numbers; a value of the user's is the store's to bound. */
+/** Bytes of the longest plain JSON: names and numbers. The store bounds user values. */
 function largest(schema: z.core.$ZodType): number {
   const def = schema._zod.def as Def;
   const inside = (one: unknown): number => largest(one as z.core.$ZodType);
   switch (def.type) {
     case "string":
-      return Math.min(mostOf(def, "max_length"), 512) + 3;
+      return Math.min(maximumOf(def, "max_length"), 512) + 3;
     case "number":
       return 17;
     case "array":
-      return mostOf(def, "max_length") * (inside(def.element) + 1) + 2;
+      return maximumOf(def, "max_length") * (inside(def.element) + 1) + 2;
     case "object":
       return Object.entries(def.shape as Record<string, unknown>).reduce(
         (sum, [key, one]) => sum + key.length + 4 + inside(one),
@@ -92,24 +92,24 @@ const parts = routes.flatMap((route) =>
   }),
 );
 
-describe("whatever a caller can send has a bound", () => {
-  it("every text, list, record and number of every call", () => {
+describe("bounds of requests", () => {
+  it("every string, list, record and number of every call has one", () => {
     expect(parts.length).toBeGreaterThan(60);
     expect(parts.flatMap(({ path, schema }) => unbounded(schema, path))).toEqual([]);
   });
 
-  it("a call whose lists are as long as they may be fits into the body that it may have", () => {
+  it("a call with lists of the maximum length fits the body limit", () => {
     const limits = { ...defaultServerLimits, bodyBytes: Number.MAX_SAFE_INTEGER };
     const small = routes.flatMap((route) => {
-      const most = maxBytes(route, limits, defaultLimits.payloadBytes);
-      return route.body !== undefined && largest(route.body) > most ? [`${route.name}: ${largest(route.body)}`] : [];
+      const max = maxBytes(route, limits, defaultLimits.payloadBytes);
+      return route.body !== undefined && largest(route.body) > max ? [`${route.name}: ${largest(route.body)}`] : [];
     });
     expect(small).toEqual([]);
   });
 
-  it("a field without a bound would be found", () => {
+  it("the test detects a field without a bound", () => {
     const open = { a: z.string(), b: z.array(z.string().max(1)), c: z.int(), d: z.record(z.string(), z.string()) };
     expect(unbounded(z.strictObject(open), "x")).toHaveLength(4);
-    expect(unbounded(z.array(z.string()).max(5), "x")).toEqual(["x[]: a text without a bound"]);
+    expect(unbounded(z.array(z.string()).max(5), "x")).toEqual(["x[]: a string without a bound"]);
   });
 });

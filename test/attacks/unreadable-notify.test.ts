@@ -5,7 +5,7 @@ import type { WakeHint } from "../../src/store/contract/store.ts";
 import { unique } from "../../testkit/conformance/frame.ts";
 import { codeOf, type Scene, sceneOn, until } from "../store/postgres/scene.ts";
 
-/** Whoever may connect to a database may send notifications there; a payload that nobody could read ended our processes. */
+/** Every role that may connect to a database may send notifications. An unreadable payload once crashed processes. */
 let scene: Scene;
 let stranger: pg.Client;
 const role = `stranger_${randomBytes(6).toString("hex")}`;
@@ -41,30 +41,30 @@ const payloads = [
   `{"from":"x","hints":${"[".repeat(3_000)}${"]".repeat(3_000)}}`,
 ];
 
-it("notifications that nobody can read neither end a process nor make it deaf, and 500 of them are one or two looks", async () => {
-  const heard: WakeHint[] = [];
-  const stop = scene.store.onWake((wake) => heard.push(wake));
-  await until(async () => heard.length > 0, "it does not listen");
+it("unreadable notifications neither crash nor deafen a process, and 500 of them cause few polls", async () => {
+  const received: WakeHint[] = [];
+  const stop = scene.store.onWake((wake) => received.push(wake));
+  await until(async () => received.length > 0, "it does not listen");
   const { rows } = await scene.admin.query<{ channel: string }>("select channel from tape.meta");
-  heard.length = 0;
+  received.length = 0;
   for (const channel of ["tape_tape", rows[0]!.channel]) {
     for (const payload of payloads) await stranger.query("select pg_notify($1, $2)", [channel, payload]);
   }
   await stranger.query("select pg_notify($1, 'x' || n) from generate_series(1, 500) n", [rows[0]!.channel]);
-  // A hint of another process that comes after all of them is heard.
+  // A later hint from another process is received.
   const other = await scene.open();
   await other.intake.putValue("acme", unique("key"), 1, "unconditional");
-  await until(async () => heard.some(({ of }) => of === "value"), "it hears nothing any more");
+  await until(async () => received.some(({ of }) => of === "value"), "it receives no more hints");
   stop();
-  expect(heard.filter(({ of }) => of !== "any" && of !== "value")).toEqual([]);
-  expect(heard.filter(({ of }) => of === "any").length).toBeGreaterThan(0);
-  expect(heard.filter(({ of }) => of === "any").length).toBeLessThan(50);
+  expect(received.filter(({ of }) => of !== "any" && of !== "value")).toEqual([]);
+  expect(received.filter(({ of }) => of === "any").length).toBeGreaterThan(0);
+  expect(received.filter(({ of }) => of === "any").length).toBeLessThan(50);
 });
 
-it("a login without rights cannot find out where the hints are sent, and hears none", async () => {
+it("a role without privileges cannot find the channel and receives no hints", async () => {
   expect(await codeOf(stranger.query("select channel from tape.meta"))).toBe("42501");
-  const heard: unknown[] = [];
-  stranger.on("notification", (message) => heard.push(message));
+  const received: unknown[] = [];
+  stranger.on("notification", (message) => received.push(message));
   await stranger.query("listen tape; listen tape_tape");
   const reached: WakeHint[] = [];
   const other = await scene.open();
@@ -72,21 +72,21 @@ it("a login without rights cannot find out where the hints are sent, and hears n
   await until(async () => reached.length > 0, "it does not listen");
   await scene.store.intake.putValue("acme", unique("key"), 1, "unconditional");
   await until(async () => reached.some(({ of }) => of === "value"), "no hint is sent");
-  await stranger.query("select 1"); // what was sent before has come by now
+  await stranger.query("select 1"); // earlier notifications have arrived by now
   stop();
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
 });
 
-it("a hint from another process says whose work it is: neighbours who serve other tenants need not look", async () => {
-  const heard: WakeHint[] = [];
+it("a hint from another process names the tenant, so that others need not poll", async () => {
+  const received: WakeHint[] = [];
   const listener = await scene.open();
-  const stop = listener.onWake((wake) => heard.push(wake));
-  await until(async () => heard.length > 0, "it does not listen");
+  const stop = listener.onWake((wake) => received.push(wake));
+  await until(async () => received.length > 0, "it does not listen");
   const other = await scene.open();
   await other.intake.createRuns("globex", [{ id: unique("run"), workflow: "w", input: 1 }]);
-  await until(async () => heard.some(({ of }) => of === "reactor"), "no hint is sent");
+  await until(async () => received.some(({ of }) => of === "reactor"), "no hint is sent");
   stop();
-  expect(heard.filter(({ of }) => of === "reactor")).toEqual([
+  expect(received.filter(({ of }) => of === "reactor")).toEqual([
     { of: "reactor", reactor: "recovery", tenant: "globex", workflow: "w" },
   ]);
 });

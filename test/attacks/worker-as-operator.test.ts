@@ -7,7 +7,7 @@ import type { Role } from "../../src/protocol/route.ts";
 import { makeScene, type Scene, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
 
-/** Section 9 of the findings: what a worker's token could sign for an operator. */
+/** A worker's token could record operator actions. */
 let current: Stage;
 let scene: Scene;
 beforeEach(async () => {
@@ -19,71 +19,71 @@ afterEach(() => current.close());
 const claimant = { owner: "w/1", label: "w", reactor: "recovery", ttlMs: 600_000 };
 let nonce = 900n;
 
-/** A term of `acme`, as a worker gets it. */
+/** A term of `acme` for a worker. */
 async function hold(target: object): Promise<Term> {
   const request = { target, claimant, nonce: nonce++, expect: "free_or_expired" } as never;
-  const answer = await current.store.claim.acquire("acme", request);
-  assert.ok(answer.ok);
-  return answer.term;
+  const result = await current.store.claim.acquire("acme", request);
+  assert.ok(result.ok);
+  return result.term;
 }
 
-interface Verdict {
+interface AppendItemResult {
   readonly ok: boolean;
   readonly head?: number;
   readonly error?: { readonly code: string; readonly details: unknown };
 }
 
-async function append(role: Role, { fence, head }: Term, ...records: unknown[]): Promise<Verdict> {
+async function append(role: Role, { fence, head }: Term, ...records: unknown[]): Promise<AppendItemResult> {
   const wire = { journal: fence.journal, token: String(fence.token), nonce: String(fence.nonce) };
   const body = { batch: [{ fence: wire, entry: { after: head, records } }] };
   const { json } = await ask(current.server.exchange, "POST", "/v1/store/append", {
     ...{ body, token: tokenOf("acme", role) },
   });
-  return (json as { results: [Verdict] }).results[0];
+  return (json as { results: [AppendItemResult] }).results[0];
 }
 
 const forbidden = { ok: false, error: { code: "TAPE_FORBIDDEN", details: { needs: "operator" } } };
-const acted = (action: string, detail?: unknown): NewRecord => ({
+const operatorAction = (action: string, detail?: unknown): NewRecord => ({
   kind: "operator.action",
   data: { who: "ada", action, reason: "seen", ...(detail === undefined ? {} : { detail }) },
 });
 const released = (notesTaken = 0): NewRecord => ({ kind: "term.ended", data: { reason: "released", notesTaken } });
 
-describe("a worker is no operator", () => {
+describe("a worker is not an operator", () => {
   it.each([
     ["a named lease", () => ({ name: "mine" })],
     ["a run", () => ({ run: scene.idle })],
     ["an item", () => ({ journal: scene.item })],
-  ])("it cannot write into the journal of %s what an operator did", async (_what, target) => {
+  ])("it cannot write operator actions into the journal of %s", async (_what, target) => {
     const term = await hold(target());
-    expect(await append("worker", term, acted("token.create"), released())).toMatchObject(forbidden);
+    expect(await append("worker", term, operatorAction("token.create"), released())).toMatchObject(forbidden);
     expect(await current.store.read.audit("acme", {})).not.toContainEqual(expect.objectContaining({ who: "ada" }));
-    // Nothing of the entry was written: the lease still ends where it did.
+    // Nothing of the entry was written: the journal has the same head.
     expect(await append("worker", term, released())).toMatchObject({ ok: true, head: term.head + 1 });
   });
 
-  it("an admin may, and the credential signs whatever the record says", async () => {
+  it("an admin may, and the credential determines the name", async () => {
     const term = await hold({ name: "mine" });
-    expect(await append("admin", term, acted("lease.takeover"))).toMatchObject({ ok: true });
+    expect(await append("admin", term, operatorAction("lease.takeover"))).toMatchObject({ ok: true });
     const [entry] = await current.store.read.audit("acme", {});
     expect(entry).toMatchObject({ who: "admin of acme for ada", action: "lease.takeover" });
   });
 
-  it("it cannot settle an effect in an operator's name, whatever it makes of it", async () => {
+  it("it cannot settle an effect as an operator, with any status", async () => {
     const term = await hold({ journal: scene.item });
     for (const to of ["CONFIRMED", "FAILED", "PENDING"]) {
-      const settled = { kind: "effect.settled", data: { pos: 0, run: await doubtful(), to, reason: "operator" } };
+      const settled = { kind: "effect.settled", data: { pos: 0, run: await journalInDoubt(), to, reason: "operator" } };
       expect(await append("worker", term, settled), to).toMatchObject(forbidden);
     }
     const [effect] = await current.store.read.effects("acme", { run: scene.inDoubt });
     expect(effect?.status).toBe("UNKNOWN");
   });
 
-  it("it passes on what an operator has said, and nothing else", async () => {
+  it("it may only repeat an operator's resolution exactly", async () => {
     const path = `/v1/runs/${scene.inDoubt}/effects/0/0/resolve`;
     const body = { reason: "seen at the bank", resolution: { as: "confirmed", value: { receipt: 7 } } };
-    const said = await ask(current.server.exchange, "POST", path, { body, token: tokenOf("acme", "operator") });
-    expect(said.status, JSON.stringify(said.json)).toBe(200);
+    const resolved = await ask(current.server.exchange, "POST", path, { body, token: tokenOf("acme", "operator") });
+    expect(resolved.status, JSON.stringify(resolved.json)).toBe(200);
     const journal = await current.store.read.journal("acme", { journal: scene.item });
     expect(operatorResolution(journal)).toEqual({ as: "confirmed", value: { receipt: 7 } });
     const term = await hold({ journal: scene.item });
@@ -94,12 +94,12 @@ describe("a worker is no operator", () => {
     expect(await append("worker", term, settled({ receipt: 8 }))).toMatchObject(forbidden);
     expect(await append("worker", term, settled({ receipt: 7 }, "FAILED"))).toMatchObject(forbidden);
     expect(await append("worker", term, settled({ receipt: 7 }), released())).toMatchObject({ ok: true });
-    // The word is used up: a later doubt about the same effect needs another.
+    // The resolution is used up: if the effect is in doubt again, it needs another one.
     const [effect] = await current.store.read.effects("acme", { run: scene.inDoubt });
     expect(effect).toMatchObject({ status: "CONFIRMED", reason: "operator" });
   });
 
-  it("it cannot let a stuck run go on without an operator's word", async () => {
+  it("it cannot resume a stuck run without an operator's resolution", async () => {
     const term = await hold({ run: scene.stuck });
     const unstuck = { kind: "run.unstuck", data: { to: "LIVE" } };
     expect(await append("worker", term, unstuck)).toMatchObject(forbidden);
@@ -107,7 +107,7 @@ describe("a worker is no operator", () => {
     expect(await append("admin", term, unstuck)).toMatchObject({ ok: true });
   });
 
-  it("a run that is stuck on an effect goes on by a worker once an operator has resolved that", async () => {
+  it("it may resume a run that is stuck on an effect once an operator has resolved it", async () => {
     const { run } = (await current.store.read.effects("acme", { run: scene.inDoubt }))[0]!;
     const stuck = {
       kind: "run.stuck",
@@ -126,7 +126,7 @@ describe("a worker is no operator", () => {
     expect(await append("worker", third, unstuck)).toMatchObject({ ok: true });
   });
 
-  it("it cannot fork by firing a schedule either", async () => {
+  it("it cannot fork by firing a schedule", async () => {
     const { journal } = (await current.store.read.run("acme", scene.idle))!;
     const fork = { journal, pos: 0, through: 1, by: "ada", reason: "again", seeds: [{ before: 0, run: scene.idle }] };
     const [schedule] = await current.store.read.schedules("acme");
@@ -148,7 +148,7 @@ describe("a worker is no operator", () => {
     expect(await fire("worker", {})).toMatchObject({ status: 200, json: { fired: true } });
   });
 
-  it("it cannot fork, nor sign for whoever did; the driver of a fork may write down who asked for it", async () => {
+  it("it cannot fork, and may only record the operator who did", async () => {
     const { journal } = (await current.store.read.run("acme", scene.idle))!;
     const fork = { journal, pos: 0, through: 1, by: "ada", reason: "again", seeds: [{ before: 0, run: scene.idle }] };
     const spec = { id: "forked", workflow: "pay", input: "canary", forkedFrom: scene.idle, fork };
@@ -168,20 +168,20 @@ describe("a worker is no operator", () => {
     const kept = { kind: "fork.kept", data: { records: [] } };
     const { via } = (created as { data: { fork: { via: object } } }).data.fork;
     expect(via).toEqual({ token: "acme-admin", name: "admin of acme", role: "admin" });
-    const said = (who: string) => ({
+    const forkAction = (who: string) => ({
       kind: "operator.action",
       data: { who, action: "fork", reason: "again", detail, via },
     });
-    expect(await append("worker", term.term, said("bob"), kept)).toMatchObject(forbidden);
-    expect(await append("worker", term.term, said("admin of acme for ada"), kept)).toMatchObject({ ok: true });
+    expect(await append("worker", term.term, forkAction("bob"), kept)).toMatchObject(forbidden);
+    expect(await append("worker", term.term, forkAction("admin of acme for ada"), kept)).toMatchObject({ ok: true });
   });
 
-  it("what it says in an operator's name is judged by a few looks, however much of it there is and wherever it says that the journal ends", async () => {
+  it("checking its claims takes few reads, however many there are and whatever head they name", async () => {
     const { store } = current;
-    let looks = 0;
-    const journal: typeof store.read.journal = (...asked) => {
-      if (++looks > 5_000) throw new Error("the judge reads without end");
-      return store.read.journal(...asked);
+    let reads = 0;
+    const journal: typeof store.read.journal = (...args) => {
+      if (++reads > 5_000) throw new Error("too many reads");
+      return store.read.journal(...args);
     };
     const { server } = await stage({
       ...{ credentials: "required", tenant: "home" },
@@ -199,24 +199,24 @@ describe("a worker is no operator", () => {
     const unstuck = { kind: "run.unstuck", data: { to: "LIVE" } };
     const settled = { kind: "effect.settled", data: { pos: 0, run: 1, to: "CONFIRMED", reason: "operator" } };
     const stuck = await hold({ run: scene.stuck });
-    const asked = [
+    const claims = [
       ...[stuck.head, 5, Number.MAX_SAFE_INTEGER].map((after) => ({ term: stuck, after, record: unstuck })),
       ...[written.head, 500, Number.MAX_SAFE_INTEGER].map((after) => ({ term: long, after, record: unstuck })),
       ...Array.from({ length: 300 }, () => ({ term: long, after: written.head, record: settled })),
     ];
-    const batch = asked.map(({ term, after, record }) => ({ fence: wire(term), entry: { after, records: [record] } }));
-    looks = 0;
+    const batch = claims.map(({ term, after, record }) => ({ fence: wire(term), entry: { after, records: [record] } }));
+    reads = 0;
     const { json } = await ask(server.exchange, "POST", "/v1/store/append", {
       ...{ body: { batch }, token: tokenOf("acme", "worker") },
     });
-    const { results: verdicts } = json as { results: Verdict[] };
-    expect(verdicts).toHaveLength(batch.length);
-    for (const verdict of verdicts) expect(verdict).toMatchObject(forbidden);
-    expect(looks).toBeLessThan(60);
+    const { results } = json as { results: AppendItemResult[] };
+    expect(results).toHaveLength(batch.length);
+    for (const result of results) expect(result).toMatchObject(forbidden);
+    expect(reads).toBeLessThan(60);
     server.close();
   });
 });
 
-async function doubtful(): Promise<number> {
+async function journalInDoubt(): Promise<number> {
   return (await current.store.read.run("acme", scene.inDoubt))!.journal;
 }

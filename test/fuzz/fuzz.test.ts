@@ -13,7 +13,7 @@ import { type Finding, judge } from "../../tools/fuzz/judge.ts";
 import { Pool } from "../../tools/fuzz/pool.ts";
 import { send } from "../../tools/fuzz/send.ts";
 import type { Shot } from "../../tools/fuzz/shot.ts";
-import { type Backend, backends, freshStore } from "../attacks/open-ground.ts";
+import { type Backend, backends, freshStore } from "../attacks/open-target.ts";
 import { crash, type Weakness, weaknesses } from "./weaknesses.ts";
 
 async function fuzz(backend: Backend, options: Omit<FuzzOptions, "store">): Promise<FuzzReport> {

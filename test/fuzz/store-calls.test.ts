@@ -2,7 +2,7 @@ import { describe, expect, inject, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
 import { Chance } from "../../tools/fuzz/chance.ts";
 import { fuzzStoreCalls } from "../../tools/fuzz/store-calls.ts";
-import { freshStore } from "../attacks/open-ground.ts";
+import { freshStore } from "../attacks/open-target.ts";
 
 describe("the store's calls with one argument that is not what its type says", () => {
   it.each(["sqlite", "postgres"] as const)("%s carries them out or refuses them with a code", async (kind) => {

@@ -58,9 +58,11 @@ src/protocol
 src/reactor
 src/sdk
 src/server
+src/sdk
 template
 test/base
 test/bench
+test/attacks
 test/browser
 test/cli
 test/client
@@ -72,11 +74,15 @@ test/examples
 test/guard
 test/kit
 test/postgres
+test/model
+test/protocol
+test/sdk
 test/simulation
 test/store
 test/testing
 test/server
 test/tidy
+test/types
 testkit
 tools/screenshots.ts
 tools/sim.ts

@@ -5,7 +5,7 @@ import type { ParamsOf, RowOf } from "../../src/store/sql/statements.gen.ts";
 import type { Statements, Times } from "../../src/store/sqlite/statements.ts";
 import { inferred, same } from "./same.ts";
 
-/** What plans and stores may ask for. Never run: tsc is part of the test command. */
+/** The statements that plans and stores may execute. Only compiled, never executed: tsc is part of the test command. */
 
 export function* right(): Plan<void> {
   const row = yield* queryRow("name.find", { tenant: "t", name: "lead" });
@@ -16,19 +16,19 @@ export function* right(): Plan<void> {
 }
 
 export function* wrong(): Plan<void> {
-  // @ts-expect-error a name that no statement has
+  // @ts-expect-error unknown statement
   yield* queryRow("name.fnd", { tenant: "t", name: "lead" });
   // @ts-expect-error a parameter is missing
   yield* queryRow("name.find", { tenant: "t" });
-  // @ts-expect-error all of them are
+  // @ts-expect-error all parameters are missing
   yield* queryRow("name.find");
   // @ts-expect-error a parameter is misspelt
   yield* query("name.create", { tenant: "t", nmae: "lead", journal: 1 });
-  // @ts-expect-error there is one too many
+  // @ts-expect-error an extra parameter
   yield* queryRow("name.find", { tenant: "t", name: "lead", journal: 1 });
-  // @ts-expect-error a number is no text
+  // @ts-expect-error a number instead of a string
   yield* queryRow("name.find", { tenant: "t", name: 1 });
-  // @ts-expect-error nor is undefined a value
+  // @ts-expect-error undefined is not a value
   yield* queryRow("name.find", { tenant: "t", name: undefined });
   const row = yield* queryRow("name.find", { tenant: "t", name: "lead" });
   // @ts-expect-error a column that the statement does not return
@@ -50,8 +50,8 @@ export function stores(connections: Connections, statements: Statements, times: 
   statements.run("witness.purge", { older: 1 }, times);
 }
 
-/** Changes are carried out by the statement of their name, which has no other parameters. `query` sees only their union. */
+/** The statement with the same name executes a change, without other parameters. `query` only sees their union. */
 type OneStatement = Exclude<Change, { do: "note.create" }>;
-type Given<K extends OneStatement["do"]> = Omit<Extract<OneStatement, { do: K }>, "tenant"> & { tenant: string };
-type Incomplete = { [K in OneStatement["do"]]: Given<K> extends ParamsOf<K> ? never : K }[OneStatement["do"]];
+type ParamsFor<K extends OneStatement["do"]> = Omit<Extract<OneStatement, { do: K }>, "tenant"> & { tenant: string };
+type Incomplete = { [K in OneStatement["do"]]: ParamsFor<K> extends ParamsOf<K> ? never : K }[OneStatement["do"]];
 same<Incomplete>()<never>();

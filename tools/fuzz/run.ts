@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemRandom } from "../../src/base/random.ts";
-import { type Backend, backends, freshStore } from "../../test/attacks/open-ground.ts";
+import { type Backend, backends, freshStore } from "../../test/attacks/open-target.ts";
 import { startPostgres } from "../../test/postgres/server.ts";
 import { memoryFinding } from "./drift.ts";
 import { Fuzzer, type FuzzReport } from "./fuzz.ts";

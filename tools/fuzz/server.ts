@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type Prober, type Served, startProber, startServer } from "../../test/attacks/open-ground.ts";
+import { type Prober, type ServerProcess, startProber, startServer } from "../../test/attacks/open-target.ts";
 import type { Patch } from "../../test/planted/bug.ts";
 import { type Memory, patchesVariable } from "./orders.ts";
 
@@ -23,7 +23,7 @@ const probeEveryMs = 20;
 const preload = new URL("preload.ts", import.meta.url).href;
 
 export async function startTarget(store: string, patches: readonly Patch[] = []): Promise<Target> {
-  const served: Served = await startServer({
+  const served: ServerProcess = await startServer({
     store,
     node: ["--expose-gc", "--import", preload],
     env: { [patchesVariable]: JSON.stringify(patches) },

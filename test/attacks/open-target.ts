@@ -12,41 +12,41 @@ import type { Store } from "../../src/store/contract/store.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { bootstrap } from "../server/stage.ts";
-import type { Seen } from "./prober.ts";
+import type { ProbeReport } from "./prober.ts";
 
 export type Backend = "sqlite" | "postgres";
 export const backends: readonly Backend[] = ["sqlite", "postgres"];
 
-export interface Heard {
+export interface CallResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The answer, where it is JSON. */
+  /** The body, if it is JSON. */
   readonly json: unknown;
 }
 
-export interface Said {
+export interface CallOptions {
   readonly token?: string;
-  /** An object goes as JSON, bytes as they are. */
+  /** An object is sent as JSON, bytes unchanged. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
-/** What a piece of work did to everybody else. */
-export interface Effect<T> {
+/** The impact of some work on other callers. */
+export interface Impact<T> {
   readonly result: T;
-  /** The longest answer of /livez meanwhile, over the worst of the quiet server and of an idle process meanwhile. */
+  /** The slowest response of /livez during the work, relative to that of the idle server and of an idle process. */
   readonly stall: number;
-  /** Milliseconds of it that the machine does not explain. */
+  /** The milliseconds of it that the load of the machine does not explain. */
   readonly excess: number;
-  /** The server's largest memory meanwhile, over its largest before. 1 where the system does not say. */
+  /** The server's peak memory during the work, relative to its peak before. 1 if the system does not report it. */
   readonly growth: number;
-  /** For messages. */
-  readonly said: string;
+  /** For messages of assertions. */
+  readonly summary: string;
 }
 
-export interface Ground {
+export interface AttackTarget {
   readonly url: string;
   readonly port: number;
   /** The same store, from this process. */
@@ -55,35 +55,35 @@ export interface Ground {
   token(tenant: "acme" | "globex", role: Role): string;
   /** `id.secret` of the admin of the server's own tenant, `home`. */
   readonly bootstrap: string;
-  call(method: string, path: string, said?: Said): Promise<Heard>;
-  /** Sends these bytes and hears what comes until the connection ends, or `withinMs` are over. */
+  call(method: string, path: string, options?: CallOptions): Promise<CallResponse>;
+  /** Sends these bytes and returns what is received until the connection ends, or until `withinMs` have passed. */
   raw(bytes: string | Uint8Array, withinMs?: number): Promise<string>;
-  measured<T>(work: () => Promise<T>): Promise<Effect<T>>;
-  /** The server stands still for so long (SIGSTOP). */
+  measured<T>(work: () => Promise<T>): Promise<Impact<T>>;
+  /** Stops the server for this long (SIGSTOP). */
   pausedFor(ms: number): Promise<void>;
-  /** The server's process still runs. */
+  /** Whether the server's process still runs. */
   alive(): boolean;
-  /** What it wrote to standard error. */
+  /** Its output on standard error. */
   log(): string;
   close(): Promise<void>;
 }
 
-export interface GroundOptions {
-  /** The store's URL; it must be empty. */
+export interface TargetOptions {
+  /** The URL of an empty store. */
   readonly store: string;
-  /** More settings, as in `tape.server.limits.requests=4`. */
+  /** Additional settings, such as `tape.server.limits.requests=4`. */
   readonly set?: readonly string[];
   /** Flags of Node for the server's process. */
   readonly node?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A quiet measurement of so many answers; the machine's noise shows within them. */
-const quietProbes = 40;
+/** The number of responses in the baseline; enough to include the noise of the machine. */
+const baselineProbes = 40;
 /**
- * Answers below this are the scheduler's business: a ratio to less would measure the machine, because three test files
- * share two cores. Against a floor of 10 ms, worst answers of 145 and 246 ms made the suite red now and then. The attacks
- * that these tests are about cost from 700 ms to half a minute.
+ * Shorter responses depend on the scheduler: a ratio to less would measure the machine, because three test files share
+ * two cores. With a floor of 10 ms, slowest responses of 145 and 246 ms failed the suite now and then. The attacks of
+ * these tests cost from 700 ms to half a minute.
  */
 const floorMs = 40;
 
@@ -105,7 +105,7 @@ export async function freshStore(
   };
 }
 
-export async function openGround(options: GroundOptions): Promise<Ground> {
+export async function openTarget(options: TargetOptions): Promise<AttackTarget> {
   const { store: storeUrl } = options;
   const store = await openStore(storeUrl);
   for (const tenant of ["acme", "globex"]) await giveTokens(store, tenant);
@@ -117,11 +117,14 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
   const url = `http://127.0.0.1:${port}`;
   return {
     ...{ url, port, store, storeUrl, bootstrap, token: tokenOf, alive, log: served.log },
-    call: (method, path, said) => call(`${url}${path}`, method, said),
+    call: (method, path, options) => call(`${url}${path}`, method, options),
     raw: (bytes, withinMs = 5_000) => raw(port, bytes, withinMs),
     async measured(work) {
       let quiet = await report();
-      for (const probes: Seen[] = []; probes.reduce((sum, one) => sum + one.server.length, 0) < quietProbes; ) {
+      for (
+        const probes: ProbeReport[] = [];
+        probes.reduce((sum, one) => sum + one.server.length, 0) < baselineProbes;
+      ) {
         await new Promise((later) => setTimeout(later, 20));
         probes.push(await report());
         quiet = joined(probes);
@@ -133,8 +136,9 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
       const stall = worst / noise;
       const growth = quiet.rss === 0 ? 1 : meanwhile.rss / quiet.rss;
       const mib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
-      const said = `worst ${worst.toFixed(0)} ms, noise ${noise.toFixed(0)} ms, memory ${mib(quiet.rss)} to ${mib(meanwhile.rss)}`;
-      return { result, stall, growth, said, excess: meanwhile.excess };
+      const memory = `${mib(quiet.rss)} to ${mib(meanwhile.rss)}`;
+      const summary = `worst ${worst.toFixed(0)} ms, noise ${noise.toFixed(0)} ms, memory ${memory}`;
+      return { result, stall, growth, summary, excess: meanwhile.excess };
     },
     async pausedFor(ms) {
       server.kill("SIGSTOP");
@@ -151,22 +155,22 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
   };
 }
 
-function joined(probes: readonly Seen[]): Seen {
+function joined(probes: readonly ProbeReport[]): ProbeReport {
   const server = probes.flatMap((one) => one.server);
   const control = probes.flatMap((one) => one.control);
-  const most = (of: (seen: Seen) => number): number => Math.max(...probes.map(of));
-  return { server, control, rss: most(({ rss }) => rss), excess: most(({ excess }) => excess) };
+  const maxOf = (of: (seen: ProbeReport) => number): number => Math.max(...probes.map(of));
+  return { server, control, rss: maxOf(({ rss }) => rss), excess: maxOf(({ excess }) => excess) };
 }
 
-/** A server in a process of its own. */
-export interface Served {
+/** A server in its own process. */
+export interface ServerProcess {
   readonly port: number;
   readonly process: ChildProcess;
   readonly gone: Promise<unknown>;
   log(): string;
 }
 
-export async function startServer({ store, set = [], node = [], env = {} }: GroundOptions): Promise<Served> {
+export async function startServer({ store, set = [], node = [], env = {} }: TargetOptions): Promise<ServerProcess> {
   const bin = resolve(import.meta.dirname, "../../bin/durable-tape.js");
   const settings = ["tape.server.credentials=required", "tape.tenant=home", ...set];
   const flags = settings.flatMap((one) => ["--set", one]);
@@ -184,26 +188,26 @@ export async function startServer({ store, set = [], node = [], env = {} }: Grou
   child.stderr!.setEncoding("utf8").on("data", (text: string) => {
     log = (log + text).slice(-1_000_000);
   });
-  let said = "";
+  let output = "";
   const port = await new Promise<number>((ready, refuse) => {
-    child.once("exit", () => refuse(new Error(`the server ended before it listened: ${said}${log}`)));
+    child.once("exit", () => refuse(new Error(`the server exited before it listened: ${output}${log}`)));
     child.stdout!.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
-      const [, found] = /listening on http:\/\/127\.0\.0\.1:(\d+)\n/.exec(said) ?? [];
+      output += text;
+      const [, found] = /listening on http:\/\/127\.0\.0\.1:(\d+)\n/.exec(output) ?? [];
       if (found !== undefined) ready(Number(found));
     });
   });
   return { port, process: child, gone, log: () => log };
 }
 
-/** Another process that asks the server all the time. */
+/** Another process that sends requests to the server all the time. */
 export interface Prober {
-  /** What it has seen since the last report. */
-  report(): Promise<Seen>;
+  /** Its measurements since the last report. */
+  report(): Promise<ProbeReport>;
   stop(): void;
 }
 
-/** Apart enough to leave a core to the attack. */
+/** Long enough to leave a core to the attack. */
 const probeEveryMs = 5;
 
 export async function startProber(port: number, pid: number, everyMs = probeEveryMs): Promise<Prober> {
@@ -215,18 +219,18 @@ export async function startProber(port: number, pid: number, everyMs = probeEver
   await once(prober, "message");
   return {
     async report() {
-      const answer = once(prober, "message") as Promise<[Seen]>;
+      const report = once(prober, "message") as Promise<[ProbeReport]>;
       prober.send("report");
-      return (await answer)[0];
+      return (await report)[0];
     },
     stop: () => void prober.kill("SIGKILL"),
   };
 }
 
-async function call(url: string, method: string, said: Said = {}): Promise<Heard> {
-  const { token, body, headers = {}, signal } = said;
+async function call(url: string, method: string, options: CallOptions = {}): Promise<CallResponse> {
+  const { token, body, headers = {}, signal } = options;
   const bytes = body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body);
-  const answer = await fetch(url, {
+  const response = await fetch(url, {
     method,
     headers: {
       ...(body === undefined ? {} : { "content-type": "application/json" }),
@@ -236,20 +240,20 @@ async function call(url: string, method: string, said: Said = {}): Promise<Heard
     ...(body === undefined ? {} : { body: bytes }),
     ...(signal === undefined ? {} : { signal }),
   });
-  const text = await answer.text();
-  const json: unknown = /json/.test(answer.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
-  return { status: answer.status, headers: answer.headers, text, json };
+  const text = await response.text();
+  const json: unknown = /json/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : undefined;
+  return { status: response.status, headers: response.headers, text, json };
 }
 
 async function raw(port: number, bytes: string | Uint8Array, withinMs: number): Promise<string> {
   const socket = connect(port, "127.0.0.1");
-  let heard = "";
+  let received = "";
   socket.setEncoding("utf8").on("data", (chunk: string) => {
-    heard += chunk;
+    received += chunk;
   });
-  socket.on("error", () => {}); // a reset is an end too
+  socket.on("error", () => {}); // a reset also ends the connection
   socket.setTimeout(withinMs, () => socket.destroy());
   socket.write(bytes);
   await once(socket, "close");
-  return heard;
+  return received;
 }

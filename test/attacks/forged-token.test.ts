@@ -11,23 +11,23 @@ const next = "another secret of both sides, made later 1";
 const highest = 2n ** 63n - 1n;
 const ledger = (token: bigint) => ({ name: "ledger", token });
 
-/** A caller of the user's service brings a number that no store ever issued. */
-describe("a made-up token", () => {
-  const handler = (given?: string | readonly string[]) => {
+/** A caller of the user's service sends a token that no store ever issued. */
+describe("a forged token", () => {
+  const handler = (secrets?: string | readonly string[]) => {
     const passed: bigint[] = [];
     const handle = fencedHandler(
       (_request, { token }) => {
         passed.push(token);
         return new Response("done");
       },
-      given === undefined ? {} : { secret: given },
+      secrets === undefined ? {} : { secret: secrets },
     );
     const send = async (headers: Record<string, string>) =>
       (await handle(new Request("http://service.test/", { method: "POST", headers }))).status;
     return { send, passed };
   };
 
-  it("locks nobody out where the caller has to sign it", async () => {
+  it("does not lock others out if callers must sign it", async () => {
     const { send, passed } = handler(secret);
     expect(await send(fenceHeaders(ledger(highest)))).toBe(401);
     expect(await send(fenceHeaders(ledger(highest), { secret: next }))).toBe(401);
@@ -36,12 +36,12 @@ describe("a made-up token", () => {
     expect(await send({ ...honest, [leaseHeader]: "another" })).toBe(401);
     expect(await send({ ...honest, [macHeader]: "" })).toBe(401);
     expect(await send(honest)).toBe(200);
-    expect(await send(honest)).toBe(200); // the same term may ask again
+    expect(await send(honest)).toBe(200); // the same term may call again
     expect(await send(fenceHeaders(ledger(6n), { secret }))).toBe(412);
     expect(passed).toEqual([7n, 7n]);
   });
 
-  it("a secret that is mistyped or not set leaves no door open", () => {
+  it("a mistyped or missing secret is rejected", () => {
     const unset = { secret: process.env.NO_SUCH_VARIABLE };
     const respond = () => new Response();
     for (const options of [unset, { secrets: secret }, { secert: secret }, { guard: memoryGuardTable() }]) {
@@ -50,7 +50,7 @@ describe("a made-up token", () => {
     }
   });
 
-  it("a lease and a key of one name are two scopes, and neither's signature fits the other", async () => {
+  it("a lease and a key with the same name are two scopes with different signatures", async () => {
     const { send } = handler(secret);
     const lease = fenceHeaders(ledger(7n), { secret });
     const key = fenceHeaders({ key: lease[leaseHeader]!, token: 7n }, { secret });
@@ -59,7 +59,7 @@ describe("a made-up token", () => {
     expect(await send(key)).toBe(200);
   });
 
-  it("while a secret is changed both hold; without one the door believes what it is told, as the docs say", async () => {
+  it("accepts both secrets during a rotation; without a secret it trusts the token, as documented", async () => {
     const both = handler([next, secret]);
     expect(await both.send(fenceHeaders(ledger(1n), { secret }))).toBe(200);
     expect(await both.send(fenceHeaders(ledger(2n), { secret: next }))).toBe(200);
@@ -80,7 +80,7 @@ describe("a made-up token", () => {
     );
   });
 
-  it("a secret that can be guessed is refused", () => {
+  it("rejects a secret that can be guessed", () => {
     for (const bad of ["", "short", [], [secret, ""]]) {
       expect(() => new RequestFence(undefined, { secret: bad })).toThrow(/TAPE_BAD_INPUT/);
     }
@@ -89,7 +89,7 @@ describe("a made-up token", () => {
 });
 
 describe("a flood of keys", () => {
-  it("takes no more memory than the table of one process may have, and what was used last is kept", async () => {
+  it("keeps the table within its bound and keeps the scopes used last", async () => {
     const guards = memoryGuardTable({ scopes: 100 });
     expect(await guards.raise("kept", 9n)).toBe(9n);
     for (let k = 0; k < 10_000; k++) {
@@ -97,10 +97,10 @@ describe("a flood of keys", () => {
       expect(await guards.raise("kept", 3n)).toBe(9n);
     }
     expect(await guards.raise("key-9999", 1n)).toBe(2n);
-    expect(await guards.raise("key-0", 1n)).toBe(1n); // forgotten
+    expect(await guards.raise("key-0", 1n)).toBe(1n); // evicted
   });
 
-  it("a bound of nothing is refused", () => {
+  it("rejects a bound of 0", () => {
     for (const scopes of [0, -1, 1.5, Number.NaN]) expect(() => memoryGuardTable({ scopes })).toThrow(/TAPE_BAD_INPUT/);
   });
 });
