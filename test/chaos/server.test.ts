@@ -5,20 +5,20 @@ import { expect, it, onTestFinished } from "vitest";
 import { connectionFaults, terminateKind } from "../../tools/chaos/faults/connections.ts";
 import { processFaults } from "../../tools/chaos/faults/processes.ts";
 import { postgresPlace, serverTtl } from "../../tools/chaos/places.ts";
-import { playRound } from "../../tools/chaos/round.ts";
+import { runRound } from "../../tools/chaos/round.ts";
 import { serverFault } from "../../tools/chaos/servers.ts";
 import { ownPostgres } from "../postgres/own.ts";
 
 const postgresUrl = ownPostgres(18);
 
 // The long version is `npm run chaos -- server`.
-it("servers and workers: processes and connections die, nothing is lost, no act happens twice", async () => {
+it("servers and workers lose nothing and repeat no effect when processes and connections die", async () => {
   const folder = mkdtempSync(join(tmpdir(), "tape-chaos-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const ttlMs = serverTtl(2);
   const place = await postgresPlace(postgresUrl(), 2, ttlMs);
   onTestFinished(() => place.close());
-  const report = await playRound({
+  const report = await runRound({
     name: "servers",
     place,
     servers: 2,
@@ -26,8 +26,8 @@ it("servers and workers: processes and connections die, nothing is lost, no act 
     ttlMs,
     ms: 2_500,
     seed: "suite",
-    // Many processes on two cores: fewer runs, so that they settle soon after the faults.
-    mostLive: 10,
+    // Many processes on two cores: with fewer runs they settle soon after the faults.
+    maxLive: 10,
     folder,
     faults: (deployment, servers) => [
       serverFault(deployment, servers),
@@ -37,6 +37,6 @@ it("servers and workers: processes and connections die, nothing is lost, no act 
   });
   console.log(["two servers, three workers", ...report.lines].join("\n  "));
   expect(report.violations).toEqual([]);
-  const bitten = report.strikes.filter((strike) => strike.bitten).map(({ kind }) => kind);
-  expect(new Set(bitten)).toEqual(new Set(report.faults.map(({ kind }) => kind)));
+  const effective = report.injections.filter((injection) => injection.effective).map(({ kind }) => kind);
+  expect(new Set(effective)).toEqual(new Set(report.faults.map(({ kind }) => kind)));
 }, 300_000);

@@ -18,6 +18,8 @@ bench
 bin
 dashboard/src/overview
 dashboard/src/run
+docs/benchmarks.md
+docs/chaos.md
 docs/cli.md
 docs/configuration.md
 docs/dashboard.md
@@ -64,6 +66,7 @@ test/base
 test/bench
 test/attacks
 test/browser
+test/chaos
 test/cli
 test/client
 test/config
@@ -84,6 +87,7 @@ test/server
 test/tidy
 test/types
 testkit
+tools/chaos
 tools/screenshots.ts
 tools/sim.ts
 `

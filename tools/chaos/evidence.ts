@@ -15,7 +15,7 @@ export async function allRuns({ runs }: Tape): Promise<RunView[]> {
   }
 }
 
-/** By run, because lists are limited. */
+/** One query per run, because lists are limited. */
 export async function allEffects(client: Tape): Promise<EffectRow[]> {
   const all: EffectRow[] = [];
   for (const { id } of await allRuns(client))
@@ -23,14 +23,14 @@ export async function allEffects(client: Tape): Promise<EffectRow[]> {
   return all;
 }
 
-/** What holds up each run that has not ended: the first question of whoever reads the report. */
+/** What blocks each run that has not ended, at most five: the first question of a reader of the report. */
 export async function whyUnsettled(client: Tape, { runs }: Evidence): Promise<string[]> {
   const lines: string[] = [];
   for (const run of runs.filter(({ endedAt }) => endedAt === null).slice(0, 5)) {
     const last = (await Array.fromAsync(client.journal(run.id))).at(-1);
     const { state, label, nextReactor } = run.lease;
     lines.push(
-      `${run.id}: lease ${state} of ${label}, wants ${nextReactor}, notes ${run.notes}, last ${JSON.stringify(last, bigintText)}`,
+      `${run.id}: lease ${state} of ${label}, next reactor ${nextReactor}, notes ${run.notes}, last ${JSON.stringify(last, bigintText)}`,
     );
     for (const timer of await client.store.read.timers(client.tenant, { run: run.id })) {
       lines.push(`${run.id}: timer ${timer.purpose} at ${timer.pos} is ${timer.status}`);
@@ -41,56 +41,58 @@ export async function whyUnsettled(client: Tape, { runs }: Evidence): Promise<st
 
 const bigintText = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
 
-/** How often each interesting state was reached: a run of faults that reaches none of them proves nothing. */
-export function statesOf({ started, effects, leads = [] }: Evidence, world: World): Record<string, number> {
+/** How often each interesting state was reached: faults that reach none of them prove nothing. */
+export function statesOf({ started, effects, singletonRequests = [] }: Evidence, world: World): Record<string, number> {
   const count = (test: (effect: EffectRow) => boolean): number => effects.filter(test).length;
   const flows = [...Map.groupBy(started, ({ flow }) => flow)].map(([flow, runs]) => [`runs of ${flow}`, runs.length]);
   return {
     ...Object.fromEntries(flows),
-    "a doubt that a look settled": count(({ reason }) => reason === "observed" || reason === "ABSENT"),
-    "an act that was tried again": count(({ attempt }) => attempt > 1),
+    "an effect in doubt that an observation settled": count(
+      ({ reason }) => reason === "observed" || reason === "ABSENT",
+    ),
+    "an effect that was retried": count(({ attempt }) => attempt > 1),
     "an obligation that was carried out": count(({ status }) => status === "COMPENSATED"),
     "an obligation that was discharged": count(({ status }) => status === "DISCHARGED"),
-    "a hand-over of the singleton": Math.max(0, new Set(leads.map(({ token }) => token)).size - 1),
-    [staleLead]: world.staleLeads,
-    [staleAct]: world.stale,
+    "a takeover of the singleton": Math.max(0, new Set(singletonRequests.map(({ token }) => token)).size - 1),
+    [staleHolder]: world.staleSingletonRequests,
+    [staleOwner]: world.stale,
   };
 }
 
-const staleLead = "an act of a stale holder of the singleton, refused";
-const staleAct = "a request of a fenced-out owner, refused";
+const staleHolder = "a request of a stale holder of the singleton, rejected";
+const staleOwner = "a request of a fenced-out owner, rejected";
 
-/** Reached by chance, and not in a few seconds: only the long version asks for these. */
-export const rareStates: readonly string[] = [staleLead, staleAct];
+/** Reached by chance, and not within seconds: only the long version requires these. */
+export const rareStates: readonly string[] = [staleHolder, staleOwner];
 
-/** Of several rounds on one store, what none of them reached. */
-export function unreached(
+/** The states that none of several rounds reached. */
+export function unreachedStates(
   rounds: readonly Readonly<Record<string, number>>[],
-  spared: readonly string[] = [],
+  optional: readonly string[] = [],
 ): string[] {
   const names = new Set(rounds.flatMap((states) => Object.keys(states)));
   return [...names]
-    .filter((name) => !spared.includes(name) && rounds.every((states) => (states[name] ?? 0) === 0))
-    .map((name) => `worthless: there was not ${name}`);
+    .filter((name) => !optional.includes(name) && rounds.every((states) => (states[name] ?? 0) === 0))
+    .map((name) => `inconclusive: never reached: ${name}`);
 }
 
-export function summary({ started, runs, effects, deeds }: Evidence, world: World, settledMs: number): string[] {
-  const tally = <T>(items: readonly T[], by: (item: T) => string): string =>
+export function summary({ started, runs, effects, requests }: Evidence, world: World, settledMs: number): string[] {
+  const countBy = <T>(items: readonly T[], by: (item: T) => string): string =>
     [...Map.groupBy(items, by)]
       .map(([name, same]) => `${same.length} ${name}`)
       .toSorted()
       .join(", ");
-  const whims = Object.entries(world.played).map(([whim, n]) => `${n} ${whim}`);
+  const behaviours = Object.entries(world.behaviourCounts).map(([behaviour, n]) => `${n} ${behaviour}`);
   return [
-    `runs: ${started.length} started, with children ${runs.length}: ${tally(runs, ({ status }) => status)}; the last ended ${settledMs} ms after the faults`,
-    `world: ${deeds.length} deeds (${tally(deeds, ({ name }) => name)}); ${world.stale} requests of fenced-out owners refused`,
-    `singleton: ${world.leads.length} acts under ${new Set(world.leads.map(({ token }) => token)).size} tokens, ${world.staleLeads} of stale holders refused`,
-    `requests: ${whims.join(", ")}`,
-    `acts: ${tally(
+    `runs: ${started.length} started, with children ${runs.length}: ${countBy(runs, ({ status }) => status)}; the last ended ${settledMs} ms after the faults`,
+    `world: ${requests.length} requests carried out (${countBy(requests, ({ name }) => name)}); ${world.stale} requests of fenced-out owners rejected`,
+    `singleton: ${world.singletonRequests.length} requests under ${new Set(world.singletonRequests.map(({ token }) => token)).size} tokens, ${world.staleSingletonRequests} of stale holders rejected`,
+    `behaviour of the world: ${behaviours.join(", ")}`,
+    `effects: ${countBy(
       effects.filter(({ role }) => role === "effect"),
       ({ reason }) => String(reason),
     )}`,
-    `obligations: ${tally(
+    `obligations: ${countBy(
       effects.filter(({ role }) => role === "compensation"),
       ({ status, reason }) => (status === "DISCHARGED" ? status : `${status} (${reason})`),
     )}`,

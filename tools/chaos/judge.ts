@@ -1,60 +1,60 @@
 import type { EffectRow } from "../../src/model/rows.ts";
 import type { RunView } from "../../src/store/contract/store.ts";
-import type { Deed, Lead } from "./world.ts";
+import type { SingletonRequest, WorldRequest } from "./world.ts";
 
-/** A run as it was asked for. */
-export interface Started {
+/** A run whose start was requested. */
+export interface StartedRun {
   readonly id: string;
   readonly flow: string;
   readonly ms: number;
-  /** What was signalled to its gate. */
-  readonly said?: string;
+  /** The answer that was signalled to its gate. */
+  readonly answer?: string;
 }
 
-/** From when a clock was set until every process had noticed: so long the machine has two clocks, which no real one has. */
-export interface Stretch {
+/** From setting a clock until every process has noticed: meanwhile the machine has two clocks, which no real one has. */
+export interface ClockChange {
   readonly from: number;
   until: number;
 }
 
 export interface Evidence {
-  readonly started: readonly Started[];
+  readonly started: readonly StartedRun[];
   /** Every run of the store, children included. */
   readonly runs: readonly RunView[];
   readonly effects: readonly EffectRow[];
-  /** The world's own ledger, in its order. */
-  readonly deeds: readonly Deed[];
-  /** Acts of the singleton that its guard let pass, in their order. */
-  readonly leads?: readonly Lead[];
-  /** Who came to the world with which token. */
+  /** The world's ledger, in the world's order. */
+  readonly requests: readonly WorldRequest[];
+  /** Requests of the singleton that its guard accepted, in order. */
+  readonly singletonRequests?: readonly SingletonRequest[];
+  /** Workers that used each token towards the world. */
   readonly owners?: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Whenever the machine's clock was being set: a timer by the wall clock may then be early. */
-  readonly unsteady?: readonly Stretch[];
-  /** An asynchronous standby was promoted: acknowledged commits may be gone, and with them what had been done. */
+  /** Periods in which the machine's clock was being set: timers by the wall clock may then be early. */
+  readonly clockChanges?: readonly ClockChange[];
+  /** An asynchronous standby was promoted: acknowledged commits may be lost, and with them records of effects. */
   readonly loss?: boolean;
 }
 
-/** One rule, how many things it was held against, and how it was broken, with evidence. */
+/** One rule, how many items it was checked against, and how it was broken, with evidence. */
 export interface Rule {
   readonly rule: string;
-  readonly looked: number;
+  readonly checked: number;
   readonly broken: readonly string[];
 }
 
 export interface Verdict {
   readonly rules: readonly Rule[];
-  /** What is not promised and was met, in words. */
+  /** Losses that no guarantee covers, as texts. */
   readonly lost: readonly string[];
 }
 
-/** What each flow does in the world, in order; `un…` are not listed: they follow from the end of the run. */
+/** Effects of each flow, in order. Compensations (`un…`) are not listed: they follow from the end of the run. */
 const scripts: Readonly<Record<string, readonly string[]>> = {
-  acts: ["pay 2", "wire 3", "mail 4", "post 5"],
+  payment: ["pay 2", "wire 3", "mail 4", "post 5"],
   saga: ["book 1", "reserve 2", "rent 3", "book 4"],
   nap: ["mail 1", "mail 2"],
   late: ["mail 1", "mail 2"],
-  asked: ["mail 1"],
-  again: ["mail 1", "mail 2"],
+  approval: ["mail 1"],
+  retried: ["mail 1", "mail 2"],
   spender: ["mail 1"],
   family: [],
   broken: [],
@@ -62,62 +62,66 @@ const scripts: Readonly<Record<string, readonly string[]>> = {
 const childScript = ["book 1", "rent 2"];
 const parents = new Set(["family", "broken"]);
 const failing = new Set(["saga", "broken"]);
-/** What the other side does once for a key, however often it is asked. */
+/** Effects that the world carries out once per key, however many requests it gets. */
 const idempotent = new Set(["mail", "post", "reserve", "unreserve"]);
-/** Of five who ask at once for one unit each, with a cap of three. */
+/** Of five concurrent purchases of one unit each, under a cap of three. */
 const bought = 3;
-/** Both clocks are this machine's, but one of them may be rounded down. */
+/** Both times are from this machine's clock, but one of them may be rounded down. */
 const roundingMs = 2;
 
-/** Looks at every rule. */
+/** Checks every rule. */
 export function judge(evidence: Evidence): Verdict {
-  const { deeds, effects, runs, loss = false, leads = [], unsteady = [] } = evidence;
+  const { requests, effects, runs, loss = false, singletonRequests = [], clockChanges = [] } = evidence;
   const owners = evidence.owners ?? new Map<string, ReadonlySet<string>>();
-  const there = new Set(runs.map(({ id }) => id));
-  // What was lost with its commits is nobody's run any more; the rest is judged as ever.
-  const started = loss ? evidence.started.filter(({ id }) => there.has(id)) : evidence.started;
-  const doubles = twice(deeds, loss);
-  const byRun = Map.groupBy(deeds, ({ run }) => run);
+  const existing = new Set(runs.map(({ id }) => id));
+  // Runs that were lost with their commits are not judged; the others are, as usual.
+  const started = loss ? evidence.started.filter(({ id }) => existing.has(id)) : evidence.started;
+  const repeats = repeated(requests, loss);
+  const byRun = Map.groupBy(requests, ({ run }) => run);
   const wholes = started.flatMap(({ id, flow }) => [
     { id, flow, script: scripts[flow]! },
     ...(parents.has(flow) ? [1, 2] : []).map((k) => ({ id: `${id}/${k}`, flow, script: childScript })),
   ]);
-  const asked = started.filter(({ flow }) => flow === "asked" || flow === "late");
+  const gated = started.filter(({ flow }) => flow === "approval" || flow === "late");
   const spenders = started.filter(({ flow }) => flow === "spender");
   const timers = started.filter(
-    ({ id, flow }) => (flow === "nap" || flow === "late") && !setUnder(byRun.get(id) ?? [], unsteady),
+    ({ id, flow }) => (flow === "nap" || flow === "late") && !clockChangedDuring(byRun.get(id) ?? [], clockChanges),
   );
   const lostRuns = evidence.started.length - started.length;
-  const rule = (words: string, looked: number, broken: readonly string[]): Rule => ({ rule: words, looked, broken });
+  const rule = (text: string, checked: number, broken: readonly string[]): Rule => ({ rule: text, checked, broken });
   return {
     rules: [
-      rule("an acknowledged start is there, and its run ended as it had to", started.length, settled(started, runs)),
-      rule("no act and no inverse was done twice", deeds.length, doubles.broken),
+      rule("every acknowledged start exists, and its run ended as expected", started.length, settled(started, runs)),
+      rule("no effect and no compensation happened twice", requests.length, repeats.broken),
       rule(
-        "everything was done, and undone newest first where the run failed",
+        "every effect happened, and a failed run compensated them newest first",
         wholes.length,
-        wholes.flatMap(({ id, flow, script }) => played(id, script, failing.has(flow), byRun.get(id) ?? [], loss)),
+        wholes.flatMap(({ id, flow, script }) => followed(id, script, failing.has(flow), byRun.get(id) ?? [], loss)),
       ),
-      rule("what the journal believes is what the world did", effects.length, believed(evidence)),
-      rule("a signal arrived, a gate that timed out said so", asked.length, answered(asked, runs)),
+      rule("the journal agrees with the world's ledger", effects.length, agreeing(evidence)),
+      rule("every signal arrived, and a gate that timed out returned that", gated.length, answered(gated, runs)),
       rule(
         "no timer fired early",
         timers.length,
         timers.flatMap((run) => early(run, byRun.get(run.id) ?? [])),
       ),
       rule("parallel spending stayed within its cap", spenders.length, capped(spenders, runs)),
-      rule("one token, one owner", owners.size, oneOwner(owners)),
-      rule("one holder of the singleton at a time, tokens never fall", leads.length, oneHolder(leads)),
+      rule("every token has one owner", owners.size, oneOwner(owners)),
+      rule(
+        "the singleton has one holder at a time, and tokens never decrease",
+        singletonRequests.length,
+        oneHolder(singletonRequests),
+      ),
     ],
     lost: [
       ...(lostRuns > 0 ? [`${lostRuns} acknowledged starts`] : []),
-      ...(doubles.across > 0 ? [`${doubles.across} acts that were done again because their record was lost`] : []),
+      ...(repeats.excused > 0 ? [`${repeats.excused} effects that were repeated because their record was lost`] : []),
     ],
   };
 }
 
-/** All runs have ended, and as they should. */
-function settled(started: readonly Started[], runs: readonly RunView[]): string[] {
+/** Every run has ended, and as expected. */
+function settled(started: readonly StartedRun[], runs: readonly RunView[]): string[] {
   const byId = new Map(runs.map((run) => [run.id, run]));
   const ids = new Set(started.map(({ id }) => id));
   const orphans = runs.filter(({ id, endedAt }) => !ids.has(id) && endedAt === null);
@@ -125,9 +129,9 @@ function settled(started: readonly Started[], runs: readonly RunView[]): string[
     ...orphans.map((run) => `child ${run.id} is ${run.status}, not ended`),
     ...started.flatMap(({ id, flow }) => {
       const run = byId.get(id);
-      if (run === undefined) return [`run ${id} was started and is not there`];
-      const wanted = failing.has(flow) ? "COMPENSATED" : "COMPLETED";
-      return run.status === wanted ? [] : [`run ${id} is ${run.status}, not ${wanted}: ${String(run.outcome)}`];
+      if (run === undefined) return [`run ${id} was started and does not exist`];
+      const expected = failing.has(flow) ? "COMPENSATED" : "COMPLETED";
+      return run.status === expected ? [] : [`run ${id} is ${run.status}, not ${expected}: ${String(run.outcome)}`];
     }),
   ];
 }
@@ -135,18 +139,18 @@ function settled(started: readonly Started[], runs: readonly RunView[]): string[
 const completed = (runs: readonly RunView[]): ReadonlyMap<string, RunView> =>
   new Map(runs.filter(({ status }) => status === "COMPLETED").map((run) => [run.id, run]));
 
-/** Of runs that completed: what was signalled came out of the gate. */
-function answered(asked: readonly Started[], runs: readonly RunView[]): string[] {
+/** In runs that completed, the gate returned the signalled answer. */
+function answered(gated: readonly StartedRun[], runs: readonly RunView[]): string[] {
   const byId = completed(runs);
-  return asked.flatMap(({ id, flow, said }) => {
+  return gated.flatMap(({ id, flow, answer: signalled }) => {
     const run = byId.get(id);
-    const answer = flow === "late" ? "timeout" : said;
+    const answer = flow === "late" ? "timeout" : signalled;
     if (run === undefined || answer === undefined || run.outcome === answer) return [];
     return [`run ${id} got ${String(run.outcome)} at its gate, not ${answer}`];
   });
 }
 
-function capped(spenders: readonly Started[], runs: readonly RunView[]): string[] {
+function capped(spenders: readonly StartedRun[], runs: readonly RunView[]): string[] {
   const byId = completed(runs);
   return spenders.flatMap(({ id }) => {
     const run = byId.get(id);
@@ -155,114 +159,115 @@ function capped(spenders: readonly Started[], runs: readonly RunView[]): string[
   });
 }
 
-const nameOf = ({ name, n }: Deed): string => `${name} ${n}`;
-const lineOf = (deed: Deed): string => `${nameOf(deed)} (${deed.key}, token ${deed.token}, by ${deed.worker})`;
+const nameOf = ({ name, n }: WorldRequest): string => `${name} ${n}`;
+const describe = (request: WorldRequest): string =>
+  `${nameOf(request)} (${request.key}, token ${request.token}, by ${request.worker})`;
 
-/** Which epoch of the store issued a token: the bits above its counter. */
-const epochOf = ({ token }: Deed): bigint => BigInt(token) >> 40n;
+/** The epoch of the store that issued a token: the bits above its counter. */
+const epochOf = ({ token }: WorldRequest): bigint => BigInt(token) >> 40n;
 
 /**
- * No act and no inverse is done twice: neither under one key nor, with a fresh key, for one purpose. Where commits were
- * lost, what is not idempotent may be done once more under the tokens of the store's next epoch, and no more often.
+ * No effect and no compensation happens twice: neither under one key nor, with a fresh key, for one purpose. Where commits
+ * were lost, a non-idempotent effect may happen once more under each further epoch of the store, and no more often.
  */
-function twice(deeds: readonly Deed[], loss: boolean): { broken: string[]; across: number } {
+function repeated(requests: readonly WorldRequest[], loss: boolean): { broken: string[]; excused: number } {
   const broken: string[] = [];
-  let across = 0;
-  for (const [what, same] of Map.groupBy(deeds, (deed) => `${deed.run} ${nameOf(deed)}`)) {
+  let excused = 0;
+  for (const [what, same] of Map.groupBy(requests, (request) => `${request.run} ${nameOf(request)}`)) {
     if (same.length < 2) continue;
-    const excused = loss && !idempotent.has(same[0]!.name) && new Set(same.map(epochOf)).size === same.length;
-    if (excused) across++;
-    else broken.push(`done ${same.length} times: ${what}: ${same.map(lineOf).join(", ")}`);
+    const isExcused = loss && !idempotent.has(same[0]!.name) && new Set(same.map(epochOf)).size === same.length;
+    if (isExcused) excused++;
+    else broken.push(`happened ${same.length} times: ${what}: ${same.map(describe).join(", ")}`);
   }
-  return { broken, across };
+  return { broken, excused };
 }
 
-/** Of what was done again only the last time: the one that the journal knows. */
-function latest(deeds: readonly Deed[]): Deed[] {
-  return deeds.filter((deed, k) => !deeds.slice(k + 1).some((other) => nameOf(other) === nameOf(deed)));
+/** Of repeated requests only the last one, which the journal knows. */
+function latest(requests: readonly WorldRequest[]): WorldRequest[] {
+  return requests.filter((request, k) => !requests.slice(k + 1).some((other) => nameOf(other) === nameOf(request)));
 }
 
-/** And only the first time: what a journal has forgotten is done again, or found to have been done. */
-function earliest(deeds: readonly Deed[]): Deed[] {
-  return deeds.filter((deed, k) => !deeds.slice(0, k).some((other) => nameOf(other) === nameOf(deed)));
+/** Of repeated requests only the first one: a journal that lost its record repeats the effect, or observes that it happened. */
+function earliest(requests: readonly WorldRequest[]): WorldRequest[] {
+  return requests.filter((request, k) => !requests.slice(0, k).some((other) => nameOf(other) === nameOf(request)));
 }
 
-/** Whoever comes with a token has it alone, for ever. */
+/** A token belongs to one owner forever. */
 function oneOwner(owners: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   return [...owners]
-    .filter(([, who]) => who.size > 1)
-    .map(([term, who]) => `one token, several owners: ${term} was used by ${[...who].join(" and ")}`);
+    .filter(([, workers]) => workers.size > 1)
+    .map(([term, workers]) => `one token, several owners: ${term} was used by ${[...workers].join(" and ")}`);
 }
 
-/** The singleton's acts that went through: under each token one process, and never a lower token after a higher one. */
-function oneHolder(leads: readonly Lead[]): string[] {
+/** Accepted requests of the singleton: one process under each token, and never a lower token after a higher one. */
+function oneHolder(singletonRequests: readonly SingletonRequest[]): string[] {
   const broken: string[] = [];
-  for (const [token, same] of Map.groupBy(leads, (lead) => lead.token)) {
-    const who = [...new Set(same.map(({ worker }) => worker))];
-    if (who.length > 1) broken.push(`the singleton acted under token ${token} in ${who.join(" and ")}`);
+  for (const [token, same] of Map.groupBy(singletonRequests, (request) => request.token)) {
+    const workers = [...new Set(same.map(({ worker }) => worker))];
+    if (workers.length > 1) broken.push(`the singleton ran under token ${token} in ${workers.join(" and ")}`);
   }
-  leads.forEach((lead, k) => {
-    const before = leads[k - 1];
-    if (before !== undefined && BigInt(lead.token) < BigInt(before.token))
-      broken.push(`the singleton's guard let ${lead.worker} act under ${lead.token} after ${before.token}`);
+  singletonRequests.forEach((request, k) => {
+    const before = singletonRequests[k - 1];
+    if (before !== undefined && BigInt(request.token) < BigInt(before.token))
+      broken.push(`the singleton's guard accepted ${request.worker} under ${request.token} after ${before.token}`);
   });
   return broken;
 }
 
-/** Everything was done, and what had to be undone was undone, newest first; a healthy run's deeds stand. */
-function played(
+/** Every effect happened. A failed run compensated all of them, newest first; a healthy run compensated none. */
+function followed(
   run: string,
   script: readonly string[],
-  undone: boolean,
-  all: readonly Deed[],
+  failed: boolean,
+  all: readonly WorldRequest[],
   loss: boolean,
 ): string[] {
-  const deeds = loss ? latest(all) : all;
-  const done = deeds.filter(({ name }) => !name.startsWith("un")).map(nameOf);
-  const undoings = deeds.filter(({ name }) => name.startsWith("un"));
+  const requests = loss ? latest(all) : all;
+  const done = requests.filter(({ name }) => !name.startsWith("un")).map(nameOf);
+  const compensations = requests.filter(({ name }) => name.startsWith("un"));
   const broken: string[] = [];
   if (done.toSorted().join() !== script.toSorted().join()) {
-    broken.push(`run ${run} did ${done.join(", ") || "nothing"} in the world, not ${script.join(", ")}`);
+    broken.push(`run ${run} executed ${done.join(", ") || "nothing"}, not ${script.join(", ")}`);
   }
-  const wanted = undone ? script.toReversed().map((line) => `un${line}`) : [];
-  const inOrder = (some: readonly Deed[]): boolean => some.map(nameOf).join() === wanted.join();
-  if (!inOrder(undoings) && !(loss && inOrder(earliest(all).filter(({ name }) => name.startsWith("un"))))) {
-    const order = wanted.length > 0 ? `${wanted.join(", ")}, newest first` : "nothing";
-    broken.push(`run ${run} undid ${undoings.map(lineOf).join(", ") || "nothing"}, not ${order}`);
+  const expected = failed ? script.toReversed().map((line) => `un${line}`) : [];
+  const inOrder = (some: readonly WorldRequest[]): boolean => some.map(nameOf).join() === expected.join();
+  if (!inOrder(compensations) && !(loss && inOrder(earliest(all).filter(({ name }) => name.startsWith("un"))))) {
+    const order = expected.length > 0 ? `${expected.join(", ")}, newest first` : "nothing";
+    broken.push(`run ${run} compensated ${compensations.map(describe).join(", ") || "nothing"}, not ${order}`);
   }
-  const first = deeds.findIndex(({ name }) => name.startsWith("un"));
-  // Where the record of an act was lost it was done again, and in the world it may have been undone before.
-  if (!loss && first >= 0 && deeds.slice(first).some(({ name }) => !name.startsWith("un"))) {
-    broken.push(`run ${run} did something after it had begun to undo: ${deeds.map(nameOf).join(", ")}`);
+  const first = requests.findIndex(({ name }) => name.startsWith("un"));
+  // An effect whose record was lost was repeated, and its first execution may have been compensated before.
+  if (!loss && first >= 0 && requests.slice(first).some(({ name }) => !name.startsWith("un"))) {
+    broken.push(`run ${run} executed an effect after its first compensation: ${requests.map(nameOf).join(", ")}`);
   }
   return broken;
 }
 
-function setUnder(deeds: readonly Deed[], unsteady: readonly Stretch[]): boolean {
-  const [from, to] = [deeds.at(0)?.at ?? 0, deeds.at(-1)?.at ?? 0];
-  return unsteady.some((stretch) => stretch.from <= to && from <= stretch.until);
+function clockChangedDuring(requests: readonly WorldRequest[], clockChanges: readonly ClockChange[]): boolean {
+  const [from, to] = [requests.at(0)?.at ?? 0, requests.at(-1)?.at ?? 0];
+  return clockChanges.some((change) => change.from <= to && from <= change.until);
 }
 
-/** Between the deeds before and after a sleep or a time-out lies at least its length. */
-function early({ id, ms }: Started, deeds: readonly Deed[]): string[] {
-  const before = deeds.find(({ n }) => n === 1);
-  const after = deeds.find(({ n }) => n === 2);
-  if (before === undefined || after === undefined) return []; // told already
+/** The requests before and after a sleep or a time-out are at least its length apart. */
+function early({ id, ms }: StartedRun, requests: readonly WorldRequest[]): string[] {
+  const before = requests.find(({ n }) => n === 1);
+  const after = requests.find(({ n }) => n === 2);
+  if (before === undefined || after === undefined) return []; // another rule reports it
   const slept = after.at - before.at;
   return slept >= ms - roundingMs ? [] : [`the timer of run ${id} fired after ${slept} ms, not ${ms}: too early`];
 }
 
-/** What the journal believes is what the world did. */
-function believed({ effects, deeds }: Evidence): string[] {
-  const keys = new Set(deeds.map(({ key }) => key));
-  const happened = new Set(["CONFIRMED", "COMPENSATED"]);
-  const not = new Set(["FAILED", "WITHDRAWN", "DISCHARGED"]);
+/** The journal agrees with the world's ledger. */
+function agreeing({ effects, requests }: Evidence): string[] {
+  const keys = new Set(requests.map(({ key }) => key));
+  const executed = new Set(["CONFIRMED", "COMPENSATED"]);
+  const notExecuted = new Set(["FAILED", "WITHDRAWN", "DISCHARGED"]);
   return effects.flatMap((effect) => {
     const { name, key, status, semantics, role } = effect;
     if (semantics === "read" && role === "effect") return [];
     const what = `${role} ${name} ${key}`;
-    if (happened.has(status)) return keys.has(key) ? [] : [`${what} is ${status}, and the world knows nothing of it`];
-    if (not.has(status)) return keys.has(key) ? [`${what} is ${status}, and the world has done it`] : [];
+    if (executed.has(status)) return keys.has(key) ? [] : [`${what} is ${status}, and the ledger does not have it`];
+    if (notExecuted.has(status)) return keys.has(key) ? [`${what} is ${status}, and the ledger has it`] : [];
     return [`${what} is still ${status}`];
   });
 }

@@ -3,38 +3,38 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { seededRandom } from "../../src/base/random.ts";
 import type { Tape } from "../../src/host/tape.ts";
-import { Book, type Entry, Load } from "./load.ts";
-import type { LoadOrders } from "./load-process.ts";
+import { type Entry, Load, LoadLog } from "./load.ts";
+import type { LoaderOptions } from "./load-process.ts";
 import type { Flow } from "./program.ts";
 
-/** Whoever starts runs, in this process or in one of its own. */
+/** Starts runs, in this process or in one of its own. */
 export interface Loader {
-  readonly book: Book;
+  readonly log: LoadLog;
   start(): Promise<void>;
   pause(on: boolean): void;
-  /** Resolves once it is gone. */
+  /** Resolves once it has ended. */
   kill(): Promise<void>;
-  /** Starts no more; resolves when everything that was begun is answered. */
+  /** Starts no more runs; resolves when every started run has its answers. */
   finish(): Promise<void>;
 }
 
-export function loaderHere(client: Tape, flows: Readonly<Record<string, Flow>>, seed: string, most: number): Loader {
-  const book = new Book();
-  const calm = new AbortController();
+export function loaderHere(client: Tape, flows: Readonly<Record<string, Flow>>, seed: string, maxLive: number): Loader {
+  const log = new LoadLog();
+  const stop = new AbortController();
   const random = seededRandom(`${seed} load`);
-  const load = new Load({ client, flows, random, most, incarnation: 1, note: (entry) => book.note(entry) });
-  let going = Promise.resolve();
+  const load = new Load({ client, flows, random, maxLive, incarnation: 1, note: (entry) => log.note(entry) });
+  let loading = Promise.resolve();
   return {
-    book,
+    log,
     start: async () => {
-      going = load.go(calm.signal);
-      going.catch(() => {}); // whoever finishes hears of it
+      loading = load.run(stop.signal);
+      loading.catch(() => {}); // finish() rejects with it
     },
-    pause: () => {}, // it is not among those that are stopped
-    kill: async () => calm.abort(),
+    pause: () => {}, // no fault stops this process
+    kill: async () => stop.abort(),
     finish: () => {
-      calm.abort();
-      return going;
+      stop.abort();
+      return loading;
     },
   };
 }
@@ -42,20 +42,20 @@ export function loaderHere(client: Tape, flows: Readonly<Record<string, Flow>>, 
 const script = fileURLToPath(new URL("load-process.ts", import.meta.url));
 
 export class LoaderProcess implements Loader {
-  readonly book = new Book();
-  readonly #orders: Omit<LoadOrders, "incarnation" | "open">;
+  readonly log = new LoadLog();
+  readonly #options: Omit<LoaderOptions, "incarnation" | "open">;
   readonly #env: Readonly<Record<string, string>>;
   #process: ChildProcess | undefined;
   #incarnation = 0;
 
-  constructor(orders: Omit<LoadOrders, "incarnation" | "open">, env: Readonly<Record<string, string>>) {
-    this.#orders = orders;
+  constructor(options: Omit<LoaderOptions, "incarnation" | "open">, env: Readonly<Record<string, string>>) {
+    this.#options = options;
     this.#env = env;
   }
 
   async start(): Promise<void> {
-    const orders: LoadOrders = { ...this.#orders, incarnation: ++this.#incarnation, open: this.book.open };
-    const child = fork(script, [JSON.stringify(orders)], {
+    const options: LoaderOptions = { ...this.#options, incarnation: ++this.#incarnation, open: this.log.open };
+    const child = fork(script, [JSON.stringify(options)], {
       env: { ...process.env, ...this.#env },
       execArgv: [],
       stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -64,11 +64,11 @@ export class LoaderProcess implements Loader {
     await new Promise<void>((resolve, reject) => {
       child.on("message", (entry: Entry | "ready") => {
         if (entry === "ready") resolve();
-        else this.book.note(entry);
+        else this.log.note(entry);
       });
       child.once("exit", (code) => {
         if (child.killed || code === 0) resolve();
-        else reject(new Error(`whoever starts runs ended with ${code}`));
+        else reject(new Error(`the loader ended with ${code}`));
       });
     });
   }
@@ -89,8 +89,8 @@ export class LoaderProcess implements Loader {
     const child = this.#process;
     if (child === undefined) return;
     const ended = child.exitCode === null ? once(child, "exit") : [child.exitCode];
-    if (child.connected) child.send("calm");
+    if (child.connected) child.send("stop");
     const [code] = await ended;
-    if (code !== 0) throw new Error(`whoever starts runs ended with ${code}`);
+    if (code !== 0) throw new Error(`the loader ended with ${code}`);
   }
 }

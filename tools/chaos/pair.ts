@@ -7,15 +7,15 @@ import { serverUser } from "../../test/postgres/binaries.ts";
 import { type PostgresProxy, startProxy } from "../../test/postgres/proxy.ts";
 import { type PostgresServer, startPostgres } from "../../test/postgres/server.ts";
 
-const settings = { wal_keep_size: "512MB", hot_standby: "on" };
+const settings = { wal_keep_size: "512MB" };
 const patienceMs = 60_000;
 
-/** A primary and its standby. The log travels over a line that can be cut, so that the standby lags for sure. */
+/** A primary and its standby. The WAL goes through a proxy that can cut the connection, so that the standby surely lags. */
 export class Pair {
   readonly synchronous: boolean;
   #primary: PostgresServer;
   #standby: PostgresServer | undefined;
-  #queue: PostgresProxy | undefined;
+  #proxy: PostgresProxy | undefined;
   #joining: Promise<void> = Promise.resolve();
 
   private constructor(primary: PostgresServer, synchronous: boolean) {
@@ -34,7 +34,7 @@ export class Pair {
     }
   }
 
-  /** Whoever is the primary now. */
+  /** The current primary. */
   get primary(): PostgresServer {
     return this.#primary;
   }
@@ -47,11 +47,11 @@ export class Pair {
 
   async #join(): Promise<void> {
     const primary = this.#primary;
-    this.#queue = await startProxy(primary.url);
-    const port = new URL(this.#queue.url).port;
+    this.#proxy = await startProxy(primary.url);
+    const port = new URL(this.#proxy.url).port;
     this.#standby = await startPostgres({ major: 18, settings, fill: (data) => copy(primary, data, port) });
     const name = this.synchronous ? "*" : "";
-    await asked(primary.url, async (client) => {
+    await withClient(primary.url, async (client) => {
       await client.query(`alter system set synchronous_standby_names = '${name}'`);
       await client.query("select pg_reload_conf()");
       const state = this.synchronous ? "sync" : "async";
@@ -62,46 +62,46 @@ export class Pair {
           [state],
         );
         if (rows.length > 0) return;
-        if (systemClock.mono() > until) throw new Error("the standby does not follow its primary");
+        if (systemClock.mono() > until) throw new Error("the standby does not follow the primary");
         await systemClock.sleep(20);
       }
     });
   }
 
-  /** How many bytes of its log the primary had written that the standby never got. */
+  /** Returns how many bytes of WAL the primary had written that the standby never received. */
   async failover(lagMs: number): Promise<number> {
     await this.#joining;
     const dead = this.#primary;
     const standby = this.#standby!;
     if (!this.synchronous) {
-      this.#queue!.hang(true);
-      this.#queue!.cut();
+      this.#proxy!.hang(true);
+      this.#proxy!.cut();
       await systemClock.sleep(lagMs);
     }
     const written = await positionOf(dead.url, "pg_current_wal_flush_lsn()");
     await dead.halt("immediate");
     const got = await positionOf(standby.url, "pg_last_wal_receive_lsn()");
-    await asked(standby.url, (client) => client.query("select pg_promote()"));
+    await withClient(standby.url, (client) => client.query("select pg_promote()"));
     this.#primary = standby;
     this.#standby = undefined;
-    await this.#queue!.close();
+    await this.#proxy!.close();
     await dead.stop();
     return Math.max(0, Number(written - got));
   }
 
   async stop(): Promise<void> {
     await this.#joining.catch(() => {});
-    await this.#queue?.close();
+    await this.#proxy?.close();
     await this.#standby?.stop();
     await this.#primary.stop();
   }
 }
 
-/** An online copy needs no tool but cp: the server says where it begins and ends. */
+/** An online copy needs no tool but cp: the server records where it starts and ends. */
 async function copy(primary: PostgresServer, data: string, port: string): Promise<void> {
-  await asked(primary.url, async (client) => {
+  await withClient(primary.url, async (client) => {
     await client.query("select pg_backup_start('chaos', true)");
-    spawnSync("cp", ["-a", `${primary.data}/.`, data], { stdio: "ignore" }); // files may vanish under it: that is fine
+    spawnSync("cp", ["-a", `${primary.data}/.`, data], { stdio: "ignore" }); // files may vanish meanwhile, which is harmless
     const { rows } = await client.query<{ labelfile: string }>("select labelfile from pg_backup_stop(false)");
     rmSync(join(data, "postmaster.pid"), { force: true });
     writeFileSync(join(data, "server.log"), "");
@@ -119,18 +119,18 @@ async function copy(primary: PostgresServer, data: string, port: string): Promis
 }
 
 async function positionOf(url: string, position: string): Promise<bigint> {
-  return asked(url, async (client) => {
+  return withClient(url, async (client) => {
     const { rows } = await client.query<{ bytes: string }>(`select ${position} - '0/0'::pg_lsn as bytes`);
     return BigInt(rows[0]!.bytes ?? 0);
   });
 }
 
-async function asked<T>(url: string, ask: (client: pg.Client) => Promise<T>): Promise<T> {
+async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, application_name: "tape chaos" });
   client.on("error", () => {});
   await client.connect();
   try {
-    return await ask(client);
+    return await use(client);
   } finally {
     await client.end();
   }

@@ -7,27 +7,27 @@ import { freshDatabase } from "../../test/postgres/database.ts";
 import { type PostgresProxy, startProxy } from "../../test/postgres/proxy.ts";
 import type { Replica } from "./replicas.ts";
 
-/** What a small machine with nothing else to do needs to start Node, run it and end it. */
+/** Time in which an idle small machine starts and ends a Node process. */
 const startMs = 120;
 
-/** How much slower this machine is at the moment, for what is measured in leases: between 1 and `most`. */
-function slowness(most: number): number {
-  const begun = systemClock.mono();
+/** How much slower this machine currently is, between 1 and `max`. Lease TTLs are multiplied by it. */
+function slowness(max: number): number {
+  const startedAt = systemClock.mono();
   for (let k = 0; k < 3; k++) spawnSync(process.execPath, ["-e", "0"]);
-  const started = (systemClock.mono() - begun) / 3 / startMs;
-  // A moment may be quiet where the last minute was not.
-  const crowded = (loadavg()[0] ?? 0) / availableParallelism() / 2;
-  return Math.min(most, Math.max(1, started, crowded));
+  const startRatio = (systemClock.mono() - startedAt) / 3 / startMs;
+  // The machine may be idle now and have been busy during the last minute.
+  const loadRatio = (loadavg()[0] ?? 0) / availableParallelism() / 2;
+  return Math.min(max, Math.max(1, startRatio, loadRatio));
 }
 
-/** Leases as short as this machine can keep: takeovers happen while the faults last, not after them. */
-export const shortTtl = (most = 5): number => Math.round(1_500 * slowness(most));
-/** Behind a server every renewal takes two steps. */
-export const serverTtl = (most = 5): number => Math.round(2_500 * slowness(most));
+/** The shortest TTL that this machine can keep, so that takeovers happen during the faults, not after them. */
+export const shortTtl = (max = 5): number => Math.round(1_500 * slowness(max));
+/** Longer, because every renewal through a server takes two hops. */
+export const serverTtl = (max = 5): number => Math.round(2_500 * slowness(max));
 
 /** Where the store is, and how each process reaches it. */
 export interface Place {
-  /** For the replica or server in that slot; 0: whoever starts runs and looks on. */
+  /** For the replica or server in that slot; 0: for the loader and the observer. */
   urlFor(slot: number): string;
   close(): Promise<void>;
 }
@@ -43,15 +43,15 @@ export function sqlitePlace(folder: string): SqlitePlace {
 }
 
 export interface PostgresPlace extends Place {
-  /** The database itself, past every proxy. */
+  /** The database without a proxy. */
   admin(): string;
   proxyOf(replica: Replica): PostgresProxy;
   proxies: readonly PostgresProxy[];
-  /** Everybody who connects from now on reaches this server. */
+  /** From now on new connections reach this server. */
   retarget(server: string): void;
 }
 
-/** A fresh database, and a line of its own for each of `slots` processes. */
+/** A fresh database, and a proxy for each of `slots` processes. */
 export async function postgresPlace(server: string, slots: number, ttlMs: number): Promise<PostgresPlace> {
   const database = await freshDatabase(server);
   const { pathname } = new URL(database);

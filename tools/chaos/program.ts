@@ -6,12 +6,12 @@ import type { EffectCall } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, type Runner, type Workflow, workflow } from "../../src/sdk/workflow.ts";
 import { type Connect, connectTo, type WorldEffects, worldEffects } from "./effects.ts";
-import type { Ask } from "./world.ts";
+import type { EffectArgs } from "./world.ts";
 
-/** What a worker process is told on its command line. */
-export interface Orders {
+/** Options of a worker process, passed on its command line. */
+export interface WorkerOptions {
   readonly url: string;
-  /** Addresses of servers; none: the store is opened. */
+  /** Addresses of servers; empty: the worker opens the store. */
   readonly servers: readonly string[];
   readonly world: string;
   readonly worker: string;
@@ -21,7 +21,7 @@ export interface Orders {
 /** The input of every workflow here. */
 export interface Task {
   readonly run: string;
-  /** How long it sleeps, or how long its gate stands open. */
+  /** How long it sleeps, or how long its gate stays open. */
   readonly ms: number;
 }
 
@@ -31,8 +31,8 @@ export type Flow = Workflow<Task, unknown>;
 
 /** Work for all five reactors: effects of each kind, sagas, sleeps, gates, children, retries. */
 export function buildProgram(
-  { world, worker }: Pick<Orders, "world" | "worker">,
-  /** Called when an effect is about to be sent: nothing checks the lease after it. */
+  { world, worker }: Pick<WorkerOptions, "world" | "worker">,
+  /** Called when an effect is about to be sent; the lease is not checked after that. */
   sending: () => void = () => {},
 ): {
   readonly runner: Runner;
@@ -45,14 +45,14 @@ export function buildProgram(
     ...effectFlows(effects),
     ...waitingFlows(effects),
     ...familyFlows(effects, child),
-    again: retriedFlow(effects, connect),
+    retried: retriedFlow(effects, connect),
     spender: spendingFlow(effects),
   };
   const workflows = [...Object.values(flows), child];
   return { runner: createRunner({ workflows, effects: Object.values(effects), connectors }), flows };
 }
 
-/** An effect that did not happen is decided again, under a new key. */
+/** Repeats an effect that did not happen, each time under a new key. */
 async function untilConfirmed(tape: TapeContext, call: EffectCall<string>): Promise<string> {
   for (;;) {
     const result = await tape.attempt(call);
@@ -67,7 +67,7 @@ const markWith =
     tape.effect(mail.with({ run, what, n, ...(timerMs === undefined ? {} : { timerMs }) }));
 
 function effectFlows({ rate, quote, pay, wire, mail, post, book, reserve, rent, charge }: WorldEffects) {
-  const acts = workflow("acts", async (tape, { run }: Task) => {
+  const payment = workflow("payment", async (tape, { run }: Task) => {
     const [, , paid] = [
       await tape.effect(rate.with({ run, what: "rate", n: 0 })),
       await tape.effect(quote.with({ run, what: "quote", n: 1 })),
@@ -88,7 +88,7 @@ function effectFlows({ rate, quote, pay, wire, mail, post, book, reserve, rent, 
     await untilConfirmed(tape, book.with({ run, what: "book", n: 4 }));
     await tape.effect(charge.with({ run, what: "charge", n: 5 }));
   });
-  return { acts, saga };
+  return { payment, saga };
 }
 
 function waitingFlows(effects: WorldEffects) {
@@ -106,12 +106,12 @@ function waitingFlows(effects: WorldEffects) {
     return status;
   });
 
-  const asked = workflow("asked", async (tape, { run }: Task) => {
+  const approval = workflow("approval", async (tape, { run }: Task) => {
     const answer = await tape.gate(yes, { timeout: "30d" }); // longer than any clock is set forward
     await mark(tape, run, "after", 1);
     return answer.status === "received" ? answer.value : answer.status;
   });
-  return { nap, late, asked };
+  return { nap, late, approval };
 }
 
 const childFlow = ({ book, rent }: WorldEffects) =>
@@ -125,7 +125,7 @@ function familyFlows({ charge }: WorldEffects, child: ReturnType<typeof childFlo
   const parent = async (tape: TapeContext, { run, ms }: Task): Promise<void> => {
     const children = [];
     for (const k of [1, 2]) children.push(await tape.spawn(child, { run: `${run}/${k}`, ms }));
-    await Promise.all(children.map((one) => one.result()));
+    await Promise.all(children.map((child) => child.result()));
   };
   const family = workflow("family", parent);
   const broken = workflow("broken", async (tape, task: Task) => {
@@ -135,11 +135,11 @@ function familyFlows({ charge }: WorldEffects, child: ReturnType<typeof childFlo
   return { family, broken };
 }
 
-/** The first attempt of the step fails, whichever process makes it: the run is retried as a whole. */
+/** The first attempt of the step fails in whichever process makes it, so the whole run is retried. */
 function retriedFlow(effects: WorldEffects, connect: Connect) {
   const mark = markWith(effects);
   return workflow(
-    "again",
+    "retried",
     async (tape, { run }: Task) => {
       await mark(tape, run, "before", 1);
       await tape.step("try", async ({ abortSignal }) => {
@@ -155,7 +155,7 @@ function retriedFlow(effects: WorldEffects, connect: Connect) {
   );
 }
 
-/** Five request at once what suffices for three: three get it, whichever process dies in between. */
+/** Five concurrent purchases under a budget for three: exactly three succeed, whichever process dies in between. */
 function spendingFlow(effects: WorldEffects) {
   const mark = markWith(effects);
   return workflow("spender", async (tape, { run }: Task) => {
@@ -172,25 +172,25 @@ function spendingFlow(effects: WorldEffects) {
     };
     const results = await Promise.all([1, 2, 3, 4, 5].map(buy));
     await mark(tape, run, "after", 1);
-    return results.filter((one) => one === "bought").length;
+    return results.filter((result) => result === "bought").length;
   });
 }
 
-/** What the runs of a flow may spend. */
+/** Budget of each run of a flow. */
 export const budgets: Readonly<Record<string, Readonly<Record<string, number>>>> = { spender: { usd: 3 } };
 
 /**
- * The body of the singleton: acts on the world again and again. Every other act goes out without a look at the lease, as
- * from a body that ignores its signal: then the world's guard alone is between a stale holder and the deed.
+ * The body of the singleton: sends requests to the world in a loop. Every other request goes out without checking the
+ * lease, as from a body that ignores its abort signal: then only the world's guard can reject a stale holder.
  */
-export function sweeper({ world, worker }: Pick<Orders, "world" | "worker">) {
+export function sweeper({ world, worker }: Pick<WorkerOptions, "world" | "worker">) {
   return async ({ abortSignal, assert, progress, token, sleep }: SingletonContext): Promise<void> => {
     for (let n = 1; !abortSignal.aborted; n++) {
       if (n % 2 === 0) assert();
-      await fetch(`${world}lead/sweeper`, {
+      await fetch(`${world}singleton/sweeper`, {
         method: "POST",
         headers: { "idempotency-key": "sweeper", "tape-fencing-token": String(token), "x-worker": worker },
-        body: JSON.stringify({ run: "sweeper", what: "sweep", n } satisfies Ask),
+        body: JSON.stringify({ run: "sweeper", what: "sweep", n } satisfies EffectArgs),
       });
       progress(`sweep ${n}`);
       if (n % 2 === 0) await sleep(200);

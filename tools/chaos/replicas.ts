@@ -2,28 +2,29 @@ import { type ChildProcess, fork } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Orders } from "./program.ts";
+import type { WorkerOptions } from "./program.ts";
 
 const script = fileURLToPath(new URL("worker.ts", import.meta.url));
 
-/** What a worker is asked, and what it says. */
-export type Order = "clock" | "stop in a transaction" | "stop before sending" | "go on";
-export type Word = { readonly say: "ready" } | { readonly say: "clock"; readonly wall: number };
+/** A command to a worker process. */
+export type WorkerCommand = "clock" | "stop in a transaction" | "stop before sending" | "continue";
+/** A message from a worker process. */
+export type WorkerMessage = { readonly type: "ready" } | { readonly type: "clock"; readonly wall: number };
 
 export interface ReplicaOptions {
-  readonly orders: Omit<Orders, "worker">;
+  readonly orders: Omit<WorkerOptions, "worker">;
   readonly folder: string;
-  /** On top of ours, for example what is preloaded. */
+  /** Added to the environment of this process, for example a preload. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A process that is stopped does not notice that we are gone. */
+/** A stopped process does not notice that its parent has ended, so the parent kills it. */
 const children = new Set<ChildProcess>();
 process.on("exit", () => {
   for (const child of children) child.kill("SIGKILL");
 });
 
-/** One place in the deployment: a process that is started again whenever it was killed. */
+/** One slot of the deployment: a process that is restarted after every kill. */
 export class Replica {
   readonly slot: number;
   readonly #options: ReplicaOptions;
@@ -34,7 +35,7 @@ export class Replica {
   #killed: ChildProcess | undefined;
   #clock: ((wall: number) => void) | undefined;
   #gone: Promise<void> = Promise.resolve();
-  /** It ended though nobody had killed it. */
+  /** Unexpected ends of the process. */
   readonly collapses: string[] = [];
 
   constructor(slot: number, options: ReplicaOptions) {
@@ -42,7 +43,7 @@ export class Replica {
     this.#options = options;
   }
 
-  /** Its name in leases, in terms and in the world's ledger: new with every start. */
+  /** Its name in leases, terms and the world's ledger; every start gives a new one. */
   get label(): string {
     return `replica-${this.slot}.${this.#incarnation}`;
   }
@@ -55,7 +56,7 @@ export class Replica {
     return join(this.#options.folder, `${this.label}.log`);
   }
 
-  /** Started, ready, and neither stopped nor killed. */
+  /** StartedRun, ready, and neither stopped nor killed. */
   get up(): boolean {
     return this.#up && !this.#paused;
   }
@@ -64,7 +65,7 @@ export class Replica {
     return this.#paused;
   }
 
-  /** Resolves once it serves, or has ended. */
+  /** Resolves once it is ready, or has ended. */
   async start(): Promise<void> {
     this.#incarnation++;
     const { label, log } = this;
@@ -83,15 +84,14 @@ export class Replica {
       }),
     );
     const ready = await new Promise<boolean>((resolve) => {
-      child.on("message", (word: Word) => {
-        if (word.say === "ready") resolve(true);
-        else this.#clock?.(word.wall);
+      child.on("message", (message: WorkerMessage) => {
+        if (message.type === "ready") resolve(true);
+        else this.#clock?.(message.wall);
       });
       child.once("exit", (code, signal) => {
         resolve(false);
         this.#up &&= this.#process !== child;
-        if (this.#killed !== child)
-          this.collapses.push(`${label} ended though nobody had killed it (${signal ?? code})`);
+        if (this.#killed !== child) this.collapses.push(`${label} ended without being killed (${signal ?? code})`);
       });
     });
     if (this.#process === child && this.#killed !== child) this.#up = ready;
@@ -101,7 +101,7 @@ export class Replica {
     this.#up = false;
     this.#paused = false;
     this.#killed = this.#process;
-    this.#process?.kill("SIGKILL"); // reaches a stopped process, too
+    this.#process?.kill("SIGKILL"); // also ends a stopped process
   }
 
   /** Resolves once its process has ended. */
@@ -109,7 +109,7 @@ export class Replica {
     return this.#gone;
   }
 
-  /** SIGSTOP: it does not know. */
+  /** SIGSTOP: the process does not notice. */
   pause(): void {
     this.#paused = true;
     this.#process?.kill("SIGSTOP");
@@ -120,25 +120,25 @@ export class Replica {
     this.#process?.kill("SIGCONT");
   }
 
-  tell(order: Order): void {
-    if (this.#process?.connected === true) this.#process.send(order);
+  send(command: WorkerCommand): void {
+    if (this.#process?.connected === true) this.#process.send(command);
   }
 
-  /** It will stop by itself, or has: from now on it counts as stopped. */
+  /** The process stops on its own, or already has: from now on it counts as stopped. */
   expectStop(): void {
     this.#paused = true;
   }
 
-  /** Its process is stopped, whoever did it. */
-  get stands(): boolean {
+  /** The operating system reports the process as stopped, whatever stopped it. */
+  get stopped(): boolean {
     try {
       return / T /.test(readFileSync(`/proc/${this.pid}/stat`, "utf8"));
     } catch {
-      return false; // it is gone
+      return false; // it has ended
     }
   }
 
-  /** What its wall clock says; undefined: it does not answer. */
+  /** Time of its wall clock; undefined: it does not respond. */
   clock(withinMs: number): Promise<number | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(undefined), withinMs);
@@ -146,7 +146,7 @@ export class Replica {
         clearTimeout(timer);
         resolve(wall);
       };
-      this.tell("clock");
+      this.send("clock");
     });
   }
 }

@@ -1,31 +1,31 @@
+import type { Injection } from "./fault.ts";
 import type { RoundReport } from "./round.ts";
-import type { Strike } from "./strike.ts";
 
 export interface Head {
-  /** What plays it again. */
+  /** Repeats the run. */
   readonly command: string;
   readonly seed: string;
   readonly platform: string;
   readonly at: string;
-  /** Broken beyond single rounds: states that no round reached. */
-  readonly worthless: readonly string[];
+  /** States that no round reached. */
+  readonly unreached: readonly string[];
 }
 
-/** What was done and what came of it, in Markdown. */
+/** The report in Markdown. */
 export function reportOf(rounds: readonly RoundReport[], head: Head): string {
-  const broken = [...rounds.flatMap(({ violations }) => violations), ...head.worthless];
-  const bites = rounds.flatMap(({ strikes }) => strikes).filter(({ bitten }) => bitten).length;
+  const broken = [...rounds.flatMap(({ violations }) => violations), ...head.unreached];
+  const effective = rounds.flatMap(({ injections }) => injections).filter(({ effective }) => effective).length;
   const verdict =
     broken.length === 0
-      ? `**Every rule held** under ${bites} faults that bit.`
-      : `**${broken.length} findings.** They are at the end of their rounds.`;
-  const notRun = rounds.flatMap(({ name, notRun: missing }) => missing.map((one) => ({ name, ...one })));
+      ? `**Every rule held** under ${effective} effective faults.`
+      : `**${broken.length} findings.** They are listed at the end of each round.`;
+  const notRun = rounds.flatMap(({ name, notRun: missing }) => missing.map((fault) => ({ name, ...fault })));
   return `${[
     "# Chaos report",
     verdict,
-    `${head.at}, ${head.platform}, seed \`${head.seed}\`. Play it again:`,
+    `${head.at}, ${head.platform}, seed \`${head.seed}\`. Repeat it with:`,
     `\`\`\`sh\n${head.command}\n\`\`\``,
-    "Times are real: a seed fixes what is drawn, not what it meets.",
+    "Times are real: a seed fixes which faults are drawn, not what they hit.",
     ...(notRun.length > 0
       ? ["## Not run", notRun.map(({ name, kind, why }) => `- NOT RUN: ${kind} (${name}): ${why}`).join("\n")]
       : []),
@@ -35,22 +35,22 @@ export function reportOf(rounds: readonly RoundReport[], head: Head): string {
     ruleTable(rounds),
     "## States reached",
     table(["state", "times"], Object.entries(sum(rounds.map(({ states }) => states)))),
-    ...(head.worthless.length > 0 ? [list(head.worthless)] : []),
+    ...(head.unreached.length > 0 ? [list(head.unreached)] : []),
     "## Rounds",
     ...rounds.flatMap(roundSection),
   ].join("\n\n")}\n`;
 }
 
 function faultTable(rounds: readonly RoundReport[]): string {
-  const rows = rounds.flatMap(({ name, faults, strikes, notRun }) => [
-    ...faults.map(({ kind, counts }) => {
-      const of = strikes.filter((strike) => strike.kind === kind);
-      const bitten = of.filter((strike) => strike.bitten);
-      return [kind, name, of.length, bitten.length, counts, tally(of, "hit"), tally(of, "outcome")];
+  const rows = rounds.flatMap(({ name, faults, injections, notRun }) => [
+    ...faults.map(({ kind, effectiveWhen }) => {
+      const of = injections.filter((injection) => injection.kind === kind);
+      const effective = of.filter((injection) => injection.effective);
+      return [kind, name, of.length, effective.length, effectiveWhen, counted(of, "hit"), counted(of, "outcome")];
     }),
     ...notRun.map(({ kind, why }) => [kind, name, "NOT RUN", "–", why, "–", "–"]),
   ]);
-  return table(["fault", "round", "played", "bit", "it bites when", "what it hit", "what came of it"], rows);
+  return table(["fault", "round", "injected", "effective", "effective when", "what it hit", "outcome"], rows);
 }
 
 function ruleTable(rounds: readonly RoundReport[]): string {
@@ -60,10 +60,10 @@ function ruleTable(rounds: readonly RoundReport[]): string {
   );
   const rows = [...all].map(([rule, same]) => [
     rule,
-    same.reduce((sum, { looked }) => sum + looked, 0),
+    same.reduce((sum, { checked }) => sum + checked, 0),
     same.reduce((sum, { broken }) => sum + broken.length, 0),
   ]);
-  return table(["rule", "held against", "broken"], rows);
+  return table(["rule", "checked", "broken"], rows);
 }
 
 function roundSection({ name, seconds, violations, lost, lines, notRun, faults }: RoundReport): string[] {
@@ -72,20 +72,22 @@ function roundSection({ name, seconds, violations, lost, lines, notRun, faults }
   return [
     `### ${name}`,
     list([`${seconds} s`, ...lines]),
-    ...(lost.length > 0 ? [`Not promised, and met: lost: ${lost.join("; ")}.`] : []),
-    violations.length === 0 ? "Every rule held." : list(violations.slice(0, 50).map((one) => `BROKEN: ${one}`)),
+    ...(lost.length > 0 ? [`Lost, which no guarantee excludes: ${lost.join("; ")}.`] : []),
+    violations.length === 0
+      ? "Every rule held."
+      : list(violations.slice(0, 50).map((violation) => `BROKEN: ${violation}`)),
   ];
 }
 
-function tally(strikes: readonly Strike[], what: "hit" | "outcome"): string {
-  const all = strikes.flatMap((strike) => strike[what]);
-  const counted = [...Map.groupBy(all, (one) => one)].map(([one, same]) => `${same.length} × ${one}`);
-  return counted.join("; ") || "nothing";
+function counted(injections: readonly Injection[], what: "hit" | "outcome"): string {
+  const all = injections.flatMap((injection) => injection[what]);
+  const texts = [...Map.groupBy(all, (text) => text)].map(([text, same]) => `${same.length} × ${text}`);
+  return texts.join("; ") || "nothing";
 }
 
 function sum(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const total: Record<string, number> = {};
-  for (const [name, n] of all.flatMap((one) => Object.entries(one))) total[name] = (total[name] ?? 0) + n;
+  for (const [name, n] of all.flatMap((counts) => Object.entries(counts))) total[name] = (total[name] ?? 0) + n;
   return total;
 }
 

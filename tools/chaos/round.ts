@@ -6,40 +6,40 @@ import { Tape } from "../../src/host/tape.ts";
 import type { Runner } from "../../src/sdk/workflow.ts";
 import { checkProjection } from "../../testkit/projection.ts";
 import { allEffects, allRuns, statesOf, summary, whyUnsettled } from "./evidence.ts";
-import { type Evidence, judge, type Rule, type Stretch } from "./judge.ts";
-import { liveRuns, remind } from "./load.ts";
+import type { Deployment, Fault, Injection, NotRun } from "./fault.ts";
+import { effectiveKinds, injectFaults } from "./inject-faults.ts";
+import { type ClockChange, type Evidence, judge, type Rule } from "./judge.ts";
+import { liveRuns, resendSignals } from "./load.ts";
 import { type Loader, LoaderProcess, loaderHere } from "./loader.ts";
 import type { Place } from "./places.ts";
 import { buildProgram, type Flow } from "./program.ts";
-import { bittenKinds, rage } from "./rage.ts";
 import { Replica } from "./replicas.ts";
 import { ServerReplica } from "./servers.ts";
 import { persistently } from "./store-calls.ts";
-import type { Deployment, Fault, NotRun, Strike } from "./strike.ts";
 import { World } from "./world.ts";
 
 export interface RoundOptions {
   readonly name: string;
   readonly place: Place;
   readonly replicas: number;
-  /** So many servers stand between the workers and the store. Default 0: each worker opens the store itself. */
+  /** Number of servers between the workers and the store. Default 0: each worker opens the store. */
   readonly servers?: number;
   readonly ttlMs: number;
-  /** Live runs at a time. */
-  readonly mostLive?: number;
-  /** How long faults happen. */
+  /** Number of live runs at a time. */
+  readonly maxLive?: number;
+  /** How long faults are injected. */
   readonly ms: number;
   readonly seed: string;
-  /** Ledger and logs are left here. */
+  /** Receives the ledger and the logs. */
   readonly folder: string;
   readonly faults: (deployment: Deployment, servers: readonly ServerReplica[]) => Fault[];
   readonly notRun?: readonly NotRun[];
-  /** What is preloaded into a worker; 0: into whoever starts runs, who is then a process of its own. */
+  /** Extra environment of a worker, such as a preload. Slot 0 is the loader, which then runs in a process of its own. */
   readonly env?: (slot: number) => Readonly<Record<string, string>>;
-  /** Nobody but the processes under fault may touch the store before the faults are over. */
+  /** Only the processes under fault may touch the store before the faults are over. */
   readonly secluded?: boolean;
-  /** Filled while the faults last: see {@link Evidence.unsteady}. */
-  readonly unsteady?: readonly Stretch[];
+  /** Filled while faults are injected: see {@link Evidence.clockChanges}. */
+  readonly clockChanges?: readonly ClockChange[];
   /** See {@link Evidence.loss}. */
   readonly loss?: boolean;
   readonly progress?: (line: string) => void;
@@ -48,24 +48,24 @@ export interface RoundOptions {
 export interface RoundReport {
   readonly name: string;
   readonly seconds: number;
-  /** Rules that were broken, processes that ended by themselves, faults that never bit. */
+  /** Broken rules, processes that ended unexpectedly, faults that never took effect. */
   readonly violations: readonly string[];
-  readonly strikes: readonly Strike[];
-  readonly faults: readonly Pick<Fault, "kind" | "counts">[];
+  readonly injections: readonly Injection[];
+  readonly faults: readonly Pick<Fault, "kind" | "effectiveWhen">[];
   readonly notRun: readonly NotRun[];
-  /** Interesting states, and how often each was reached. */
+  /** How often each interesting state was reached. */
   readonly states: Readonly<Record<string, number>>;
   readonly rules: readonly Rule[];
-  /** What is not promised and was met. */
+  /** Losses that no guarantee covers. */
   readonly lost: readonly string[];
-  /** What happened, for people. */
+  /** Summary for the reader of the report. */
   readonly lines: readonly string[];
 }
 
-const mostLive = 60;
+const defaultMaxLive = 60;
 /**
- * TTL, scans and back-offs are seconds, and suspects are driven one at a time. A busy machine may need its while, so it
- * counts anew whenever something has moved on, up to the bound.
+ * Settling ends after this long without progress. TTLs, scans and back-offs take seconds, and suspects are driven one at
+ * a time. Any progress restarts the period, because a busy machine may be slow; the bound limits the whole.
  */
 const settleMs = 60_000;
 const settleBoundMs = 600_000;
@@ -76,8 +76,8 @@ interface Processes {
   readonly loader: Loader;
 }
 
-/** What a round has started, in the order in which it is closed again, last first. */
-class Scene {
+/** Everything that a round has started. It is closed in reverse order. */
+class RoundResources {
   readonly options: RoundOptions;
   readonly started = systemClock.mono();
   readonly world: World;
@@ -99,7 +99,7 @@ class Scene {
     return Math.round((systemClock.mono() - this.started) / 1_000);
   }
 
-  /** A client of the store that works on nothing. */
+  /** A client of the store that drives no runs. */
   async observe(): Promise<Tape> {
     const store = this.options.place.urlFor(0);
     this.#observer ??= await persistently(() => Tape.open({ store, runner: this.#runner!, work: false }));
@@ -126,18 +126,18 @@ class Scene {
     this.#closing.push(() => loader.kill());
     if (options.secluded !== true) await this.observe();
     await Promise.all(replicas.map((replica) => replica.start()));
-    if (!replicas.some((replica) => replica.up)) throw new Error("no worker has come up");
+    if (!replicas.some((replica) => replica.up)) throw new Error("no worker started");
     return { servers, replicas, loader };
   }
 
   async #loader(world: string, servers: readonly string[], flows: Readonly<Record<string, Flow>>): Promise<Loader> {
     const { place, seed, env } = this.options;
-    const most = this.options.mostLive ?? mostLive;
-    if (env !== undefined) return new LoaderProcess({ url: place.urlFor(0), world, seed, most }, env(0));
-    if (servers.length === 0) return loaderHere(await this.observe(), flows, seed, most);
+    const maxLive = this.options.maxLive ?? defaultMaxLive;
+    if (env !== undefined) return new LoaderProcess({ url: place.urlFor(0), world, seed, maxLive }, env(0));
+    if (servers.length === 0) return loaderHere(await this.observe(), flows, seed, maxLive);
     const remote = await Tape.connect(servers, { runner: this.#runner!, work: false });
     this.#closing.push(() => remote.close());
-    return loaderHere(remote, flows, seed, most);
+    return loaderHere(remote, flows, seed, maxLive);
   }
 
   async close(): Promise<void> {
@@ -146,110 +146,110 @@ class Scene {
   }
 }
 
-/** The worker, all five reactors and a singleton in several processes on one store, under faults; judged by the world. */
-export async function playRound(options: RoundOptions): Promise<RoundReport> {
+/** Runs worker, all five reactors and a singleton in several processes on one store under faults; the world judges. */
+export async function runRound(options: RoundOptions): Promise<RoundReport> {
   const { ttlMs, folder, seed, ms, progress = () => {} } = options;
-  const scene = new Scene(options);
-  const { world } = scene;
+  const resources = new RoundResources(options);
+  const { world } = resources;
   try {
-    const processes = await scene.start();
+    const processes = await resources.start();
     const { servers, replicas, loader } = processes;
-    const strikes: Strike[] = [];
-    const mending = new Set<Promise<void>>();
+    const injections: Injection[] = [];
+    const repairs = new Set<Promise<void>>();
     const deployment: Deployment = {
-      ...{ replicas, world, ttlMs, folder, strikes, loader },
+      ...{ replicas, world, ttlMs, folder, injections, loader },
       random: seededRandom(`${seed} faults`),
-      mend(work) {
-        const all = work.finally(() => mending.delete(all));
-        mending.add(all);
-        all.catch(() => {}); // `mended` rejects with it
+      repair(work) {
+        const all = work.finally(() => repairs.delete(all));
+        repairs.add(all);
+        all.catch(() => {}); // `repaired` rejects with it
       },
-      leasesOf: async (worker) => (scene.observer === undefined ? {} : leasesOf(scene.observer, worker)),
+      leasesOf: async (worker) => (resources.observer === undefined ? {} : leasesOf(resources.observer, worker)),
     };
     const faults = options.faults(deployment, servers);
     await loader.start();
-    const ticking = ticker(() => {
-      const hits = [...Map.groupBy(strikes, ({ kind }) => kind)].map(([kind, all]) => `${all.length} ${kind}`);
+    const stopTicker = ticker(() => {
+      const hits = [...Map.groupBy(injections, ({ kind }) => kind)].map(([kind, all]) => `${all.length} ${kind}`);
       progress(
-        `${options.name}, ${scene.seconds} s: ${world.deeds.length} deeds; ${hits.join(", ") || "no fault yet"}`,
+        `${options.name}, ${resources.seconds} s: ${world.requests.length} requests; ${hits.join(", ") || "no fault yet"}`,
       );
     });
     try {
-      const mended = async (): Promise<void> => {
-        while (mending.size > 0) await Promise.all(mending);
+      const repaired = async (): Promise<void> => {
+        while (repairs.size > 0) await Promise.all(repairs);
       };
-      await rage({ faults, strikes, random: deployment.random, ms, mended });
+      await injectFaults({ faults, injections, random: deployment.random, ms, repaired });
       for (const replica of replicas) replica.wake();
       await loader.finish();
-      return await concluded(scene, processes, strikes, faults);
+      return await conclude(resources, processes, injections, faults);
     } finally {
-      ticking();
+      stopTicker();
     }
   } finally {
-    await scene.close();
+    await resources.close();
   }
 }
 
-/** The faults are over: everything settles, and the evidence is judged. */
-async function concluded(
-  scene: Scene,
+/** After the faults: waits until everything has settled, then judges the evidence. */
+async function conclude(
+  resources: RoundResources,
   { servers, replicas, loader }: Processes,
-  strikes: readonly Strike[],
+  injections: readonly Injection[],
   faults: readonly Fault[],
 ): Promise<RoundReport> {
-  const { options, world } = scene;
-  const calmed = systemClock.mono();
-  const client = await scene.observe();
-  const { started } = loader.book;
-  const reminded = options.loss === true ? await remind(client, started) : 0;
+  const { options, world } = resources;
+  const endedAt = systemClock.mono();
+  const client = await resources.observe();
+  const { started } = loader.log;
+  const resent = options.loss === true ? await resendSignals(client, started) : 0;
   await settle(client, world);
-  const settledMs = Math.round(systemClock.mono() - calmed);
+  const settledMs = Math.round(systemClock.mono() - endedAt);
   const evidence: Evidence = {
     started,
     runs: await allRuns(client),
     effects: await allEffects(client),
-    ...{ deeds: world.deeds, leads: world.leads, owners: world.owners },
-    unsteady: options.unsteady ?? [],
+    ...{ requests: world.requests, singletonRequests: world.singletonRequests, owners: world.owners },
+    clockChanges: options.clockChanges ?? [],
     loss: options.loss ?? false,
   };
   writeFileSync(join(options.folder, "started.json"), JSON.stringify(started));
-  for (const replica of replicas) replica.kill(); // a quiet store: its feed catches up, nothing changes under the fold
+  for (const replica of replicas) replica.kill(); // then the feed catches up, and nothing changes while the records are folded
   await Promise.all(replicas.map((replica) => replica.gone()));
   const verdict = judge(evidence);
-  const folded = (await checkProjection(client.store, [client.tenant])).filter((one) => !isOrder(one));
+  const folded = (await checkProjection(client.store, [client.tenant])).filter((difference) => !isOrder(difference));
   const rules = [
     ...verdict.rules,
-    { rule: "the tables are the fold of the records", looked: evidence.runs.length, broken: folded },
+    { rule: "the tables equal the fold of the records", checked: evidence.runs.length, broken: folded },
   ];
-  const bitten = bittenKinds(strikes);
+  const effective = effectiveKinds(injections);
   return {
     name: options.name,
-    seconds: scene.seconds,
+    seconds: resources.seconds,
     violations: [
       ...[...replicas, ...servers].flatMap(({ collapses }) => collapses),
-      ...faults.filter(({ kind }) => !bitten.has(kind)).map(({ kind }) => `worthless: ${kind} never bit`),
+      ...faults.filter(({ kind }) => !effective.has(kind)).map(({ kind }) => `inconclusive: ${kind} never took effect`),
       ...(await whyUnsettled(client, evidence)),
       ...rules.flatMap(({ broken }) => broken),
     ],
-    strikes,
-    faults: faults.map(({ kind, counts }) => ({ kind, counts })),
+    injections,
+    faults: faults.map(({ kind, effectiveWhen }) => ({ kind, effectiveWhen })),
     notRun: options.notRun ?? [],
     states: statesOf(evidence, world),
     rules,
-    lost: [...verdict.lost, ...(reminded > 0 ? [`${reminded} acknowledged signals, which were sent again`] : [])],
+    lost: [...verdict.lost, ...(resent > 0 ? [`${resent} acknowledged signals, which were sent again`] : [])],
     lines: summary(evidence, world, settledMs),
   };
 }
 
 /**
- * Over journals the feed of PostgreSQL has the order of transactions, not of commits: a note that waited for a release
- * can stand before it. The fold then says so, and the tables it makes are compared all the same.
+ * Across journals PostgreSQL's feed has the order of transactions, not of commits: a note that waited for a release can
+ * precede it. The fold then reports this difference. It is ignored, because the resulting tables are compared anyway.
  */
 const isOrder = (difference: string): boolean => /\(term\.ended\): lease\.release does not apply/.test(difference);
 
 const tickMs = 10_000;
 
-/** Calls again and again; the returned function ends it. */
+/** Calls the function every ten seconds; the returned function stops it. */
 function ticker(call: () => void): () => void {
   const timer = setInterval(call, tickMs);
   timer.unref();
@@ -265,16 +265,16 @@ async function leasesOf({ store, tenant }: Tape, worker: string): Promise<Record
   return held;
 }
 
-/** Until no run lives, or nothing moves any more. */
-async function settle(client: Tape, { deeds }: World): Promise<void> {
-  const begun = systemClock.mono();
-  let moved = begun;
+/** Waits until every run has ended, or nothing makes progress any more. */
+async function settle(client: Tape, { requests }: World): Promise<void> {
+  const startedAt = systemClock.mono();
+  let progressAt = startedAt;
   for (let last = ""; ; await systemClock.sleep(100)) {
     const live = await persistently(() => liveRuns(client));
     const now = systemClock.mono();
-    const state = `${live} ${deeds.length}`;
-    if (state !== last) moved = now;
+    const state = `${live} ${requests.length}`;
+    if (state !== last) progressAt = now;
     last = state;
-    if (live === 0 || now - moved > settleMs || now - begun > settleBoundMs) return;
+    if (live === 0 || now - progressAt > settleMs || now - startedAt > settleBoundMs) return;
   }
 }

@@ -1,86 +1,86 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type PostgresServer, startPostgres } from "../../test/postgres/server.ts";
+import type { Deployment, NotRun } from "./fault.ts";
 import { clockEnv, clockFault, clockKind } from "./faults/clock.ts";
 import { connectionFaults, type Line } from "./faults/connections.ts";
 import { asyncKind, failoverFault, restartFault, syncKind } from "./faults/database.ts";
 import { processFaults } from "./faults/processes.ts";
 import { postgresStop, sqliteStop } from "./faults/transaction.ts";
-import type { Stretch } from "./judge.ts";
+import type { ClockChange } from "./judge.ts";
 import { Pair } from "./pair.ts";
 import { postgresPlace, serverTtl, shortTtl, sqlitePlace } from "./places.ts";
-import { playRound, type RoundOptions, type RoundReport } from "./round.ts";
+import { type RoundOptions, type RoundReport, runRound } from "./round.ts";
 import { serverFault } from "./servers.ts";
-import type { Deployment, NotRun } from "./strike.ts";
 import type { Tools } from "./tools.ts";
 
 export interface RoundSetting {
   readonly ms: number;
   readonly seed: string;
-  /** Empty, of its own. */
+  /** Empty, used by this round only. */
   readonly folder: string;
   readonly tools: Tools;
   readonly progress?: (line: string) => void;
-  readonly mostLive?: number;
+  readonly maxLive?: number;
 }
 
-/** One deployment with its faults, and its share of the time of its store. */
+/** One deployment with its faults, and its share of the time on its store. */
 export interface Round {
   readonly name: string;
-  readonly of: "reactors" | "server";
+  readonly group: "reactors" | "server";
   readonly store: "sqlite" | "postgres";
   readonly share: number;
-  play(setting: RoundSetting): Promise<RoundReport>;
+  run(setting: RoundSetting): Promise<RoundReport>;
 }
 
-export const settingOf = ({ ms, seed, folder, progress, mostLive }: RoundSetting) => ({
+export const settingOf = ({ ms, seed, folder, progress, maxLive }: RoundSetting) => ({
   ms,
   seed,
   folder,
   ...(progress === undefined ? {} : { progress }),
-  ...(mostLive === undefined ? {} : { mostLive }),
+  ...(maxLive === undefined ? {} : { maxLive }),
 });
 
 /** Several processes on one file. */
 export const sqliteProcesses: Round = {
   name: "processes on SQLite",
-  of: "reactors",
+  group: "reactors",
   store: "sqlite",
   share: 0.5,
-  async play(setting) {
+  async run(setting) {
     const { tools, folder } = setting;
     const ttlMs = shortTtl();
     const place = sqlitePlace(folder);
-    const unsteady: Stretch[] = [];
+    const clockChanges: ClockChange[] = [];
     const clock = join(folder, "clock");
     const faketime = "library" in tools.faketime ? tools.faketime.library : undefined;
     const faults: RoundOptions["faults"] = (deployment) => [
       ...processFaults(deployment),
       sqliteStop(deployment, place.file),
       // All processes of a file share a machine, and with it a clock.
-      ...(faketime === undefined ? [] : [clockFault(deployment, { of: () => clock, shared: true, unsteady })]),
+      ...(faketime === undefined ? [] : [clockFault(deployment, { of: () => clock, shared: true, clockChanges })]),
     ];
-    return playRound({
+    return runRound({
       ...settingOf(setting),
       name: this.name,
       place,
       replicas: 3,
       ttlMs,
       faults,
-      unsteady,
+      clockChanges,
       notRun: "why" in tools.faketime ? [{ kind: clockKind, why: tools.faketime.why }] : [],
       ...(faketime === undefined ? {} : { env: () => clockEnv(faketime, clock) }),
     });
   },
 };
 
-/** Four replicas on one database, each over a line of its own that can be cut. */
+/** Four replicas on one database, each over a proxy of its own that can cut the connection. */
 export const postgresProcesses: Round = {
   name: "processes and connections on PostgreSQL",
-  of: "reactors",
+  group: "reactors",
   store: "postgres",
   share: 0.36,
-  async play(setting) {
+  async run(setting) {
     const { tools, folder } = setting;
     const faketime = "library" in tools.faketime ? tools.faketime.library : undefined;
     return onPostgres(await startPostgres({ major: 18, settings: {} }), async (server) => {
@@ -95,11 +95,11 @@ export const postgresProcesses: Round = {
           ...connectionFaults(deployment, lines, place.admin),
           ...(faketime === undefined
             ? []
-            : [clockFault(deployment, { of: ({ slot }) => clockOf(slot), shared: false, unsteady: [] })]),
+            : [clockFault(deployment, { of: ({ slot }) => clockOf(slot), shared: false, clockChanges: [] })]),
           restartFault(deployment, () => server),
         ];
       };
-      return played({
+      return runAndClose({
         ...settingOf(setting),
         name: this.name,
         place,
@@ -115,14 +115,14 @@ export const postgresProcesses: Round = {
   },
 };
 
-/** The primary dies again and again, and its standby takes its place. */
+/** The primary dies repeatedly, and its standby takes its place. */
 function failoverRound(synchronous: boolean): Round {
   return {
     name: synchronous ? syncKind : asyncKind,
-    of: "reactors",
+    group: "reactors",
     store: "postgres",
     share: 0.14,
-    async play(setting) {
+    async run(setting) {
       const pair = await Pair.start(synchronous);
       try {
         const ttlMs = shortTtl();
@@ -132,7 +132,7 @@ function failoverRound(synchronous: boolean): Round {
           ...processFaults(deployment),
         ];
         const options = { ...settingOf(setting), name: this.name, place, replicas: 3, ttlMs, faults };
-        return await played({ ...options, loss: !synchronous });
+        return await runAndClose({ ...options, loss: !synchronous });
       } finally {
         await pair.stop();
       }
@@ -142,25 +142,25 @@ function failoverRound(synchronous: boolean): Round {
 export const synchronousFailover = failoverRound(true);
 export const asynchronousFailover = failoverRound(false);
 
-/** Three servers on one database, six workers that know nothing but their addresses. */
+/** Three servers on one database, and six workers that know only the servers' addresses. */
 export const servers: Round = {
   name: "three servers on PostgreSQL",
-  of: "server",
+  group: "server",
   store: "postgres",
   share: 0.14,
-  async play(setting) {
+  async run(setting) {
     return onPostgres(await startPostgres({ major: 18, settings: {} }), async (server) => {
       const ttlMs = serverTtl();
       const place = await postgresPlace(server.url, 3, ttlMs);
-      return played({
+      return runAndClose({
         ...settingOf(setting),
         name: this.name,
         place,
         servers: 3,
         replicas: 6,
         ttlMs,
-        // Nine processes on a small machine: fewer runs, so that they settle soon after the faults.
-        mostLive: setting.mostLive ?? 30,
+        // Nine processes on a small machine: with fewer runs they settle soon after the faults.
+        maxLive: setting.maxLive ?? 30,
         faults: (deployment, all) => [
           serverFault(deployment, all),
           ...processFaults(deployment),
@@ -178,18 +178,18 @@ const linesOf = ({ replicas }: Deployment, proxyOf: (replica: (typeof replicas)[
 const serverLines = (proxies: readonly Line["proxy"][]): Line[] =>
   proxies.map((proxy) => ({ proxy, worker: () => undefined }));
 
-export async function onPostgres<T>(server: PostgresServer, play: (server: PostgresServer) => Promise<T>): Promise<T> {
+export async function onPostgres<T>(server: PostgresServer, use: (server: PostgresServer) => Promise<T>): Promise<T> {
   try {
-    return await play(server);
+    return await use(server);
   } finally {
     await server.stop();
   }
 }
 
-/** A round whose place is closed after it. */
-export async function played(options: RoundOptions): Promise<RoundReport> {
+/** Runs a round and closes its place. */
+export async function runAndClose(options: RoundOptions): Promise<RoundReport> {
   try {
-    return await playRound(options);
+    return await runRound(options);
   } finally {
     await options.place.close();
   }
@@ -201,12 +201,12 @@ export function emptyFolder(folder: string, name: string): string {
   return made;
 }
 
-/** A round that this machine cannot play at all. */
+/** The report of a round that this machine cannot run at all. */
 export const impossible = (name: string, notRun: readonly NotRun[]): RoundReport => ({
   name,
   seconds: 0,
   violations: [],
-  strikes: [],
+  injections: [],
   faults: [],
   notRun,
   states: {},

@@ -1,13 +1,14 @@
 // `npm run chaos -- [reactors|server] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE]`:
-// real processes under real faults, judged by a world of their own. Without a word all of it, on both stores, for that
-// long each. Exit code 0: every rule held; 1: one was broken, or a fault never bit; 2: wrong usage.
+// real processes under real faults, judged by a fake world with its own ledger. By default every round runs, on both
+// stores, for that long each. Exit code 0: every rule held; 1: a rule was broken, or a fault never took effect; 2: wrong
+// usage.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemRandom } from "../../src/base/random.ts";
 import { postgresDisk, postgresPowerCut, sqliteDisk, sqlitePowerCut } from "./disk-rounds.ts";
-import { rareStates, unreached } from "./evidence.ts";
+import { rareStates, unreachedStates } from "./evidence.ts";
 import { type Head, reportOf } from "./report.ts";
 import type { RoundReport } from "./round.ts";
 import {
@@ -36,15 +37,15 @@ const all: readonly Round[] = [
   servers,
 ];
 
-interface Wanted {
+interface ChaosOptions {
   readonly rounds: readonly Round[];
-  /** For each store. */
+  /** Duration of the faults on each store. */
   readonly seconds: number;
   readonly seed: string;
   readonly report: string;
 }
 
-function wantedIn(args: readonly string[]): Wanted | undefined {
+function parseOptions(args: readonly string[]): ChaosOptions | undefined {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
@@ -59,13 +60,13 @@ function wantedIn(args: readonly string[]): Wanted | undefined {
     });
     const { minutes, store, seed, report } = values;
     const seconds = minutes === undefined ? Number(values.seconds ?? 60) : Number(minutes) * 60;
-    const word = positionals.join(" ");
+    const group = positionals.join(" ");
     const rounds = all.filter((round) => {
-      const spoken = word === "" || word === round.of;
-      // Over HTTP means through servers.
-      return spoken && (store === undefined || (store === "http" ? round.of === "server" : round.store === store));
+      const selected = group === "" || group === round.group;
+      // `http` selects the rounds that run through servers.
+      return selected && (store === undefined || (store === "http" ? round.group === "server" : round.store === store));
     });
-    if (!(seconds > 0) || rounds.length === 0 || !["", "reactors", "server"].includes(word)) return undefined;
+    if (!(seconds > 0) || rounds.length === 0 || !["", "reactors", "server"].includes(group)) return undefined;
     if (minutes !== undefined && values.seconds !== undefined) return undefined;
     return {
       rounds,
@@ -78,55 +79,55 @@ function wantedIn(args: readonly string[]): Wanted | undefined {
   }
 }
 
-interface Played {
+interface ChaosResult {
   readonly reports: RoundReport[];
-  readonly worthless: string[];
+  readonly unreached: string[];
 }
 
-async function play({ rounds, seconds, seed, report: file }: Wanted): Promise<Played> {
-  const workshop = mkdtempSync(join(tmpdir(), "tape-chaos-tools-"));
-  const tools = findTools(workshop);
+async function runRounds({ rounds, seconds, seed, report: file }: ChaosOptions): Promise<ChaosResult> {
+  const toolFolder = mkdtempSync(join(tmpdir(), "tape-chaos-tools-"));
+  const tools = findTools(toolFolder);
   const reports: RoundReport[] = [];
-  const worthless: string[] = [];
+  const unreached: string[] = [];
   const openShare = (store: Round["store"]): number =>
     rounds.filter((round) => round.store === store).reduce((sum, { share }) => sum + share, 0);
   for (const store of ["sqlite", "postgres"] as const) {
     const states: Readonly<Record<string, number>>[] = [];
-    for (const round of rounds.filter((one) => one.store === store)) {
+    for (const round of rounds.filter((round) => round.store === store)) {
       const ms = Math.round((seconds * 1_000 * round.share) / openShare(store));
       const folder = mkdtempSync(join(tmpdir(), "tape-chaos-"));
       console.log(`${round.name}: ${Math.round(ms / 1_000)} s of faults, seed ${seed}`);
       const progress = (line: string): void => console.log(`  ${line}`);
-      const report = await round.play({ ms, seed, folder, tools, progress }).catch((error: unknown) => {
-        const words = error instanceof Error ? (error.stack ?? error.message) : String(error);
-        return { ...impossible(round.name, []), violations: [`the round broke off: ${words}`] };
+      const report = await round.run({ ms, seed, folder, tools, progress }).catch((error: unknown) => {
+        const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+        return { ...impossible(round.name, []), violations: [`the round was aborted: ${text}`] };
       });
       reports.push(report);
       if (report.faults.length > 0) states.push(report.states);
-      tell(report, folder);
-      writeFileSync(file, reportOf(reports, headOf(seed, worthless))); // what is known so far, should it be interrupted
+      printRound(report, folder);
+      writeFileSync(file, reportOf(reports, headOf(seed, unreached))); // intermediate report, in case of an interruption
       if (report.violations.length === 0) rmSync(folder, { recursive: true, force: true });
     }
-    if (states.length > 0) worthless.push(...unreached(states, rareStates));
+    if (states.length > 0) unreached.push(...unreachedStates(states, rareStates));
   }
-  // In a minute chance need not have brought these about; in many, on one store or the other, it has.
-  const played = reports.filter(({ faults }) => faults.length > 0).map(({ states }) => states);
+  // One minute may be too short to reach the rare states; five minutes reach them on at least one store.
+  const reached = reports.filter(({ faults }) => faults.length > 0).map(({ states }) => states);
   const rare = (name: string): boolean => rareStates.includes(name);
   if (seconds >= 300)
-    worthless.push(
-      ...unreached(
-        played,
-        Object.keys(played[0] ?? {}).filter((name) => !rare(name)),
+    unreached.push(
+      ...unreachedStates(
+        reached,
+        Object.keys(reached[0] ?? {}).filter((name) => !rare(name)),
       ),
     );
-  rmSync(workshop, { recursive: true, force: true });
-  return { reports, worthless };
+  rmSync(toolFolder, { recursive: true, force: true });
+  return { reports, unreached };
 }
 
-function tell({ name, violations, lines, strikes, faults, notRun, lost }: RoundReport, folder: string): void {
+function printRound({ name, violations, lines, injections, faults, notRun, lost }: RoundReport, folder: string): void {
   for (const { kind } of faults) {
-    const of = strikes.filter((strike) => strike.kind === kind);
-    console.log(`  ${kind}: ${of.length} times, bit ${of.filter(({ bitten }) => bitten).length}`);
+    const of = injections.filter((injection) => injection.kind === kind);
+    console.log(`  ${kind}: ${of.length} times, ${of.filter(({ effective }) => effective).length} effective`);
   }
   for (const { kind, why } of notRun) console.log(`  ${kind}: NOT RUN: ${why}`);
   for (const line of lines) console.log(`  ${line}`);
@@ -140,31 +141,31 @@ function tell({ name, violations, lines, strikes, faults, notRun, lost }: RoundR
   );
 }
 
-function headOf(seed: string, worthless: readonly string[]): Head {
-  const given = process.argv.slice(2).filter((word, k, words) => word !== "--seed" && words[k - 1] !== "--seed");
+function headOf(seed: string, unreached: readonly string[]): Head {
+  const args = process.argv.slice(2).filter((arg, k, all) => arg !== "--seed" && all[k - 1] !== "--seed");
   return {
-    command: `npm run chaos -- ${[...given, "--seed", seed].join(" ")}`,
+    command: `npm run chaos -- ${[...args, "--seed", seed].join(" ")}`,
     seed,
     platform: `Node ${process.version}, ${process.platform} ${process.arch}`,
     at: new Date().toISOString().slice(0, 16).replace("T", " "),
-    worthless,
+    unreached,
   };
 }
 
-async function main(wanted: Wanted): Promise<boolean> {
-  const { seed, report } = wanted;
-  const { reports, worthless } = await play(wanted);
-  for (const line of worthless) console.log(line);
-  writeFileSync(report, reportOf(reports, headOf(seed, worthless)));
+async function main(options: ChaosOptions): Promise<boolean> {
+  const { seed, report } = options;
+  const { reports, unreached } = await runRounds(options);
+  for (const line of unreached) console.log(line);
+  writeFileSync(report, reportOf(reports, headOf(seed, unreached)));
   console.log(`report: ${report}`);
-  return worthless.length === 0 && reports.every(({ violations }) => violations.length === 0);
+  return unreached.length === 0 && reports.every(({ violations }) => violations.length === 0);
 }
 
-// With an exit of our own, servers, small disks and stopped processes are cleared away.
+// process.exit() runs the exit handlers, which end servers and stopped processes and unmount small disks.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
-const wanted = wantedIn(process.argv.slice(2));
-if (wanted === undefined) {
+const options = parseOptions(process.argv.slice(2));
+if (options === undefined) {
   console.error(usage);
   process.exitCode = 2;
-} else process.exit((await main(wanted)) ? 0 : 1);
+} else process.exit((await main(options)) ? 0 : 1);

@@ -1,4 +1,4 @@
-// A server replica: `store port log`, until somebody kills it.
+// A server replica: `store port log`, until it is killed.
 import { appendFileSync } from "node:fs";
 import { systemClock } from "../../src/base/clock.ts";
 import { jsonLog } from "../../src/base/log.ts";
@@ -9,4 +9,4 @@ const [store = "", port = "0", file = ""] = process.argv.slice(2);
 const log = jsonLog((line) => appendFileSync(file, line), systemClock.wall, "warn");
 const { url } = await persistently(() => serve({ store, port: Number(port), log }));
 process.send!(url);
-process.on("disconnect", () => process.exit()); // whoever started it is gone
+process.on("disconnect", () => process.exit()); // the parent has ended

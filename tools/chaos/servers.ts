@@ -2,11 +2,11 @@ import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/base/clock.ts";
-import { anyOf, type Deployment, type Fault } from "./strike.ts";
+import { anyOf, type Deployment, type Fault } from "./fault.ts";
 
 const script = fileURLToPath(new URL("server-process.ts", import.meta.url));
 
-/** One server of several on a store. It comes back on the same port, as behind a service's address. */
+/** One of several servers on a store. It restarts on the same port, as behind a service's address. */
 export class ServerReplica {
   readonly #store: string;
   readonly #log: string;
@@ -31,17 +31,16 @@ export class ServerReplica {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
     this.#process = child;
-    const said = await new Promise<string | undefined>((resolve) => {
+    const address = await new Promise<string | undefined>((resolve) => {
       child.once("message", (url) => resolve(String(url)));
       child.once("exit", (code, signal) => {
         resolve(undefined);
         if (this.#process === child) this.up = false;
-        if (this.#killed !== child)
-          this.collapses.push(`a server ended though nobody had killed it (${signal ?? code})`);
+        if (this.#killed !== child) this.collapses.push(`a server ended without being killed (${signal ?? code})`);
       });
     });
-    if (said === undefined) return;
-    this.#port = Number(new URL(said).port);
+    if (address === undefined) return;
+    this.#port = Number(new URL(address).port);
     this.up = true;
   }
 
@@ -54,22 +53,27 @@ export class ServerReplica {
 
 export const serverKind = "kill -9 of a server";
 
-/** Servers die and come back. One is left, or there is nobody whom a call could have reached. */
-export function serverFault({ random, strikes, mend }: Deployment, servers: readonly ServerReplica[]): Fault {
+/** Kills and restarts servers. One stays up, so that calls can always reach a server. */
+export function serverFault({ random, injections, repair }: Deployment, servers: readonly ServerReplica[]): Fault {
   return {
     kind: serverKind,
-    counts: "the server was one that workers were connected to",
+    effectiveWhen: "the server was one that workers were connected to",
     weight: 1,
-    first: 2,
-    async play() {
+    initial: 2,
+    async inject() {
       const up = servers.filter((server) => server.up);
       const server = up.length > 1 ? anyOf(up, random) : undefined;
       if (server === undefined) return;
       server.kill();
-      mend(
+      repair(
         systemClock.sleep(100 + random.int(500)).then(async () => {
           await server.start();
-          strikes.push({ kind: serverKind, bitten: true, hit: ["one of several servers"], outcome: ["started again"] });
+          injections.push({
+            kind: serverKind,
+            effective: true,
+            hit: ["one of several servers"],
+            outcome: ["started again"],
+          });
         }),
       );
     },

@@ -1,26 +1,26 @@
-// A replica: the worker, all five reactors and a singleton, until somebody kills it.
+// A replica: the worker, all five reactors and a singleton, until it is killed.
 import { appendFileSync } from "node:fs";
 import { StatementSync } from "node:sqlite";
 import { systemClock } from "../../src/base/clock.ts";
 import { jsonLog } from "../../src/base/log.ts";
 import { Tape } from "../../src/host/tape.ts";
-import { buildProgram, type Orders, sweeper } from "./program.ts";
-import type { Order } from "./replicas.ts";
+import { buildProgram, sweeper, type WorkerOptions } from "./program.ts";
+import type { WorkerCommand } from "./replicas.ts";
 import { persistently } from "./store-calls.ts";
 
-const orders = JSON.parse(process.argv[2]!) as Orders & { readonly log: string };
+const options = JSON.parse(process.argv[2]!) as WorkerOptions & { readonly log: string };
 
-/** A full disk may take no log either: that must not be what ends the process. */
+/** A full disk may not accept the log either, which must not end the process. */
 const write = (line: string): void => {
   try {
-    appendFileSync(orders.log, line);
+    appendFileSync(options.log, line);
   } catch {}
 };
 const log = jsonLog(write, systemClock.wall);
 
 /**
- * A process cannot be stopped from outside between two statements of one turn of the event loop, but for luck. So it
- * stops itself there, when asked to: SQLite holds the file's write lock at that moment.
+ * From outside, a process can only be stopped by luck between two statements of one turn of the event loop. So it stops
+ * itself there on command: SQLite holds the file's write lock at that moment.
  */
 let stopInside = false;
 const { run } = StatementSync.prototype;
@@ -40,17 +40,19 @@ const sending = (): void => {
   process.kill(process.pid, "SIGSTOP");
 };
 
-process.on("message", (order: Order) => {
-  if (order === "clock") return void process.send!({ say: "clock", wall: systemClock.wall() });
-  stopInside = order === "stop in a transaction";
-  stopBeforeSending = order === "stop before sending";
+process.on("message", (command: WorkerCommand) => {
+  if (command === "clock") return void process.send!({ type: "clock", wall: systemClock.wall() });
+  stopInside = command === "stop in a transaction";
+  stopBeforeSending = command === "stop before sending";
 });
-process.on("disconnect", () => process.exit()); // whoever started it is gone
+process.on("disconnect", () => process.exit()); // the parent has ended
 
-const { runner } = buildProgram(orders, sending);
-const options = { runner, leaseTtl: orders.ttlMs, concurrency: 100, log };
+const { runner } = buildProgram(options, sending);
+const tapeOptions = { runner, leaseTtl: options.ttlMs, concurrency: 100, log };
 const app = await persistently(() =>
-  orders.servers.length > 0 ? Tape.connect(orders.servers, options) : Tape.open({ ...options, store: orders.url }),
+  options.servers.length > 0
+    ? Tape.connect(options.servers, tapeOptions)
+    : Tape.open({ ...tapeOptions, store: options.url }),
 );
-await persistently(() => app.singleton("sweeper", sweeper(orders), { poll: "1s", drain: "1s" }));
-process.send!({ say: "ready" });
+await persistently(() => app.singleton("sweeper", sweeper(options), { poll: "1s", drain: "1s" }));
+process.send!({ type: "ready" });

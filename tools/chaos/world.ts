@@ -3,17 +3,17 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { systemClock } from "../../src/base/clock.ts";
 import { type Random, seededRandom } from "../../src/base/random.ts";
 
-/** What a request asks for. `n` tells the acts of one run apart, in the order in which it decides them. */
-export interface Ask {
+/** Arguments of an effect, and body of its request. `n` numbers the effects of one run, in the order of its decisions. */
+export interface EffectArgs {
   readonly run: string;
   readonly what: string;
   readonly n: number;
-  /** A timer of this length is set as soon as this is answered. */
+  /** The run sets a timer of this length as soon as it has the response. */
   readonly timerMs?: number;
 }
 
-/** One request that was carried out, in the order in which the world did it. */
-export interface Deed extends Ask {
+/** One request that the world carried out, in the world's order. */
+export interface WorldRequest extends EffectArgs {
   readonly name: string;
   readonly key: string;
   readonly token: string;
@@ -22,8 +22,8 @@ export interface Deed extends Ask {
   readonly at: number;
 }
 
-/** An act of a singleton's holder that its guard let pass. */
-export interface Lead {
+/** A request of a singleton's holder that the world's guard accepted. */
+export interface SingletonRequest {
   readonly token: string;
   readonly worker: string;
   readonly at: number;
@@ -31,53 +31,64 @@ export interface Lead {
 
 export type Stage = "before" | "after";
 
-/** A request that is being carried out, seen just before and just after the deed. */
-export interface Scene {
+/** A request just before or just after the world carries it out. */
+export interface RequestMoment {
   readonly stage: Stage;
   readonly worker: string;
   readonly run: string;
 }
 
-/** How the world treats a request, chosen by its key: half of them are served plainly. */
-type Whim = "plain" | "slow" | "late" | "cut" | "lost" | "busy";
-const whims: readonly Whim[] = ["plain", "plain", "plain", "plain", "plain", "slow", "late", "cut", "lost", "busy"];
+/** How the world treats the first request of a key: half of them are served plainly. */
+type Behaviour = "plain" | "slow" | "late" | "cut" | "lost" | "busy";
+const behaviours: readonly Behaviour[] = [
+  "plain",
+  "plain",
+  "plain",
+  "plain",
+  "plain",
+  "slow",
+  "late",
+  "cut",
+  "lost",
+  "busy",
+];
 
 /**
- * The other side: a server in a process of its own, which nobody kills, with its own clock and its own ledger. "Once",
- * "in order" and "not early" are judged here, never from the journal.
+ * The upstream: an HTTP server in a process that no fault kills, with its own clock and ledger. "Once", "in order" and
+ * "not early" are judged by this ledger, never by the journal.
  *
- *   /do/<name>    does it, every time it is asked
- *   /once/<name>  does it once for a key
- *   /no/<name>    refuses for good
- *   /read/<name>  changes nothing
- *   /try/<name>   fails the first time
- *   /look/<name>  says whether it was done for this key, and from then on refuses lower tokens
- *   /lead/<name>  an act of the holder of that lease; refused under a lower token than it has seen
+ *   /do/<name>         carries out every request
+ *   /once/<name>       carries out one request per key
+ *   /no/<name>         rejects permanently
+ *   /read/<name>       changes nothing
+ *   /try/<name>        fails the first time
+ *   /observe/<name>    returns whether the key was carried out, and rejects lower tokens from then on
+ *   /singleton/<name>  a request of the lease's holder; rejected under a lower token than the highest so far
  *
- * It compares tokens within one key: whoever comes with a lower one than it has seen is refused. That is what makes "not
- * found" final, whatever a stopped sender does when it wakes up.
+ * It compares tokens within one key and rejects a token below the highest so far. That makes "not found" final, whatever
+ * a stopped sender does when it wakes up.
  */
 export class World {
-  readonly deeds: Deed[] = [];
-  /** Requests refused for their token. */
+  readonly requests: WorldRequest[] = [];
+  /** Number of requests that were rejected for their token. */
   stale = 0;
-  /** Acts of singletons that went through, and how many did not. */
-  readonly leads: Lead[] = [];
-  staleLeads = 0;
-  /** Who came with which token for which key: one token is one owner's for ever. */
+  /** Accepted requests of singletons, and the number of rejected ones. */
+  readonly singletonRequests: SingletonRequest[] = [];
+  staleSingletonRequests = 0;
+  /** Workers that used each token of each key: a token belongs to one owner forever. */
   readonly owners = new Map<string, Set<string>>();
-  /** How often each whim was played. */
-  readonly played: Record<string, number> = {};
-  /** When timers fall due, by the world's clock: a little later than that, because they were set a little later. */
+  /** How often each behaviour was chosen. */
+  readonly behaviourCounts: Record<string, number> = {};
+  /** Earliest due times of timers, by the world's clock. Timers are set a little later, so they fall due a little later. */
   readonly due: number[] = [];
-  /** Called when a request is about to be carried out, and when it has been. */
-  onScene: (scene: Scene) => void = () => {};
+  /** Called just before and just after a request is carried out. */
+  onRequest: (moment: RequestMoment) => void = () => {};
   readonly #file: string;
   readonly #random: Random;
   readonly #server: Server;
   readonly #highest = new Map<string, bigint>();
   readonly #seen = new Set<string>();
-  readonly #done = new Map<string, Deed>();
+  readonly #done = new Map<string, WorldRequest>();
   readonly #open = new Map<string, number>();
 
   constructor(file: string, seed: string) {
@@ -98,7 +109,7 @@ export class World {
     this.#server.close();
   }
 
-  /** Requests of this worker that it has not been answered yet. */
+  /** Number of this worker's requests without a response so far. */
   openOf(worker: string): number {
     return this.#open.get(worker) ?? 0;
   }
@@ -106,7 +117,7 @@ export class World {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let text = "";
     for await (const chunk of request) text += chunk;
-    const ask = JSON.parse(text) as Ask;
+    const args = JSON.parse(text) as EffectArgs;
     const [, verb = "", name = ""] = request.url!.split("/");
     const key = String(request.headers["idempotency-key"]);
     const token = BigInt(String(request.headers["tape-fencing-token"]));
@@ -114,55 +125,55 @@ export class World {
     this.#count(worker, 1);
     response.once("close", () => this.#count(worker, -1));
     const place = `${name} ${key}`;
-    const answer = (status: number, body: unknown = null): void => {
+    const respond = (status: number, body: unknown = null): void => {
       response.writeHead(status, { "content-type": "application/json" });
       response.end(JSON.stringify(body));
     };
-    if (verb === "no") return answer(422, "never");
-    if (verb === "read") return answer(200, `rate ${ask.n}`);
+    if (verb === "no") return respond(422, "never");
+    if (verb === "read") return respond(200, `rate ${args.n}`);
     if (verb === "try") {
-      const tried = this.#seen.has(place);
+      const repeated = this.#seen.has(place);
       this.#seen.add(place);
-      return answer(tried ? 200 : 500);
+      return respond(repeated ? 200 : 500);
     }
     this.#noteOwner(`${name} ${key} ${token}`, worker);
     if (token < (this.#highest.get(place) ?? 0n)) {
-      if (verb === "lead") this.staleLeads++;
+      if (verb === "singleton") this.staleSingletonRequests++;
       else this.stale++;
-      return answer(412, "a higher token was here");
+      return respond(412, "a higher token was used");
     }
     this.#highest.set(place, token);
-    if (verb === "lead") {
-      this.leads.push({ token: String(token), worker, at: systemClock.wall() });
-      return answer(200);
+    if (verb === "singleton") {
+      this.singletonRequests.push({ token: String(token), worker, at: systemClock.wall() });
+      return respond(200);
     }
-    if (verb === "look") return answer(this.#done.has(place) ? 200 : 404, this.#done.get(place)?.what);
-    const whim = this.#whimFor(place);
-    if (whim === "busy") return answer(429);
-    if (whim === "slow") await systemClock.sleep(50 + this.#random.int(250));
-    this.onScene({ stage: "before", worker, run: ask.run });
-    if (whim === "lost") return void request.socket.destroy();
-    // While it was slow, somebody may have looked: what was "not found" must stay so.
-    if (token < (this.#highest.get(place) ?? 0n)) return answer(412, "a higher token was here");
+    if (verb === "observe") return respond(this.#done.has(place) ? 200 : 404, this.#done.get(place)?.what);
+    const behaviour = this.#behaviourFor(place);
+    if (behaviour === "busy") return respond(429);
+    if (behaviour === "slow") await systemClock.sleep(50 + this.#random.int(250));
+    this.onRequest({ stage: "before", worker, run: args.run });
+    if (behaviour === "lost") return void request.socket.destroy();
+    // An observation may have arrived in the meantime: what was "not found" must stay so.
+    if (token < (this.#highest.get(place) ?? 0n)) return respond(412, "a higher token was used");
     if (verb === "do" || !this.#done.has(place)) {
-      const deed: Deed = { ...ask, name, key, token: String(token), worker, at: systemClock.wall() };
-      this.deeds.push(deed);
-      this.#done.set(place, deed);
-      if (ask.timerMs !== undefined) this.due.push(deed.at + ask.timerMs);
-      appendFileSync(this.#file, `${JSON.stringify(deed)}\n`);
+      const executed: WorldRequest = { ...args, name, key, token: String(token), worker, at: systemClock.wall() };
+      this.requests.push(executed);
+      this.#done.set(place, executed);
+      if (args.timerMs !== undefined) this.due.push(executed.at + args.timerMs);
+      appendFileSync(this.#file, `${JSON.stringify(executed)}\n`);
     }
-    this.onScene({ stage: "after", worker, run: ask.run });
-    if (whim === "late") await systemClock.sleep(50 + this.#random.int(250));
-    if (whim === "cut") return void request.socket.destroy();
-    return answer(200, ask.what);
+    this.onRequest({ stage: "after", worker, run: args.run });
+    if (behaviour === "late") await systemClock.sleep(50 + this.#random.int(250));
+    if (behaviour === "cut") return void request.socket.destroy();
+    return respond(200, args.what);
   }
 
-  /** Only the first request of a key meets a whim: the world is moody, not broken. */
-  #whimFor(place: string): Whim {
-    const whim = this.#seen.has(place) ? "plain" : whims[this.#random.int(whims.length)]!;
+  /** Only the first request of a key can fail at random, so that every request succeeds in the end. */
+  #behaviourFor(place: string): Behaviour {
+    const behaviour = this.#seen.has(place) ? "plain" : behaviours[this.#random.int(behaviours.length)]!;
     this.#seen.add(place);
-    this.played[whim] = (this.played[whim] ?? 0) + 1;
-    return whim;
+    this.behaviourCounts[behaviour] = (this.behaviourCounts[behaviour] ?? 0) + 1;
+    return behaviour;
   }
 
   #noteOwner(term: string, worker: string): void {

@@ -1,8 +1,8 @@
 import { existsSync, globSync, renameSync, writeFileSync } from "node:fs";
 import { systemClock } from "../../../src/base/clock.ts";
-import type { Stretch } from "../judge.ts";
+import { anyOf, type Deployment, type Fault, targets } from "../fault.ts";
+import type { ClockChange } from "../judge.ts";
 import type { Replica } from "../replicas.ts";
-import { anyOf, type Deployment, type Fault, targets } from "../strike.ts";
 
 export const clockKind = "clock set by an hour";
 
@@ -13,15 +13,15 @@ const places = [
   "/usr/local/lib/faketime/libfaketimeMT.so.1",
 ];
 
-/** Where libfaketime is; undefined: it is not installed. */
+/** Path of libfaketime; undefined: it is not installed. */
 export const findFaketime = (): string | undefined => places.flatMap((place) => globSync(place)).find(existsSync);
 
 const hourMs = 3_600_000;
 const offsets = [-hourMs, 0, hourMs];
-/** libfaketime looks at its file once a second. */
-const seenMs = 1_100;
+/** libfaketime reads its file once a second. */
+const noticeMs = 1_100;
 
-/** The environment of a process whose wall clock is set by a file. Its monotonic clock is the machine's. */
+/** Environment of a process whose wall clock is set through a file. Its monotonic clock is the machine's. */
 export function clockEnv(library: string, file: string): Record<string, string> {
   setClock(file, 0);
   return {
@@ -33,58 +33,58 @@ export function clockEnv(library: string, file: string): Record<string, string> 
   };
 }
 
-/** By rename: nobody reads half a number. */
+/** By rename, so that no process reads half a number. */
 function setClock(file: string, offsetMs: number): void {
   writeFileSync(`${file}.draft`, `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs) / 1_000}\n`);
   renameSync(`${file}.draft`, file);
 }
 
 export interface Clocks {
-  /** One for each replica: on a database the clocks of its clients do not matter. Else the machine's one clock. */
+  /** File of a replica's clock. On PostgreSQL every replica has its own, otherwise all share the machine's. */
   readonly of: (replica: Replica) => string;
   readonly shared: boolean;
   /**
-   * Whenever the machine's clock was being set, by the world's clock. Forward, timers by the wall clock are rightly early.
-   * Back, one process already lives an hour earlier than another, which no machine knows: what the one sets is long due
-   * for the other.
+   * Periods in which the machine's clock was being set, by the world's clock. Forward, timers by the wall clock are rightly
+   * early. Back, one process is already an hour behind another, which no real machine does: a timer that the one sets is
+   * long due for the other.
    */
-  readonly unsteady: Stretch[];
+  readonly clockChanges: ClockChange[];
 }
 
 /** Sets the wall clock forward and back while processes work. */
-export function clockFault(deployment: Deployment, { of, shared, unsteady }: Clocks): Fault {
-  const { random, strikes, replicas } = deployment;
+export function clockFault(deployment: Deployment, { of, shared, clockChanges }: Clocks): Fault {
+  const { random, injections, replicas } = deployment;
   const set = new Map<string, number>();
   const step = (file: string, to: number): number => {
     const from = set.get(file) ?? 0;
     set.set(file, to);
     if (shared && to !== from) {
-      const stretch = { from: systemClock.wall(), until: Number.POSITIVE_INFINITY };
-      unsteady.push(stretch);
+      const change = { from: systemClock.wall(), until: Number.POSITIVE_INFINITY };
+      clockChanges.push(change);
       void noticed(file).then(() => {
-        stretch.until = systemClock.wall() + seenMs;
+        change.until = systemClock.wall() + noticeMs;
       });
     }
     setClock(file, to);
     return to - from;
   };
-  /** libfaketime looks once a second, each process at its own moment, and one that is stopped when it is awake again. */
+  /** Each process reads the file at its own moment, once a second; a stopped one reads it after it was woken. */
   const noticed = async (file: string): Promise<void> => {
     for (const replica of replicas) {
       for (;;) {
         await systemClock.sleep(500);
         const skew = await skewOf(replica);
-        const knows = skew !== undefined && Math.abs(skew - (set.get(file) ?? 0)) < hourMs / 2;
-        if (knows || !(replica.up || replica.paused)) break; // who starts anew knows at once
+        const hasNoticed = skew !== undefined && Math.abs(skew - (set.get(file) ?? 0)) < hourMs / 2;
+        if (hasNoticed || !(replica.up || replica.paused)) break; // a restarted process reads it at once
       }
     }
   };
   return {
     kind: clockKind,
-    counts: "the clock of a process that held leases differed by more than half an hour from before",
+    effectiveWhen: "the clock of a process that held leases moved by more than half an hour",
     weight: 2,
-    first: 2,
-    async play() {
+    initial: 2,
+    async inject() {
       const replica = anyOf(targets(deployment), random);
       if (replica === undefined) return;
       const worker = replica.label;
@@ -96,28 +96,28 @@ export function clockFault(deployment: Deployment, { of, shared, unsteady }: Clo
       const leases = Object.keys(await deployment.leasesOf(worker));
       const before = await skewOf(replica);
       const by = step(file, to);
-      await systemClock.sleep(seenMs);
+      await systemClock.sleep(noticeMs);
       const after = await skewOf(replica);
       const seen = before !== undefined && after !== undefined && Math.abs(after - before) > hourMs / 2;
-      strikes.push({
+      injections.push({
         kind: clockKind,
-        bitten: seen && leases.length > 0,
+        effective: seen && leases.length > 0,
         hit: [
           shared ? "every process of the machine" : "one replica",
           ...(leases.length > 0 ? ["holding leases"] : []),
         ],
-        outcome: seen ? [`${by > 0 ? "+" : "−"}${Math.abs(by) / hourMs} h`] : ["its process was gone or stopped"],
+        outcome: seen ? [`${by > 0 ? "+" : "−"}${Math.abs(by) / hourMs} h`] : ["its process had ended or was stopped"],
       });
     },
-    /** What was due an hour ahead is due at last. */
-    async calm() {
+    /** On a shared clock an hour forward, so that timers set while it was ahead fall due. */
+    async cleanUp() {
       for (const file of new Set(replicas.map(of))) step(file, shared ? hourMs : 0);
-      await systemClock.sleep(seenMs);
+      await systemClock.sleep(noticeMs);
     },
   };
 }
 
-/** By how much its wall clock differs from ours. */
+/** Difference between its wall clock and this process's. */
 async function skewOf(replica: Replica): Promise<number | undefined> {
   const wall = await replica.clock(1_000);
   return wall === undefined ? undefined : wall - systemClock.wall();

@@ -1,67 +1,67 @@
 import pg from "pg";
 import { systemClock } from "../../../src/base/clock.ts";
 import type { PostgresProxy } from "../../../test/postgres/proxy.ts";
-import { anyOf, type Deployment, type Fault, holding } from "../strike.ts";
+import { anyOf, type Deployment, type Fault, holding } from "../fault.ts";
 
 export const cutKind = "connection cut before a request";
-export const lostAnswerKind = "connection cut between request and answer";
+export const lostResponseKind = "connection cut between request and response";
 export const holeKind = "black hole past the TTL";
 export const terminateKind = "pg_terminate_backend";
 
-/** How long a cut waits for a request that it is about. */
+/** How long a cut waits for a matching request. */
 const patienceMs = 2_500;
 
-/** One line between somebody and the database. `worker`: whose leases it carries; undefined where it carries many's. */
+/** One proxied connection to the database. `worker`: the process that uses it; undefined for a server, which many use. */
 export interface Line {
   readonly proxy: PostgresProxy;
   readonly worker: () => string | undefined;
 }
 
 export function connectionFaults(deployment: Deployment, lines: readonly Line[], admin: () => string): Fault[] {
-  const { strikes } = deployment;
+  const { injections } = deployment;
   const cut = cutsOf(deployment, lines);
   return [
     {
       kind: cutKind,
-      counts: "a request of a worker never reached the server",
+      effectiveWhen: "a request of a worker never reached the server",
       weight: 1,
-      play: cut(cutKind, "a request that the server never saw", (proxy) => proxy.cutBeforeRequest(/./s)),
+      inject: cut(cutKind, "a request that the server never saw", (proxy) => proxy.cutBeforeRequest(/./s)),
     },
     {
-      kind: lostAnswerKind,
-      counts: "the server carried out a commit or an append whose answer nobody got",
+      kind: lostResponseKind,
+      effectiveWhen: "the server carried out a commit or an append whose response was lost",
       weight: 2,
-      first: 2,
-      play: cut(lostAnswerKind, "a commit or an append that was carried out", (proxy) =>
+      initial: 2,
+      inject: cut(lostResponseKind, "a commit or an append that was carried out", (proxy) =>
         proxy.cutAfterRequest(/^commit|tape\.append/),
       ),
     },
     {
       kind: holeKind,
-      counts: "nothing passed for longer than the TTL on the line of a holder of leases",
+      effectiveWhen: "nothing passed for longer than the TTL on the connection of a lease holder",
       weight: 1,
-      play: () => openHole(deployment, lines),
+      inject: () => openHole(deployment, lines),
     },
     {
       kind: terminateKind,
-      counts: "the server ended at least one connection of ours",
+      effectiveWhen: "the server ended at least one connection of ours",
       weight: 1,
-      async play() {
+      async inject() {
         const ended = await terminate(admin());
-        strikes.push({
+        injections.push({
           kind: terminateKind,
-          bitten: ended.length > 0,
+          effective: ended.length > 0,
           hit: ended.map((state) => `a connection that was ${state}`),
-          outcome: ["the connection was gone"],
+          outcome: ["the connection was lost"],
         });
       },
     },
   ];
 }
 
-/** Faults that arm a proxy and wait until a request meets it. */
-function cutsOf({ random, strikes }: Deployment, lines: readonly Line[]) {
-  return (kind: string, what: string, arm: (proxy: PostgresProxy) => Promise<void>): Fault["play"] => {
+/** Faults that arm a proxy and wait for a matching request. */
+function cutsOf({ random, injections }: Deployment, lines: readonly Line[]) {
+  return (kind: string, what: string, arm: (proxy: PostgresProxy) => Promise<void>): Fault["inject"] => {
     const armed = new Set<PostgresProxy>();
     return async () => {
       const line = anyOf(
@@ -71,15 +71,15 @@ function cutsOf({ random, strikes }: Deployment, lines: readonly Line[]) {
       if (line === undefined) return;
       armed.add(line.proxy);
       const patience = new AbortController();
-      const bitten = arm(line.proxy).then(
+      const effective = arm(line.proxy).then(
         () => {
           armed.delete(line.proxy);
           patience.abort();
-          strikes.push({ kind, bitten: true, hit: [what], outcome: ["the connection was gone"] });
+          injections.push({ kind, effective: true, hit: [what], outcome: ["the connection was lost"] });
         },
         () => {}, // closed before a request came
       );
-      await Promise.race([bitten, systemClock.sleep(patienceMs, patience.signal)]);
+      await Promise.race([effective, systemClock.sleep(patienceMs, patience.signal)]);
     };
   };
 }
@@ -90,11 +90,11 @@ interface HolderLine {
   readonly leases: Readonly<Record<string, number>>;
 }
 
-/** If possible the line of a holder of leases. */
+/** The connection of a lease holder, if there is one. */
 async function lineOfHolder(deployment: Deployment, lines: readonly Line[]): Promise<HolderLine | undefined> {
   const up = new Set(deployment.replicas.filter((replica) => replica.up).map(({ label }) => label));
   let found: HolderLine | undefined;
-  for (let tries = 0; tries < 10; tries++) {
+  for (let attempt = 0; attempt < 10; attempt++) {
     const line = anyOf(lines, deployment.random);
     if (line === undefined) return undefined;
     const worker = line.worker();
@@ -107,25 +107,25 @@ async function lineOfHolder(deployment: Deployment, lines: readonly Line[]): Pro
 }
 
 async function openHole(deployment: Deployment, lines: readonly Line[]): Promise<void> {
-  const { random, ttlMs, strikes } = deployment;
+  const { random, ttlMs, injections } = deployment;
   const found = await lineOfHolder(deployment, lines);
   if (found === undefined) return;
   const { line, worker, leases } = found;
   const held = worker === undefined || Object.keys(leases).length > 0;
   const late = random.float() < 0.5;
   line.proxy.hang(true);
-  const mend = async (): Promise<void> => {
+  const repair = async (): Promise<void> => {
     await systemClock.sleep(ttlMs * (1.2 + 0.6 * random.float()));
     if (!late) line.proxy.cut();
     line.proxy.hang(false);
-    strikes.push({
+    injections.push({
       kind: holeKind,
-      bitten: held,
-      hit: worker === undefined ? ["a server's line"] : held ? holding(leases) : ["holding nothing"],
-      outcome: [late ? "everything arrived late" : "the connections broke in the end"],
+      effective: held,
+      hit: worker === undefined ? ["a server's connection"] : held ? holding(leases) : ["holding nothing"],
+      outcome: [late ? "everything arrived late" : "the connections broke"],
     });
   };
-  deployment.mend(mend());
+  deployment.repair(repair());
 }
 
 async function terminate(url: string): Promise<string[]> {

@@ -1,28 +1,28 @@
 import pg from "pg";
 import { systemClock } from "../../../src/base/clock.ts";
 import type { PostgresServer } from "../../../test/postgres/server.ts";
+import type { Deployment, Fault } from "../fault.ts";
 import type { Pair } from "../pair.ts";
-import type { Deployment, Fault } from "../strike.ts";
 
 export const restartKind = "database crash and restart";
 export const syncKind = "failover to a synchronous standby";
 export const asyncKind = "failover to an asynchronous standby";
 
-/** An immediate stop is a crash: every connection is gone, recovery replays the log. */
-export function restartFault({ strikes }: Deployment, server: () => PostgresServer): Fault {
+/** An immediate stop is a crash: every connection is lost, and recovery replays the WAL. */
+export function restartFault({ injections }: Deployment, server: () => PostgresServer): Fault {
   return {
     kind: restartKind,
-    counts: "connections of ours were open when the server went down",
+    effectiveWhen: "connections of ours were open when the server went down",
     weight: 0.5,
-    alone: true,
-    async play() {
+    exclusive: true,
+    async inject() {
       const connections = await openConnections(server().url);
       await server().restart("immediate");
-      strikes.push({
+      injections.push({
         kind: restartKind,
-        bitten: connections > 0,
+        effective: connections > 0,
         hit: connections > 0 ? ["open connections"] : [],
-        outcome: ["recovered from its log"],
+        outcome: ["recovered from its WAL"],
       });
     },
   };
@@ -30,29 +30,31 @@ export function restartFault({ strikes }: Deployment, server: () => PostgresServ
 
 /** Kills the primary and promotes its standby, which the workers then find at the primary's address. */
 export function failoverFault(deployment: Deployment, pair: Pair, retarget: () => void): Fault {
-  const { strikes, random, replicas } = deployment;
+  const { injections, random, replicas } = deployment;
   const kind = pair.synchronous ? syncKind : asyncKind;
   return {
     kind,
-    counts: pair.synchronous
+    effectiveWhen: pair.synchronous
       ? "workers held leases when the primary died"
-      : "workers held leases when the primary died, and it had written what the standby never got",
+      : "workers held leases when the primary died, and the standby lacked data that it had written",
     weight: 1,
-    first: 2,
-    alone: true,
-    async play() {
+    initial: 2,
+    exclusive: true,
+    async inject() {
       const leases = await Promise.all(replicas.map(({ label }) => deployment.leasesOf(label)));
-      const held = leases.some((one) => Object.keys(one).length > 0);
+      const held = leases.some((held) => Object.keys(held).length > 0);
       const lostBytes = await pair.failover(300 + random.int(700));
       retarget();
-      strikes.push({
+      injections.push({
         kind,
-        bitten: held && (pair.synchronous || lostBytes > 0),
-        hit: [held ? "holders of leases" : "nobody's lease"],
-        outcome: [lostBytes > 0 ? "the standby lacked what the primary had written" : "the standby had everything"],
+        effective: held && (pair.synchronous || lostBytes > 0),
+        hit: [held ? "lease holders" : "no lease"],
+        outcome: [
+          lostBytes > 0 ? "the standby lacked data that the primary had written" : "the standby had everything",
+        ],
       });
-      // The survivor gets a standby of its own before the next one, while the others go on.
-      deployment.mend(pair.rejoin());
+      // In the background the new primary gets a standby, before the next failover.
+      deployment.repair(pair.rejoin());
       await systemClock.sleep(500);
     },
   };

@@ -2,19 +2,19 @@ import { execFileSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../../src/base/clock.ts";
-import { anyOf, type Deployment, type Fault, targets } from "../strike.ts";
+import { anyOf, type Deployment, type Fault, targets } from "../fault.ts";
 
 export const fullKind = "disk full";
 export const errorKind = "I/O error";
 
-/** What complains when a disk fails: log files that grow while it lasts. */
-export interface Complaints {
+/** Log files that show the errors of a failing disk. */
+export interface DiskErrorLogs {
   readonly files: () => readonly string[];
   readonly pattern: RegExp;
 }
 
-/** Counts the lines that were added to logs since it was made and that match. */
-function complaintsSince({ files, pattern }: Complaints): () => number {
+/** Counts the matching lines that the logs got since this call. */
+function errorsSince({ files, pattern }: DiskErrorLogs): () => number {
   const from = new Map(files().map((file) => [file, sizeOf(file)]));
   return () =>
     files()
@@ -30,34 +30,34 @@ function complaintsSince({ files, pattern }: Complaints): () => number {
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
-/** Takes every free byte of the store's disk, and gives it back. */
+/** Fills the store's disk, and frees it again. */
 export function fullFault(
-  { random, strikes }: Deployment,
+  { random, injections }: Deployment,
   disk: string,
-  complaints: Complaints,
+  errorLogs: DiskErrorLogs,
   after: () => Promise<void> = async () => {},
 ): Fault {
   return {
     kind: fullKind,
-    counts: "writes of ours failed because no space was left",
+    effectiveWhen: "writes of ours failed because no space was left",
     weight: 1,
-    alone: true,
-    async play() {
-      const count = complaintsSince(complaints);
+    exclusive: true,
+    async inject() {
+      const count = errorsSince(errorLogs);
       const filler = join(disk, "filler");
       fill(filler);
       await systemClock.sleep(1_000 + random.int(1_500));
       rmSync(filler, { force: true });
       await after();
-      const refused = count();
-      strikes.push({
+      const failed = count();
+      injections.push({
         kind: fullKind,
-        bitten: refused > 0,
-        hit: [refused > 0 ? "writes" : "nobody who wrote"],
-        outcome: ["space was given back"],
+        effective: failed > 0,
+        hit: [failed > 0 ? "writes" : "no writer"],
+        outcome: ["space was freed"],
       });
     },
-    calm: async () => rmSync(join(disk, "filler"), { force: true }),
+    cleanUp: async () => rmSync(join(disk, "filler"), { force: true }),
   };
 }
 
@@ -72,36 +72,36 @@ function fill(file: string): void {
   closeSync(handle);
 }
 
-/** Files of a process cannot grow past a limit any more: its writes fail with an I/O error, those of others do not. */
+/** Limits the size of files of a process: its writes fail with an I/O error, those of other processes do not. */
 export function errorFault(
-  { random, strikes }: Deployment,
+  { random, injections }: Deployment,
   pids: () => Promise<readonly number[]>,
-  complaints: Complaints,
+  errorLogs: DiskErrorLogs,
   user: User = {},
 ): Fault {
   return {
     kind: errorKind,
-    counts: "writes of the process failed with an I/O error",
+    effectiveWhen: "writes of the process failed with an I/O error",
     weight: 1,
-    alone: true,
-    async play() {
-      const count = complaintsSince(complaints);
+    exclusive: true,
+    async inject() {
+      const count = errorsSince(errorLogs);
       const limited = await pids();
       for (const pid of limited) limitFiles(pid, String(limitBytes), user);
       await systemClock.sleep(700 + random.int(800));
       for (const pid of limited) limitFiles(pid, "unlimited", user);
       const failed = count();
-      strikes.push({
+      injections.push({
         kind: errorKind,
-        bitten: failed > 0,
-        hit: [failed > 0 ? "writes" : "nobody who wrote"],
-        outcome: ["writes went through again"],
+        effective: failed > 0,
+        hit: [failed > 0 ? "writes" : "no writer"],
+        outcome: ["writes succeeded again"],
       });
     },
   };
 }
 
-/** Less than any log of a store that has worked for a second. */
+/** Less than the log of any store after one second of work. */
 const limitBytes = 65_536;
 
 /** One worker at random. */
@@ -110,7 +110,7 @@ export const someWorker = (deployment: Deployment) => async (): Promise<number[]
   return replica === undefined ? [] : [replica.pid];
 };
 
-/** Only its own user may limit a process, where root has not every right. */
+/** Where root lacks privileges, only the process's own user may limit it. */
 type User = { readonly uid?: number; readonly gid?: number };
 
 function limitFiles(pid: number, bytes: string, user: User): void {

@@ -3,18 +3,18 @@ import { chownSync, existsSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { dirname, join } from "node:path";
 import { systemClock } from "../../../src/base/clock.ts";
 import type { PostgresServer } from "../../../test/postgres/server.ts";
-import type { Deployment, Fault } from "../strike.ts";
+import type { Deployment, Fault } from "../fault.ts";
 
 export const powerKind = "unsynced writes dropped";
 
-/** The environment of a process of which only synced writes survive. */
+/** Environment of a process of which only synced writes survive. */
 export const powerEnv = (library: string, match: string, shadow: string): Record<string, string> => ({
   LD_PRELOAD: library,
   TAPE_CHAOS_MATCH: match,
   TAPE_CHAOS_SHADOW: shadow,
 });
 
-/** Puts back every file as it was when it was last synced. How many files and bytes differed from what was there. */
+/** Restores every file as of its last sync. Returns how many files and bytes differed. */
 function dropUnsynced(shadow: string): { files: number; bytes: number } {
   let files = 0;
   let bytes = 0;
@@ -39,41 +39,41 @@ function dropUnsynced(shadow: string): { files: number; bytes: number } {
   return { files, bytes };
 }
 
-function differing(one: Buffer, other: Buffer): number {
-  const shorter = Math.min(one.length, other.length);
-  let count = Math.abs(one.length - other.length);
+function differing(first: Buffer, second: Buffer): number {
+  const shorter = Math.min(first.length, second.length);
+  let count = Math.abs(first.length - second.length);
   for (let k = 0; k < shorter; k += 4_096) {
     const end = Math.min(k + 4_096, shorter);
-    if (one.compare(other, k, end, k, end) !== 0) count += end - k;
+    if (first.compare(second, k, end, k, end) !== 0) count += end - k;
   }
   return count;
 }
 
-const counts = "bytes were written and not synced when the power went, and they were dropped";
+const effectiveWhen = "bytes that were written and not synced were dropped at the power cut";
 
-const words = ({ files, bytes }: { files: number; bytes: number }): string[] =>
+const describe = ({ files, bytes }: { files: number; bytes: number }): string[] =>
   bytes === 0 ? ["nothing was unsynced"] : [`${files === 1 ? "a file" : "several files"} lost unsynced bytes`];
 
-/** Every process dies at one moment, and what it had not synced is gone. */
+/** Every process dies at the same moment, and its unsynced writes are lost. */
 export function sqlitePower(deployment: Deployment, file: string, shadow: string): Fault {
-  const { replicas, loader, strikes } = deployment;
+  const { replicas, loader, injections } = deployment;
   return {
     kind: powerKind,
-    counts,
+    effectiveWhen,
     weight: 1,
-    first: 3,
-    alone: true,
-    async play() {
+    initial: 3,
+    exclusive: true,
+    async inject() {
       await betweenWriteAndSync(deployment, shadow);
       for (const replica of replicas) replica.kill();
       await Promise.all([loader.kill(), ...replicas.map((replica) => replica.gone())]);
       const dropped = dropUnsynced(shadow);
       rmSync(`${file}-shm`, { force: true }); // memory, not disk
-      strikes.push({
+      injections.push({
         kind: powerKind,
-        bitten: dropped.bytes > 0,
-        hit: words(dropped),
-        outcome: ["everybody came back"],
+        effective: dropped.bytes > 0,
+        hit: describe(dropped),
+        outcome: ["every process restarted"],
       });
       await Promise.all([loader.start(), ...replicas.map((replica) => replica.start())]);
       await systemClock.sleep(1_500);
@@ -81,16 +81,16 @@ export function sqlitePower(deployment: Deployment, file: string, shadow: string
   };
 }
 
-/** How often everybody is stopped for a look, in the hope that somebody has written and not yet synced. */
-const looks = 60;
+/** How often all processes are stopped to check whether one has written and not yet synced. */
+const maxChecks = 60;
 
-/** Stops everybody at a moment when something is unsynced, as far as patience goes. */
+/** Stops all processes at a moment with unsynced writes, or at the last check. */
 async function betweenWriteAndSync({ replicas, loader, random }: Deployment, shadow: string): Promise<void> {
-  for (let look = 1; ; look++) {
+  for (let check = 1; ; check++) {
     for (const replica of replicas) replica.pause();
     loader.pause(true);
     await systemClock.sleep(5);
-    if (look === looks || isUnsynced(shadow)) return;
+    if (check === maxChecks || isUnsynced(shadow)) return;
     for (const replica of replicas) replica.wake();
     loader.pause(false);
     await systemClock.sleep(5 + random.int(50));
@@ -106,30 +106,30 @@ function isUnsynced(shadow: string): boolean {
     });
 }
 
-/** The database's machine loses its power: its server is gone, and what it had not synced. */
-export function postgresPower({ strikes }: Deployment, server: PostgresServer, shadow: string): Fault {
+/** The database's machine loses power: its server ends, and unsynced writes are lost. */
+export function postgresPower({ injections }: Deployment, server: PostgresServer, shadow: string): Fault {
   return {
     kind: powerKind,
-    counts,
+    effectiveWhen,
     weight: 1,
-    alone: true,
-    async play() {
+    exclusive: true,
+    async inject() {
       const { pid } = server;
       const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
-      for (const one of [pid, ...children.split("\n").map(Number).filter(Boolean)]) {
+      for (const victim of [pid, ...children.split("\n").map(Number).filter(Boolean)]) {
         try {
-          process.kill(one, "SIGKILL");
-        } catch {} // a connection that has just ended
+          process.kill(victim, "SIGKILL");
+        } catch {} // the connection has just ended
       }
       await server.halt();
       await systemClock.sleep(100);
       const dropped = dropUnsynced(shadow);
       await server.resume();
-      strikes.push({
+      injections.push({
         kind: powerKind,
-        bitten: dropped.bytes > 0,
-        hit: words(dropped),
-        outcome: ["recovered from its log"],
+        effective: dropped.bytes > 0,
+        hit: describe(dropped),
+        outcome: ["recovered from its WAL"],
       });
       await systemClock.sleep(1_000);
     },

@@ -2,43 +2,43 @@ import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { systemClock } from "../../../src/base/clock.ts";
 import type { PostgresProxy } from "../../../test/postgres/proxy.ts";
+import { anyOf, type Deployment, type Fault, targets } from "../fault.ts";
 import type { Replica } from "../replicas.ts";
-import { anyOf, type Deployment, type Fault, targets } from "../strike.ts";
 
 export const stopKind = "stop inside a transaction";
 
-/** How long somebody may take to begin a transaction. */
+/** How long to wait for a transaction to start. */
 const patienceMs = 2_000;
-/** So many looks in a row find the file locked: no transaction of a process that runs takes as long. */
-const looks = 10;
-const lookMs = 15;
+/** After this many checks in a row the file counts as locked: no transaction of a running process takes that long. */
+const lockedChecks = 10;
+const checkMs = 15;
 
-/** A process that stops itself between two statements, with SQLite's write lock in its hands. */
+/** A process stops itself between two statements, while it holds SQLite's write lock. */
 export function sqliteStop(deployment: Deployment, file: string): Fault {
-  const { random, ttlMs, strikes } = deployment;
+  const { random, ttlMs, injections } = deployment;
   return {
     kind: stopKind,
-    counts: "the file stayed locked while the process was stopped",
+    effectiveWhen: "the file stayed locked while the process was stopped",
     weight: 1,
-    alone: true,
-    async play() {
+    exclusive: true,
+    async inject() {
       const replica = anyOf(targets(deployment), random);
       if (replica === undefined) return;
-      replica.tell("stop in a transaction");
+      replica.send("stop in a transaction");
       replica.expectStop();
       const locked = await staysLocked(file);
       const stoppedMs = Math.round(ttlMs * (locked ? 1.4 : 0));
       await systemClock.sleep(stoppedMs);
-      replica.tell("go on");
+      replica.send("continue");
       replica.wake();
-      strikes.push({
+      injections.push({
         kind: stopKind,
-        bitten: locked,
+        effective: locked,
         hit: [locked ? "holding the write lock of the file" : "between transactions"],
-        outcome: [locked ? "nobody could write; woken past the end of its leases, its commit went on" : "woken"],
+        outcome: [locked ? "no process could write; woken after its leases expired, it committed" : "woken"],
       });
-      // A process that got the order late stops after all.
-      if (!locked) await systemClock.sleep(lookMs * looks).then(() => replica.wake());
+      // A process that received the command late may still stop.
+      if (!locked) await systemClock.sleep(checkMs * lockedChecks).then(() => replica.wake());
     },
   };
 }
@@ -49,8 +49,8 @@ async function staysLocked(file: string): Promise<boolean> {
   try {
     for (let locked = 0; systemClock.mono() < until; ) {
       locked = isLocked(probe) ? locked + 1 : 0;
-      if (locked === looks) return true;
-      await systemClock.sleep(lookMs);
+      if (locked === lockedChecks) return true;
+      await systemClock.sleep(checkMs);
     }
     return false;
   } finally {
@@ -67,18 +67,18 @@ function isLocked(probe: DatabaseSync): boolean {
   }
 }
 
-/** A process that is stopped after the server has begun its transaction, and before it can go on with it. */
+/** A process is stopped after the server has started its transaction, and before it can continue it. */
 export function postgresStop(
   deployment: Deployment,
   admin: () => string,
   proxyOf: (replica: Replica) => PostgresProxy,
 ): Fault {
-  const { random, ttlMs, strikes } = deployment;
+  const { random, ttlMs, injections } = deployment;
   return {
     kind: stopKind,
-    counts: "the server had an open transaction of the stopped process",
+    effectiveWhen: "the server had an open transaction of the stopped process",
     weight: 1,
-    async play() {
+    async inject() {
       const replica = anyOf(targets(deployment), random);
       if (replica === undefined) return;
       const stopped = new AbortController();
@@ -92,19 +92,19 @@ export function postgresStop(
       await systemClock.sleep(patienceMs, stopped.signal);
       disarm();
       if (!stopped.signal.aborted) return;
-      const mend = async (): Promise<void> => {
+      const repair = async (): Promise<void> => {
         const { open, locks } = await transactionOf(admin(), port);
         await systemClock.sleep(ttlMs * 1.4);
         const after = await transactionOf(admin(), port);
         if (replica.paused) replica.wake();
-        strikes.push({
+        injections.push({
           kind: stopKind,
-          bitten: open,
+          effective: open,
           hit: [open ? (locks > 0 ? "holding locks" : "in a transaction without locks") : "after its commit"],
           outcome: [after.open ? "still open when it was woken" : "the server had ended it before it was woken"],
         });
       };
-      deployment.mend(mend());
+      deployment.repair(repair());
     },
   };
 }

@@ -1,8 +1,8 @@
 /*
- * What a power cut leaves: only what was fsynced. Each successful fsync or fdatasync of a file below TAPE_CHAOS_MATCH
- * copies the file, as it is at that moment, into the folder TAPE_CHAOS_SHADOW. After the processes were killed the
- * copies are put back, and every write that nobody had synced is gone. A copy appears by rename, so that a process that
- * is killed in the middle of one leaves the former. Removing and renaming a file count at once.
+ * Simulates a power cut, which leaves only fsynced data. Each successful fsync or fdatasync of a file below
+ * TAPE_CHAOS_MATCH copies the file, as it is at that moment, into the folder TAPE_CHAOS_SHADOW. After the processes were
+ * killed the copies are restored, and every unsynced write is lost. A copy appears by rename, so that a process that is
+ * killed while copying leaves the previous copy. Removing and renaming a file take effect at once.
  *
  *   cc -shared -fPIC -O2 -o unsynced.so unsynced.c -ldl
  */
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where the copy of a file is kept; 0: it is not one of ours. `path` must be absolute. */
+/* Path of the copy of a file; 0: the file is not below TAPE_CHAOS_MATCH. `path` must be absolute. */
 static int copy_of(const char *path, char *copy, size_t size) {
   const char *match = getenv("TAPE_CHAOS_MATCH"), *shadow = getenv("TAPE_CHAOS_SHADOW");
   if (match == NULL || shadow == NULL || strncmp(path, match, strlen(match)) != 0) return 0;
@@ -28,9 +28,9 @@ static int copy_of(const char *path, char *copy, size_t size) {
 
 static int copy_at(const char *path, char *copy, size_t size) {
   char *whole = realpath(path, NULL);
-  int ours = whole != NULL && copy_of(whole, copy, size);
+  int tracked = whole != NULL && copy_of(whole, copy, size);
   free(whole);
-  return ours;
+  return tracked;
 }
 
 static void keep(int fd) {
@@ -42,7 +42,7 @@ static void keep(int fd) {
   struct stat about;
   if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || !copy_of(path, copy, sizeof copy)) return;
   snprintf(draft, sizeof draft, "%s/.%d.%d", getenv("TAPE_CHAOS_SHADOW"), getpid(), fd);
-  /* Read through the descriptor at hand: opening and closing the file would drop the locks that SQLite has on it. */
+  /* Read through the given descriptor: opening and closing the file would drop the locks that SQLite holds on it. */
   int out = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   size_t size = 1 << 18;
   char *block = malloc(size);
@@ -61,10 +61,10 @@ static void keep(int fd) {
 
 static int synced(const char *name, int fd) {
   int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
-  int answer = real(fd), error = errno;
-  if (answer == 0) keep(fd);
+  int result = real(fd), error = errno;
+  if (result == 0) keep(fd);
   errno = error;
-  return answer;
+  return result;
 }
 
 int fsync(int fd) { return synced("fsync", fd); }
@@ -72,19 +72,19 @@ int fdatasync(int fd) { return synced("fdatasync", fd); }
 
 int unlink(const char *path) {
   char copy[4096];
-  int ours = copy_at(path, copy, sizeof copy);
-  int answer = unlinkat(AT_FDCWD, path, 0), error = errno;
-  if (answer == 0 && ours) unlinkat(AT_FDCWD, copy, 0);
+  int tracked = copy_at(path, copy, sizeof copy);
+  int result = unlinkat(AT_FDCWD, path, 0), error = errno;
+  if (result == 0 && tracked) unlinkat(AT_FDCWD, copy, 0);
   errno = error;
-  return answer;
+  return result;
 }
 
 int rename(const char *from, const char *to) {
   char copy[4096], place[4096];
-  int ours = copy_at(from, copy, sizeof copy);
-  int answer = renameat(AT_FDCWD, from, AT_FDCWD, to), error = errno;
-  if (answer == 0 && ours && copy_at(to, place, sizeof place) && renameat(AT_FDCWD, copy, AT_FDCWD, place) != 0)
+  int tracked = copy_at(from, copy, sizeof copy);
+  int result = renameat(AT_FDCWD, from, AT_FDCWD, to), error = errno;
+  if (result == 0 && tracked && copy_at(to, place, sizeof place) && renameat(AT_FDCWD, copy, AT_FDCWD, place) != 0)
     unlinkat(AT_FDCWD, place, 0);
   errno = error;
-  return answer;
+  return result;
 }
