@@ -4,14 +4,14 @@ import { Chance } from "../../tools/fuzz/chance.ts";
 import { fuzzStoreCalls } from "../../tools/fuzz/store-calls.ts";
 import { freshStore } from "../attacks/open-target.ts";
 
-describe("the store's calls with one argument that is not what its type says", () => {
-  it.each(["sqlite", "postgres"] as const)("%s carries them out or refuses them with a code", async (kind) => {
+describe("store calls with one argument of a wrong type", () => {
+  it.each(["sqlite", "postgres"] as const)("%s carries them out or rejects them with a code", async (kind) => {
     const place = await freshStore(kind, () => inject("postgres18"));
     const store = await openStore(place.url);
     try {
-      const { findings, refused } = await fuzzStoreCalls(store, new Chance("calls"), kind === "postgres" ? 40 : 120);
+      const { findings, rejected } = await fuzzStoreCalls(store, new Chance("calls"), kind === "postgres" ? 40 : 120);
       expect(findings).toEqual([]);
-      expect(refused).toBeGreaterThan(20);
+      expect(rejected).toBeGreaterThan(20);
     } finally {
       await store.close();
       await place.clear();

@@ -1,7 +1,7 @@
 import type { RouteName } from "../../src/protocol/contract.ts";
 import type { Patch } from "../planted/bug.ts";
 
-/** A weakness that is put into the server, and how the fuzzer must call it. */
+/** A weakness to plant in the server, and the rule that must find it. */
 export interface Weakness {
   readonly name: string;
   readonly route: RouteName;
@@ -11,7 +11,7 @@ export interface Weakness {
 
 export const weaknesses: readonly Weakness[] = [
   {
-    name: "a handler stumbles over a query that it does not expect",
+    name: "a handler throws on an unexpected query",
     route: "values.list",
     rule: "server error",
     patch: {
@@ -22,7 +22,7 @@ export const weaknesses: readonly Weakness[] = [
     },
   },
   {
-    name: "a call writes before it is refused",
+    name: "a call writes before it is rejected",
     route: "runs.redrive",
     rule: "changed",
     patch: {
@@ -33,7 +33,7 @@ export const weaknesses: readonly Weakness[] = [
     },
   },
   {
-    name: "a body may have fields that the contract does not know",
+    name: "a body accepts unknown fields",
     route: "values.put",
     rule: "accepted",
     patch: {
@@ -43,7 +43,7 @@ export const weaknesses: readonly Weakness[] = [
     },
   },
   {
-    name: "a list shows another tenant's things",
+    name: "a list shows another tenant's runs",
     route: "runs.list",
     rule: "leak",
     patch: {
@@ -53,7 +53,7 @@ export const weaknesses: readonly Weakness[] = [
     },
   },
   {
-    name: "a view of a lease holds its nonce",
+    name: "a lease view contains the nonce",
     route: "leases.list",
     rule: "leak",
     patch: {
@@ -73,9 +73,9 @@ export const weaknesses: readonly Weakness[] = [
     },
   },
   {
-    name: "a refusal tells where it was thrown",
+    name: "an error response contains its stack trace",
     route: "runs.terms",
-    rule: "inside",
+    rule: "internals",
     patch: {
       file: "model/not-found.ts",
       // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a source file
@@ -85,9 +85,9 @@ export const weaknesses: readonly Weakness[] = [
   },
 ];
 
-/** Found as the end of the server, so in a run of its own. */
+/** It ends the server, so it needs a run of its own. */
 export const crash: Weakness = {
-  name: "a promise that nobody catches",
+  name: "an uncaught promise rejection",
   route: "timers.list",
   rule: "crash",
   patch: {

@@ -1,8 +1,8 @@
 import { type RouteName, routes } from "../../src/protocol/contract.ts";
-import type { Judged, Outcome } from "./judge.ts";
+import type { JudgedReply, Outcome } from "./judge.ts";
 import type { Shot } from "./shot.ts";
 
-/** What was sent and what came of it: a run that reached nothing has shown nothing. */
+/** Counts of requests and their outcomes: a fuzz run that reached nothing has shown nothing. */
 export class Census {
   readonly #routes = new Map<RouteName, Map<Outcome, number>>();
   readonly #codes = new Map<string, number>();
@@ -10,16 +10,16 @@ export class Census {
   raw = 0;
   cut = 0;
   broken = 0;
-  /** Looks at a tenant's tables, and those where nothing may have changed. */
-  looks = 0;
-  judgedLooks = 0;
+  /** Checks of a tenant's tables, and those of them at which nothing may have changed. */
+  tableChecks = 0;
+  judgedTableChecks = 0;
 
-  looked(judged: boolean): void {
-    this.looks++;
-    if (judged) this.judgedLooks++;
+  countTableCheck(judged: boolean): void {
+    this.tableChecks++;
+    if (judged) this.judgedTableChecks++;
   }
 
-  count(shot: Shot, { outcome, code }: Judged): void {
+  count(shot: Shot, { outcome, code }: JudgedReply): void {
     this.requests++;
     if (shot.raw !== undefined) this.raw++;
     if (shot.cutMs !== undefined) this.cut++;
@@ -31,8 +31,8 @@ export class Census {
     this.#routes.set(shot.route, counts);
   }
 
-  /** Routes of which no call was ever answered but with a refusal. */
-  get neverDone(): RouteName[] {
+  /** Routes of which every call was rejected. */
+  get neverReached(): RouteName[] {
     return routes
       .map(({ name }) => name)
       .filter((name) => {
@@ -45,11 +45,11 @@ export class Census {
     return [...this.#routes.values()].reduce((sum, counts) => sum + (counts.get(outcome) ?? 0), 0);
   }
 
-  /** Of each route: carried out or read, of all. */
+  /** For each route: calls carried out or read, of all. */
   get table(): readonly string[] {
     return [...this.#routes].map(([name, counts]) => {
       const done = (counts.get("accepted") ?? 0) + (counts.get("read") ?? 0);
-      return `${name} ${done}/${[...counts.values()].reduce((sum, one) => sum + one, 0)}`;
+      return `${name} ${done}/${[...counts.values()].reduce((sum, count) => sum + count, 0)}`;
     });
   }
 

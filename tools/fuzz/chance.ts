@@ -1,6 +1,6 @@
 import { type Random, seededRandom } from "../../src/base/random.ts";
 
-/** Everything that the fuzzer decides is drawn here, from one seed. */
+/** Draws every decision of the fuzzer from one seed. */
 export class Chance {
   readonly #random: Random;
 
@@ -26,11 +26,11 @@ export class Chance {
   }
 
   /** One of several, by weight. */
-  weighed<T>(list: readonly (readonly [weight: number, one: T])[]): T {
+  weighted<T>(list: readonly (readonly [weight: number, item: T])[]): T {
     let left = this.#random.float() * list.reduce((sum, [weight]) => sum + weight, 0);
-    for (const [weight, one] of list) {
+    for (const [weight, item] of list) {
       left -= weight;
-      if (left < 0) return one;
+      if (left < 0) return item;
     }
     return list.at(-1)![1];
   }

@@ -9,93 +9,93 @@ import type { Chance } from "./chance.ts";
 import { Draw } from "./draw.ts";
 import { broken, oddTexts, spotsOf, strangeValue } from "./hostile.ts";
 import { jsonText, pairsOf, RawJson } from "./json.ts";
-import { mustBeRefused } from "./judge.ts";
+import { mustBeRejected } from "./judge.ts";
 import type { Pool } from "./pool.ts";
 import { rawShot } from "./raw.ts";
 import type { Sender, Shot } from "./shot.ts";
 
-/** A tenant that sends and is sent to. */
-export interface Side {
+/** A tenant that sends requests, and that requests are about. */
+export interface TenantSide {
   readonly tenant: string;
   readonly pool: Pool;
-  /** What it had from the start. */
+  /** Its data at the start of the episode. */
   readonly scene: Scene;
 }
 
 /**
- * What a round is for. `mixed`: anything by anybody. `one side`: only one tenant sends, so that whatever changes of the
- * other's was changed by a stranger. `spoilt`: calls that read, and calls that must be refused: nothing may change at all.
- * `one by one`: calls that could be carried out, with a look at the tables after each: those that are refused all the same,
- * for what the store holds, have changed nothing.
+ * Purpose of a round. `mixed`: any request by any tenant. `one side`: only one tenant sends, so that every change of the
+ * other tenant's rows comes from a stranger. `broken`: calls that read or must be rejected, so nothing may change at all.
+ * `one by one`: mostly valid calls, each followed by a check of the tables: a call that the store rejects must have changed
+ * nothing.
  */
-export type Mode = "mixed" | "one side" | "spoilt" | "one by one";
+export type Mode = "mixed" | "one side" | "broken" | "one by one";
 
-export interface Composing {
+export interface ComposeOptions {
   readonly chance: Chance;
-  readonly sides: readonly [Side, Side];
-  /** Whether one tenant sends what the other has seen. */
+  readonly sides: readonly [TenantSide, TenantSide];
+  /** Whether one tenant sends values that the other has seen. */
   readonly crossing: boolean;
   readonly mode: Mode;
-  /** Only these routes; absent: all. */
+  /** Only these routes. Default: all. */
   readonly only?: readonly RouteName[] | undefined;
 }
 
 type NamedRoute = (typeof routes)[number];
 
-/** Calls that change something come twice as often as those that read. */
-const often = routes.flatMap((route) => (route.repeat === "read" ? [route] : [route, route]));
+/** Calls that change something are twice as frequent as reads. */
+const weightedRoutes = routes.flatMap((route) => (route.repeat === "read" ? [route] : [route, route]));
 
 const changing = routes.filter((route) => route.repeat !== "read");
 const routesNamed = (names: readonly RouteName[]) => routes.filter(({ name }) => names.includes(name));
 
-/** Until one is drawn that must be refused, or only reads; mostly the first one is. */
-const spoiltDraws = 8;
+/** Maximum draws until a request must be rejected or only reads; usually the first one does. */
+const maxBrokenDraws = 8;
 
-export function compose(composing: Composing): Shot {
-  if (composing.mode !== "spoilt") return drawn(composing);
-  for (let k = 0; k < spoiltDraws; k++) {
-    const shot = drawn(composing);
-    if (shot.raw === undefined && (isRead(shot) || mustBeRefused(shot))) return shot;
+export function compose(options: ComposeOptions): Shot {
+  if (options.mode !== "broken") return draw(options);
+  for (let k = 0; k < maxBrokenDraws; k++) {
+    const shot = draw(options);
+    if (shot.raw === undefined && (isRead(shot) || mustBeRejected(shot))) return shot;
   }
-  const { headers: _headers, ...shot } = drawn(composing);
+  const { headers: _headers, ...shot } = draw(options);
   return { ...shot, headers: {}, sender: { tenant: undefined, role: "none" } };
 }
 
 const isRead = ({ route, broken: how }: Shot): boolean =>
   how === undefined && route !== undefined && (contract[route] as Route).repeat === "read";
 
-/** One request: mostly a route's, drawn from its schemas and then spoilt in none, one or several ways. */
-function drawn({ chance, sides, crossing, only, mode }: Composing): Shot {
+/** One request: usually drawn from the schemas of a route, then broken in no, one or several ways. */
+function draw({ chance, sides, crossing, only, mode }: ComposeOptions): Shot {
   const [own, other] = mode === "one side" || chance.maybe(0.5) ? sides : ([sides[1], sides[0]] as const);
-  const some = only === undefined ? (mode === "one by one" ? changing : often) : routesNamed(only);
-  const route = chance.oneOf(some);
-  const good = mode === "one by one";
-  const spoilt = mode === "spoilt" && route.repeat !== "read";
-  const unfit = roles.filter((role) => route.role !== "open" && !mayDo(role, route.role));
-  const demoted = spoilt && unfit.length > 0 && chance.maybe(0.3);
+  const candidates = only === undefined ? (mode === "one by one" ? changing : weightedRoutes) : routesNamed(only);
+  const route = chance.oneOf(candidates);
+  const valid = mode === "one by one";
+  const mustBreak = mode === "broken" && route.repeat !== "read";
+  const insufficient = roles.filter((role) => route.role !== "open" && !mayDo(role, route.role));
+  const demoted = mustBreak && insufficient.length > 0 && chance.maybe(0.3);
   const sender = demoted
-    ? { tenant: own.tenant, role: chance.oneOf(unfit) }
+    ? { tenant: own.tenant, role: chance.oneOf(insufficient) }
     : senderOf(chance, own.tenant, route, mode);
-  const surely = spoilt && !demoted;
+  const breakBody = mustBreak && !demoted;
   const how: string[] = [];
-  const named = crossing && chance.maybe(0.3) ? other.scene : own.scene;
-  const sample: Sample | undefined = chance.maybe(0.3) ? samples[route.name](named) : undefined;
+  const scene = crossing && chance.maybe(0.3) ? other.scene : own.scene;
+  const sample: Sample | undefined = chance.maybe(0.3) ? samples[route.name](scene) : undefined;
   const part = (name: "params" | "query" | "body", rate: number): unknown => {
     const schema = route[name];
     if (schema === undefined) return undefined;
-    const draw = new Draw({ chance, own: own.pool, other: crossing ? other.pool : undefined });
-    const value = sample === undefined ? draw.of(schema) : sample[name];
+    const drawing = new Draw({ chance, own: own.pool, other: crossing ? other.pool : undefined });
+    const value = sample === undefined ? drawing.of(schema) : sample[name];
     if (!chance.maybe(rate)) return value;
-    const one = broken(value, sample === undefined ? draw.spots : spotsOf(value), chance);
-    how.push(`${name} ${one.how}`);
-    return one.value;
+    const result = broken(value, sample === undefined ? drawing.spots : spotsOf(value), chance);
+    how.push(`${name} ${result.how}`);
+    return result.value;
   };
-  const path = pathOf(route, part("params", surely && route.body === undefined ? 1 : good ? 0.02 : 0.08), chance);
-  const query = queryOf(part("query", good ? 0.05 : 0.25));
+  const path = pathOf(route, part("params", breakBody && route.body === undefined ? 1 : valid ? 0.02 : 0.08), chance);
+  const query = queryOf(part("query", valid ? 0.05 : 0.25));
   const headers = credentialOf(chance, sender);
   let shot: Shot = { sender, route: route.name, method: route.method, target: `${path}${query}`, headers };
   if (route.body !== undefined) {
-    const text = jsonText(part("body", surely ? 1 : good ? 0.1 : 0.45));
+    const text = jsonText(part("body", breakBody ? 1 : valid ? 0.1 : 0.45));
     shot = { ...shot, headers: { ...headers, "content-type": jsonType }, body: { text } };
   }
   if (route.repeat === "key" && chance.maybe(0.3)) {
@@ -106,21 +106,21 @@ function drawn({ chance, sides, crossing, only, mode }: Composing): Shot {
   }
   const waits = route.query !== undefined && "waitMs" in route.query.shape;
   if (route.stream === true || (waits && chance.maybe(0.9))) shot = { ...shot, cutMs: chance.between(2, 60) };
-  for (const [rate, name, spoil] of spoilers) {
-    if (good || !chance.maybe(rate)) continue;
-    shot = spoil(shot, chance);
+  for (const [rate, name, apply] of requestBreakers) {
+    if (valid || !chance.maybe(rate)) continue;
+    shot = apply(shot, chance);
     how.push(name);
   }
-  if (!good && chance.maybe(0.03)) return rawShot(shot, chance);
+  if (!valid && chance.maybe(0.03)) return rawShot(shot, chance);
   return how.length === 0 ? shot : { ...shot, broken: how.join("; ") };
 }
 
 function senderOf(chance: Chance, tenant: string, route: Route, mode: Mode): Sender {
-  // It may change what is everybody's; and some lists are for nobody else.
+  // The server's own tenant may change settings of all tenants, and some lists are for it alone.
   const home = route.repeat === "read" ? 4 : mode !== "mixed" ? 0 : route.role === "admin" ? 8 : 1;
-  const fit = roles.filter((role) => route.role === "open" || role === route.role || role === "admin");
-  return chance.weighed<Sender>([
-    [70, { tenant, role: chance.oneOf(fit) }],
+  const sufficient = roles.filter((role) => route.role === "open" || role === route.role || role === "admin");
+  return chance.weighted<Sender>([
+    [70, { tenant, role: chance.oneOf(sufficient) }],
     [20, { tenant, role: chance.oneOf(roles) }],
     [4, { tenant: undefined, role: "none" }],
     [4, { tenant: undefined, role: "forged" }],
@@ -128,7 +128,7 @@ function senderOf(chance: Chance, tenant: string, route: Route, mode: Mode): Sen
   ]);
 }
 
-/** Credentials that open nothing: near ones, and ones of another world. */
+/** Invalid credentials: some similar to valid ones, some entirely different. */
 const forgeries: readonly ((chance: Chance) => string)[] = [
   () => "Bearer",
   () => "Bearer ",
@@ -150,9 +150,9 @@ function credentialOf(chance: Chance, { tenant, role }: Sender): Record<string, 
 }
 
 function pathOf(route: NamedRoute, params: unknown, chance: Chance): string {
-  const given = new Map(pairsOf(params) ?? []);
+  const values = new Map(pairsOf(params) ?? []);
   return route.path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
-    const value = given.get(name);
+    const value = values.get(name);
     return chance.maybe(0.01) ? chance.oneOf(oddSegments) : percent(textOf(value));
   });
 }
@@ -194,13 +194,13 @@ const withoutHeader = (shot: Shot, name: string): Shot => {
   return { ...shot, headers };
 };
 
-function packed(shot: Shot, pack: (bytes: Buffer, chance: Chance) => Uint8Array, chance: Chance): Shot {
+function compressed(shot: Shot, compress: (bytes: Buffer, chance: Chance) => Uint8Array, chance: Chance): Shot {
   const text = shot.body !== undefined && "text" in shot.body ? shot.body.text : "{}";
-  const base64 = Buffer.from(pack(Buffer.from(text), chance)).toString("base64");
+  const base64 = Buffer.from(compress(Buffer.from(text), chance)).toString("base64");
   return { ...withHeader(shot, "content-encoding", "gzip"), body: { base64 } };
 }
 
-/** More than any body may be, in a thousandth of it; and one that says at its end that it was small. */
+/** More than the largest allowed body, compressed to a thousandth; `lying` writes a small size into the trailer. */
 let bomb: Buffer | undefined;
 function gzipBomb(lying: boolean): Buffer {
   bomb ??= gzipSync(Buffer.alloc(24 * 2 ** 20, 0x20), { level: 1 });
@@ -209,13 +209,13 @@ function gzipBomb(lying: boolean): Buffer {
   return copy;
 }
 
-const packings: readonly ((bytes: Buffer, chance: Chance) => Uint8Array)[] = [
+const compressions: readonly ((bytes: Buffer, chance: Chance) => Uint8Array)[] = [
   (bytes) => gzipSync(bytes),
   (bytes) => gzipSync(bytes),
   (bytes) => gzipSync(bytes),
   () => gzipBomb(false),
   () => gzipBomb(true),
-  (bytes) => bytes, // says that it is packed, and is not
+  (bytes) => bytes, // claims to be compressed, and is not
   (bytes) => gzipSync(bytes).subarray(0, -9),
   (bytes) => Buffer.concat([gzipSync(bytes), gzipSync(bytes)]),
   (bytes, chance) => Buffer.concat([gzipSync(bytes), chance.bytes(40)]),
@@ -251,10 +251,10 @@ const oddHeaders: readonly (readonly [name: string, values: readonly string[]])[
   ["content-length", ["0", "1", "99999999999"]],
 ];
 
-type Spoiler = readonly [rate: number, name: string, spoil: (shot: Shot, chance: Chance) => Shot];
+type RequestBreaker = readonly [rate: number, name: string, apply: (shot: Shot, chance: Chance) => Shot];
 
-/** What is done to a request as a whole. */
-const spoilers: readonly Spoiler[] = [
+/** Ways to break a request as a whole. */
+const requestBreakers: readonly RequestBreaker[] = [
   [
     0.01,
     "another method",
@@ -266,12 +266,12 @@ const spoilers: readonly Spoiler[] = [
   [0.01, "another path", (shot, chance) => ({ ...shot, target: chance.oneOf(oddTargets)(shot.target) })],
   [
     0.02,
-    "a field of the query twice",
+    "a repeated query field",
     (shot) => ({ ...shot, target: `${shot.target}${shot.target.includes("?") ? "&" : "?"}limit=1&limit=2` }),
   ],
   [
     0.01,
-    "a query that it has not",
+    "an unknown query field",
     (shot, chance) => ({
       ...shot,
       target: `${shot.target}${shot.target.includes("?") ? "&" : "?"}${chance.oneOf(oddQueries)}`,
@@ -279,18 +279,18 @@ const spoilers: readonly Spoiler[] = [
   ],
   [
     0.03,
-    "a header",
+    "an odd header",
     (shot, chance) => {
       const [name, values] = chance.oneOf(oddHeaders);
       return withHeader(shot, name, chance.oneOf(values));
     },
   ],
-  [0.03, "packed", (shot, chance) => packed(shot, chance.oneOf(packings), chance)],
+  [0.03, "compressed", (shot, chance) => compressed(shot, chance.oneOf(compressions), chance)],
   [0.01, "no content-type", (shot) => withoutHeader(shot, "content-type")],
   [0.01, "no body", ({ body: _body, ...shot }) => shot],
   [
     0.02,
-    "a body of its own",
+    "another body",
     (shot, chance) => ({ ...withHeader(shot, "content-type", jsonType), body: strangeBody(chance) }),
   ],
   [0.02, "cut off", (shot, chance) => ({ ...shot, cutMs: chance.int(15) })],

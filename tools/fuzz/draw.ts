@@ -13,13 +13,13 @@ type Def = Readonly<Record<string, unknown>> & { readonly type: string; readonly
 
 export interface DrawOptions {
   readonly chance: Chance;
-  /** What the caller's own tenant has seen. */
+  /** Values that the caller's tenant has seen. */
   readonly own: Pool;
-  /** What the other tenant has seen; absent: nothing of it is sent. */
+  /** Values that the other tenant has seen; absent: none of them is sent. */
   readonly other?: Pool | undefined;
 }
 
-/** Bounds of a schema, as its checks say them. */
+/** Bounds of a schema, from its checks. */
 interface Bounds {
   readonly min?: number;
   readonly max?: number;
@@ -27,17 +27,17 @@ interface Bounds {
 }
 
 /**
- * JSON that a schema accepts, drawn by going through the schema: whatever the contract says, this says too, and a new
- * route needs nothing here. Values that were seen in answers are preferred, so that calls find what they name.
+ * Draws JSON that a schema accepts by walking the schema, so that it follows the contract and a new route needs no change
+ * here. It prefers values that were seen in responses, so that calls name existing things.
  */
 export class Draw {
   readonly #chance: Chance;
   readonly #own: Pool;
   readonly #other: Pool | undefined;
   readonly spots: Spot[] = [];
-  /** How often a field is there that need not be: a call with all of them is seldom a good one. */
+  /** Probability of each optional field: a call with all of them is seldom valid. */
   readonly #optional: number;
-  /** The journal of the fence that was drawn last: what follows it is probably about the same. */
+  /** Journal of the last drawn fence: later fields probably concern the same journal. */
   #fenced: number | undefined;
 
   constructor({ chance, own, other }: DrawOptions) {
@@ -50,8 +50,8 @@ export class Draw {
   of(schema: Schema, field = "", path: Path = []): unknown {
     const chance = this.#chance;
     const def = schema._zod.def as unknown as Def;
-    const inner = (one: unknown, step?: string | number): unknown =>
-      this.of(one as Schema, typeof step === "string" ? step : field, step === undefined ? path : [...path, step]);
+    const inner = (child: unknown, step?: string | number): unknown =>
+      this.of(child as Schema, typeof step === "string" ? step : field, step === undefined ? path : [...path, step]);
     const bounds = boundsOf(def);
     switch (def.type) {
       case "optional":
@@ -64,7 +64,7 @@ export class Draw {
       case "readonly":
         return inner(def.innerType);
       case "pipe":
-        return inner(def.in); // what travels
+        return inner(def.in); // the encoded form
       case "lazy":
         return inner((def.getter as () => unknown)());
       case "union":
@@ -92,7 +92,7 @@ export class Draw {
       case "custom":
         return this.#at(path, "object", { max: 256 }, this.#record(schema, def, inner));
       default:
-        throw new Error(`the fuzzer cannot draw ${def.type} (${path.join(".")}): teach it in tools/fuzz/draw.ts`);
+        throw new Error(`the fuzzer cannot draw ${def.type} (${path.join(".")}): add it to tools/fuzz/draw.ts`);
     }
   }
 
@@ -102,7 +102,7 @@ export class Draw {
     return value;
   }
 
-  /** A value that was seen, of the caller's tenant or of the other one. */
+  /** A value that the caller's tenant or the other one has seen. */
   #seen(field: string): unknown {
     const chance = this.#chance;
     const foreign = this.#other !== undefined && chance.maybe(0.25);
@@ -114,7 +114,7 @@ export class Draw {
     const fits = (text: string): boolean =>
       text.length >= min && text.length <= max && patterns.every((pattern) => pattern.test(text));
     for (let k = 0; k < 5; k++) {
-      const text = chance.weighed<() => unknown>([
+      const text = chance.weighted<() => unknown>([
         [6, () => this.#seen(field)],
         [2, () => `${field || "t"}-${chance.int(1_000)}`],
         [1, () => chance.digits(chance.between(1, 19))],
@@ -134,7 +134,7 @@ export class Draw {
   #number(field: string, { min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: Bounds): number {
     const chance = this.#chance;
     for (let k = 0; k < 4; k++) {
-      const number = chance.weighed<() => unknown>([
+      const number = chance.weighted<() => unknown>([
         [4, () => this.#seen(field)],
         [4, () => chance.int(10)],
         [1, () => chance.int(100_000)],
@@ -148,29 +148,33 @@ export class Draw {
     return Math.max(min, Math.min(max, 1));
   }
 
-  /** A value of the user's own: anything that JSON can say, and envelopes. */
+  /** A user's value: any JSON, and envelopes. */
   #userValue(field: string): unknown {
     const chance = this.#chance;
-    return chance.weighed<() => unknown>([
+    return chance.weighted<() => unknown>([
       [4, () => this.#seen(field)],
       [3, () => ({ a: chance.int(10), b: [null, true, "x"] })],
       [2, () => chance.oneOf(oddTexts)],
-      [0.3, () => strangeValue(chance)], // mostly what breaks a request does this
+      [0.3, () => strangeValue(chance)], // rarely, because breaking a request does this too
       [0.2, () => "f".repeat(chance.oneOf([1_000, 60_000, 1_000_000]))],
       [0.1, () => Array.from({ length: 5_000 }, (_, k) => k)],
     ])();
   }
 
-  #list(element: Schema, { min = 0, max = 1_000 }: Bounds, inner: (one: unknown, step: number) => unknown): unknown[] {
+  #list(
+    element: Schema,
+    { min = 0, max = 1_000 }: Bounds,
+    inner: (child: unknown, step: number) => unknown,
+  ): unknown[] {
     const chance = this.#chance;
-    const few = Math.max(min, chance.oneOf([0, 1, 1, 1, 1, 2, 3]));
-    const items = Array.from({ length: few }, (_, k) => inner(element, k));
+    const length = Math.max(min, chance.oneOf([0, 1, 1, 1, 1, 2, 3]));
+    const items = Array.from({ length }, (_, k) => inner(element, k));
     if (items.length === 0 || !chance.maybe(0.02) || JSON.stringify(items).length > 2_000) return items;
     const first = items[0];
-    return Array.from({ length: Math.min(max, 1_000) }, () => first); // as many as there may be
+    return Array.from({ length: Math.min(max, 1_000) }, () => first); // the maximum
   }
 
-  #object(schema: Schema, def: Def, path: Path, inner: (one: unknown, step: string) => unknown): unknown {
+  #object(schema: Schema, def: Def, path: Path, inner: (child: unknown, step: string) => unknown): unknown {
     const chance = this.#chance;
     this.#at(path, "object", {}, undefined);
     if (schema === newRecord && chance.maybe(0.7)) {
@@ -183,9 +187,9 @@ export class Draw {
     const seen = chance.maybe(0.45) ? (foreign ? this.#other : this.#own)?.object(names, chance) : undefined;
     const drawn: Record<string, unknown> = {};
     for (const name of names) {
-      const given = seen?.[name];
-      const fits = given !== undefined && accepts(shape[name]!, given);
-      const value = fits ? given : inner(shape[name], name);
+      const known = seen?.[name];
+      const fits = known !== undefined && accepts(shape[name]!, known);
+      const value = fits ? known : inner(shape[name], name);
       if (value !== undefined) drawn[name] = value;
       if (name === "journal" && "nonce" in shape) this.#fenced = Number(value);
       else if (name === "fence") this.#fenced = (value as { journal?: number } | undefined)?.journal;
@@ -193,12 +197,12 @@ export class Draw {
     return drawn;
   }
 
-  /** Names of the user's choice. */
-  #record(schema: Schema, def: Def, inner: (one: unknown, step: string) => unknown): Record<string, unknown> {
+  /** An object whose names the user chooses. */
+  #record(schema: Schema, def: Def, inner: (child: unknown, step: string) => unknown): Record<string, unknown> {
     const chance = this.#chance;
     const described = z.globalRegistry.get(schema)?.additionalProperties as z.core.JSONSchema.JSONSchema | undefined;
     const of = def.type === "record" ? def.valueType : described && z.fromJSONSchema(described);
-    if (of === undefined) throw new Error("the fuzzer cannot draw a custom schema that says nothing of its values");
+    if (of === undefined) throw new Error("the fuzzer cannot draw a custom schema without additionalProperties");
     const count = chance.maybe(0.02) ? 256 : chance.between(0, 3);
     const names = Array.from({ length: count }, (_, k) =>
       chance.maybe(0.1) ? chance.oneOf(oddTexts) : chance.oneOf([`n${k}`, "usd", "of"]),
@@ -213,7 +217,7 @@ function accepts(schema: Schema, value: unknown): boolean {
   try {
     return z.safeDecode(schema as z.ZodType, value as never).success;
   } catch {
-    return false; // a codec refused it
+    return false; // a codec rejected it
   }
 }
 

@@ -1,16 +1,16 @@
 import { judge } from "../soak/verdict.ts";
 import type { Finding } from "./judge.ts";
-import type { Memory } from "./orders.ts";
+import type { Memory } from "./memory.ts";
 
 const mib = 2 ** 20;
-/** Fewer readings say nothing about a trend. */
-const fewest = 12;
-/** The judge leaves out this part of the readings as warm-up, whatever lies between two of them. */
+/** Fewer readings show no trend. */
+const minReadings = 12;
+/** Passed to the judge as the interval of readings, so that it skips the same share as warm-up whatever the real interval. */
 const warmUpMs = 45_000;
 
-/** Memory that grows for as long as requests come, by the readings after collections. */
+/** Reports memory that keeps growing with requests, by readings after garbage collections. */
 export function memoryFinding(readings: readonly Memory[]): Finding | undefined {
-  if (readings.length < fewest) return undefined;
+  if (readings.length < minReadings) return undefined;
   const series = [
     { name: "heap", of: ({ heap }: Memory) => heap, bound: { up: 1.1, slack: 4 } },
     { name: "buffers", of: ({ outside }: Memory) => outside, bound: { up: 1.1, slack: 8 } },
@@ -18,9 +18,9 @@ export function memoryFinding(readings: readonly Memory[]): Finding | undefined 
   ];
   const drifting = series
     .map(({ name, of, bound }) =>
-      judge({ name, unit: "MiB", values: readings.map((one) => of(one) / mib), bound }, warmUpMs),
+      judge({ name, unit: "MiB", values: readings.map((reading) => of(reading) / mib), bound }, warmUpMs),
     )
     .filter(({ verdict }) => verdict === "DRIFTS")
     .map(({ name, early, late }) => `${name} from ${early.toFixed(1)} to ${late.toFixed(1)} MiB`);
-  return drifting.length === 0 ? undefined : { rule: "memory", words: drifting.join(", "), shots: [] };
+  return drifting.length === 0 ? undefined : { rule: "memory", message: drifting.join(", "), shots: [] };
 }

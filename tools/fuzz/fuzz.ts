@@ -7,30 +7,30 @@ import { makeScene, tokenOf } from "../../test/server/scene.ts";
 import { bootstrap } from "../../test/server/stage.ts";
 import { Census } from "./census.ts";
 import { Chance } from "./chance.ts";
-import { compose, type Side } from "./compose.ts";
-import { type Finding, type Hidden, type Judged, judge } from "./judge.ts";
-import type { Memory } from "./orders.ts";
+import { compose, type TenantSide } from "./compose.ts";
+import { type Finding, type Hidden, type JudgedReply, judge } from "./judge.ts";
+import type { Memory } from "./memory.ts";
 import { Pool } from "./pool.ts";
 import { send } from "./send.ts";
-import { sentText } from "./sent.ts";
+import { sentText } from "./sent-text.ts";
 import { startTarget, type Target } from "./server.ts";
 import { pasteable, type Shot } from "./shot.ts";
-import { guilty, smaller } from "./shrink.ts";
+import { fewest, smaller } from "./shrink.ts";
 import { type Dump, difference, openTables, type Tables } from "./tables.ts";
 
 export interface FuzzOptions {
   /** An empty store. */
   readonly store: string;
   readonly seed: string;
-  /** Says when it is enough, before each round. */
+  /** Called before each round; true ends the fuzz run. */
   readonly enough: (rounds: number, findings: readonly Finding[]) => boolean;
-  /** Weaknesses that are planted in the server. */
+  /** Weaknesses to plant in the server. */
   readonly patches?: readonly Patch[];
   readonly progress?: (line: string) => void;
   readonly maxFindings?: number;
-  /** Only these routes; absent: all. */
+  /** Only these routes. Default: all. */
   readonly only?: readonly RouteName[];
-  /** These, in this order, in place of drawn ones. */
+  /** Sent in this order instead of drawn requests. */
   readonly replay?: readonly Shot[];
 }
 
@@ -38,42 +38,41 @@ export interface FuzzReport {
   readonly findings: readonly Finding[];
   readonly census: Census;
   readonly memory: readonly Memory[];
-  /** Stalls that did not come again when the same requests were sent again, in milliseconds beyond the machine's noise. */
+  /** Stalls that the same requests did not reproduce, in milliseconds beyond the machine's noise. */
   readonly passingStalls: readonly number[];
   readonly worstExcessMs: number;
 }
 
-/** Requests between two looks at the tables, and how many at a time. */
+/** Requests between two checks of the tables, and how many at a time. */
 const roundShots = 48;
 const atOnce = 8;
-/** Rounds with the same two tenants: what they have stored stays small enough to be looked at as a whole. */
+/** Rounds with the same two tenants: their data stays small enough to be compared as a whole. */
 const episodeRounds = 30;
 export const stallMs = 250;
-/** Memory is looked at once in so many rounds: a collection stops the server for a moment. */
-const memoryEvery = 10;
+/** Memory is measured every tenth round, because a collection stops the server for a moment. */
+const memoryEveryRounds = 10;
 
 interface Episode {
-  readonly sides: readonly [Side, Side];
+  readonly sides: readonly [TenantSide, TenantSide];
   readonly hidden: readonly Hidden[];
-  /** Names of one tenant; they are sent by the other only from the second half on, when they prove nothing any more. */
+  /** Names of one tenant. From the second half on the other tenant sends them too; then they prove no leak any more. */
   readonly names: readonly Hidden[];
-  /** Names that the server's own tenant has sent, which draws from both pools: its own feed may repeat them. */
+  /** Names that the server's own tenant has sent. It draws from both pools, so its feed may repeat them. */
   readonly sentByHome: Set<string>;
   readonly dumps: Map<string, Dump>;
   rounds: number;
-  /** One of its tokens was revoked: most of what follows would be refused for that. */
+  /** One of its tokens was revoked, so most later requests would be rejected. */
   over: boolean;
 }
 
-interface Sent {
+interface JudgedCall {
   readonly shot: Shot;
-  readonly judged: Judged;
+  readonly judged: JudgedReply;
 }
 
 /**
- * Sends requests that are drawn from the contract to a real server, and judges each answer by the contract, and each
- * round of them by the tables: what was refused, or only read, has changed nothing, and nobody has changed anything of
- * another tenant's.
+ * Sends requests that are drawn from the contract to a real server. Judges each response by the contract, and each round
+ * by the tables: rejected calls and reads change nothing, and no tenant changes rows of another.
  */
 export class Fuzzer {
   readonly #options: FuzzOptions;
@@ -104,7 +103,7 @@ export class Fuzzer {
     const target = await startTarget(options.store, options.patches);
     const fuzzer = new Fuzzer(options, store, tables, target);
     try {
-      await fuzzer.#play();
+      await fuzzer.#runRounds();
       return fuzzer.#report();
     } finally {
       fuzzer.#agent.destroy();
@@ -124,26 +123,26 @@ export class Fuzzer {
     };
   }
 
-  async #play(): Promise<void> {
+  async #runRounds(): Promise<void> {
     const { enough, maxFindings = 10 } = this.#options;
     let episode = await this.#newEpisode();
-    await this.#target.prober.report(); // what it saw of the start
+    await this.#target.prober.report(); // discards what it measured during the start
     for (let rounds = 0; !enough(rounds, this.#findings) && this.#findings.length < maxFindings; rounds++) {
       if (episode.over || episode.rounds >= episodeRounds) episode = await this.#newEpisode();
       await this.#round(episode);
       episode.rounds++;
-      if (!this.#target.alive()) return; // #round has said so
-      if (rounds % memoryEvery === 0) {
+      if (!this.#target.alive()) return; // #round has reported it
+      if (rounds % memoryEveryRounds === 0) {
         this.#memory.push(await this.#target.memory());
         await this.#target.prober.report();
       }
     }
   }
 
-  /** Two new tenants, each with one thing of each kind. */
+  /** Two new tenants, each with one object of each kind. */
   async #newEpisode(): Promise<Episode> {
     const number = ++this.#episodes;
-    // An order of the last episode may have set a default that leaves no room for a new tenant.
+    // A call of the last episode may have set a default quota that leaves no room for a new tenant.
     const none = { runs: null, bytes: null, schedules: null, streams: null };
     await this.#store.intake.setQuota(undefined, none, { by: "the fuzzer", reason: "a new episode" });
     const hidden: Hidden[] = [
@@ -151,11 +150,11 @@ export class Fuzzer {
       { text: tokenOf("a", "admin").split(".")[1]!, what: "the secret of a token" },
     ];
     const names: Hidden[] = [];
-    const sides: Side[] = [];
-    for (const [k, word] of ["acme", "globex"].entries()) {
-      const tenant = `${word}-${number}`;
-      const secret = `hush-${word}-${this.#chance.digits(12)}`;
-      const name = `${word}${number}x${this.#chance.digits(6)}`;
+    const sides: TenantSide[] = [];
+    for (const [k, prefix] of ["acme", "globex"].entries()) {
+      const tenant = `${prefix}-${number}`;
+      const secret = `hush-${prefix}-${this.#chance.digits(12)}`;
+      const name = `${prefix}${number}x${this.#chance.digits(6)}`;
       const nonce = BigInt(`7${k}${this.#chance.digits(14)}`);
       const scene = await makeScene(this.#store, tenant, { name, secret, nonce });
       hidden.push({ text: secret, what: `a value of ${tenant}`, of: tenant });
@@ -177,7 +176,7 @@ export class Fuzzer {
     const crossing = episode.rounds >= episodeRounds / 2;
     const { replay, only } = this.#options;
     const chance = this.#chance;
-    const mode = chance.oneOf(["mixed", "one side", "spoilt", "one by one"] as const);
+    const mode = chance.oneOf(["mixed", "one side", "broken", "one by one"] as const);
     const sides = chance.maybe(0.5) ? episode.sides : ([episode.sides[1], episode.sides[0]] as const);
     const drawn = () => compose({ chance, sides, crossing, only, mode });
     const alone = replay !== undefined || mode === "one by one";
@@ -185,22 +184,22 @@ export class Fuzzer {
     for (const group of alone ? shots.map((shot) => [shot]) : [shots]) {
       const sent = await this.#fire(group, episode);
       if (!this.#target.alive()) {
-        const words = `the server ended: ${this.#target.log().slice(-2_000)}`;
-        await this.#find({ rule: "crash", words, shots: group });
+        const message = `the server ended: ${this.#target.log().slice(-2_000)}`;
+        await this.#find({ rule: "crash", message, shots: group });
         return;
       }
       const findings = sent.flatMap(({ judged }) => judged.findings);
       for (const finding of findings) await this.#find(await this.#shrunk(finding, episode));
       if (findings.length > 0)
-        await this.#rebased(episode); // they were sent again, and may have done something then
+        await this.#rebased(episode); // shrinking repeated the requests, which may have changed something
       else await this.#changed(episode, sent);
     }
     await this.#stalled(episode, shots);
   }
 
-  /** Sends them, some at a time, and waits until the server has done with all of them. */
-  async #fire(shots: readonly Shot[], episode: Episode, together = atOnce): Promise<Sent[]> {
-    const sent: Sent[] = new Array(shots.length);
+  /** Sends the requests, some at a time, and waits until the server has finished all of them. */
+  async #fire(shots: readonly Shot[], episode: Episode, together = atOnce): Promise<JudgedCall[]> {
+    const sent: JudgedCall[] = new Array(shots.length);
     const hidden = episode.rounds >= episodeRounds / 2 ? episode.hidden : [...episode.hidden, ...episode.names];
     let next = 0;
     const lane = async (): Promise<void> => {
@@ -217,14 +216,14 @@ export class Fuzzer {
     };
     await Promise.all(Array.from({ length: together }, lane));
     if (this.#target.alive()) await this.#target.settled().catch(() => {});
-    return sent.filter((one) => one !== undefined);
+    return sent.filter((call) => call !== undefined);
   }
 
-  #learn(episode: Episode, { sender, body }: Shot, { json }: Judged): void {
+  #learn(episode: Episode, { sender, body }: Shot, { json }: JudgedReply): void {
     const pool = episode.sides.find(({ tenant }) => tenant === sender.tenant)?.pool;
     if (pool === undefined || json === undefined) return;
     pool.take(json);
-    // An append's answer says where its journal ends, and only its request which journal that is.
+    // An append's response has the head of the journal, and only its request names the journal.
     const { verdicts } = json as { verdicts?: { head?: number }[] };
     if (!Array.isArray(verdicts) || body === undefined || !("text" in body)) return;
     try {
@@ -234,11 +233,11 @@ export class Fuzzer {
         if (head !== undefined && journal !== undefined) pool.sawHead(journal, head);
       }
     } catch {
-      // what was refused as JSON has no verdicts
+      // a body that is no JSON has no verdicts
     }
   }
 
-  /** The server answered another process later than the machine explains: once more, and then which request it was. */
+  /** Checks whether the prober's response was late beyond the machine's noise. If so, repeats the round and finds the request. */
   async #stalled(episode: Episode, shots: readonly Shot[]): Promise<void> {
     const excess = async (): Promise<number> => (await this.#target.prober.report()).excess;
     const first = await excess();
@@ -249,42 +248,47 @@ export class Fuzzer {
       await this.#fire(some, episode);
       return (await excess()) > stallMs;
     };
-    const found = (await stalls(shots)) ? await guilty(shots, stalls) : [];
+    const found = (await stalls(shots)) ? await fewest(shots, stalls) : [];
     await this.#rebased(episode);
     if (found.length === 0) {
       this.#stalls.push(Math.round(first));
-      this.#options.progress?.(`a stall of ${Math.round(first)} ms did not come again`);
+      this.#options.progress?.(`a stall of ${Math.round(first)} ms was not reproduced`);
       return;
     }
-    await this.#find({ rule: "stall", words: `${Math.round(first)} ms beyond the machine's noise`, shots: found });
+    await this.#find({ rule: "stall", message: `${Math.round(first)} ms beyond the machine's noise`, shots: found });
   }
 
-  /** Whether somebody has changed what is not theirs to change. */
-  async #changed(episode: Episode, sent: readonly Sent[]): Promise<void> {
+  /** Finds changes that no accepted call explains. */
+  async #changed(episode: Episode, sent: readonly JudgedCall[]): Promise<void> {
     for (const { tenant } of episode.sides) {
       const before = episode.dumps.get(tenant)!;
       const after = await this.#tables.dump(tenant);
       episode.dumps.set(tenant, after);
-      const excused = sent.some((one) => mayChange(one, tenant));
-      this.#census.looked(!excused);
+      const excused = sent.some((call) => mayChange(call, tenant));
+      this.#census.countTableCheck(!excused);
       if (excused) continue;
       const rows = difference(before, after);
       if (rows.length > 0) await this.#findChange(episode, tenant, rows, sent);
     }
   }
 
-  async #findChange(episode: Episode, tenant: string, rows: readonly string[], sent: readonly Sent[]): Promise<void> {
-    const words = `the tables of ${tenant} have changed: ${rows.slice(0, 6).join("\n    ").slice(0, 2_000)}`;
+  async #findChange(
+    episode: Episode,
+    tenant: string,
+    rows: readonly string[],
+    sent: readonly JudgedCall[],
+  ): Promise<void> {
+    const message = `the tables of ${tenant} have changed: ${rows.slice(0, 6).join("\n    ").slice(0, 2_000)}`;
     const changes = async (some: readonly Shot[]): Promise<boolean> => {
       const before = await this.#tables.dump(tenant);
-      const again = await this.#fire(some, episode, 1);
-      if (again.some((one) => mayChange(one, tenant))) return false;
+      const repeated = await this.#fire(some, episode, 1);
+      if (repeated.some((call) => mayChange(call, tenant))) return false;
       return difference(before, await this.#tables.dump(tenant)).length > 0;
     };
     const shots = sent.map(({ shot }) => shot);
-    const found = await guilty(shots, changes);
+    const found = await fewest(shots, changes);
     await this.#rebased(episode);
-    await this.#find({ rule: "changed", words, shots: found.length > 0 ? found : shots });
+    await this.#find({ rule: "changed", message, shots: found.length > 0 ? found : shots });
   }
 
   async #rebased({ dumps }: Episode): Promise<void> {
@@ -293,17 +297,17 @@ export class Fuzzer {
 
   async #shrunk(finding: Finding, episode: Episode): Promise<Finding> {
     const key = keyOf(finding);
-    if (this.#known.has(key) || finding.shots.length !== 1 || finding.rule === "no answer") return finding;
+    if (this.#known.has(key) || finding.shots.length !== 1 || finding.rule === "no response") return finding;
     const [shot] = finding.shots;
-    const same = async (one: Shot): Promise<boolean> => {
-      const [again] = await this.#fire([one], episode, 1);
-      return again?.judged.findings.some(({ rule }) => rule === finding.rule) ?? false;
+    const same = async (candidate: Shot): Promise<boolean> => {
+      const [repeated] = await this.#fire([candidate], episode, 1);
+      return repeated?.judged.findings.some(({ rule }) => rule === finding.rule) ?? false;
     };
-    const words = finding.rule === "server error" ? `${finding.words}\n    ${this.#failure()}` : finding.words;
-    return { ...finding, words, shots: [await smaller(shot!, same)] };
+    const message = finding.rule === "server error" ? `${finding.message}\n    ${this.#failure()}` : finding.message;
+    return { ...finding, message, shots: [await smaller(shot!, same)] };
   }
 
-  /** What the server's own log says of the last failure. */
+  /** The last failure in the server's log. */
   #failure(): string {
     const lines = this.#target.log().split("\n");
     return lines.findLast((line) => line.includes('"server.failed"') || line.includes('"fault":"store"')) ?? "";
@@ -314,16 +318,16 @@ export class Fuzzer {
     if (this.#known.has(key)) return;
     this.#known.add(key);
     this.#findings.push(finding);
-    // With its request, and at once: a run that is cut short has said all that it found.
+    // Printed at once with its request, so that an interrupted fuzz run has shown all its findings.
     const [shot] = finding.shots;
     const request = shot === undefined ? "" : `\n    ${pasteable(shot, "http://127.0.0.1:7878")}`;
-    this.#options.progress?.(`FOUND ${finding.rule}: ${finding.words}${request}`);
+    this.#options.progress?.(`FOUND ${finding.rule}: ${finding.message}${request}`);
   }
 }
 
 /** One finding of each kind for each route and cause is enough. */
-function keyOf({ rule, words, shots }: Finding): string {
-  const plain = words.replaceAll(/[\d"]+/g, "").slice(0, 60);
+function keyOf({ rule, message, shots }: Finding): string {
+  const plain = message.replaceAll(/[\d"]+/g, "").slice(0, 60);
   const [{ route, raw } = {}] = shots;
   return `${rule} ${shots.length === 1 && raw === undefined ? route : ""} ${plain}`;
 }
@@ -331,13 +335,13 @@ function keyOf({ rule, words, shots }: Finding): string {
 const isRevoked = ({ sender: { role }, raw }: Shot): boolean =>
   role !== "none" && role !== "forged" && raw === undefined;
 
-/** A call of this tenant that was carried out, or of which nobody knows whether it was; or the operator's, of all. */
-function mayChange({ shot: { sender }, judged: { outcome } }: Sent, tenant: string): boolean {
+/** Whether a call may have changed the tenant's rows: it was carried out or may have been, by the tenant or by the server's own. */
+function mayChange({ shot: { sender }, judged: { outcome } }: JudgedCall, tenant: string): boolean {
   if (outcome !== "accepted" && outcome !== "unknown") return false;
   return sender.tenant === tenant || sender.tenant === "home";
 }
 
-/** What the server's own tenant must not see: every secret, and each name until it has sent that name itself. */
+/** Hidden texts for the server's own tenant: every secret, and each name until the tenant has sent that name. */
 function hiddenFromHome({ names, sentByHome }: Episode, shot: Shot, hidden: readonly Hidden[]): readonly Hidden[] {
   const sent = sentText(shot);
   for (const { text } of names) if (sent.includes(text)) sentByHome.add(text);

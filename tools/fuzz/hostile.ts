@@ -1,7 +1,7 @@
 import type { Chance } from "./chance.ts";
 import { jsonText, Pairs, type Path, pairsOf, RawJson, withAt } from "./json.ts";
 
-/** A place in a drawn request, and what its schema says of it. */
+/** A path in a drawn request, with its kind and bounds from the schema. */
 export interface Spot {
   readonly path: Path;
   readonly kind: string;
@@ -12,7 +12,7 @@ export interface Spot {
 const nested = (levels: number, open: string, close: string): RawJson =>
   new RawJson(`${open.repeat(levels)}1${close.repeat(levels)}`);
 
-/** Texts that programs stumble over: directions, controls, halves of characters, patterns, paths, statements. */
+/** Texts that break programs: text direction, control characters, partial characters, patterns, paths, statements. */
 export const oddTexts: readonly string[] = [
   "\u202Egnp.exe",
   "\u2066\u2069\u200F\u061C",
@@ -57,8 +57,8 @@ export const oddTexts: readonly string[] = [
   "tape:reserved",
 ];
 
-/** JSON that has no business anywhere. */
-const strangers: readonly unknown[] = [
+/** JSON that is valid in almost no field. */
+const strangeValues: readonly unknown[] = [
   null,
   true,
   false,
@@ -112,9 +112,9 @@ const strangers: readonly unknown[] = [
   ]),
 ];
 
-export const strangeValue = (chance: Chance): unknown => chance.oneOf(strangers);
+export const strangeValue = (chance: Chance): unknown => chance.oneOf(strangeValues);
 
-/** So long a text is no name of anything. */
+/** Longer than any name. */
 const hugeText = 300_000;
 
 type Breaker = readonly [name: string, of: (value: unknown, spot: Spot, chance: Chance) => unknown];
@@ -127,8 +127,8 @@ const anywhere: readonly Breaker[] = [
 
 const ofText: readonly Breaker[] = [
   ["too long by one", (_value, { max = 512 }) => "a".repeat(Math.min(max + 1, 5_000_000))],
-  ["far too long", () => "b".repeat(hugeText)],
-  ["long and of four bytes each", (_value, { max = 512 }) => "🧨".repeat(Math.min(max, 20_000))],
+  ["much too long", () => "b".repeat(hugeText)],
+  ["long, with four bytes per character", (_value, { max = 512 }) => "🧨".repeat(Math.min(max, 20_000))],
   ["empty", () => ""],
   ["odd text", (_value, _spot, chance) => chance.oneOf(oddTexts)],
   ["text and a lone surrogate", (value) => new RawJson(`${JSON.stringify(String(value)).slice(0, -1)}\\udfff"`)],
@@ -150,7 +150,7 @@ const ofList: readonly Breaker[] = [
 ];
 
 const ofObject: readonly Breaker[] = [
-  ["an unknown field", (value) => new Pairs([...pairsOf(value)!, ["unheardOf", 1]])],
+  ["an unknown field", (value) => new Pairs([...pairsOf(value)!, ["unknownField", 1]])],
   ["a prototype", (value) => new Pairs([...pairsOf(value)!, ["__proto__", { tenant: "home" }]])],
   ["a tenant", (value) => new Pairs([...pairsOf(value)!, ["tenant", "home"]])],
   ["a field twice", (value) => new Pairs([...pairsOf(value)!, ...pairsOf(value)!.slice(0, 1)])],
@@ -158,12 +158,12 @@ const ofObject: readonly Breaker[] = [
   ["ten thousand fields", () => Object.fromEntries(Array.from({ length: 10_000 }, (_, k) => [`f${k}`, k]))],
 ];
 
-/** The text that it grows to stays below what a body may be. */
+/** Limited so that the text stays below the maximum body. */
 function repeated(value: unknown, times: number): unknown {
   const [first = 1] = value as unknown[];
   const text = jsonText(first);
-  const most = Math.floor(8_000_000 / (text.length + 1));
-  return new RawJson(`[${Array.from({ length: Math.min(times, most) }, () => text).join(",")}]`);
+  const maxItems = Math.floor(8_000_000 / (text.length + 1));
+  return new RawJson(`[${Array.from({ length: Math.min(times, maxItems) }, () => text).join(",")}]`);
 }
 
 const byKind: Readonly<Record<string, readonly Breaker[]>> = {
@@ -173,13 +173,13 @@ const byKind: Readonly<Record<string, readonly Breaker[]>> = {
   object: ofObject,
 };
 
-/** The places of a request that was not drawn from a schema. */
+/** The paths of a request that was not drawn from a schema. */
 export function spotsOf(json: unknown, path: Path = []): Spot[] {
   const inner = Array.isArray(json) ? json.map((one, k) => [k, one] as const) : (pairsOf(json) ?? []);
   return [{ path, kind: kindOf(json) }, ...inner.flatMap(([step, one]) => spotsOf(one, [...path, step]))];
 }
 
-/** The same request with one place broken, and what was done to it. */
+/** The same request with one value broken, and a description of the change. */
 export function broken(value: unknown, spots: readonly Spot[], chance: Chance): { value: unknown; how: string } {
   const spot = chance.oneOf(spots);
   const at = valueAt(value, spot.path);
@@ -188,7 +188,7 @@ export function broken(value: unknown, spots: readonly Spot[], chance: Chance): 
   return { value: withAt(value, spot.path, of(at, spot, chance)), how: `${spot.path.join(".") || "all"}: ${name}` };
 }
 
-/** Where a seen value was put in place of a drawn one it need not be what the schema says. */
+/** By the value itself: a seen value that replaced a drawn one may not have the schema's type. */
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return pairsOf(value) === undefined && typeof value === "object" ? "other" : typeof value;

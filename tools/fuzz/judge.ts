@@ -3,18 +3,18 @@ import { errorTable } from "../../src/model/errors.ts";
 import { mayDo } from "../../src/protocol/route.ts";
 import { matchRoute, type RouteMatch } from "../../src/server/router.ts";
 import type { Reply } from "./send.ts";
-import { sentText } from "./sent.ts";
+import { sentText } from "./sent-text.ts";
 import { bodyBytes, type Shot } from "./shot.ts";
 
-/** Something that must not be. */
+/** A broken rule. */
 export interface Finding {
   readonly rule: string;
-  readonly words: string;
-  /** The requests that show it; sent again, in this order. */
+  readonly message: string;
+  /** The requests that reproduce it, in this order. */
   readonly shots: readonly Shot[];
 }
 
-/** What no answer may hold, unless the request held it. */
+/** A text that no response may contain unless the request did. */
 export interface Hidden {
   readonly text: string;
   readonly what: string;
@@ -22,22 +22,22 @@ export interface Hidden {
   readonly of?: string;
 }
 
-/** What became of a call: whether the state of its tenant may be another now. */
-export type Outcome = "refused" | "read" | "accepted" | "unknown";
+/** Outcome of a call, which decides whether its tenant's rows may have changed. */
+export type Outcome = "rejected" | "read" | "accepted" | "unknown";
 
-export interface Judged {
+export interface JudgedReply {
   readonly outcome: Outcome;
   readonly findings: readonly Finding[];
-  /** The answer, where it is JSON. */
+  /** The response, if it is JSON. */
   readonly json: unknown;
   readonly code: string | undefined;
 }
 
-/** The documented answers of a server that has too much to do. */
+/** The documented error codes of an overloaded server. */
 const overload: ReadonlySet<string> = new Set(["TAPE_OVERLOADED", "TAPE_STORE_BUSY"]);
 
-/** Words from inside: of files, of stacks, of the database, of its URL. */
-const inside: readonly RegExp[] = [
+/** Internal texts: files, stack traces, the database and its URL. */
+const internals: readonly RegExp[] = [
   /\bat (async )?[\w.<>[\] ]+ \((file|node):/,
   /file:\/\/\//,
   /node:internal/,
@@ -51,34 +51,36 @@ const inside: readonly RegExp[] = [
   /\b[A-Z]\w*Error: /,
 ];
 
-/** The answer to one request, by what the contract says of it. */
-export function judge(shot: Shot, replies: readonly Reply[], hidden: readonly Hidden[]): Judged {
+/** Judges the response to one request by the contract. */
+export function judge(shot: Shot, replies: readonly Reply[], hidden: readonly Hidden[]): JudgedReply {
   const findings: Finding[] = [];
-  const find = (rule: string, words: string): void => void findings.push({ rule, words, shots: [shot] });
+  const find = (rule: string, message: string): void => void findings.push({ rule, message, shots: [shot] });
   let json: unknown;
   let code: string | undefined;
   const sent = sentText(shot);
   for (const reply of replies) {
-    if (reply.timedOut) find("no answer", "the server did not answer in 45 s");
+    if (reply.timedOut) find("no response", "the server did not respond within 45 s");
     if (reply.status === 0) continue;
     json = jsonIn(reply);
     code = (json as { code?: unknown } | undefined)?.code as string | undefined;
     judgeStatus(reply, json, find, shot.method === "HEAD" || (shot.raw !== undefined && /^HEAD /.test(sent)));
     for (const { text, what, of } of hidden) {
-      const theirs = of === undefined || of !== shot.sender.tenant;
-      if (theirs && reply.text.includes(text) && !sent.includes(text)) find("leak", `the answer holds ${what}`);
+      const isHidden = of === undefined || of !== shot.sender.tenant;
+      if (isHidden && reply.text.includes(text) && !sent.includes(text)) find("leak", `the response contains ${what}`);
     }
     if (reply.status < 400) continue;
-    const word = inside.map((pattern) => pattern.exec(reply.text)?.[0]).find((one) => one && !sent.includes(one));
-    if (word !== undefined) find("inside", `a refusal holds words from inside: ${word}`);
+    const text = internals
+      .map((pattern) => pattern.exec(reply.text)?.[0])
+      .find((found) => found && !sent.includes(found));
+    if (text !== undefined) find("internals", `an error response contains internal text: ${text}`);
   }
-  // Decoding may open envelopes where they stand: what is learnt from the answer must be as it came.
+  // Decoding may open envelopes in place, and the pool must learn the response as it arrived.
   const copy = structuredClone(json);
   const outcome = shot.raw === undefined ? judgeCall(shot, replies[0], copy, find) : outcomeOfRaw(shot, replies);
   return { outcome, findings, json, code };
 }
 
-type Find = (rule: string, words: string) => void;
+type Find = (rule: string, message: string) => void;
 
 function judgeStatus({ status, headers, text, whole }: Reply, json: unknown, find: Find, bodiless: boolean): void {
   const code = (json as { code?: unknown } | undefined)?.code;
@@ -88,7 +90,7 @@ function judgeStatus({ status, headers, text, whole }: Reply, json: unknown, fin
   if (status < 400 || bodiless) return;
   const known = typeof code === "string" && Object.hasOwn(errorTable, code);
   if (!known && (whole || text !== "" || headers["content-length"] === "0" || headers.connection === "close")) {
-    find("no code", `${status} without a code of the table: ${text.slice(0, 300)}`);
+    find("no code", `${status} without a documented code: ${text.slice(0, 300)}`);
   }
 }
 
@@ -109,44 +111,45 @@ function jsonIn({ headers, text }: Reply): unknown {
 }
 
 function outcomeOfRaw({ sender }: Shot, replies: readonly Reply[]): Outcome {
-  if (sender.role === "none" || sender.role === "forged") return "refused";
-  return replies.length > 0 && replies.every(({ status }) => status >= 400) ? "refused" : "unknown";
+  if (sender.role === "none" || sender.role === "forged") return "rejected";
+  return replies.length > 0 && replies.every(({ status }) => status >= 400) ? "rejected" : "unknown";
 }
 
 function judgeCall(shot: Shot, reply: Reply | undefined, json: unknown, find: Find): Outcome {
   const matched = safely(() => matchRoute(shot.method, shot.target));
   const read = matched === undefined || matched.route.repeat === "read";
   if (reply === undefined || reply.status === 0) return read ? "read" : "unknown";
-  if (reply.status >= 400 || matched === undefined) return "refused";
+  if (reply.status >= 400 || matched === undefined) return "rejected";
   const { route } = matched;
   const { role } = shot.sender;
   if (route.role !== "open" && (role === "none" || role === "forged" || !mayDo(role, route.role))) {
-    find("role", `${route.name} needs ${route.role}, and was answered for ${role}`);
+    find("role", `${route.name} needs ${route.role}, and was carried out for ${role}`);
   }
-  if (shot.method !== "HEAD") judgeAnswer(matched, reply, json, find);
+  if (shot.method !== "HEAD") judgeBody(matched, reply, json, find);
   const fault = faultOf(shot, matched);
-  if (fault !== undefined && reply.whole) find("accepted", `${route.name} took what the contract refuses: ${fault}`);
+  if (fault !== undefined && reply.whole)
+    find("accepted", `${route.name} accepted what the contract rejects: ${fault}`);
   if (read) return "read";
   const verdicts = verdictsIn(json);
-  return verdicts.length > 0 && !verdicts.includes(true) ? "refused" : "accepted";
+  return verdicts.length > 0 && !verdicts.includes(true) ? "rejected" : "accepted";
 }
 
-/** An answer is what the contract says that it is. */
-function judgeAnswer({ route }: RouteMatch, reply: Reply, json: unknown, find: Find): void {
+/** Checks the response body against the contract. */
+function judgeBody({ route }: RouteMatch, reply: Reply, json: unknown, find: Find): void {
   if (route.type !== undefined || reply.status !== 200) return;
   if (!reply.whole && route.stream !== true) return;
   const items = route.stream === true ? ((json ?? []) as unknown[]) : [json];
   for (const item of items) {
     const decoded = safely(() => z.safeDecode(route.answer, item as never));
     if (decoded?.success === true) continue;
-    const why = decoded === undefined ? "it cannot be read" : z.prettifyError(decoded.error!);
-    find("not the contract", `the answer of ${route.name} is not what the contract says: ${why.slice(0, 300)}`);
+    const why = decoded === undefined ? "it cannot be decoded" : z.prettifyError(decoded.error!);
+    find("contract", `the response of ${route.name} violates the contract: ${why.slice(0, 300)}`);
     return;
   }
 }
 
-/** Whether the contract or the role says that this call is refused. */
-export function mustBeRefused(shot: Shot): boolean {
+/** Whether the contract or the role requires a rejection of this call. */
+export function mustBeRejected(shot: Shot): boolean {
   const matched = safely(() => matchRoute(shot.method, shot.target));
   if (matched === undefined) return true;
   const { role } = shot.sender;
@@ -155,14 +158,14 @@ export function mustBeRefused(shot: Shot): boolean {
   return faultOf(shot, matched) !== undefined;
 }
 
-/** Why the contract refuses this request; undefined: it does not. */
+/** Why the contract rejects this request; undefined: it does not. */
 function faultOf(shot: Shot, { route, params, query }: RouteMatch): string | undefined {
   const fault = (part: string, schema: z.ZodType | undefined, value: unknown): string | undefined => {
     if (schema === undefined) return undefined;
     const decoded = safely(() => z.safeDecode(schema, value as never));
     return decoded?.success === true ? undefined : `${part} ${decoded?.error?.issues[0]?.path.join(".") ?? ""}`;
   };
-  const bodied = (): string | undefined => {
+  const bodyFault = (): string | undefined => {
     const { "content-encoding": encoding = "identity" } = shot.headers;
     if (route.body === undefined || encoding !== "identity") return undefined;
     const text = (bodyBytes(shot)?.toString("utf8") ?? "").replace(/^\uFEFF/, "");
@@ -172,8 +175,8 @@ function faultOf(shot: Shot, { route, params, query }: RouteMatch): string | und
       safely(() => JSON.parse(text)),
     );
   };
-  const asked = Object.fromEntries(new URLSearchParams(query));
-  return fault("path", route.params, params) ?? fault("query", route.query, asked) ?? bodied();
+  const fields = Object.fromEntries(new URLSearchParams(query));
+  return fault("path", route.params, params) ?? fault("query", route.query, fields) ?? bodyFault();
 }
 
 function safely<T>(work: () => T): T | undefined {
@@ -184,7 +187,7 @@ function safely<T>(work: () => T): T | undefined {
   }
 }
 
-/** Each verdict of an answer that has several, or its one. */
+/** Every verdict of a response. */
 function verdictsIn(json: unknown): boolean[] {
   if (typeof json !== "object" || json === null) return [];
   const { ok, verdicts, calls } = json as { ok?: unknown; verdicts?: unknown; calls?: unknown };

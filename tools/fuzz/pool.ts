@@ -1,6 +1,6 @@
 import type { Chance } from "./chance.ts";
 
-/** Of each field so many values are kept, and of so many fields: the newest. */
+/** Limits of the kept values per field, and of fields; the newest ones are kept. */
 const maxValues = 48;
 const maxFields = 400;
 const maxNodes = 4_000;
@@ -10,8 +10,8 @@ type Plain = string | number | boolean;
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * What one tenant has seen in answers: ids, cursors, tokens, nonces, whole rows. It is sent back, by its tenant and by the
- * other one. What holds `secret` is left out, because no request may ever have it: an answer that has it is a leak.
+ * Values that one tenant has seen in responses: ids, cursors, tokens, nonces, whole rows. Both tenants send them back.
+ * Values that contain `secret` are left out, because no request may contain it: a response that does is a leak.
  */
 export class Pool {
   readonly #secret: string;
@@ -37,16 +37,16 @@ export class Pool {
     walk(json, "");
   }
 
-  /** A value of that field, or one of any field at all. */
+  /** A value of that field, or of any other field. */
   value(field: string, chance: Chance): Plain | undefined {
     const names = [field, ...(aliases.get(field) ?? [])].filter((name) => this.#values.has(name));
     const name = names.length > 0 && chance.maybe(0.9) ? chance.oneOf(names) : anyOf(this.#values, chance);
-    // The secret of a lease stands only where a nonce belongs: as anybody's name it would be in answers by right.
+    // A nonce is only sent as a nonce: sent as a name it would rightly appear in responses.
     if (name === undefined || (name === "nonce" && field !== "nonce")) return undefined;
     return chance.oneOf(this.#values.get(name)!);
   }
 
-  /** Of an object that was seen, the fields of these names. */
+  /** The fields of these names from one seen object. */
   object(fields: readonly string[], chance: Chance): Fields | undefined {
     if (fields.length === 0) return undefined;
     const found = this.#objects.get(chance.oneOf(fields));
@@ -65,8 +65,8 @@ export class Pool {
 
   #object(one: Fields): void {
     const { journal, head, seq } = one;
-    for (const place of [head, seq]) {
-      if (typeof journal === "number" && typeof place === "number") this.sawHead(journal, place);
+    for (const position of [head, seq]) {
+      if (typeof journal === "number" && typeof position === "number") this.sawHead(journal, position);
     }
     if (this.#isSecret(JSON.stringify(one))) return;
     for (const name of Object.keys(one)) this.#keep(this.#objects, name, one);
@@ -90,7 +90,7 @@ function anyOf(values: ReadonlyMap<string, unknown>, chance: Chance): string | u
   return values.size === 0 ? undefined : chance.oneOf([...values.keys()]);
 }
 
-/** Where a value goes under another name than the one it was seen under. */
+/** Other names under which the values of a field were seen. */
 const aliases: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     run: ["id", "journal"],

@@ -1,18 +1,18 @@
-// Loaded into the server under test before its own code: says how much memory it keeps once rubbish is gone, and puts
-// planted weaknesses into its sources as they are loaded.
+// Loaded into the server under test before its own code. Reports its memory after a garbage collection, and plants
+// weaknesses into its sources as they are loaded.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type Patch, patched } from "../../test/planted/bug.ts";
-import { type Memory, patchesVariable } from "./orders.ts";
+import { type Memory, patchesVariable } from "./memory.ts";
 
 declare const gc: (() => void) | undefined;
 
 if (process.send !== undefined) {
-  process.on("message", (asked) => {
-    if (asked !== "memory") return;
+  process.on("message", (message) => {
+    if (message !== "memory") return;
     gc?.();
-    gc?.(); // what finalizers let go
+    gc?.(); // frees what finalizers released
     const { heapUsed: heap, external, arrayBuffers, rss } = process.memoryUsage();
     process.send?.({ heap, outside: external + arrayBuffers, rss } satisfies Memory);
   });

@@ -1,6 +1,6 @@
-// `npm run fuzz -- [--minutes N|--seconds N] [--store sqlite|postgres|both] [--seed S] [--replay FILE]`: requests drawn
-// from the contract against a real server, for that long on each store. Exit code 0: nothing found; 1: something was, or
-// a route was never reached; 2: wrong usage.
+// `npm run fuzz -- [--minutes N|--seconds N] [--store sqlite|postgres|both] [--seed S] [--replay FILE]`: sends requests
+// drawn from the contract to a real server, for that long on each store. Exit code 0: nothing found; 1: findings, or a
+// route was never reached; 2: wrong usage.
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,17 +15,17 @@ import { pasteable, type Shot } from "./shot.ts";
 
 const usage =
   "usage: npm run fuzz -- [--minutes N|--seconds N] [--store sqlite|postgres|both] [--seed S] [--replay FILE]";
-/** From so long on every route must have been reached. */
+/** From this duration on every route must be reached. */
 const longSeconds = 120;
 
-interface Wanted {
+interface FuzzRunOptions {
   readonly stores: readonly Backend[];
   readonly seconds: number;
   readonly seed: string;
   readonly replay: readonly Shot[] | undefined;
 }
 
-function wantedIn(args: readonly string[]): Wanted | undefined {
+function parseOptions(args: readonly string[]): FuzzRunOptions | undefined {
   try {
     const text = { type: "string" } as const;
     const options = { minutes: text, seconds: text, store: text, seed: text, replay: text };
@@ -42,7 +42,7 @@ function wantedIn(args: readonly string[]): Wanted | undefined {
   }
 }
 
-async function fuzzed(backend: Backend, { seconds, seed, replay }: Wanted): Promise<FuzzReport> {
+async function fuzzStore(backend: Backend, { seconds, seed, replay }: FuzzRunOptions): Promise<FuzzReport> {
   const server = backend === "postgres" ? await startPostgres({ major: 18 }) : undefined;
   const place = await freshStore(backend, () => server!.url);
   const until = performance.now() + seconds * 1_000;
@@ -56,48 +56,54 @@ async function fuzzed(backend: Backend, { seconds, seed, replay }: Wanted): Prom
   }
 }
 
-function tell(backend: Backend, { seed, seconds }: Wanted, report: FuzzReport, findings: readonly Finding[]): void {
+function printReport(
+  backend: Backend,
+  { seed, seconds }: FuzzRunOptions,
+  report: FuzzReport,
+  findings: readonly Finding[],
+): void {
   const { census, memory, passingStalls, worstExcessMs } = report;
   const mib = (bytes = 0): string => (bytes / 2 ** 20).toFixed(1);
   const [first, last] = [memory.at(Math.floor(memory.length / 5)), memory.at(-1)];
   console.log(`${backend}, seed ${seed}, ${seconds} s:
   requests      ${census.requests}, of which ${census.broken} broken, ${census.cut} cut off, ${census.raw} on a socket
-  outcomes      ${census.of("accepted")} carried out, ${census.of("read")} read, ${census.of("refused")} refused, ${census.of("unknown")} unknown
-  tables        looked at ${census.looks} times, ${census.judgedLooks} of them when nothing might have changed
-  worst answer  ${worstExcessMs.toFixed(0)} ms beyond the machine's noise${passingStalls.length === 0 ? "" : `; not again: ${passingStalls.join(", ")} ms`}
+  outcomes      ${census.of("accepted")} carried out, ${census.of("read")} read, ${census.of("rejected")} rejected, ${census.of("unknown")} unknown
+  tables        checked ${census.tableChecks} times, ${census.judgedTableChecks} of them when nothing may have changed
+  worst latency ${worstExcessMs.toFixed(0)} ms beyond the machine's noise${passingStalls.length === 0 ? "" : `; not reproduced: ${passingStalls.join(", ")} ms`}
   memory        heap ${mib(first?.heap)} to ${mib(last?.heap)} MiB, outside ${mib(first?.outside)} to ${mib(last?.outside)}, RSS ${mib(first?.rss)} to ${mib(last?.rss)}
   codes         ${census.codes.map(([code, times]) => `${code} ${times}`).join(", ")}
-  done of sent  ${census.table.join(", ")}
-  never done    ${census.neverDone.join(", ") || "none: every route was reached"}`);
+  reached/sent  ${census.table.join(", ")}
+  never reached ${census.neverReached.join(", ") || "none: every route was reached"}`);
   for (const [k, finding] of findings.entries()) {
     const file = join(mkdtempSync(join(tmpdir(), "tape-fuzz-")), `${backend}-${seed}-${k + 1}.json`);
     writeFileSync(file, JSON.stringify(finding, null, 2));
-    console.log(`\nFOUND ${finding.rule}: ${finding.words}`);
+    console.log(`\nFOUND ${finding.rule}: ${finding.message}`);
     for (const shot of finding.shots.slice(0, 3)) console.log(`  ${pasteable(shot, "http://127.0.0.1:7878")}`);
-    console.log(`  again: npm run fuzz -- --store ${backend} --seed ${seed} --replay ${file}`);
+    console.log(`  repeat: npm run fuzz -- --store ${backend} --seed ${seed} --replay ${file}`);
   }
 }
 
-async function main(wanted: Wanted): Promise<boolean> {
-  console.log(`seed ${wanted.seed}`);
+async function main(options: FuzzRunOptions): Promise<boolean> {
+  console.log(`seed ${options.seed}`);
   let clean = true;
-  for (const backend of wanted.stores) {
-    const report = await fuzzed(backend, wanted);
+  for (const backend of options.stores) {
+    const report = await fuzzStore(backend, options);
     const drift = memoryFinding(report.memory);
     const findings = [...report.findings, ...(drift === undefined ? [] : [drift])];
-    tell(backend, wanted, report, findings);
-    const vacuous = wanted.replay === undefined && wanted.seconds >= longSeconds && report.census.neverDone.length > 0;
-    if (findings.length > 0 || vacuous) clean = false;
+    printReport(backend, options, report, findings);
+    const incomplete =
+      options.replay === undefined && options.seconds >= longSeconds && report.census.neverReached.length > 0;
+    if (findings.length > 0 || incomplete) clean = false;
   }
-  console.log(clean ? "nothing found" : "not clean");
+  console.log(clean ? "nothing found" : "findings, or a route was never reached");
   return clean;
 }
 
-// With an exit of our own, servers and folders are cleared away.
+// process.exit() runs the exit handlers, which end servers and remove folders.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
-const wanted = wantedIn(process.argv.slice(2));
-if (wanted === undefined) {
+const options = parseOptions(process.argv.slice(2));
+if (options === undefined) {
   console.error(usage);
   process.exitCode = 2;
-} else process.exit((await main(wanted)) ? 0 : 1);
+} else process.exit((await main(options)) ? 0 : 1);

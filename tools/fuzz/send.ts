@@ -3,65 +3,65 @@ import { connect } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { bodyBytes, type Shot } from "./shot.ts";
 
-/** What came back. */
+/** A response. */
 export interface Reply {
-  /** 0: nothing did. */
+  /** 0: none. */
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly text: string;
-  /** All of it was read; false where the sender left before, or the connection was cut. */
+  /** It was read completely; false if the sender left early or the connection was cut. */
   readonly whole: boolean;
-  /** The server did not answer for as long as anybody waits. */
+  /** The server did not respond within the longest time that a client waits. */
   readonly timedOut: boolean;
 }
 
-/** The longest that the contract lets a call wait is half a minute. */
+/** Longer than any wait that the contract allows, which is half a minute. */
 const patienceMs = 45_000;
-/** Who promises more than it sends waits for nothing: the server gives it a minute, and answers then or not at all. */
+/** For a request that announces more than it sends: the server waits a minute for the rest, so there is nothing to wait for. */
 const unfinishedMs = 500;
-/** A socket on which nothing happens has said what it has to say. */
+/** After this long without data a socket counts as finished. */
 const quietMs = 150;
 const maxBytes = 64 * 2 ** 20;
 
 const framing: ReadonlySet<string> = new Set(["content-length", "transfer-encoding", "expect"]);
 
 export function send(shot: Shot, port: number, agent: Agent): Promise<Reply[]> {
-  return shot.raw === undefined ? sendCall(shot, port, agent).then((one) => [one]) : sendRaw(shot, port);
+  return shot.raw === undefined ? sendCall(shot, port, agent).then((reply) => [reply]) : sendRaw(shot, port);
 }
 
 function sendCall(shot: Shot, port: number, agent: Agent): Promise<Reply> {
   const { method, target, headers, cutMs } = shot;
   const chunks: Buffer[] = [];
-  let answer: IncomingMessage | undefined;
+  let response: IncomingMessage | undefined;
   let timedOut = false;
-  return new Promise((done) => {
+  return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
-      const { statusCode = 0, headers: answered = {}, complete = false } = answer ?? {};
+      const { statusCode = 0, headers: received = {}, complete = false } = response ?? {};
       const bytes = Buffer.concat(chunks);
-      done({ status: statusCode, headers: answered, text: textOf(bytes, answered), whole: complete, timedOut });
+      resolve({ status: statusCode, headers: received, text: textOf(bytes, received), whole: complete, timedOut });
     };
     const body = bodyBytes(shot);
     const length = body === undefined ? {} : { "content-length": String(body.length) };
     let call: ReturnType<typeof request>;
     try {
       const path = target.replaceAll(/[^\u0021-\u00ff]/g, encodeURIComponent);
-      // One that says another length than it has, or none, leaves a connection that nobody else can use.
+      // A request with a wrong length, or none, leaves a connection that no other request can use.
       const plain = Object.keys(headers).every((name) => !framing.has(name));
       const options = { host: "127.0.0.1", port, method, path, headers: { ...length, ...headers } };
-      call = request({ ...options, agent: plain && agent }, (one) => {
-        answer = one;
+      call = request({ ...options, agent: plain && agent }, (incoming) => {
+        response = incoming;
         let size = 0;
-        one.on("data", (chunk: Buffer) => {
+        incoming.on("data", (chunk: Buffer) => {
           size += chunk.length;
           if (size <= maxBytes) chunks.push(chunk);
           else call.destroy();
         });
-        one.once("close", end);
+        incoming.once("close", end);
       });
     } catch {
-      // Node's client refuses to send such a header: it goes over a socket, or not at all.
-      done({ status: 0, headers: {}, text: "", whole: false, timedOut: false });
+      // Node's client rejects such a header; it can only be sent over a raw socket.
+      resolve({ status: 0, headers: {}, text: "", whole: false, timedOut: false });
       return;
     }
     const finished = Number(headers["content-length"] ?? 0) <= (body?.length ?? 0);
@@ -73,7 +73,7 @@ function sendCall(shot: Shot, port: number, agent: Agent): Promise<Reply> {
       cutMs ?? (finished ? patienceMs : unfinishedMs),
     );
     call.once("error", () => {
-      if (answer === undefined) end();
+      if (response === undefined) end();
     });
     call.end(body);
   });
@@ -84,19 +84,19 @@ function textOf(bytes: Buffer, headers: IncomingMessage["headers"]): string {
   try {
     return gunzipSync(bytes).toString("utf8");
   } catch {
-    return ""; // it was cut off
+    return ""; // the response was cut off
   }
 }
 
-/** Whatever answers there are, in their order. */
+/** Sends raw bytes and returns all responses, in order. */
 async function sendRaw({ raw = "" }: Shot, port: number): Promise<Reply[]> {
   const socket = connect(port, "127.0.0.1");
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));
-  socket.on("error", () => {}); // a reset is an end too
+  socket.on("error", () => {}); // a reset also ends it
   socket.setTimeout(quietMs, () => socket.destroy());
   socket.end(Buffer.from(raw, "base64"));
-  await new Promise((closed) => socket.once("close", closed));
+  await new Promise((resolve) => socket.once("close", resolve));
   return repliesIn(Buffer.concat(chunks).toString("utf8"));
 }
 

@@ -1,24 +1,24 @@
 import { once } from "node:events";
 import { type Prober, type ServerProcess, startProber, startServer } from "../../test/attacks/open-target.ts";
 import type { Patch } from "../../test/planted/bug.ts";
-import { type Memory, patchesVariable } from "./orders.ts";
+import { type Memory, patchesVariable } from "./memory.ts";
 
-/** The server under test, in a process of its own, and the process that watches it. */
+/** The server under test and its prober, each in a process of its own. */
 export interface Target {
   readonly port: number;
   readonly url: string;
   readonly prober: Prober;
   alive(): boolean;
-  /** The end of what it wrote to standard error. */
+  /** The end of its standard error. */
   log(): string;
-  /** After a collection. */
+  /** Measured after a collection. */
   memory(): Promise<Memory>;
-  /** Until nothing is under way: a caller that left is no reason for the server to stop what it does for it. */
+  /** Resolves when no request is in flight: the server also finishes requests of callers that left. */
   settled(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A stall that counts is a dozen times as long. */
+/** A stall that counts is about twelve times as long. */
 const probeEveryMs = 20;
 const preload = new URL("preload.ts", import.meta.url).href;
 
@@ -35,15 +35,15 @@ export async function startTarget(store: string, patches: readonly Patch[] = [])
   return {
     ...{ port, url, prober, alive, log: served.log },
     async memory() {
-      const answer = once(child, "message") as Promise<[Memory]>;
+      const message = once(child, "message") as Promise<[Memory]>;
       child.send("memory");
-      return (await answer)[0];
+      return (await message)[0];
     },
     async settled() {
       for (;;) {
-        const text = await fetch(`${url}/metrics`).then((answer) => answer.text());
+        const text = await fetch(`${url}/metrics`).then((response) => response.text());
         const [, calls = "0"] = /^tape_http_requests_in_flight (\d+)$/m.exec(text) ?? [];
-        if (Number(calls) <= 1) return; // this one
+        if (Number(calls) <= 1) return; // this request
       }
     },
     async close() {

@@ -1,38 +1,38 @@
 import { jsonText, type Path, pairsOf, withAt } from "./json.ts";
 import type { Shot } from "./shot.ts";
 
-/** Attempts at a smaller one: each is a request or a round of them. */
+/** Limit of attempts; each sends a request. */
 const maxAttempts = 120;
 
-/** The fewest of these that still do it, by halves; empty: they do it no more. */
-export async function guilty(
+/** Halves the requests as long as `reproduces` is true; empty: not even all of them reproduce it. */
+export async function fewest(
   shots: readonly Shot[],
-  does: (some: readonly Shot[]) => Promise<boolean>,
+  reproduces: (some: readonly Shot[]) => Promise<boolean>,
 ): Promise<readonly Shot[]> {
-  let left = shots;
-  if (!(await does(left))) return [];
-  while (left.length > 1) {
-    const half = Math.ceil(left.length / 2);
-    const [first, second] = [left.slice(0, half), left.slice(half)];
-    if (await does(first)) left = first;
-    else if (await does(second)) left = second;
-    else return left;
+  let remaining = shots;
+  if (!(await reproduces(remaining))) return [];
+  while (remaining.length > 1) {
+    const half = Math.ceil(remaining.length / 2);
+    const [first, second] = [remaining.slice(0, half), remaining.slice(half)];
+    if (await reproduces(first)) remaining = first;
+    else if (await reproduces(second)) remaining = second;
+    else return remaining;
   }
-  return left;
+  return remaining;
 }
 
-/** The same request with less in it, as long as `does` says that it still shows what it showed. */
-export async function smaller(shot: Shot, does: (shot: Shot) => Promise<boolean>): Promise<Shot> {
+/** Removes parts of the request as long as `reproduces` is true. */
+export async function smaller(shot: Shot, reproduces: (shot: Shot) => Promise<boolean>): Promise<Shot> {
   let best = shot;
   let attempts = maxAttempts;
-  if (!(await does(shot))) return shot; // it showed only then
-  for (let again = true; again && attempts > 0; ) {
-    again = false;
+  if (!(await reproduces(shot))) return shot; // not reproducible
+  for (let progress = true; progress && attempts > 0; ) {
+    progress = false;
     for (const next of simpler(best)) {
       if (attempts-- <= 0) break;
-      if (!(await does(next))) continue;
+      if (!(await reproduces(next))) continue;
       best = next;
-      again = true;
+      progress = true;
       break;
     }
   }
@@ -58,19 +58,19 @@ function* simpler(shot: Shot): Generator<Shot> {
   } catch {
     return;
   }
-  for (const place of placesIn(json)) {
-    for (const put of [undefined, 1, "a"]) {
-      const text = jsonText(withAt(json, place, put));
+  for (const spot of pathsIn(json)) {
+    for (const value of [undefined, 1, "a"]) {
+      const text = jsonText(withAt(json, spot, value));
       if (text.length < shot.body.text.length) yield { ...shot, body: { text } };
     }
   }
 }
 
-/** Those of large things first. */
-function placesIn(json: unknown, path: Path = []): Path[] {
+/** Paths of large values first. */
+function pathsIn(json: unknown, path: Path = []): Path[] {
   const inner = Array.isArray(json)
     ? json.slice(0, 20).map((one, k) => [k, one] as const)
     : (pairsOf(json) ?? []).slice(0, 20);
   const here = inner.map(([step]) => [...path, step] as const);
-  return [...here, ...inner.flatMap(([step, one]) => placesIn(one, [...path, step]))];
+  return [...here, ...inner.flatMap(([step, one]) => pathsIn(one, [...path, step]))];
 }

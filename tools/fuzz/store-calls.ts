@@ -9,7 +9,7 @@ import type { Path } from "./json.ts";
 type Group = "intake" | "claim" | "fenced" | "read";
 type Method = (...args: unknown[]) => Promise<unknown>;
 
-/** A call of the store's contract, as a program makes it. */
+/** A recorded call of the store's contract. */
 interface StoreCall {
   readonly group: Group;
   readonly name: string;
@@ -18,51 +18,51 @@ interface StoreCall {
 
 export interface StoreFuzzReport {
   readonly calls: number;
-  readonly refused: number;
+  readonly rejected: number;
   readonly findings: readonly string[];
 }
 
 /**
- * The store's own contract, in the hands of a program whose types lie: each call of the conformance suite's table, with
- * one place of its arguments replaced by something else. It is carried out, or refused with a code and nothing changed.
+ * Calls the store's contract like a program with wrong types: the calls of the conformance suite's table, each with one
+ * value of its arguments replaced. The store must carry it out, or reject it with a code and change nothing.
  */
 export async function fuzzStoreCalls(store: Store, chance: Chance, calls: number): Promise<StoreFuzzReport> {
   const findings: string[] = [];
-  let refused = 0;
+  let rejected = 0;
   let made: StoreCall[] = [];
   for (let k = 0; k < calls; k++) {
-    if (k % 100 === 0) made = await goodCalls(store);
+    if (k % 100 === 0) made = await validCalls(store);
     const call = chance.oneOf(made);
     const { args, how } = brokenArguments(call.args, chance);
     const name = `${call.group}.${call.name} with ${how}`;
     const before = await statesOf(store, tenant);
     const outcome = await outcomeOf(store, { ...call, args });
     if (outcome.kind === "done") continue;
-    refused++;
-    if (outcome.kind === "fault") findings.push(`${name}: ${outcome.words}`);
-    else if ((await statesOf(store, tenant)) !== before) findings.push(`${name}: refused, and something has changed`);
+    rejected++;
+    if (outcome.kind === "fault") findings.push(`${name}: ${outcome.message}`);
+    else if ((await statesOf(store, tenant)) !== before) findings.push(`${name}: rejected, but something has changed`);
   }
-  return { calls, refused, findings: [...new Set(findings)] };
+  return { calls, rejected, findings: [...new Set(findings)] };
 }
 
-/** What the table calls, taken down while it does. */
-async function goodCalls(store: Store): Promise<StoreCall[]> {
+/** Records the calls of the conformance table. */
+async function validCalls(store: Store): Promise<StoreCall[]> {
   const named = await victimOn(store);
   const made: StoreCall[] = [];
   for (const group of ["intake", "claim", "fenced", "read"] as const) {
     for (const make of Object.values(table[group] as Record<string, Case<object>>)) {
       if (typeof make === "string") continue;
-      const me = chanceOfOwn(made.length) ? tenant : unique("other");
-      await Promise.resolve(make(taking(store[group], group, made), me, named, store)).catch(() => {});
+      const caller = isOwnCall(made.length) ? tenant : unique("other");
+      await Promise.resolve(make(recording(store[group], group, made), caller, named, store)).catch(() => {});
     }
   }
   return made;
 }
 
-/** Every other call is the tenant's own: a stranger's are refused before most arguments are looked at. */
-const chanceOfOwn = (count: number): boolean => count % 2 === 0;
+/** Every other call is by the tenant: those of strangers are rejected before most arguments are checked. */
+const isOwnCall = (count: number): boolean => count % 2 === 0;
 
-function taking(calls: object, group: Group, made: StoreCall[]): object {
+function recording(calls: object, group: Group, made: StoreCall[]): object {
   return new Proxy(calls, {
     get(target, name, receiver) {
       const member: unknown = Reflect.get(target, name, receiver);
@@ -75,20 +75,20 @@ function taking(calls: object, group: Group, made: StoreCall[]): object {
   });
 }
 
-type Outcome = { readonly kind: "done" | "refused" } | { readonly kind: "fault"; readonly words: string };
+type Outcome = { readonly kind: "done" | "rejected" } | { readonly kind: "fault"; readonly message: string };
 
 async function outcomeOf(store: Store, { group, name, args }: StoreCall): Promise<Outcome> {
   try {
-    const answer = await (store[group] as unknown as Record<string, Method>)[name]!(...args);
-    const verdicts = Array.isArray(answer) ? answer : [answer];
-    const said = verdicts.filter((one) => typeof (one as { ok?: unknown } | undefined)?.ok === "boolean");
-    return { kind: said.length > 0 && said.every((one) => one.ok === false) ? "refused" : "done" };
+    const result = await (store[group] as unknown as Record<string, Method>)[name]!(...args);
+    const verdicts = Array.isArray(result) ? result : [result];
+    const judged = verdicts.filter((verdict) => typeof (verdict as { ok?: unknown } | undefined)?.ok === "boolean");
+    return { kind: judged.length > 0 && judged.every((verdict) => verdict.ok === false) ? "rejected" : "done" };
   } catch (error) {
-    if (!isTapeError(error)) return { kind: "fault", words: String(error).slice(0, 300) };
+    if (!isTapeError(error)) return { kind: "fault", message: String(error).slice(0, 300) };
     if (error.code === "TAPE_INVARIANT" || errorTable[error.code].fault === "store") {
-      return { kind: "fault", words: error.message.slice(0, 300) };
+      return { kind: "fault", message: error.message.slice(0, 300) };
     }
-    return { kind: "refused" };
+    return { kind: "rejected" };
   }
 }
 
@@ -100,8 +100,8 @@ const deep = (levels: number): unknown => {
   return value;
 };
 
-/** What JavaScript can put in the place of anything. */
-const strangers: readonly (readonly [name: string, value: unknown])[] = [
+/** Values that JavaScript can pass as any argument. */
+const strangeValues: readonly (readonly [name: string, value: unknown])[] = [
   ["nothing", undefined],
   ["null", null],
   ["NaN", Number.NaN],
@@ -123,36 +123,36 @@ const strangers: readonly (readonly [name: string, value: unknown])[] = [
   ["20 001 items", Array.from({ length: 20_001 }, () => "a")],
   ["an empty object", {}],
   ["an object without a prototype", Object.assign(Object.create(null), { a: 1 })],
-  ["a circle", circular],
+  ["a circular object", circular],
   ["3 000 levels", deep(3_000)],
   ["a function", () => 1],
   ["a symbol", Symbol("s")],
-  ["no date", new Date(Number.NaN)],
+  ["an invalid date", new Date(Number.NaN)],
   ["a map", new Map([[1, 2]])],
   ["a promise", Promise.resolve(1)],
 ];
 
 function brokenArguments(args: readonly unknown[], chance: Chance): { args: readonly unknown[]; how: string } {
-  const path = chance.oneOf(placesIn(args));
-  const [name, value] = chance.oneOf(strangers);
+  const path = chance.oneOf(pathsIn(args));
+  const [name, value] = chance.oneOf(strangeValues);
   return { args: replaced(args, path, value) as readonly unknown[], how: `${path.join(".")} ${name}` };
 }
 
-function placesIn(value: unknown, path: Path = []): Path[] {
+function pathsIn(value: unknown, path: Path = []): Path[] {
   const inner: readonly (readonly [string | number, unknown])[] = Array.isArray(value)
     ? value.slice(0, 4).map((one, k) => [k, one] as const)
     : isPlain(value)
       ? Object.entries(value)
       : [];
-  return inner.flatMap(([step, one]) => [[...path, step], ...placesIn(one, [...path, step])]);
+  return inner.flatMap(([step, one]) => [[...path, step], ...pathsIn(one, [...path, step])]);
 }
 
 const isPlain = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof AbortSignal);
 
-function replaced(value: unknown, [step, ...rest]: Path, put: unknown): unknown {
-  if (step === undefined) return put;
-  if (Array.isArray(value)) return value.map((one, k) => (k === step ? replaced(one, rest, put) : one));
-  // With its symbols: a fence is known by one.
-  return { ...(value as object), [step]: replaced((value as Record<string, unknown>)[step], rest, put) };
+function replaced(value: unknown, [step, ...rest]: Path, replacement: unknown): unknown {
+  if (step === undefined) return replacement;
+  if (Array.isArray(value)) return value.map((one, k) => (k === step ? replaced(one, rest, replacement) : one));
+  // A spread keeps symbols, and a fence is recognised by one.
+  return { ...(value as object), [step]: replaced((value as Record<string, unknown>)[step], rest, replacement) };
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 
-/** Every row of one tenant, as text, by its table. */
+/** Every row of one tenant as text, by table. */
 export type Dump = ReadonlyMap<string, ReadonlySet<string>>;
 
 export interface Tables {
@@ -15,13 +15,13 @@ interface Table {
   readonly columns: readonly string[];
 }
 
-/** Of the whole store, or written with every call. */
+/** Tables of the whole store, or written with every call. */
 const notTenants: ReadonlySet<string> = new Set(["meta", "migrations", "witness", "audit_heads"]);
-/** When a token was used last; that a holder stalls, which the store notices when it refuses to renew its lease. */
-const passing: ReadonlySet<string> = new Set([
+/** Columns that any call may change: the last use of a token; a stall, which the store notices when it rejects a renewal. */
+const volatile: ReadonlySet<string> = new Set([
   "used_at",
   "stalled",
-  // What was counted for a quota: a refusal keeps its count, so that the next ones need none of their own.
+  // Counts for a quota: a rejected call stores its count, so that the next calls need no count of their own.
   "runs_used",
   "runs_at",
   "bytes_used",
@@ -29,15 +29,15 @@ const passing: ReadonlySet<string> = new Set([
   "metered_at",
 ]);
 /**
- * What calls that were refused may leave behind: an entry of the audit, the refusal itself under the call's key, and the
- * row in which a tenant under a default quota is counted.
+ * Rows that rejected calls may leave behind: an audit entry, the error under the call's idempotency key, and the row that
+ * counts a tenant under a default quota.
  */
-const ofRefusals: Readonly<Record<string, RegExp>> = {
+const rejectionRows: Readonly<Record<string, RegExp>> = {
   audit: /"action":"(call\.refused|signin\.failed|token\.bootstrap_used)"/,
   idempotency_keys: /"types":\{"":"error"\}/,
   quotas: /^(?!.*"(runs|bytes|schedules|streams)":"?-?\d)/,
 };
-const longestRow = 4_000;
+const maxRowLength = 4_000;
 
 export async function openTables(url: string): Promise<Tables> {
   return url.startsWith("sqlite:") ? sqliteTables(url.slice("sqlite:".length)) : postgresTables(url);
@@ -104,12 +104,12 @@ async function postgresTables(url: string): Promise<Tables> {
   };
 }
 
-/** A table belongs to a tenant by its own column, or by the journal that its rows are of. A new table is found by itself. */
+/** A table belongs to a tenant by its own column, or by the journal of its rows. New tables are found automatically. */
 function queriesOf(tables: readonly Table[], schema: string, tenant: string): { name: string; sql: string }[] {
   const ofTenant = `(select journal from ${schema}leases where tenant = ${tenant})`;
   return tables.flatMap(({ name, columns }) => {
     if (notTenants.has(name)) return [];
-    const shown = columns.filter((column) => !passing.has(column)).map((column) => `"${column}"`);
+    const shown = columns.filter((column) => !volatile.has(column)).map((column) => `"${column}"`);
     const where = columns.includes("tenant")
       ? `tenant = ${tenant}`
       : columns.includes("journal")
@@ -121,19 +121,19 @@ function queriesOf(tables: readonly Table[], schema: string, tenant: string): { 
 }
 
 function rowsOf(table: string, rows: readonly string[]): ReadonlySet<string> {
-  const excused = ofRefusals[table];
+  const excused = rejectionRows[table];
   return new Set(
     rows
       .filter((row) => excused?.test(row.replaceAll("\\", "")) !== true)
       .map((row) =>
-        row.length <= longestRow ? row : `${row.slice(0, 500)}… ${createHash("sha256").update(row).digest("hex")}`,
+        row.length <= maxRowLength ? row : `${row.slice(0, 500)}… ${createHash("sha256").update(row).digest("hex")}`,
       ),
   );
 }
 
 const noRows: ReadonlySet<string> = new Set();
 
-/** What is in one and not in the other, in words; empty: they are the same. */
+/** Describes rows that are in only one of the dumps; empty: they are equal. */
 export function difference(before: Dump, after: Dump): string[] {
   const names = new Set([...before.keys(), ...after.keys()]);
   return [...names].flatMap((name) => {

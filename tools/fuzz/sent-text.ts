@@ -3,9 +3,8 @@ import { defaultServerLimits } from "../../src/server/limits.ts";
 import { bodyBytes, type Shot } from "./shot.ts";
 
 /**
- * Everything that the sender itself put in: what an answer repeats of it is no secret. A request counts as the server
- * reads it, without chunks and unpacked: an answer may name the nonce of a request that was packed, and does where it
- * grants the term.
+ * All text of the request: what a response repeats of it is no leak. The body counts as the server reads it, without
+ * chunks and decompressed: a response that grants a term names the nonce of the request, which may have been compressed.
  */
 export function sentText(shot: Shot): string {
   if (shot.raw !== undefined) return onTheSocket(Buffer.from(shot.raw, "base64"));
@@ -13,22 +12,22 @@ export function sentText(shot: Shot): string {
   try {
     target = decodeURIComponent(target.replaceAll("+", " "));
   } catch {
-    // it is no URL, and is repeated as it stands if at all
+    // it is no valid URL, so a response can only repeat it unchanged
   }
-  return [shot.target, target, unpacked(bodyBytes(shot)), ...Object.values(shot.headers)].join("\n");
+  return [shot.target, target, decompressed(bodyBytes(shot)), ...Object.values(shot.headers)].join("\n");
 }
 
-/** The bytes as they went, and the bodies among them. */
+/** The sent bytes, and the bodies in them. */
 function onTheSocket(bytes: Buffer): string {
   const text = bytes.toString("latin1");
   const bodies = [...text.matchAll(/\r?\n\r?\n/g)].flatMap(({ index, 0: { length } }) => {
     const body = bytes.subarray(index + length);
-    return [body, withoutChunks(body)].map(unpacked);
+    return [body, withoutChunks(body)].map(decompressed);
   });
   return [text, ...bodies].join("\n");
 }
 
-/** As far as there are chunks. */
+/** Joins the chunks, up to the first invalid one. */
 function withoutChunks(bytes: Buffer): Buffer {
   const chunks: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -42,13 +41,13 @@ function withoutChunks(bytes: Buffer): Buffer {
   return Buffer.concat(chunks);
 }
 
-/** The server unpacks no more than this, so no answer can repeat what lies beyond. */
+/** The server decompresses no more than this, so no response can repeat anything beyond. */
 const maxOutputLength = defaultServerLimits.bodyBytes;
 
-function unpacked(bytes: Buffer = Buffer.alloc(0)): string {
+function decompressed(bytes: Buffer = Buffer.alloc(0)): string {
   try {
     return gunzipSync(bytes, { maxOutputLength }).toString("utf8");
   } catch {
-    return bytes.toString("utf8"); // it is not packed, or nothing that the server unpacks
+    return bytes.toString("utf8"); // not compressed, or not accepted by the server
   }
 }
