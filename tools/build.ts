@@ -1,5 +1,5 @@
-// Builds what is published: Node refuses TypeScript under node_modules, so dist holds JavaScript and declarations, in few
-// files because npm's time goes by their number, and the dashboard as files that a browser loads.
+// Builds the published files. Node rejects TypeScript under node_modules, so dist has JavaScript and declarations, in few
+// files because npm's time depends on their number, and the dashboard as files that a browser loads.
 import { spawnSync } from "node:child_process";
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,12 +14,12 @@ import { buildIfStale } from "./dashboard.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
-const doors = ["src/exports/index", "testkit/index"];
+const entryPoints = ["src/exports/index", "testkit/index"];
 
 rmSync(dist, { recursive: true, force: true });
 try {
   const files = await bundle(root, dist);
-  declare();
+  writeDeclarations();
   mkdirSync(join(dist, "config"));
   copyFileSync(join(root, "src", "config", "tape.schema.json"), join(dist, "config", "tape.schema.json"));
   await buildIfStale();
@@ -27,12 +27,12 @@ try {
   writeFileSync(join(dist, "THIRD-PARTY-LICENCES.txt"), licences(root, inlined));
   console.log(`built dist: ${files} files of JavaScript, declarations, the dashboard`);
 } catch (error) {
-  // A half-built dist would be found by bin/durable-tape.js and hide the sources.
+  // bin/durable-tape.js would find a half-built dist and ignore the sources.
   rmSync(dist, { recursive: true, force: true });
   throw error;
 }
 
-function declare(): void {
+function writeDeclarations(): void {
   const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
   const flags = ["--project", join(root, "tsconfig.build.json")];
   const { status } = spawnSync(process.execPath, [join(typescript, "bin", "tsc"), ...flags], {
@@ -41,13 +41,13 @@ function declare(): void {
   });
   if (status !== 0) throw new Error("the sources do not compile");
   const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: object };
-  const comesAlong = (specifier: string): boolean => specifier.startsWith("node:") || specifier in dependencies;
+  const isInstalled = (specifier: string): boolean => specifier.startsWith("node:") || specifier in dependencies;
   const compiled = join(dist, ".declarations");
-  const declarations = new Declarations(compiled, doors, comesAlong);
+  const declarations = new Declarations(compiled, entryPoints, isInstalled);
   rmSync(compiled, { recursive: true });
-  for (const door of doors) {
-    const file = bundledName(`${door}.ts`).replace(/\.js$/, ".d.ts");
-    writeFileSync(join(dist, file), declarations.door(door, "./types.js"));
+  for (const entryPoint of entryPoints) {
+    const file = bundledName(`${entryPoint}.ts`).replace(/\.js$/, ".d.ts");
+    writeFileSync(join(dist, file), declarations.entryPoint(entryPoint, "./types.js"));
   }
   writeFileSync(join(dist, "types.d.ts"), declarations.text());
 }

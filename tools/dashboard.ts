@@ -1,4 +1,4 @@
-// Builds the dashboard into dashboard/dist. With --if-stale only when a source is newer than what was built.
+// Builds the dashboard into dashboard/dist. With --if-stale only when a source is newer than the build.
 import { existsSync, globSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,6 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = join(root, "dashboard");
 
-/** Also what the page takes from the contract: types alone, but a changed path is a changed page. */
 function isStale(): boolean {
   const changedAt = (path: string): number => statSync(join(folder, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const built = changedAt("dist/index.html");
@@ -15,9 +14,9 @@ function isStale(): boolean {
 }
 
 export async function buildDashboard(): Promise<void> {
-  process.env.NODE_ENV = "production"; // also where a test runner has set it to something else
+  process.env.NODE_ENV = "production"; // even if a test runner has set another value
   const { build } = await import("vite");
-  // Beside the old one, then in its place: whoever serves it meanwhile, or builds too, never sees half of one.
+  // Built beside the old one and then renamed, so that a server or another build never sees a partial one.
   const [dist, aside] = [join(folder, "dist"), join(folder, `.build-${process.pid}`)];
   const outDir = join(aside, "dist");
   await build({ configFile: join(folder, "vite.config.ts"), logLevel: "error", build: { outDir } });
@@ -25,16 +24,16 @@ export async function buildDashboard(): Promise<void> {
     if (existsSync(dist)) renameSync(dist, join(aside, "old"));
     renameSync(outDir, dist);
   } catch (error) {
-    // Another builder of the same sources was quicker.
+    // Another build of the same sources was faster.
     if (!existsSync(join(dist, "index.html"))) throw error;
   } finally {
     rmSync(aside, { recursive: true, force: true });
   }
 }
 
-export async function buildIfStale(tell: (line: string) => void = () => {}): Promise<void> {
+export async function buildIfStale(log: (line: string) => void = () => {}): Promise<void> {
   if (!isStale()) return;
-  tell("building the dashboard, a few seconds, once");
+  log("building the dashboard once, which takes a few seconds");
   await buildDashboard();
 }
 

@@ -1,4 +1,4 @@
-// Writes docs/cli.md from the program's own table of commands; a test compares the two.
+// Writes docs/cli.md from the program's table of commands; a test compares the two.
 import { writeFileSync } from "node:fs";
 import { commands } from "../src/cli/commands.ts";
 import { manual } from "../src/cli/manual.ts";

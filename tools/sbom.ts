@@ -1,9 +1,9 @@
-// Prints what a release holds as CycloneDX: what is installed with it, and what is inlined. From package-lock.json alone.
+// Prints the packages of a release as CycloneDX: installed dependencies and inlined ones, from package-lock.json alone.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { inlined } from "./build/inlined.ts";
 
-interface Locked {
+interface LockedPackage {
   readonly version?: string;
   readonly integrity?: string;
   readonly license?: string;
@@ -12,7 +12,7 @@ interface Locked {
 }
 
 export interface Lock {
-  readonly packages: Readonly<Record<string, Locked>>;
+  readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
 export interface Component {
@@ -27,8 +27,8 @@ export interface Component {
 
 const purlOf = (name: string, version: string): string => `pkg:npm/${name.replace("@", "%40")}@${version}`;
 
-/** What `name` means to the package at `from`: the nearest node_modules above it. */
-function found(lock: Lock, name: string, from: string): string | undefined {
+/** Path of `name` for the package at `from`: in the nearest node_modules above it. */
+function resolvePath(lock: Lock, name: string, from: string): string | undefined {
   for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf("node_modules/") - 1))) {
     const path = at === "" ? `node_modules/${name}` : `${at}/node_modules/${name}`;
     if (path in lock.packages) return path;
@@ -36,11 +36,11 @@ function found(lock: Lock, name: string, from: string): string | undefined {
   }
 }
 
-/** Everything that these packages need, themselves included; what is not in the lock file is an error. */
+/** These packages with all their dependencies. A package that is missing in the lock file is an error. */
 export function componentsOf(lock: Lock, names: readonly string[]): Component[] {
   const seen = new Map<string, Component>();
   const take = (name: string, from: string, optional: boolean): void => {
-    const path = found(lock, name, from);
+    const path = resolvePath(lock, name, from);
     if (path === undefined || seen.has(path)) {
       if (path === undefined && !optional) throw new Error(`${name} is not in package-lock.json: run npm install`);
       return;
@@ -58,8 +58,8 @@ export function componentsOf(lock: Lock, names: readonly string[]): Component[] 
       hashes: [{ alg: "SHA-512", content }],
       licenses: license === undefined ? [] : [{ expression: license }],
     });
-    for (const one of Object.keys(dependencies)) take(one, path, optional);
-    for (const one of Object.keys(optionalDependencies)) take(one, path, true);
+    for (const dependency of Object.keys(dependencies)) take(dependency, path, optional);
+    for (const dependency of Object.keys(optionalDependencies)) take(dependency, path, true);
   };
   for (const name of names) take(name, "", false);
   return [...seen.values()].sort((a, b) => (a.name < b.name ? -1 : 1));

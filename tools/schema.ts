@@ -44,7 +44,7 @@ const columns = `
     || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '') as text
   from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
   where a.attrelid = ($1 || '.' || $2)::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum`;
-// NOT NULL is a constraint of its own from PostgreSQL 18 on; the columns say it already.
+// From PostgreSQL 18 on NOT NULL is a constraint of its own; the columns already show it.
 const constraints = `
   select conname || ' ' || pg_get_constraintdef(oid) as text
   from pg_constraint where conrelid = ($1 || '.' || $2)::regclass and contype <> 'n' order by conname`;
@@ -57,23 +57,23 @@ const others = `
   select c.relkind::text || ' ' || c.relname as text
   from pg_class c where c.relnamespace = $1::regnamespace and c.relkind not in ('r', 'i') order by 1`;
 
-/** The same text for every supported version and for every name of the schema. */
+/** The same text for every supported version and every name of the schema. */
 export async function postgresSchema(client: pg.ClientBase, schema = "tape"): Promise<string> {
-  const ask = async (query: string, ...values: string[]): Promise<string[]> =>
+  const texts = async (query: string, ...values: string[]): Promise<string[]> =>
     (await client.query<Line>(query, values)).rows.map((row) => row.text.trim());
   const parts: string[] = [];
-  // What is on the search path is printed without its schema, and a role may have the schema's name.
+  // Names on the search path are printed without their schema, and a role may have the schema's name.
   await client.query("set search_path = ''");
   const found = await client.query<{ name: string; persistence: string; options: string | null }>(tables, [schema]);
   for (const { name, persistence, options } of found.rows) {
-    const inside = [...(await ask(columns, schema, name)), ...(await ask(constraints, schema, name))];
+    const inside = [...(await texts(columns, schema, name)), ...(await texts(constraints, schema, name))];
     const kind = persistence === "p" ? "table" : `table (persistence ${persistence})`;
     const tail = options === null ? "" : ` with (${options})`;
     parts.push(`${kind} ${schema}.${name}(\n${inside.map((line) => `  ${line}`).join(",\n")}\n)${tail};`);
-    for (const text of await ask(indexes, schema, name)) parts.push(`${text};`);
+    for (const text of await texts(indexes, schema, name)) parts.push(`${text};`);
   }
-  for (const text of await ask(functions, schema)) parts.push(`${text};`);
-  for (const text of await ask(others, schema)) parts.push(`${text};`);
+  for (const text of await texts(functions, schema)) parts.push(`${text};`);
+  for (const text of await texts(others, schema)) parts.push(`${text};`);
   await client.query("reset search_path");
   const text = `${header("PostgreSQL")}\n${parts.join("\n\n")}\n`.replace(/[ \t]+$/gm, "");
   return schema === "tape" ? text : text.replace(new RegExp(`"${schema}"\\.|\\b${schema}\\.`, "g"), "tape.");

@@ -6,27 +6,27 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inlined } from "../../tools/build/inlined.ts";
 import { filesBelow, loadedBy, packagesImported, program } from "./published.ts";
-import { packTarball, type Ran, runIn, type Tarball } from "./tarball.ts";
+import { type ProgramResult, packTarball, runIn, type Tarball } from "./tarball.ts";
 
-/** The commands of a block of the quickstart, each as the words after `npx durable-tape`. */
+/** The commands of a block of the quickstart, each as the arguments after `npx durable-tape`. */
 function quickstart(block: string): string[][] {
   const page = readFileSync(new URL("../../docs/quickstart.md", import.meta.url), "utf8");
   const found = new RegExp(`\`\`\`sh ${block}\n([\\s\\S]*?)\`\`\``).exec(page)![1]!;
-  const words = (line: string): string[] => [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, a, b]) => a ?? b!);
+  const wordsOf = (line: string): string[] => [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, a, b]) => a ?? b!);
   return found
     .trim()
     .split("\n")
-    .map((line) => words(line).slice(2));
+    .map((line) => wordsOf(line).slice(2));
 }
 
-/** From an empty folder, with what would be published and no install script: what a newcomer does in the first minute. */
+/** The first minute of a new user: from an empty folder, with the published files and no install script. */
 describe("the first minute", () => {
   let tarball: Tarball;
   let folder = "";
   let project = "";
   let dev: ChildProcess | undefined;
   let screen = "";
-  const tape = (...args: string[]): Ran => runIn(project, "node_modules/.bin/durable-tape", args);
+  const tape = (...args: string[]): ProgramResult => runIn(project, "node_modules/.bin/durable-tape", args);
 
   beforeAll(() => {
     tarball = packTarball();
@@ -42,7 +42,7 @@ describe("the first minute", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("init makes a project under the folder's name, and refuses a folder that has something in it", () => {
+  it("init makes a project under the folder's name, and rejects a folder that is not empty", () => {
     const program = join(tarball.unpacked, "bin", "durable-tape.js");
     expect(runIn(folder, program, ["init", "my-payments"])).toMatchObject({ code: 0, stderr: "" });
     expect(runIn(folder, program, ["init", "my-payments"])).toMatchObject({ code: 2, stdout: "" });
@@ -51,31 +51,31 @@ describe("the first minute", () => {
       dependencies: Record<string, string>;
     };
     expect(name).toBe("my-payments");
-    // Not of a registry, so by its path: the command that `init` ends with must find this very version.
+    // By path, because it is in no registry: the command that `init` prints must find exactly this version.
     expect(dependencies["durable-tape"]).toBe(`file:${tarball.unpacked}`);
     expect(readFileSync(join(project, ".gitignore"), "utf8")).toContain(".tape/");
     tarball.install(project);
   });
 
-  it("its test crashes the agent everywhere, and passes; its types hold", () => {
+  it("its test crashes the agent everywhere and passes, and its types compile", () => {
     const test = runIn(project, "--test", ["test/agent.test.ts"]);
     expect(test.stdout).toMatch(/pass 1\n[\s\S]*fail 0/);
     expect(test.code).toBe(0);
     writeFileSync(join(project, "test", "types.ts"), program);
     const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
     const types = join(dirname(typescript), "@types");
-    // Not skipLibCheck: what is published has to hold by itself.
+    // Without skipLibCheck: the published types have to compile on their own.
     const flags = "--noEmit --strict --module nodenext --target es2024 --allowImportingTsExtensions";
-    const words = [...flags.split(" "), "--types", "node", "--typeRoots", types, "test/agent.test.ts", "test/types.ts"];
-    const { status, stdout } = spawnSync(process.execPath, [join(typescript, "bin", "tsc"), ...words], {
+    const args = [...flags.split(" "), "--types", "node", "--typeRoots", types, "test/agent.test.ts", "test/types.ts"];
+    const { status, stdout } = spawnSync(process.execPath, [join(typescript, "bin", "tsc"), ...args], {
       cwd: project,
       encoding: "utf8",
     });
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
   }, 60_000);
 
-  it("what is published is few files that need one package, and says what else is in them", () => {
-    // npm's time goes by their number; there were 1149 before they were bundled.
+  it("publishes few files that need one package, and lists inlined licences", () => {
+    // npm's time depends on their number; there were 1149 before they were bundled.
     expect(filesBelow(tarball.unpacked).length).toBeLessThan(100);
     expect(packagesImported(tarball.unpacked)).toEqual(["pg"]);
     const licences = readFileSync(join(tarball.unpacked, "dist", "THIRD-PARTY-LICENCES.txt"), "utf8");
@@ -84,11 +84,11 @@ describe("the first minute", () => {
     }
   });
 
-  it("an embedded program loads neither the driver of a store that it does not use nor the network", () => {
+  it("an embedded program loads neither an unused store driver nor the network", () => {
     const loaded = loadedBy(tarball.unpacked, "exports-index.js");
     expect(loaded).toContain("node:sqlite");
     const network = ["node:http", "node:https", "node:tls", "node:zlib"];
-    expect(loaded.filter((one) => !one.startsWith("node:") || network.includes(one))).toEqual([]);
+    expect(loaded.filter((name) => !name.startsWith("node:") || network.includes(name))).toEqual([]);
   });
 
   it("a demo finds the programs that it starts", () => {
@@ -97,7 +97,7 @@ describe("the first minute", () => {
     expect(code).toBe(0);
   });
 
-  it("dev serves; start, inspect and lease history answer", async () => {
+  it("dev serves, and start, inspect and lease history work", async () => {
     dev = spawn(process.execPath, ["node_modules/.bin/durable-tape", "dev"], {
       cwd: project,
       env: { PATH: process.env.PATH, HOME: project, TAPE_TAPE_SERVER_LISTEN: "127.0.0.1:0" },
@@ -107,7 +107,7 @@ describe("the first minute", () => {
     await expect.poll(() => screen, { timeout: 30_000 }).toMatch(/http:\/\/127\.0\.0\.1:\d+/);
     const address = /http:\/\/127\.0\.0\.1:\d+/.exec(screen)![0];
     await expect.poll(async () => (await fetch(`${address}/readyz`)).status, { timeout: 20_000 }).toBe(200);
-    const [started, inspected, history] = quickstart("second").map((words) => tape(...words));
+    const [started, inspected, history] = quickstart("second").map((args) => tape(...args));
     expect(started).toMatchObject({ code: 0, stdout: 'pay-7  {"id":"W-1","invoice":"7"}\n' });
     expect(inspected!.stdout).toMatch(/pay-7 {2}COMPLETED {2}pay[\s\S]*effect\.intended/);
     expect(history!.stdout).toMatch(/TOKEN +OWNER[\s\S]* 1 /);

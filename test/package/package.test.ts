@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What `npm publish` would send. npm names itself to the scripts that it runs; elsewhere it is on the PATH. */
+/** Files that `npm publish` would send. npm passes its path to the scripts that it runs; otherwise it is on the PATH. */
 function packedPaths(): string[] {
   const npm = process.env.npm_execpath;
   const [program, first] = npm ? [process.execPath, [npm]] : ["npm", []];
@@ -18,7 +18,7 @@ function packedPaths(): string[] {
   return packed!.files.map(({ path }) => path);
 }
 
-it("publishes the program and what it needs, and nothing of ours besides", () => {
+it("publishes the program and what it needs, and nothing else", () => {
   const paths = packedPaths();
   expect(paths).toContain("bin/durable-tape.js");
   expect(paths).toContain("package.json");

@@ -8,7 +8,7 @@ import { places } from "../../tools/build/places.ts";
 const folder = mkdtempSync(join(tmpdir(), "tape-places-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Bundles `main.ts` of some sources; its text, and the names of all files. */
+/** Bundles `main.ts` of some sources. Returns its text, and the names of all files. */
 async function bundled(files: Readonly<Record<string, string>>): Promise<{ text: string; names: string[] }> {
   const src = join(mkdtempSync(join(folder, "a-")), "src");
   for (const [path, text] of Object.entries(files)) {
@@ -22,7 +22,7 @@ async function bundled(files: Readonly<Record<string, string>>): Promise<{ text:
   return { text: readFileSync(join(dist, "main.js"), "utf8"), names: output.map(({ fileName }) => fileName) };
 }
 
-it("SQL files become text, a program becomes an entry, and the rest is found from dist", async () => {
+it("turns SQL files into text and a program into an entry, and locates the rest from dist", async () => {
   const { text, names } = await bundled({
     "main.ts": 'export { sql, program, template, page } from "./deep/er/a.ts";',
     "deep/er/a.ts": `declare function sqlFiles(folder: URL): ReadonlyMap<string, string>;
@@ -32,7 +32,7 @@ export const template = new URL("../../../template/", import.meta.url);
 export const page = new URL("../../page/", import.meta.url);`,
     "deep/er/sql/b.sql": "-- read\nselect 2",
     "deep/er/sql/a.sql": "-- read\nselect 1",
-    "deep/er/sql/notes.md": "none of ours",
+    "deep/er/sql/notes.md": "ignored",
     "deep/child.ts": "console.log(1);",
   });
   expect(text).toMatch(/new Map\(\[\["a\.sql", "-- read\\nselect 1"\], \["b\.sql", "-- read\\nselect 2"\]\]\)/);
@@ -43,8 +43,8 @@ export const page = new URL("../../page/", import.meta.url);`,
 
 it.each([
   ["new URL(process.argv[2], import.meta.url)", "main.ts uses import.meta.url in a form"],
-  ['new URL("sql/", import.meta.url)', "main.ts looks for sql/, which is not published"],
-])("refuses %s, which it cannot follow", async (place, why) => {
+  ['new URL("sql/", import.meta.url)', "main.ts refers to sql/, which is not published"],
+])("rejects %s, which it cannot resolve", async (place, error) => {
   const files = { "main.ts": `export const place = ${place};`, "sql/a.sql": "-- read\nselect 1" };
-  await expect(bundled(files)).rejects.toThrow(why);
+  await expect(bundled(files)).rejects.toThrow(error);
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Files below a folder, with forward slashes, but for a linked node_modules. */
+/** Files below a folder, with forward slashes, except a linked node_modules. */
 export function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -13,7 +13,7 @@ export function filesBelow(folder: string): string[] {
     .filter((path) => !path.startsWith("node_modules/"));
 }
 
-/** What the published code and declarations import that is neither Node's nor beside them. */
+/** Packages that the published code and declarations import. */
 export function packagesImported(folder: string): string[] {
   const found = filesBelow(join(folder, "dist"))
     .filter((path) => /^[\w-]+\.(js|d\.ts)$/.test(path))
@@ -25,16 +25,18 @@ export function packagesImported(folder: string): string[] {
   return [...new Set(found.filter((specifier) => !/^(\.|node:)/.test(specifier)))].sort();
 }
 
-/** Everything that a published file loads before its first line runs, from elsewhere: Node's modules and packages. */
+/** Node modules and packages that a published file loads before its first line runs. */
 export function loadedBy(folder: string, file: string, seen = new Set<string>()): string[] {
   if (seen.has(file)) return [];
   seen.add(file);
   const text = readFileSync(join(folder, "dist", file), "utf8");
   const specifiers = [...text.matchAll(/^(?:import|export)\b[^;"]*?"([^"\n]+)";/gm)].map(([, specifier]) => specifier!);
-  return specifiers.flatMap((one) => (one.startsWith("./") ? loadedBy(folder, one.slice(2), seen) : one));
+  return specifiers.flatMap((specifier) =>
+    specifier.startsWith("./") ? loadedBy(folder, specifier.slice(2), seen) : specifier,
+  );
 }
 
-/** A user's program that touches the types in which the sources have zod, and both doors. */
+/** A user's program that uses both entry points, and types that the sources derive from zod. */
 export const program = `import { type JournalRecord, openRemote, type RecordData, Tape, type TapeOptions } from "durable-tape";
 import { VirtualTape } from "durable-tape/testing";
 

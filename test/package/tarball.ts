@@ -7,16 +7,16 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 export interface Tarball {
-  /** What `npm pack` made. */
+  /** Output of `npm pack`. */
   readonly file: string;
-  /** What is published, unpacked: where npx would run it from. */
+  /** The unpacked package, from which npx would run. */
   readonly unpacked: string;
-  /** Installs it and what it depends on into a project, as `npm install --ignore-scripts` does, without a network. */
+  /** Installs it with its dependencies into a project, as `npm install --ignore-scripts` does, without a network. */
   install(project: string): void;
   remove(): void;
 }
 
-/** Builds and packs what would be published, in a copy: a dist in the checkout would hide the sources. */
+/** Builds and packs the package in a copy, because a dist in the checkout would hide the sources. */
 export function packTarball(): Tarball {
   const folder = mkdtempSync(join(tmpdir(), "tape-tarball-"));
   const copy = join(folder, "copy");
@@ -65,7 +65,7 @@ export function packTarball(): Tarball {
   };
 }
 
-/** Everything that the published package depends on, at any depth; nothing else is there for it to find. */
+/** All dependencies of the published package, at any depth; only these are installed. */
 function closure(path: string, seen = new Set<string>()): ReadonlySet<string> {
   const { dependencies = {} } = JSON.parse(readFileSync(join(path, "package.json"), "utf8")) as {
     dependencies?: Record<string, string>;
@@ -79,14 +79,14 @@ function closure(path: string, seen = new Set<string>()): ReadonlySet<string> {
   return seen;
 }
 
-export interface Ran {
+export interface ProgramResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a program file with this Node, in a folder, with nothing of this process's environment but the PATH. */
-export function runIn(cwd: string, file: string, args: readonly string[]): Ran {
+/** Runs a program file with this Node, in a folder, with only the PATH of this process's environment. */
+export function runIn(cwd: string, file: string, args: readonly string[]): ProgramResult {
   const env = { PATH: process.env.PATH, HOME: cwd };
   const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...args], { cwd, env, encoding: "utf8" });
   return { code: status, stdout, stderr };

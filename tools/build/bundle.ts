@@ -3,12 +3,12 @@ import { rolldown } from "rolldown";
 import { inlined } from "./inlined.ts";
 import { bundledName, places } from "./places.ts";
 
-/** What is loaded from outside: the doors of the package, and what bin/ starts. */
+/** Modules that are loaded from outside: the entry points of the package, and the programs of bin/. */
 const entries = ["src/exports/index.ts", "testkit/index.ts", "src/cli/main.ts", "src/cli/reactors/main.ts"];
 
 /**
- * Each file holds these modules with all that they import, but for what is in one before it. The first is all that an
- * embedded program on SQLite or in memory loads; the others are loaded when they are needed.
+ * Each file has these modules with all their imports, except those of an earlier file. An embedded program on SQLite or in
+ * memory loads only the first; the others are loaded on demand.
  */
 const groups = [
   ["embedded", "src/exports/index.ts"],
@@ -19,7 +19,7 @@ const groups = [
   ["demos", "src/cli/demo/treasury/"],
 ] as const;
 
-/** A few files in place of hundreds: npm unpacks and Node loads them several times faster. Returns their number. */
+/** Writes a few files instead of hundreds: npm unpacks and Node loads them several times faster. Returns their number. */
 export async function bundle(root: string, dist: string): Promise<number> {
   const src = join(root, "src");
   const isOurs = (id: string): boolean =>
@@ -39,7 +39,7 @@ export async function bundle(root: string, dist: string): Promise<number> {
     format: "esm",
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
-    // Errors and stack traces name classes and functions as the sources do.
+    // Errors and stack traces keep the names of classes and functions.
     keepNames: true,
     minify: false,
     codeSplitting: {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseSync } from "rolldown/utils";
 
-/** A node of the syntax tree; few kinds matter here, so it stays loosely typed. */
+/** A node of the syntax tree. Few kinds matter here, so it is loosely typed. */
 export interface Node {
   readonly type: string;
   readonly start: number;
@@ -10,7 +10,7 @@ export interface Node {
   readonly [key: string]: unknown;
 }
 
-/** A name of a module: of a file, or of a package. */
+/** A name exported by a file or a package. */
 export interface Target {
   readonly from: string;
   readonly name: string;
@@ -20,11 +20,11 @@ export interface Target {
 export interface Declaration {
   readonly names: readonly Node[];
   readonly node: Node;
-  /** Where its comment begins. */
+  /** Start of its comment. */
   readonly start: number;
 }
 
-/** A declaration file, taken apart. */
+/** A parsed declaration file. */
 export interface Module {
   readonly path: string;
   readonly text: string;
@@ -74,15 +74,15 @@ export function readModule(path: string): Module {
 
 function namesOf(node: Node): readonly Node[] {
   if (node.type === "VariableDeclaration") return (node.declarations as Node[]).map(({ id }) => id as Node);
-  if (node.id === undefined) throw new Error(`the build does not know what ${node.type} declares`);
+  if (node.id === undefined) throw new Error(`the build does not support a declaration of type ${node.type}`);
   return [node.id as Node];
 }
 
-/** As the compiler finds it: a relative specifier names a file, anything else a package. */
+/** Resolves like the compiler: a relative specifier names a file, any other a package. */
 export const fileOf = (path: string, specifier: string): string =>
   specifier.startsWith(".") ? join(dirname(path), specifier).replace(/(\.d)?\.[jt]s$/, ".d.ts") : specifier;
 
-/** A name that is used: alone, or as the name of another in it (`a.b`). */
+/** A reference to a name, alone or qualified (`a.b`). */
 export interface Use {
   readonly start: number;
   readonly end: number;
@@ -92,7 +92,7 @@ export interface Use {
   readonly from?: string;
 }
 
-/** What a part of a module uses, and which names it declares for itself: parameters of types. */
+/** References in a part of a module, and the type parameters that it declares. */
 export function usesIn(node: Node): { readonly uses: readonly Use[]; readonly own: ReadonlySet<string> } {
   const uses: Use[] = [];
   const own = new Set<string>();

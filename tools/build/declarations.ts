@@ -11,19 +11,19 @@ import {
   usesIn,
 } from "./declaration.ts";
 
-/** A stretch of a module's text: names within `node` are looked up, those it declares are `names`. */
-interface Stretch {
+/** A range of a module's text: names within `node` are resolved, those it declares are `names`. */
+interface SourceRange {
   readonly module: Module;
   readonly node: Node;
   readonly start: number;
   readonly end: number;
   readonly names: readonly Node[];
-  /** Where the word `export` stands. */
+  /** Position of the keyword `export`. */
   readonly exports?: { readonly start: number; readonly end: number };
 }
-type Piece = Stretch | string;
+type Piece = SourceRange | string;
 
-/** A public name, and whether it may be used as a type only. */
+/** A public name, and whether it can only be used as a type. */
 interface Public {
   readonly name: string;
   readonly target: Target;
@@ -34,37 +34,37 @@ const idOf = ({ from, name }: Target): string => `${from}#${name}`;
 const nameOf = (node: Node): string => (node.name ?? node.value) as string;
 
 /**
- * The declarations that users can reach from the doors of the package, and no others, in one text: each once, under a
- * name that no other has. One file in place of a hundred.
+ * All declarations that are reachable from the entry points of the package, and no others, in one text: each once, under a
+ * unique name. One file instead of a hundred.
  */
 export class Declarations {
   readonly #folder: string;
-  /** From which packages a user has the types. */
+  /** Whether a user has the types of a package. */
   readonly #mayImport: (specifier: string) => boolean;
   readonly #plain: Module;
   readonly #written: ReadonlyMap<string, Node>;
   readonly #modules = new Map<string, Module>();
-  readonly #doors: ReadonlyMap<string, readonly Public[]>;
+  readonly #entryPoints: ReadonlyMap<string, readonly Public[]>;
   readonly #reached = new Map<string, { readonly target: Target; readonly statements: readonly Piece[][] }>();
   readonly #globals = new Set<string>();
   readonly #names = new Map<string, string>();
 
-  /** `folder`: what the compiler has put out for src, testkit and plain.ts. `doors`: modules, without ending. */
-  constructor(folder: string, doors: readonly string[], mayImport: (specifier: string) => boolean) {
+  /** `folder`: the compiler's output for src, testkit and plain.ts. `entryPoints`: modules, without extension. */
+  constructor(folder: string, entryPoints: readonly string[], mayImport: (specifier: string) => boolean) {
     this.#folder = folder;
     this.#mayImport = mayImport;
     this.#plain = this.#module(join(folder, "tools", "build", "plain.d.ts"));
     this.#written = this.#writtenOut();
-    this.#doors = new Map(doors.map((door) => [door, this.#publicOf(door)]));
-    const publics = [...this.#doors.values()].flat();
+    this.#entryPoints = new Map(entryPoints.map((entryPoint) => [entryPoint, this.#publicOf(entryPoint)]));
+    const publics = [...this.#entryPoints.values()].flat();
     for (const { target } of publics) this.#reach(target);
-    for (const { target, name } of publics) this.#give(target, name);
-    for (const { target } of this.#reached.values()) this.#give(target, target.name);
+    for (const { target, name } of publics) this.#assignName(target, name);
+    for (const { target } of this.#reached.values()) this.#assignName(target, target.name);
   }
 
-  /** A door hands on what the one text declares, under public names. */
-  door(door: string, text: string): string {
-    const names = this.#doors.get(door)!.map(({ name, target, typeOnly }) => {
+  /** Text of an entry point, which re-exports the common text under public names. */
+  entryPoint(entryPoint: string, text: string): string {
+    const names = this.#entryPoints.get(entryPoint)!.map(({ name, target, typeOnly }) => {
       const own = this.#names.get(idOf(target))!;
       return `  ${typeOnly ? "type " : ""}${own === name ? name : `${own} as ${name}`},`;
     });
@@ -80,7 +80,7 @@ export class Declarations {
       const name = this.#names.get(id)!;
       imports.push(`import { ${name === target.name ? name : `${target.name} as ${name}`} } from "${target.from}";`);
     }
-    const publics = new Set([...this.#doors.values()].flat().map(({ target }) => this.#names.get(idOf(target))!));
+    const publics = new Set([...this.#entryPoints.values()].flat().map(({ target }) => this.#names.get(idOf(target))!));
     return `${[...imports.sort(), ...statements].join("\n")}\nexport { ${[...publics].sort().join(", ")} };\n`;
   }
 
@@ -90,17 +90,17 @@ export class Declarations {
     return found;
   }
 
-  #publicOf(door: string): Public[] {
-    const { path, exports } = this.#module(join(this.#folder, `${door}.d.ts`));
+  #publicOf(entryPoint: string): Public[] {
+    const { path, exports } = this.#module(join(this.#folder, `${entryPoint}.d.ts`));
     return [...exports].map(([name, { typeOnly }]) => ({ name, typeOnly, target: this.#exported(path, name) }));
   }
 
-  /** The types of plain.ts, by what they stand for. */
+  /** The types of plain.ts, by the types they replace. */
   #writtenOut(): ReadonlyMap<string, Node> {
     const [constant] = this.#plain.declarations.get("writtenOut")![0]!.names;
     const typeOf = (node: Node): Node => (node.typeAnnotation as Node).typeAnnotation as Node;
     const members = (type: Node) =>
-      (type.members as Node[]).map((one) => [nameOf(one.key as Node), typeOf(one)] as const);
+      (type.members as Node[]).map((member) => [nameOf(member.key as Node), typeOf(member)] as const);
     return new Map(
       members(typeOf(constant!)).flatMap(([module, types]) => {
         const from = join(this.#folder, "src", `${module}.d.ts`);
@@ -113,7 +113,7 @@ export class Declarations {
     if (!isFile(path)) return { from: path, name };
     const module = this.#module(path);
     const found = module.exports.get(name);
-    if (found === undefined) throw new Error(`${path} has no ${name}`);
+    if (found === undefined) throw new Error(`${path} does not export ${name}`);
     return found.from === path ? this.#local(module, found.name)! : this.#exported(found.from, found.name);
   }
 
@@ -127,13 +127,14 @@ export class Declarations {
     const id = idOf(target);
     if (this.#reached.has(id)) return;
     if (!isFile(target.from)) {
-      if (!this.#mayImport(target.from)) throw new Error(`users have no types of ${target.from}: ${target.name}`);
+      if (!this.#mayImport(target.from))
+        throw new Error(`${target.name} needs the types of ${target.from}, which users do not have`);
       this.#reached.set(id, { target, statements: [] });
       return;
     }
     const module = this.#module(target.from);
     const declarations = module.declarations.get(target.name)!;
-    const statements = declarations.map((one) => this.#pieces(module, one, this.#written.get(id)));
+    const statements = declarations.map((declaration) => this.#pieces(module, declaration, this.#written.get(id)));
     this.#reached.set(id, { target, statements });
     for (const name of declarations.flatMap(({ names }) => names))
       this.#reach({ from: module.path, name: nameOf(name) });
@@ -144,7 +145,7 @@ export class Declarations {
 
   #pieces(module: Module, { node, start, names }: Declaration, written: Node | undefined): Piece[] {
     const declared = (node.declaration ?? node) as Node;
-    const whole: Stretch = {
+    const whole: SourceRange = {
       ...{ module, node: declared, start, end: node.end, names },
       exports: { start: node.start, end: declared.start },
     };
@@ -153,12 +154,16 @@ export class Declarations {
     const head = parameters ?? (declared.id as Node);
     const [parameter] = (parameters?.params ?? []) as Node[];
     const chosen = parameter === undefined ? "" : `[${nameOf(parameter.name as Node)}]`;
-    const type: Stretch = { module: this.#plain, node: written, start: written.start, end: written.end, names: [] };
+    const type: SourceRange = { module: this.#plain, node: written, start: written.start, end: written.end, names: [] };
     return [{ ...whole, node: head, end: head.end }, " = ", type, `${chosen};`];
   }
 
-  /** What a stretch names outside itself, and where. */
-  #usesOf({ module, node, names }: Stretch): { readonly start: number; readonly end: number; readonly to: Target }[] {
+  /** References of a range to declarations outside of it, with their positions. */
+  #usesOf({
+    module,
+    node,
+    names,
+  }: SourceRange): { readonly start: number; readonly end: number; readonly to: Target }[] {
     const { uses, own } = usesIn(node);
     const found = uses.flatMap(({ start, end, name, member, from }) => {
       if (from !== undefined) return { start, end, to: this.#exported(fileOf(module.path, from), name) };
@@ -167,9 +172,9 @@ export class Declarations {
         if (!own.has(name)) this.#globals.add(name);
         return [];
       }
-      if (own.has(name)) throw new Error(`${module.path}: ${name} names a parameter of a type and something else`);
+      if (own.has(name)) throw new Error(`${module.path}: ${name} names a type parameter and something else`);
       if (to.name !== all) return { start, end: start + name.length, to };
-      if (member === undefined) throw new Error(`${module.path}: ${name}, a whole module, is used as one value`);
+      if (member === undefined) throw new Error(`${module.path}: ${name}, a namespace import, is used as a value`);
       return { start, end, to: this.#exported(to.from, member) };
     });
     const declared = names.map((id) => {
@@ -179,12 +184,12 @@ export class Declarations {
     return [...declared, ...found];
   }
 
-  #give(target: Target, wanted: string): void {
+  #assignName(target: Target, preferred: string): void {
     const id = idOf(target);
     if (this.#names.has(id)) return;
     const taken = new Set(this.#names.values());
-    let name = wanted;
-    for (let k = 2; taken.has(name) || this.#globals.has(name); k++) name = `${wanted}${k}`;
+    let name = preferred;
+    for (let k = 2; taken.has(name) || this.#globals.has(name); k++) name = `${preferred}${k}`;
     this.#names.set(id, name);
   }
 

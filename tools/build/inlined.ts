@@ -1,2 +1,2 @@
-/** Packages whose code is part of the bundle, so that nobody has to install them; docs/dependencies.md says why. */
+/** Packages whose code is part of the bundle, so that users need not install them; docs/dependencies.md gives the reasons. */
 export const inlined: readonly string[] = ["croner", "yaml", "zod"];

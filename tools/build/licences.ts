@@ -2,8 +2,8 @@ import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /**
- * The licences of everything from npm that is part of the published files: what the bundle has inlined, and what the
- * dashboard imports, with all that these depend on.
+ * Licences of all npm packages in the published files: those inlined in the bundle, those imported by the dashboard, and
+ * their dependencies.
  */
 export function licences(root: string, inlined: readonly string[]): string {
   const found = new Map<string, string>();
@@ -30,13 +30,13 @@ function collect(name: string, from: string, found: Map<string, string>): void {
     license: string;
     dependencies?: Record<string, string>;
   };
-  const file = readdirSync(folder).find((one) => /^licen[cs]e(\.\w+)?$/i.test(one));
+  const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.\w+)?$/i.test(entry));
   if (file === undefined) throw new Error(`${name} has no licence file`);
   found.set(name, `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), "utf8").trim()}`);
   for (const dependency of Object.keys(dependencies ?? {})) collect(dependency, folder, found);
 }
 
-/** Where Node finds a package from a folder. */
+/** The folder of a package, as Node resolves it. */
 function folderOf(name: string, from: string): string {
   const folder = join(from, "node_modules", name);
   if (existsSync(join(folder, "package.json"))) return folder;

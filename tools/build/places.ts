@@ -3,8 +3,8 @@ import { dirname, join, posix, relative, sep } from "node:path";
 import type { Plugin } from "rolldown";
 
 /**
- * Every file of the bundle lies in dist itself, under the path of its module with dashes, without `src/`:
- * `src/cli/main.ts`, `cli-main.js`.
+ * Every file of the bundle is directly in dist, named after the path of its module with dashes and without `src/`:
+ * `src/cli/main.ts` becomes `cli-main.js`.
  */
 export const bundledName = (module: string): string =>
   module
@@ -16,9 +16,9 @@ const place = /\bnew URL\("([^"]+)", import\.meta\.url\)/g;
 const sqlFolder = new RegExp(`\\bsqlFiles\\(${place.source}\\)`, "g");
 
 /**
- * Sources find what lies beside them by `new URL("…", import.meta.url)`. A bundle has another place, so each of these is
- * written anew: SQL files become text, a module that is started as a process becomes an entry of its own, and what is
- * published as it is gets found from dist. What cannot be followed ends the build.
+ * Sources locate adjacent files by `new URL("…", import.meta.url)`. A bundle is in another folder, so each of these is
+ * rewritten: SQL files become text, a module that is started as a process becomes an entry of its own, and files that are
+ * published unchanged are located from dist. An expression in another form fails the build.
  */
 export function places(src: string): Plugin {
   return {
@@ -28,13 +28,13 @@ export function places(src: string): Plugin {
       handler(code, id) {
         const module = relative(src, id).split(sep).join("/");
         if (code.replace(place, "").includes("import.meta.url")) {
-          this.error(`${module} uses import.meta.url in a form that tools/build/places.ts does not know`);
+          this.error(`${module} uses import.meta.url in a form that tools/build/places.ts does not support`);
         }
         const target = (path: string): string => {
           const found = posix.join(posix.dirname(module), path);
           if (!found.endsWith(".ts")) {
             if (!existsSync(join(src, found)) || found.startsWith("../")) return found;
-            this.error(`${module} looks for ${path}, which is not published; SQL is read by sqlFiles(new URL(…))`);
+            this.error(`${module} refers to ${path}, which is not published; read SQL with sqlFiles(new URL(…))`);
           }
           this.emitFile({ type: "chunk", id: join(src, found), fileName: bundledName(found) });
           return bundledName(found);
@@ -47,7 +47,7 @@ export function places(src: string): Plugin {
   };
 }
 
-/** A Map, as `sqlFiles` returns it. The text stays as it is: stores keep the checksums of their migrations. */
+/** A Map, like the result of `sqlFiles`. The text is unchanged, because stores keep the checksums of their migrations. */
 function sqlText(folder: string): string {
   const files = readdirSync(folder).filter((file) => file.endsWith(".sql"));
   if (files.length === 0) throw new Error(`no SQL files in ${folder}`);

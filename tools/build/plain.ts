@@ -6,9 +6,9 @@ import type { SchedulePlan } from "../../src/model/schedule.ts";
 import type { CallOf, ResponseOf, RouteName } from "../../src/protocol/contract.ts";
 
 /**
- * Types that the sources derive from zod's schemas, and that are published without zod: the compiler writes out here
- * what they come to, and the declarations of the package take it from here (declarations.ts). A type with a parameter
- * is written out as an object, by the names that its parameter can be.
+ * Types that the sources derive from zod's schemas, and that are published without zod. The compiler expands them here,
+ * and the declarations of the package use the expanded form (declarations.ts). A type with a parameter is expanded to an
+ * object with one property for each value of the parameter.
  */
 export const writtenOut = {
   "model/approvers": { Approvers: plain<Approvers>() },
@@ -22,7 +22,7 @@ type Records = { [K in RecordKind]: RecordData<K> };
 type Calls = { [N in RouteName]: CallOf<N> };
 type Responses = { [N in RouteName]: ResponseOf<N> };
 
-/** Written out down to types that mean more than their shape. */
+/** Expanded down to nominal types. */
 type Plain<T> = T extends Fence | Uint8Array
   ? T
   : T extends object
@@ -31,10 +31,10 @@ type Plain<T> = T extends Fence | Uint8Array
       : never
     : T;
 
-/** What is written out must be the same type: each can be used for the other. */
-type Faithful<T> = [T, Plain<T>] extends [Plain<T>, T] ? [] : ["something was lost in writing it out"];
+/** The expanded type must be the same type: each is assignable to the other. */
+type Faithful<T> = [T, Plain<T>] extends [Plain<T>, T] ? [] : ["the expansion lost something"];
 
-/** Only its type is ever asked for. */
+/** Only its type is used. */
 function plain<T>(..._: Faithful<T>): Plain<T> {
-  throw new Error("there is nothing to run here");
+  throw new Error("plain() exists only for its type");
 }

@@ -4,7 +4,7 @@ export const go = gate<string>("go");
 
 const read = effect("soak.read", async (n: number) => n, { semantics: "read" });
 const put = effect("soak.put", async (n: number) => n, { semantics: "idempotent", dispatch: "outbox" });
-// Nothing is judged here (npm run chaos does that): whoever looks finds that it happened.
+// Observation always confirms: correctness is judged by `npm run chaos`, not here.
 const wire = effect("soak.wire", async (a: { key: string }) => a.key, {
   businessKey: (a) => a.key,
   observe: async (a) => outcome.confirmed(a.key),
@@ -14,20 +14,20 @@ const wire = effect("soak.wire", async (a: { key: string }) => a.key, {
 export const steps = workflow("soak.steps", async (tape, n: number) => {
   for (let k = 0; k < 10; k++) await tape.step(`step-${k}`, () => ({ n, k, text: "x".repeat(90) }));
 });
-const acts = workflow("soak.acts", async (tape, n: number) => {
-  const at = await tape.effect(read.with(n));
+const effects = workflow("soak.effects", async (tape, n: number) => {
+  const value = await tape.effect(read.with(n));
   await tape.effect(wire.with({ key: tape.runId }));
-  return tape.effect(put.with(at));
+  return tape.effect(put.with(value));
 });
 const nap = workflow("soak.nap", async (tape, n: number) => {
   await tape.sleep(50 + (n % 10) * 50);
   return tape.now();
 });
-export const asks = workflow("soak.asks", async (tape, _n: number) => tape.gate(go, { timeout: "30s" }));
+export const gated = workflow("soak.gated", async (tape, _n: number) => tape.gate(go, { timeout: "30s" }));
 const saga = workflow("soak.saga", async (tape, _n: number) => {
   await tape.effect(wire.with({ key: `${tape.runId}/a` }));
   await tape.effect(wire.with({ key: `${tape.runId}/b` }));
-  throw new Error("undo it all");
+  throw new Error("compensate");
 });
 const parent = workflow("soak.parent", async (tape, n: number) => {
   const children = [await tape.spawn(nap, n), await tape.spawn(steps, n)];
@@ -35,11 +35,11 @@ const parent = workflow("soak.parent", async (tape, n: number) => {
 });
 const values = workflow("soak.values", async (tape, n: number) => {
   const key = `soak-${n % 20}`;
-  const now = await tape.values.get(key);
-  return tape.values.put(key, n, now?.version ?? 0).catch(() => "somebody was faster");
+  const current = await tape.values.get(key);
+  return tape.values.put(key, n, current?.version ?? 0).catch(() => "another run was faster");
 });
 
-/** One of each kind in turn; plain steps in every other place, because their latency is what is watched. */
-export const kinds = [steps, acts, steps, nap, steps, asks, steps, saga, steps, parent, steps, values] as const;
+/** One of each kind in turn. Every other run has plain steps, because their latency is measured. */
+export const kinds = [steps, effects, steps, nap, steps, gated, steps, saga, steps, parent, steps, values] as const;
 export const runner = () =>
-  createRunner({ workflows: [steps, acts, nap, asks, saga, parent, values], effects: [read, put, wire] });
+  createRunner({ workflows: [steps, effects, nap, gated, saga, parent, values], effects: [read, put, wire] });

@@ -1,27 +1,27 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import type { SelfReport, WorkerOrders } from "./worker.ts";
+import type { SelfReport, WorkerOptions } from "./worker.ts";
 
 /** A worker process of the soak. */
 export class Replica {
   readonly #child: ChildProcess;
 
-  static async start(orders: WorkerOrders): Promise<Replica> {
-    const replica = new Replica(orders);
-    await replica.#said();
+  static async start(options: WorkerOptions): Promise<Replica> {
+    const replica = new Replica(options);
+    await replica.#nextMessage();
     return replica;
   }
 
-  private constructor(orders: WorkerOrders) {
+  private constructor(options: WorkerOptions) {
     const file = join(import.meta.dirname, "worker.ts");
-    this.#child = fork(file, [JSON.stringify(orders)], { execArgv: ["--expose-gc"] });
+    this.#child = fork(file, [JSON.stringify(options)], { execArgv: ["--expose-gc"] });
   }
 
   async report(): Promise<SelfReport> {
-    const said = this.#said();
+    const message = this.#nextMessage();
     this.#child.send("report");
-    return said as Promise<SelfReport>;
+    return message as Promise<SelfReport>;
   }
 
   async kill(): Promise<void> {
@@ -38,39 +38,39 @@ export class Replica {
     await exited;
   }
 
-  async #said(): Promise<unknown> {
+  async #nextMessage(): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const gone = (code: number | null, signal: string | null): void =>
+      const onExit = (code: number | null, signal: string | null): void =>
         reject(new Error(`a replica ended with ${signal ?? code}`));
-      this.#child.once("exit", gone);
+      this.#child.once("exit", onExit);
       this.#child.once("message", (message) => {
-        this.#child.off("exit", gone);
+        this.#child.off("exit", onExit);
         resolve(message);
       });
     });
   }
 }
 
-/** A replica that is killed every so often and comes back, until it is told to end. */
-export class Restless {
-  deaths = 0;
-  readonly #life: Promise<void>;
+/** A replica that is killed and restarted at intervals, until `end` is called. */
+export class ChurningReplicas {
+  kills = 0;
+  readonly #running: Promise<void>;
   #ended = false;
   #wake = (): void => {};
 
-  constructor(orders: WorkerOrders, everyMs: number) {
-    this.#life = this.#live(orders, everyMs);
+  constructor(options: WorkerOptions, everyMs: number) {
+    this.#running = this.#run(options, everyMs);
   }
 
   async end(): Promise<void> {
     this.#ended = true;
     this.#wake();
-    await this.#life;
+    await this.#running;
   }
 
-  async #live(orders: WorkerOrders, everyMs: number): Promise<void> {
+  async #run(options: WorkerOptions, everyMs: number): Promise<void> {
     while (!this.#ended) {
-      const replica = await Replica.start(orders);
+      const replica = await Replica.start(options);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, everyMs);
         this.#wake = () => {
@@ -80,7 +80,7 @@ export class Restless {
         if (this.#ended) this.#wake();
       });
       await replica.kill();
-      this.deaths++;
+      this.kills++;
     }
   }
 }

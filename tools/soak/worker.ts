@@ -1,19 +1,19 @@
-// A replica under steady load. `steady` lives for the whole soak, prunes, and tells about itself when asked;
-// `restless` is killed again and again, so that somebody has to take over what it left behind.
+// A replica under steady load. `steady` runs for the whole soak, prunes, and reports on request; `churning` is killed
+// repeatedly, so that `steady` has to take over its runs.
 import { readdirSync } from "node:fs";
 import { isTapeError, Tape } from "../../src/exports/index.ts";
-import { asks, go, kinds, runner, steps } from "./flows.ts";
+import { gated, go, kinds, runner, steps } from "./flows.ts";
 
-export interface WorkerOrders {
+export interface WorkerOptions {
   readonly url: string;
-  readonly name: "steady" | "restless";
+  readonly name: "steady" | "churning";
   readonly perSecond: number;
   readonly leaseTtl: "6s";
   /** Finished runs older than this are deleted. */
   readonly keepMs: number;
 }
 
-/** What a process says of itself since it was last asked. */
+/** Figures of a process since its last report. */
 export interface SelfReport {
   readonly rssMb: number;
   readonly heapMb: number;
@@ -21,59 +21,59 @@ export interface SelfReport {
   readonly cpuMs: number;
   readonly finished: number;
   readonly failed: number;
-  /** A busy store said so, and nothing was written by that call. */
-  readonly refused: number;
+  /** Calls that a busy store rejected without writing anything. */
+  readonly rejected: number;
   readonly pruned: number;
-  /** Of plain ten-step runs, from start to result. */
+  /** Latencies of plain ten-step runs, from start to result. */
   readonly latencies: readonly number[];
 }
 
-const orders = JSON.parse(process.argv[2]!) as WorkerOrders;
-const app = await Tape.open({ store: orders.url, runner: runner(), leaseTtl: orders.leaseTtl });
+const options = JSON.parse(process.argv[2]!) as WorkerOptions;
+const app = await Tape.open({ store: options.url, runner: runner(), leaseTtl: options.leaseTtl });
 let finished = 0;
 let failed = 0;
-let refused = 0;
+let rejected = 0;
 let pruned = 0;
 let latencies: number[] = [];
 let n = 0;
 let cpu = process.cpuUsage();
 
-async function one(): Promise<void> {
+async function startRun(): Promise<void> {
   const kind = kinds[n++ % kinds.length]!;
-  const begun = performance.now();
+  const startedAt = performance.now();
   const run = await app.start<number, unknown>(kind, n);
-  if (kind === asks) await app.signal(run.id, go, "yes", { key: "go" });
-  // A saga ends in a refusal, which is its result.
+  if (kind === gated) await app.signal(run.id, go, "yes", { key: "go" });
+  // A saga fails by design.
   await run.result().catch((error: unknown) => {
     if (!isTapeError(error, "TAPE_RUN_FAILED")) throw error;
   });
-  if (kind === steps) latencies.push(performance.now() - begun);
+  if (kind === steps) latencies.push(performance.now() - startedAt);
   finished++;
 }
 
-/** A machine that cannot keep up is not asked for more: a backlog would look like drift. */
-const mostAtOnce = 100;
+/** Limits the load on a slow machine: a backlog would look like drift. */
+const maxAtOnce = 100;
 let atOnce = 0;
-const period = 1000 / orders.perSecond;
+const period = 1000 / options.perSecond;
 const load = setInterval(() => {
-  if (atOnce >= mostAtOnce) return;
+  if (atOnce >= maxAtOnce) return;
   atOnce++;
-  const done = one().finally(() => atOnce--);
+  const done = startRun().finally(() => atOnce--);
   done.catch((error: unknown) => {
-    if (isTapeError(error, "TAPE_STORE_BUSY") || isTapeError(error, "TAPE_STORE_UNREACHABLE")) refused++;
+    if (isTapeError(error, "TAPE_STORE_BUSY") || isTapeError(error, "TAPE_STORE_UNREACHABLE")) rejected++;
     else failed++;
-    process.stderr.write(`${orders.name}: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${options.name}: ${error instanceof Error ? error.message : String(error)}\n`);
   });
 }, period);
 
 async function prune(): Promise<void> {
-  for (let gone = 1; gone > 0; pruned += gone)
-    gone = await app.store.intake.prune(app.tenant, Date.now() - orders.keepMs, 500);
+  for (let count = 1; count > 0; pruned += count)
+    count = await app.store.intake.prune(app.tenant, Date.now() - options.keepMs, 500);
 }
-const pruning = orders.name === "steady" ? setInterval(() => void prune().catch(() => failed++), 5_000) : undefined;
+const pruning = options.name === "steady" ? setInterval(() => void prune().catch(() => failed++), 5_000) : undefined;
 
-process.on("message", async (word: "report" | "stop") => {
-  if (word === "stop") {
+process.on("message", async (command: "report" | "stop") => {
+  if (command === "stop") {
     clearInterval(load);
     clearInterval(pruning);
     await app.close();
@@ -85,9 +85,9 @@ process.on("message", async (word: "report" | "stop") => {
   const files = readdirSync("/proc/self/fd").length;
   const { user, system } = process.cpuUsage(cpu);
   const sizes = { rssMb: rss / 1e6, heapMb: heapUsed / 1e6, files, cpuMs: (user + system) / 1000 };
-  process.send?.({ ...sizes, finished, failed, refused, pruned, latencies } satisfies SelfReport);
+  process.send?.({ ...sizes, finished, failed, rejected, pruned, latencies } satisfies SelfReport);
   cpu = process.cpuUsage();
-  [finished, failed, refused, pruned, latencies] = [0, 0, 0, 0, []];
+  [finished, failed, rejected, pruned, latencies] = [0, 0, 0, 0, []];
 });
 process.once("disconnect", () => process.exit());
 process.send?.("ready");
