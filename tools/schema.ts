@@ -1,6 +1,6 @@
-// Writes src/store/*/schema.sql: what a freshly migrated database looks like, for people to read and for a test to compare.
-// And src/store/sql/statements.gen.ts, the types of the SQL statements, and src/config/tape.schema.json, which is published:
-// editors check tape.yaml by it.
+// Writes src/store/*/schema.sql: the schema of a freshly migrated database, for readers and for a test that compares it.
+// Also writes src/store/sql/statements.gen.ts, the types of the SQL statements, and src/config/tape.schema.json, which is
+// published: editors validate tape.yaml with it.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";

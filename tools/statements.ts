@@ -6,8 +6,8 @@ import { payloadsOf } from "../src/store/sql/paging.ts";
 import type { Statement } from "../src/store/sql/statements.ts";
 import { Statements } from "../src/store/sqlite/statements.ts";
 
-/** One statement as a database describes it. `type` is undefined where the database knows none. */
-export interface Described {
+/** One statement as a database describes it. `type` is undefined where the database has none. */
+export interface StatementDescription {
   readonly params: ReadonlyMap<string, string | undefined>;
   readonly columns: ReadonlyMap<string, Column>;
 }
@@ -17,7 +17,7 @@ interface Column {
   readonly nullable: boolean;
 }
 
-export type Descriptions = ReadonlyMap<string, Described>;
+export type Descriptions = ReadonlyMap<string, StatementDescription>;
 
 /**
  * Columns that only one of the stores returns, and parameters that only the callers of one of them have, by statement,
@@ -61,7 +61,7 @@ const sqliteParams: Readonly<Record<string, string>> = {
   "meta.file file": "Text",
 };
 
-/** Added around a list, for the store alone. */
+/** Columns that the store adds around a list, for its own use. */
 const pageColumns: ReadonlySet<string> = new Set(["row_bytes", "page_bytes"]);
 
 /** Changes the schema: it has neither parameters nor columns, and PostgreSQL does not describe it. */
@@ -70,7 +70,7 @@ const utility: ReadonlySet<string> = new Set(["migrations.create"]);
 /** The store itself supplies these to SQLite's statements. */
 const times: ReadonlySet<string> = new Set(["at", "now", "steady"]);
 
-/** Tables on the far side of an outer join, whose columns may be null although they are declared otherwise. */
+/** Tables on the optional side of an outer join, whose columns may be null although they are declared not null. */
 function outerTables(text: string): ReadonlySet<string> {
   const joined = [...text.matchAll(/\bleft join\b([\s\S]*?)\bon\b/gi)].map((found) => found[1]!);
   return new Set(
@@ -88,7 +88,7 @@ export function describeSqlite(db: DatabaseSync): Descriptions {
       .all()
       .map(({ table, column }) => `${table}.${column}`),
   );
-  const describe = ({ name, text, params }: Statement): [string, Described] => {
+  const describe = ({ name, text, params }: Statement): [string, StatementDescription] => {
     const outer = outerTables(text);
     const columns = db.prepare(text).columns();
     return [
@@ -152,7 +152,7 @@ export async function describePostgres(client: pg.Client, schema = "tape"): Prom
     [schema],
   );
   const required = new Map(notNull.rows.map(({ key, table }) => [key, table]));
-  const described = new Map<string, Described>();
+  const described = new Map<string, StatementDescription>();
   for (const { name, text, params: names } of postgresStatements(schema).values()) {
     if (utility.has(name)) {
       described.set(name, { params: new Map(), columns: new Map() });
@@ -244,7 +244,7 @@ export type RowOf<N extends StatementName> = Readonly<Statements[N]["row"]>;
   return text;
 }
 
-/** SQLite knows no types of parameters: one that only its statement has is of the type that its name has elsewhere. */
+/** SQLite has no parameter types. A parameter that only its statement has gets the type of that name elsewhere. */
 function paramTypesByName(postgres: Descriptions): ReadonlyMap<string, string> {
   const found = new Map<string, Set<string>>();
   for (const { params } of postgres.values()) {
@@ -258,8 +258,8 @@ function paramTypesByName(postgres: Descriptions): ReadonlyMap<string, string> {
 
 function entryText(
   name: string,
-  postgres: Described | undefined,
-  sqlite: Described | undefined,
+  postgres: StatementDescription | undefined,
+  sqlite: StatementDescription | undefined,
   byName: (param: string) => string | undefined,
 ): string {
   const both = postgres !== undefined && sqlite !== undefined;
@@ -267,23 +267,24 @@ function entryText(
   const params = [...names].flatMap((param) => {
     if (param === "pageBytes") return ["pageBytes?: Whole"];
     if (supplied[`${name} ${param}`] !== undefined) return [];
-    const lonely = both && !(postgres.params.has(param) && sqlite.params.has(param));
+    const onlyOne = both && !(postgres.params.has(param) && sqlite.params.has(param));
     const type = postgres?.params.get(param);
     const known = type === undefined ? (sqliteParams[`${name} ${param}`] ?? byName(param)) : paramTypes[type];
     if (known === undefined) throw new Error(`${name}: parameter ${param} is ${type ?? "of no known type"}: cast it`);
-    return [`${param}${lonely && onlyInOne[name]?.[param] !== undefined ? "?" : ""}: ${known}`];
+    return [`${param}${onlyOne && onlyInOne[name]?.[param] !== undefined ? "?" : ""}: ${known}`];
   });
   if (postgres === undefined && payloadsOf(name) !== undefined) params.push("pageBytes?: Whole");
   const columns = [...new Set([...(postgres?.columns.keys() ?? []), ...(sqlite?.columns.keys() ?? [])])];
   const fields = columns.map((column) => {
-    const [ours, theirs] = [postgres?.columns.get(column), sqlite?.columns.get(column)];
-    const lonely = both && (ours === undefined || theirs === undefined) && supplied[`${name} ${column}`] === undefined;
-    if (lonely && onlyInOne[name]?.[column] === undefined)
-      throw new Error(`${name}: only ${ours === undefined ? "SQLite" : "PostgreSQL"} returns ${column}`);
-    const { type, nullable } = (ours ?? theirs)!;
+    const [inPostgres, inSqlite] = [postgres?.columns.get(column), sqlite?.columns.get(column)];
+    const onlyOne =
+      both && (inPostgres === undefined || inSqlite === undefined) && supplied[`${name} ${column}`] === undefined;
+    if (onlyOne && onlyInOne[name]?.[column] === undefined)
+      throw new Error(`${name}: only ${inPostgres === undefined ? "SQLite" : "PostgreSQL"} returns ${column}`);
+    const { type, nullable } = (inPostgres ?? inSqlite)!;
     const known = type === undefined ? "unknown" : columnTypes[type];
     if (known === undefined) throw new Error(`${name}: column ${column} is ${type}: cast it to bigint or text`);
-    return `${column}${lonely ? "?" : ""}: ${known}${nullable && known !== "unknown" ? " | null" : ""}`;
+    return `${column}${onlyOne ? "?" : ""}: ${known}${nullable && known !== "unknown" ? " | null" : ""}`;
   });
   for (const listed of Object.keys(onlyInOne[name] ?? {})) {
     const same = (["params", "columns"] as const).every(

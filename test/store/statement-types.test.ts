@@ -7,10 +7,10 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { migrate } from "../../src/store/sqlite/migrate.ts";
 import { schemaFiles } from "../../tools/schema.ts";
 import {
-  type Described,
   type Descriptions,
   describePostgres,
   describeSqlite,
+  type StatementDescription,
   statementTypes,
 } from "../../tools/statements.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
@@ -40,8 +40,11 @@ describe("statements.gen.ts", () => {
   });
 
   /** The same descriptions with one statement changed. */
-  const changed = (of: Descriptions, name: string, change: (was: Described) => Partial<Described>): Descriptions =>
-    new Map(of).set(name, { ...of.get(name)!, ...change(of.get(name)!) });
+  const changed = (
+    of: Descriptions,
+    name: string,
+    change: (was: StatementDescription) => Partial<StatementDescription>,
+  ): Descriptions => new Map(of).set(name, { ...of.get(name)!, ...change(of.get(name)!) });
   const column = { type: "text", nullable: true };
 
   it("cannot be written while the stores return different columns", () => {
