@@ -11,7 +11,7 @@ import { calm, mortal, setStage, signal, story, tenant, ttl } from "./stage.ts";
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 const compensating = record("run.compensating", {});
 
-/** A run that owes the undoing of acts at these positions. */
+/** A run with obligations at these positions. */
 async function owing(store: Store, positions: readonly number[], semantics: Semantics = "idempotent"): Promise<Holder> {
   const run = await begin(store);
   for (const pos of positions) {
@@ -26,56 +26,60 @@ async function owing(store: Store, positions: readonly number[], semantics: Sema
   return run;
 }
 
-type Undo = (pos: number, fx: EffectContext) => unknown;
+type Compensation = (pos: number, fx: EffectContext) => unknown;
 
-/** What was undone, in order; `then` says how it went. */
-function refund(semantics: Semantics, then: Undo = () => {}, observe?: () => ReturnType<typeof outcome.absent>) {
-  const undone: string[] = [];
+/** Records compensations in order; `then` is their result. */
+function refund(
+  semantics: Semantics,
+  then: Compensation = () => {},
+  observe?: () => ReturnType<typeof outcome.absent>,
+) {
+  const compensated: string[] = [];
   const run = (args: unknown, result: unknown, fx: EffectContext): unknown => {
-    undone.push(`${args} ${result} ${fx.key}`);
+    compensated.push(`${args} ${result} ${fx.key}`);
     return then(args as number, fx);
   };
   const compensate = { run, semantics, ...(observe === undefined ? {} : { observe }) };
   const options = { compensate, retry: { attempts: 2 }, timeout: "10m" } as const; // longer than a lease
   const wire: Effect<unknown, unknown> = effect("wire", () => "sent", options);
-  return { undone, effects: [wire] };
+  return { compensated, effects: [wire] };
 }
 
 describe("compensation", () => {
-  it("undoes strictly newest first, one after the other, and tells the run of each", async () => {
+  it("compensates strictly newest first, one at a time, and notifies the run of each", async () => {
     const { store, replica } = await setStage();
     const run = await owing(store, [0, 3, 12]);
-    const { undone, effects } = refund("idempotent");
+    const { compensated, effects } = refund("idempotent");
     const reactor = compensation(replica({ effects }));
     for (const expected of [1, 2, 3]) {
       expect(await reactor.runOnce(10)).toMatchObject({ found: 1, done: 1 });
       expect((await run.view()).notes).toBe(expected);
     }
     expect(await reactor.runOnce(10)).toEqual(none);
-    expect(undone).toEqual(["12 receipt 12 undo-12", "3 receipt 3 undo-3", "0 receipt 0 undo-0"]);
+    expect(compensated).toEqual(["12 receipt 12 undo-12", "3 receipt 3 undo-3", "0 receipt 0 undo-0"]);
     const driver = await hold(store, run.id);
     await driver.write(ended("COMPENSATED", { notesTaken: 3 }));
   });
 
-  it("a healthy run's obligations are left alone", async () => {
+  it("leaves the obligations of a healthy run alone", async () => {
     const { store, replica, clock } = await setStage();
     const run = await begin(store);
     await run.write(...confirmed(0, { name: "wire" }), armed(0, { name: "wire" }));
     await run.release();
-    const { undone, effects } = refund("idempotent");
+    const { compensated, effects } = refund("idempotent");
     const reactor = compensation(replica({ effects }));
     await clock.elapse(3_600_000);
     expect(await reactor.runOnce(10)).toEqual(none);
     const driver = await hold(store, run.id);
     await driver.write(ended("COMPLETED", { outcome: 1 }));
     expect(await reactor.runOnce(10)).toEqual(none);
-    expect([undone, (await run.effect(0, 1)).status]).toEqual([[], "DISCHARGED"]);
+    expect([compensated, (await run.effect(0, 1)).status]).toEqual([[], "DISCHARGED"]);
   });
 
-  it("one that is refused for good is stuck and stops the chain", async () => {
+  it("makes an obligation STUCK after a definite failure, and stops the chain", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0, 1]);
-    const { undone, effects } = refund("idempotent", () => {
+    const { compensated, effects } = refund("idempotent", () => {
       throw new DefiniteFailure("the account is closed");
     });
     const deps = replica({ effects });
@@ -83,15 +87,15 @@ describe("compensation", () => {
     expect(await run.effect(1, 1)).toMatchObject({ status: "STUCK", reason: "definite" });
     await clock.elapse(3_600_000);
     expect(await compensation(deps).runOnce(10)).toEqual(none);
-    expect(undone).toHaveLength(1);
+    expect(compensated).toHaveLength(1);
     expect(await run.view()).toMatchObject({ notes: 1 });
     expect((await run.effect(0, 1)).status).toBe("PENDING");
   });
 
-  it("an idempotent inverse is tried again by policy, and is UNKNOWN when the tries are used up", async () => {
+  it("retries an idempotent compensation by policy, then settles it UNKNOWN", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0]);
-    const { undone, effects } = refund("idempotent", () => {
+    const { compensated, effects } = refund("idempotent", () => {
       throw new AckLost();
     });
     const deps = replica({ effects });
@@ -100,10 +104,10 @@ describe("compensation", () => {
     await clock.elapse(1_000);
     await compensation(deps).runOnce(10);
     expect(await story(store, run, 0, 1)).toEqual(["attempt 1", "PENDING ack_lost", "attempt 2", "UNKNOWN ack_lost"]);
-    expect(undone).toHaveLength(2);
+    expect(compensated).toHaveLength(2);
   });
 
-  it("an inverse that was not sent, again and again, is stuck, not compensated", async () => {
+  it("makes a compensation that is never sent STUCK, not COMPENSATED", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0], "non_idempotent");
     const { effects } = refund("non_idempotent", () => {
@@ -116,7 +120,7 @@ describe("compensation", () => {
     expect(await run.effect(0, 1)).toMatchObject({ status: "STUCK", reason: "not_sent" });
   });
 
-  it("a vanished holder may have undone it: a refusal of the next attempt alone does not deny that", async () => {
+  it("does not take a later refusal as proof that a crashed attempt failed", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0]);
     const mine = mortal(store);
@@ -131,7 +135,7 @@ describe("compensation", () => {
     expect(await story(store, run, 0, 1)).toEqual(["attempt 1", "PENDING lease_lost", "attempt 2", "PENDING ack_lost"]);
   });
 
-  it("a vanished holder: an idempotent inverse is called again under its key", async () => {
+  it("repeats an idempotent compensation of a crashed holder under its key", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0]);
     const mine = mortal(store);
@@ -143,7 +147,7 @@ describe("compensation", () => {
     expect(await compensation(other).runOnce(10)).toEqual(none);
     await clock.elapse(ttl + 1);
     expect(await compensation(other).runOnce(10)).toMatchObject({ found: 1, done: 1 });
-    expect(second.undone).toEqual(first.undone);
+    expect(second.compensated).toEqual(first.compensated);
     expect(await story(store, run, 0, 1)).toEqual([
       "attempt 1",
       "PENDING lease_lost",
@@ -156,7 +160,7 @@ describe("compensation", () => {
     ["confirmed", ["confirmed", "COMPENSATED observed"]],
     ["absent", ["absent", "PENDING not_sent"]],
     ["unobservable", ["STUCK unobservable"]],
-  ] as const)("a vanished holder: a non_idempotent inverse is UNKNOWN, then %s", async (seen, expected) => {
+  ] as const)("settles a crashed non_idempotent compensation UNKNOWN, then %s", async (seen, expected) => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0, 1], "non_idempotent");
     const mine = mortal(store);
@@ -164,8 +168,8 @@ describe("compensation", () => {
     void compensation(replica({ effects: first.effects, store: mine.store })).runOnce(10);
     await mine.died;
     await clock.elapse(ttl + 1);
-    const look = seen === "confirmed" ? outcome.confirmed<never>(0 as never) : outcome.absent({ final: true });
-    const second = refund("non_idempotent", () => {}, seen === "unobservable" ? undefined : () => look as never);
+    const observation = seen === "confirmed" ? outcome.confirmed<never>(0 as never) : outcome.absent({ final: true });
+    const second = refund("non_idempotent", () => {}, seen === "unobservable" ? undefined : () => observation as never);
     const other = replica({ effects: second.effects });
     await compensation(other).runOnce(10);
     expect((await run.effect(1, 1)).status).toBe("UNKNOWN");
@@ -174,23 +178,23 @@ describe("compensation", () => {
     expect(await story(store, run, 1, 1)).toEqual(["attempt 1", "UNKNOWN lease_lost", ...expected]);
     await compensation(other).runOnce(10);
     const next = { confirmed: "0 receipt 0 undo-0", absent: "1 receipt 1 undo-1", unobservable: undefined }[seen];
-    expect(second.undone[0]).toBe(next);
+    expect(second.compensated[0]).toBe(next);
   });
 
-  it("a crash between claim and act loses nothing", async () => {
+  it("loses nothing in a crash between claim and call", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0], "non_idempotent");
     const mine = mortal(store);
     mine.dieAt("fenced.append", "before");
-    const { undone, effects } = refund("non_idempotent");
+    const { compensated, effects } = refund("non_idempotent");
     void compensation(replica({ effects, store: mine.store })).runOnce(10);
     await mine.died;
     await clock.elapse(ttl + 1);
     await compensation(replica({ effects })).runOnce(10);
-    expect([undone.length, (await run.effect(0, 1)).status]).toEqual([1, "COMPENSATED"]);
+    expect([compensated.length, (await run.effect(0, 1)).status]).toEqual([1, "COMPENSATED"]);
   });
 
-  it("slow work past its lease: the late one writes no verdict, its answer is evidence, and the order stays", async () => {
+  it("keeps a late result as evidence after the lease expired, and the order", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0, 1], "non_idempotent");
     const slow = mortal(store);
@@ -199,23 +203,23 @@ describe("compensation", () => {
     const deps = replica({ effects: late.effects, store: { ...store, claim: slow.store.claim } });
     const round = compensation(deps).runOnce(10);
     await calm();
-    slow.die(); // its heartbeats do not arrive; everything else does
+    slow.die(); // its heartbeats are lost; its other calls arrive
     await clock.elapse(ttl + 1);
     const second = refund("non_idempotent");
     const other = replica({ effects: second.effects });
     expect(await compensation(other).runOnce(10)).toMatchObject({ found: 1 });
     expect((await run.effect(1, 1)).status).toBe("UNKNOWN");
-    expect(await compensation(other).runOnce(10)).toEqual(none); // the older one waits for it
+    expect(await compensation(other).runOnce(10)).toEqual(none); // the older obligation waits for it
     answer.give();
     expect(await round).toMatchObject({ found: 1, done: 0, failed: 1 });
     expect(deps.logged).toContain("effect.evidence_recorded");
     await reconciler(other).runOnce(10);
     expect(await story(store, run, 1, 1)).toEqual(["attempt 1", "UNKNOWN lease_lost", "COMPENSATED evidence"]);
     await compensation(other).runOnce(10);
-    expect([late.undone, second.undone]).toEqual([["1 receipt 1 undo-1"], ["0 receipt 0 undo-0"]]);
+    expect([late.compensated, second.compensated]).toEqual([["1 receipt 1 undo-1"], ["0 receipt 0 undo-0"]]);
   });
 
-  it("one poison item keeps no other run from being compensated, and is looked at again", async () => {
+  it("retries a poison item without blocking other runs", async () => {
     const { store, replica, clock } = await setStage();
     const [bad, good] = [await owing(store, [0]), await owing(store, [0])];
     const { item } = await bad.effect(0, 1);
@@ -233,25 +237,25 @@ describe("compensation", () => {
     expect((await bad.effect(0, 1)).status).toBe("COMPENSATED");
   });
 
-  it("another tenant's obligations are left alone", async () => {
+  it("leaves another tenant's obligations alone", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0]);
-    const { undone, effects } = refund("idempotent");
+    const { compensated, effects } = refund("idempotent");
     await clock.elapse(ttl);
     expect(await compensation({ ...replica({ effects }), tenant: "globex" }).runOnce(10)).toEqual(none);
-    expect([undone, (await run.effect(0, 1)).status]).toEqual([[], "PENDING"]);
+    expect([compensated, (await run.effect(0, 1)).status]).toEqual([[], "PENDING"]);
   });
 
-  it("two replicas on one chain: each inverse is called once, in order", async () => {
+  it("calls each compensation once, in order, with two replicas", async () => {
     const { store, replica } = await setStage();
     await owing(store, [0, 1, 2], "non_idempotent");
-    const { undone, effects } = refund("non_idempotent");
+    const { compensated, effects } = refund("non_idempotent");
     const reactors = [compensation(replica({ effects })), compensation(replica({ effects }))];
     for (let k = 0; k < 5; k++) await Promise.all(reactors.map((reactor) => reactor.runOnce(10)));
-    expect(undone).toEqual(["2 receipt 2 undo-2", "1 receipt 1 undo-1", "0 receipt 0 undo-0"]);
+    expect(compensated).toEqual(["2 receipt 2 undo-2", "1 receipt 1 undo-1", "0 receipt 0 undo-0"]);
   });
 
-  it("surplus acts are undone in any run, outside the chain", async () => {
+  it("compensates surplus effects in any run, outside the chain", async () => {
     const { store, replica } = await setStage();
     const run = await begin(store);
     const args = { args: 7, result: "twice" };
@@ -259,13 +263,13 @@ describe("compensation", () => {
     await run.write(
       record("obligation.surplus", { pos: 0, sub: 2, name: "wire", semantics: "idempotent", key: "s", args }),
     );
-    const { undone, effects } = refund("idempotent");
+    const { compensated, effects } = refund("idempotent");
     await compensation(replica({ effects })).runOnce(10);
-    expect(undone).toEqual(["7 twice s"]);
+    expect(compensated).toEqual(["7 twice s"]);
     expect([(await run.effect(0, 1)).status, (await run.effect(0, 2)).status]).toEqual(["ARMED", "COMPENSATED"]);
   });
 
-  it("an inverse that this process does not know waits for one that does; others are not blocked", async () => {
+  it("leaves an unknown compensation to another process without blocking others", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0]);
     const stranger = await begin(store);
@@ -275,10 +279,10 @@ describe("compensation", () => {
       decided("failed"),
       compensating,
     );
-    const { undone, effects } = refund("idempotent");
+    const { compensated, effects } = refund("idempotent");
     const deps = replica({ effects });
     expect(await compensation(deps).runOnce(10)).toMatchObject({ found: 2, done: 2, unserved: 1 });
-    expect([undone.length, (await run.effect(0, 1)).status]).toEqual([1, "COMPENSATED"]);
+    expect([compensated.length, (await run.effect(0, 1)).status]).toEqual([1, "COMPENSATED"]);
     expect(deps.logged).toContain("reactor.no_handler");
     const { item } = await stranger.effect(0, 1);
     expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({

@@ -13,20 +13,20 @@ const nothing = { found: 0, done: 0, failed: 0, lagMs: 0 };
 const on = (deps: Replica, handler: Parameters<typeof customReactor<string>>[0]["handler"], more: object = {}) =>
   customReactor<string>({ name: "mine", app: "app", handler, ...deps, ...more });
 
-describe("a reactor of one's own", () => {
-  it("is called with the handle and what it needs, under a lease that is given back", async () => {
+describe("a custom reactor", () => {
+  it("receives the handle and its context, under a lease that is released", async () => {
     const { store, replica } = await setStage();
     const deps = replica();
-    let told: ReactorContext | undefined;
+    let received: ReactorContext | undefined;
     let held: string | null | undefined;
     const reactor = on(deps, async (app, context) => {
       expect(app).toBe("app");
-      told = context;
+      received = context;
       held = (await store.read.lease(tenant, { name: "reactor mine" }))?.owner;
       return 3;
     });
     expect(await reactor.runOnce(7)).toEqual({ found: 3, done: 3, failed: 0, lagMs: 0 });
-    expect([told?.name, told?.limit, told?.abortSignal.aborted]).toEqual(["mine", 7, true]); // over, so aborted
+    expect([received?.name, received?.limit, received?.abortSignal.aborted]).toEqual(["mine", 7, true]); // over, so aborted
     expect(held).toBe(deps.keeper.identity.owner);
     expect((await store.read.lease(tenant, { name: "reactor mine" }))?.owner).toBeNull();
   });
@@ -44,7 +44,7 @@ describe("a reactor of one's own", () => {
     expect(await on(replica(), () => answer).runOnce(1)).toEqual(expected);
   });
 
-  it("two replicas: one at a time; the other's turn comes when it has ended", async () => {
+  it("runs on one replica at a time", async () => {
     const { replica } = await setStage();
     const answer = signal();
     let calls = 0;
@@ -63,7 +63,7 @@ describe("a reactor of one's own", () => {
     expect(await b.runOnce(1)).toMatchObject({ done: 1 });
   });
 
-  it("a replica that dies in its turn holds the others up for its lease, no longer", async () => {
+  it("blocks other replicas after a crash only until its lease expires", async () => {
     const { replica, clock } = await setStage();
     const dead = replica();
     void on(dead, () => new Promise<undefined>(() => {})).runOnce(1);
@@ -75,7 +75,7 @@ describe("a reactor of one's own", () => {
     expect(await other.runOnce(1)).toMatchObject({ done: 1 });
   });
 
-  it("a handler that throws gives its lease back, is tried again after a back-off, and others go on", async () => {
+  it("releases the lease and retries after a backoff when the handler throws", async () => {
     const { store, replica, clock } = await setStage();
     const deps = replica();
     let calls = 0;
@@ -100,16 +100,16 @@ describe("a reactor of one's own", () => {
     await loop.stop();
   });
 
-  it("is called as often as was said, however much it did and whatever wakes it", async () => {
+  it("keeps its interval, whatever it did and whatever wakes it", async () => {
     const { store, replica, clock } = await setStage();
     const deps = replica();
     let calls = 0;
     const mine = on(deps, () => ++calls, { intervalMs: 60_000 });
-    const knobs = { mine: { intervalMs: 5_000, idleMs: 5_000 } };
-    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: deps.log, tuning: knobs });
+    const tuning = { mine: { intervalMs: 5_000, idleMs: 5_000 } };
+    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: deps.log, tuning: tuning });
     await loop.start();
     await clock.elapse(1_000);
-    await waiting(store); // every write wakes everybody
+    await waiting(store); // every write wakes all reactors
     await clock.elapse(58_000);
     expect(calls).toBe(1);
     await clock.elapse(6_000);
@@ -119,7 +119,7 @@ describe("a reactor of one's own", () => {
     await loop.stop();
   });
 
-  it("is told to stop, and waited for", async () => {
+  it("is aborted at a stop, and awaited", async () => {
     const { store, replica, clock } = await setStage();
     const deps = replica();
     const stopping = new AbortController();
@@ -141,7 +141,7 @@ describe("a reactor of one's own", () => {
     expect([ended, (await store.read.lease(tenant, { name: "reactor mine" }))?.owner]).toEqual([true, null]);
   });
 
-  it("the documented one: an obligation that is owed for a day is escalated, once", async () => {
+  it("escalates an obligation that is due for a day once, as in the docs", async () => {
     const { store, replica, clock } = await setStage();
     const run = await begin(store);
     await run.write(...confirmed(0), armed(0, { name: "wire" }));
@@ -159,32 +159,32 @@ describe("a reactor of one's own", () => {
   });
 });
 
-describe("knobs", () => {
-  it("each reactor has its own batch, concurrency and rest", async () => {
+describe("tuning", () => {
+  it("gives each reactor its own batch, concurrency and pause", async () => {
     const { store, replica, clock, wire } = await setStage();
     const answers = Array.from({ length: 5 }, () => signal());
     let called = 0;
     const deps = replica({ effects: [wire({ timeout: "10m" }, () => answers[called++]!.come)] });
-    let looks = 0;
-    const idle = { name: "idle", runOnce: async () => ({ ...nothing, found: looks++ * 0 }) };
-    const knobs = { outbox: { batch: 2, concurrency: 3, perConnector: 3 }, idle: { intervalMs: 50, idleMs: 50 } };
+    let polls = 0;
+    const idle = { name: "idle", runOnce: async () => ({ ...nothing, found: polls++ * 0 }) };
+    const tuning = { outbox: { batch: 2, concurrency: 3, perConnector: 3 }, idle: { intervalMs: 50, idleMs: 50 } };
     for (let k = 0; k < 5; k++) await waiting(store);
-    const loop = new ReactorLoop({ reactors: [outbox(deps), idle], store, clock, log: deps.log, tuning: knobs });
+    const loop = new ReactorLoop({ reactors: [outbox(deps), idle], store, clock, log: deps.log, tuning: tuning });
     await loop.start();
     await clock.elapse(1_000);
     expect([called, loop.stats.outbox?.busy]).toEqual([3, 3]);
-    expect(looks).toBeGreaterThanOrEqual(20);
+    expect(polls).toBeGreaterThanOrEqual(20);
     for (const answer of answers) answer.give();
     await clock.elapse(1_000);
     expect(called).toBe(5);
     await loop.stop();
   });
 
-  it("back-off and the most attempts of an item", async () => {
+  it("applies the backoff and the maximum attempts of an item", async () => {
     const { store, replica, clock } = await setStage();
     const again = { backoff: { baseMs: 100, capMs: 100 }, maxAttempts: 3 };
     const deps = { ...replica(), retry: again };
-    await waiting(store); // and nobody here has the effect
+    await waiting(store); // no process here has the effect
     const reactor = outbox(deps);
     const found: number[] = [];
     for (let k = 0; k < 4; k++) {

@@ -19,7 +19,7 @@ const options = (more: Partial<EffectOptions<unknown, unknown>> = {}): Partial<E
 
 const observed = (seen = outcome.confirmed<unknown>("found")) => options({ observe: () => seen });
 
-/** The run's driver decides the outcome while the effect waits for its back-off, or is being sent. */
+/** The run's driver decides the outcome while the effect waits for its backoff, or is being sent. */
 async function end(store: Store, run: Holder): Promise<void> {
   const driver = await hold(store, run.id);
   await driver.write(decided("cancelled"));
@@ -27,7 +27,7 @@ async function end(store: Store, run: Holder): Promise<void> {
 }
 
 describe("an outbox effect whose run ends", () => {
-  it("is observed at once if a response was lost, whatever its back-off", async () => {
+  it("is observed at once if a response was lost, whatever its backoff", async () => {
     const { store, replica, wire, world } = await setStage();
     for (const errors of [[new AckLost()], [new AckLost(), new NotSent()], [new NotSent(), new AckLost()]]) {
       const run = await waiting(store, "idempotent");
@@ -91,7 +91,7 @@ describe("an outbox effect whose run ends", () => {
     expect(world).toHaveLength(1);
   });
 
-  it("is observed, not sent again, if its sender vanished", async () => {
+  it("is observed, not sent again, if its sender crashed", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store, "idempotent");
     const mine = mortal(store);
@@ -166,7 +166,7 @@ describe("an outbox effect whose run ends", () => {
     expect(world).toHaveLength(2);
   });
 
-  it("is stuck, not withdrawn, if an operator had a non_idempotent one retried and nobody can observe it", async () => {
+  it("is stuck, not withdrawn, if it is unobservable, non_idempotent and was retried by an operator", async () => {
     const { store, replica, wire, world } = await setStage();
     const run = await waiting(store, "non_idempotent");
     const sender = await holdItem(store, run.id, 0);

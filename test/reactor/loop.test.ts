@@ -27,7 +27,7 @@ async function running<T>(
 }
 
 describe("the loop", () => {
-  it("works on what the store hints at, at once", async () => {
+  it("works at once on what a wake hint names", async () => {
     const stage = await setStage();
     const deps = stage.replica({ effects: [stage.wire()] });
     await running(stage, [outbox(deps)], async (loop) => {
@@ -39,20 +39,20 @@ describe("the loop", () => {
     });
   });
 
-  it("is idle when there is nothing to do: at most one look in five seconds", async () => {
+  it("polls at most once in five seconds without work", async () => {
     const stage = await setStage();
-    let looks = 0;
-    const idle = { name: "idle", runOnce: async () => counts(looks++ * 0) };
+    let polls = 0;
+    const idle = { name: "idle", runOnce: async () => counts(polls++ * 0) };
     await running(stage, [idle], async () => {
       await stage.clock.elapse(60_000);
-      looks = 0;
+      polls = 0;
       await stage.clock.elapse(60_000);
-      expect(looks).toBeLessThanOrEqual(12);
-      expect(looks).toBeGreaterThanOrEqual(11);
+      expect(polls).toBeLessThanOrEqual(12);
+      expect(polls).toBeGreaterThanOrEqual(11);
     });
   });
 
-  it("looks again exactly when a back-off that it has set is over", async () => {
+  it("polls exactly when a backoff that it has set ends", async () => {
     const stage = await setStage();
     let tries = 0;
     const wire = stage.wire({ retry: { attempts: 2, base: "3s" } }, () => {
@@ -81,7 +81,7 @@ describe("the loop", () => {
     });
   });
 
-  it("a slow item keeps nobody from finding more, up to the batch", async () => {
+  it("claims more items while one is slow, up to the batch", async () => {
     const stage = await setStage();
     const answers = [1, 2, 3].map(() => signal());
     let called = 0;
@@ -103,13 +103,13 @@ describe("the loop", () => {
     expect(loop.stats.outbox).toMatchObject({ found: 3, done: 3, busy: 0 });
   });
 
-  it("a look that fails is made again, later; the others go on", async () => {
+  it("repeats a failed poll later; the other reactors continue", async () => {
     const stage = await setStage();
-    let looks = 0;
+    let polls = 0;
     const bad = {
       name: "bad",
       runOnce: async (): Promise<ReactorCounts> => {
-        if (++looks < 3) throw new Error("the store is away");
+        if (++polls < 3) throw new Error("the store is away");
         return counts(0);
       },
     };
@@ -118,23 +118,23 @@ describe("the loop", () => {
       await stage.clock.elapse(2_000);
       expect(loop.stats.bad).toMatchObject({ faults: 2 });
       expect(loop.stats.good).toMatchObject({ found: 5 });
-      expect(looks).toBeGreaterThanOrEqual(3);
+      expect(polls).toBeGreaterThanOrEqual(3);
     });
   });
 
-  it("does not spin over what it finds and cannot do", async () => {
+  it("does not busy-loop over work that it finds and cannot do", async () => {
     const stage = await setStage();
-    let looks = 0;
-    const stubborn = { name: "timers", runOnce: async () => counts(1 + looks++ * 0, 0) };
+    let polls = 0;
+    const stubborn = { name: "timers", runOnce: async () => counts(1 + polls++ * 0, 0) };
     const run = await begin(stage.store);
     await run.write(record("timer.set", { pos: 0, purpose: "sleep", delayMs: 1 }));
     await running(stage, [stubborn], async () => {
       await stage.clock.elapse(10_000);
-      expect(looks).toBeLessThan(20);
+      expect(polls).toBeLessThan(20);
     });
   });
 
-  it("stop claims nothing more and waits for what is under way, within its bound", async () => {
+  it("stop claims nothing more and waits for work in progress, within its bound", async () => {
     const stage = await setStage();
     const { store, clock } = stage;
     const answer = signal();
@@ -157,21 +157,21 @@ describe("the loop", () => {
     await calm();
   });
 
-  it("start twice is one start, stop twice one stop, stop without start is a stop, start after stop is refused", async () => {
+  it("treats repeated starts and stops as one, and rejects a start after a stop", async () => {
     const stage = await setStage();
     const { store, clock } = stage;
-    let looks = 0;
-    const reactors = [{ name: "idle", runOnce: async () => counts(looks++ * 0) }];
+    let polls = 0;
+    const reactors = [{ name: "idle", runOnce: async () => counts(polls++ * 0) }];
     const make = () => new ReactorLoop({ reactors, store, clock, log: stage.replica().log });
     const loop = make();
     await Promise.all([loop.start(), loop.start()]);
     await calm();
-    expect(looks).toBe(1);
+    expect(polls).toBe(1);
     await Promise.all([loop.stop(), loop.stop()]);
     await expect(loop.start()).rejects.toThrow("create a new one");
     const other = make();
     await other.stop();
     await expect(other.start()).rejects.toThrow("create a new one");
-    expect(looks).toBe(1);
+    expect(polls).toBe(1);
   });
 });

@@ -9,7 +9,7 @@ import { calm, granting, mortal, setStage, signal, story, tenant, ttl, waiting }
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
 describe("outbox", () => {
-  it("dispatches what is due, arms the inverse with the confirmation, wakes the run, and gives the item back", async () => {
+  it("dispatches a due effect, arms its obligation, wakes the run and releases the item", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store);
     await clock.elapse(40);
@@ -24,7 +24,7 @@ describe("outbox", () => {
     expect(await reactor.runOnce(10)).toEqual(none);
   });
 
-  it("a definite failure is final; what the author calls definite, too", async () => {
+  it("settles a definite failure as final, also by isDefinite", async () => {
     const { store, replica, wire, world } = await setStage();
     for (const error of [new DefiniteFailure("no"), new TypeError("declined")]) {
       const run = await waiting(store, "idempotent");
@@ -40,7 +40,7 @@ describe("outbox", () => {
     expect(world).toHaveLength(2);
   });
 
-  it("NotSent is tried again after a back-off, whatever the semantics, and fails when the tries are used up", async () => {
+  it("retries NotSent after a backoff for all semantics, then fails", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store);
     const retry = { attempts: 3, base: "1s", factor: 2 } as const;
@@ -76,7 +76,7 @@ describe("outbox", () => {
     ["non_idempotent", ["attempt 1", "UNKNOWN ack_lost"]],
     ["idempotent", ["attempt 1", "PENDING ack_lost", "attempt 2", "UNKNOWN ack_lost"]],
     ["read", ["attempt 1", "PENDING ack_lost", "attempt 2", "FAILED exhausted"]],
-  ] as const)("doubt about a %s act goes the way of its semantics", async (semantics, expected) => {
+  ] as const)("settles a lost response of a %s effect by its semantics", async (semantics, expected) => {
     const { store, replica, wire, clock } = await setStage();
     const run = await waiting(store, semantics);
     const options = { semantics, retry: { attempts: 2 } };
@@ -95,7 +95,7 @@ describe("outbox", () => {
     expect(await story(store, run)).toEqual(expected);
   });
 
-  it("that the last try was not sent says nothing about an earlier one in doubt", async () => {
+  it("keeps an effect in doubt if only the last attempt was not sent", async () => {
     const { store, replica, wire, clock } = await setStage();
     const run = await waiting(store, "idempotent");
     let tries = 0;
@@ -111,7 +111,7 @@ describe("outbox", () => {
     expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN" });
   });
 
-  it("a time-out leaves doubt; the answer that comes later is evidence, and settles it", async () => {
+  it("settles an effect that timed out by the evidence of its late result", async () => {
     const { store, replica, wire, clock } = await setStage();
     const run = await waiting(store);
     const answer = signal<string>();
@@ -135,7 +135,7 @@ describe("outbox", () => {
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
   });
 
-  it("two replicas on one item: one acts", async () => {
+  it("sends an item once with two replicas", async () => {
     const { store, replica, wire, world } = await setStage();
     await waiting(store);
     const effects = [wire()];
@@ -144,7 +144,7 @@ describe("outbox", () => {
     expect(world).toHaveLength(1);
   });
 
-  it("a crash between claim and dispatch record loses nothing: another sends it, once", async () => {
+  it("loses nothing in a crash between claim and dispatch record", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store);
     const effects = [wire()];
@@ -161,35 +161,35 @@ describe("outbox", () => {
     expect(world).toHaveLength(1);
   });
 
-  it.each(["between dispatch record and act", "between act and record"])(
+  it.each(["between dispatch record and call", "between call and record"])(
     "a crash %s is not sent again: UNKNOWN",
     async (when) => {
       const { store, replica, wire, world, clock } = await setStage();
       const run = await waiting(store);
       const mine = mortal(store);
-      if (when === "between dispatch record and act") mine.dieAt("fenced.append", "after");
+      if (when === "between dispatch record and call") mine.dieAt("fenced.append", "after");
       const dying = wire({}, () => mine.die());
       void outbox(replica({ effects: [dying], store: mine.store })).runOnce(10);
       await mine.died;
       await clock.elapse(ttl + 1);
-      const acted = when === "between act and record";
-      expect(world).toHaveLength(acted ? 1 : 0);
-      const observe = () => (acted ? outcome.confirmed("found") : outcome.inconclusive("cannot tell"));
+      const called = when === "between call and record";
+      expect(world).toHaveLength(called ? 1 : 0);
+      const observe = () => (called ? outcome.confirmed("found") : outcome.inconclusive("cannot tell"));
       const other = replica({ effects: [wire({ businessKey: () => "k", observe })] });
       expect(await outbox(other).runOnce(10)).toEqual(none);
       expect(await reconciler(other).runOnce(10)).toMatchObject({ done: 1 });
       expect(await story(store, run)).toEqual(
-        acted
+        called
           ? ["attempt 1", "UNKNOWN lease_lost", "confirmed", "CONFIRMED observed"]
           : ["attempt 1", "UNKNOWN lease_lost", "inconclusive"],
       );
       await clock.elapse(ttl * 3);
       expect(await outbox(other).runOnce(10)).toEqual(none);
-      expect(world).toHaveLength(acted ? 1 : 0);
+      expect(world).toHaveLength(called ? 1 : 0);
     },
   );
 
-  it("an idempotent act of a dead sender is sent again under its key, and not charged as a failure", async () => {
+  it("repeats an idempotent effect of a dead sender under its key, without counting a failure", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store, "idempotent");
     const mine = mortal(store);
@@ -205,7 +205,7 @@ describe("outbox", () => {
     expect(world[1]!.token).toBeGreaterThan(world[0]!.token);
   });
 
-  it("slow work past its lease: the sender is fenced, its answer is kept as evidence and used", async () => {
+  it("fences a sender whose lease expired, and uses its result as evidence", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store);
     const slow = mortal(store);
@@ -216,7 +216,7 @@ describe("outbox", () => {
     });
     const round = outbox(deps).runOnce(10);
     await calm();
-    slow.die(); // its heartbeats do not arrive; everything else does
+    slow.die(); // its heartbeats are lost; its other calls arrive
     await clock.elapse(ttl + 1);
     const other = replica({ effects: [wire({ businessKey: () => "k", observe: () => outcome.inconclusive("?") })] });
     await reconciler(other).runOnce(10);
@@ -230,7 +230,7 @@ describe("outbox", () => {
     expect(world).toHaveLength(1);
   });
 
-  it("slow work under a lease that is renewed stays its own", async () => {
+  it("keeps slow work while the lease is renewed", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store);
     const answer = signal<string>();
@@ -243,7 +243,7 @@ describe("outbox", () => {
     expect(world).toHaveLength(1);
   });
 
-  it("a store that fails under it: the answer is kept, and the item is given back soon, not after the TTL", async () => {
+  it("keeps the result when the store fails, and releases the item before the TTL", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store);
     let broken = false;
@@ -262,7 +262,7 @@ describe("outbox", () => {
     expect(world).toHaveLength(1);
   });
 
-  it("a result that no record can hold: it happened, what undoes it is armed, and the record says why", async () => {
+  it("confirms an effect with an unstorable result, arms its obligation and records why", async () => {
     const { store, replica, wire, world } = await setStage();
     const run = await waiting(store);
     const deps = replica({ effects: [wire({ compensate: () => {} }, () => () => {})] });
@@ -274,7 +274,7 @@ describe("outbox", () => {
     expect(world).toHaveLength(1);
   });
 
-  it("one poison item does not block the others, and comes back later and later", async () => {
+  it("retries a poison item with growing delays without blocking others", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const poison = await waiting(store);
     const { item } = await poison.effect(0);
@@ -293,7 +293,7 @@ describe("outbox", () => {
     expect(world).toHaveLength(3);
   });
 
-  it("an effect that this process does not know waits visibly for one that does", async () => {
+  it("leaves an unknown effect to another process, visibly", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store);
     const { item } = await run.effect(0);
@@ -314,7 +314,7 @@ describe("outbox", () => {
     expect(world).toHaveLength(1);
   });
 
-  it("evidence that a repeatable act has happened is used instead of another send", async () => {
+  it("uses evidence of an idempotent effect instead of sending again", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store, "idempotent");
     const granted = granting(store);
@@ -332,7 +332,7 @@ describe("outbox", () => {
     expect(world).toHaveLength(1);
   });
 
-  it("what was withdrawn is not sent, also when it was claimed before", async () => {
+  it("does not send a withdrawn effect, even if it was claimed before", async () => {
     const { store, replica, wire, world } = await setStage();
     const run = await waiting(store);
     const driver = await hold(store, run.id);
@@ -348,7 +348,7 @@ describe("outbox", () => {
     expect(await reconciler(deps).runOnce(10)).toEqual(none);
   });
 
-  it("another tenant's items are left alone", async () => {
+  it("leaves another tenant's items alone", async () => {
     const { store, replica, wire, world } = await setStage();
     await waiting(store);
     expect(await outbox({ ...replica({ effects: [wire()] }), tenant: "globex" }).runOnce(10)).toEqual(none);

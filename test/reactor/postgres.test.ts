@@ -48,11 +48,11 @@ describe("on PostgreSQL, two replicas", () => {
     for (const run of runs) expect((await run.effect(0)).status).toBe("CONFIRMED");
   });
 
-  it("reconciler: a doubt is looked at by one", async () => {
+  it("reconciler: one replica observes an effect in doubt", async () => {
     const { store, replicas, wire, world } = setTwo();
     const run = await waiting(store);
-    let looks = 0;
-    const observe = () => outcome.confirmed(++looks);
+    let observations = 0;
+    const observe = () => outcome.confirmed(++observations);
     const grounds = replicas({
       effects: [
         wire({ businessKey: () => "k", observe }, () => {
@@ -63,21 +63,21 @@ describe("on PostgreSQL, two replicas", () => {
     await Promise.all(grounds.map((deps) => outbox(deps).runOnce(10)));
     await Promise.all(grounds.map((deps) => reconciler(deps).runOnce(10)));
     expect(await story(store, run)).toEqual(["attempt 1", "UNKNOWN ack_lost", "confirmed", "CONFIRMED observed"]);
-    expect([world.length, looks]).toEqual([1, 1]);
+    expect([world.length, observations]).toEqual([1, 1]);
   });
 
   it("compensation: strictly newest first", async () => {
     const { store, replicas, wire } = setTwo();
-    const undone: unknown[] = [];
+    const compensated: unknown[] = [];
     const run = await begin(store);
     for (const pos of [0, 1, 2]) {
       const args = { args: pos, result: pos };
       await run.write(...confirmed(pos), armed(pos, { name: "wire", semantics: "non_idempotent", args }));
     }
     await run.write(decided("failed"), record("run.compensating", {}));
-    const grounds = replicas({ effects: [wire({ compensate: (args) => void undone.push(args) })] });
+    const grounds = replicas({ effects: [wire({ compensate: (args) => void compensated.push(args) })] });
     for (let k = 0; k < 4; k++) await Promise.all(grounds.map((deps) => compensation(deps).runOnce(10)));
-    expect(undone).toEqual([2, 1, 0]);
+    expect(compensated).toEqual([2, 1, 0]);
   });
 
   it("timers: each is fired once, none early", async () => {

@@ -7,8 +7,8 @@ import { mortal, type Replica, type Stage, setStage, story, tenant, ttl } from "
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
-/** A run that waits for an act of which nobody knows what became. */
-async function doubtful(store: Store): Promise<Holder> {
+/** A run that waits for an effect in doubt. */
+async function inDoubt(store: Store): Promise<Holder> {
   const run = await begin(store);
   await run.write(intent(0, { semantics: "non_idempotent" }), dispatched(0, { sendWithinMs: 1_000 }));
   await run.write(settled(0, "UNKNOWN", { reason: "ack_lost" }));
@@ -16,20 +16,20 @@ async function doubtful(store: Store): Promise<Holder> {
   return run;
 }
 
-/** A process that finds the act done when it looks. */
-function observer(stage: Stage, store: Store = stage.store): { deps: Replica; looks: string[] } {
-  const looks: string[] = [];
+/** A process whose observe confirms the effect. */
+function observer(stage: Stage, store: Store = stage.store): { deps: Replica; observations: string[] } {
+  const observations: string[] = [];
   const observe = (_args: unknown, fx: { readonly runId: string }) => {
-    looks.push(fx.runId);
+    observations.push(fx.runId);
     return outcome.confirmed("seen");
   };
-  return { deps: stage.replica({ effects: [stage.wire({ observe, businessKey: () => "k" })], store }), looks };
+  return { deps: stage.replica({ effects: [stage.wire({ observe, businessKey: () => "k" })], store }), observations };
 }
 
 describe("reconciler", () => {
-  it("a crash between claim and look loses nothing: another looks when the lease has run out", async () => {
+  it("loses nothing in a crash before the observation: another process observes after the expiry", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     const mine = mortal(stage.store);
     mine.dieAt("claim.find", "after");
     const dead = observer(stage, mine.store);
@@ -39,13 +39,13 @@ describe("reconciler", () => {
     expect(await reconciler(other.deps).runOnce(10)).toEqual(none);
     await stage.clock.elapse(ttl + 1);
     expect(await reconciler(other.deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
-    expect([dead.looks, other.looks]).toEqual([[], [run.id]]);
+    expect([dead.observations, other.observations]).toEqual([[], [run.id]]);
     expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
   });
 
-  it("a crash between look and record: the next one looks again, and one verdict is written", async () => {
+  it("writes one verdict after a crash between observation and record", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     const mine = mortal(stage.store);
     mine.dieAt("fenced.append", "before");
     const dead = observer(stage, mine.store);
@@ -54,14 +54,14 @@ describe("reconciler", () => {
     await stage.clock.elapse(ttl + 1);
     const other = observer(stage);
     expect(await reconciler(other.deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
-    expect([dead.looks.length, other.looks.length]).toEqual([1, 1]);
+    expect([dead.observations.length, other.observations.length]).toEqual([1, 1]);
     expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
   });
 
-  it("one poison item does not block the others, and is looked at again", async () => {
+  it("retries a poison item without blocking others", async () => {
     const stage = await setStage();
     const { store, clock } = stage;
-    const [bad, good] = [await doubtful(store), await doubtful(store)];
+    const [bad, good] = [await inDoubt(store), await inDoubt(store)];
     const { item } = await bad.effect(0);
     const journal: typeof store.read.journal = (of, target, page) =>
       "journal" in target && target.journal === item
@@ -79,11 +79,11 @@ describe("reconciler", () => {
     expect((await bad.effect(0)).status).toBe("CONFIRMED");
   });
 
-  it("another tenant's doubts are left alone", async () => {
+  it("leaves another tenant's effects in doubt alone", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
-    const { deps, looks } = observer(stage);
+    const run = await inDoubt(stage.store);
+    const { deps, observations } = observer(stage);
     expect(await reconciler({ ...deps, tenant: "globex" }).runOnce(10)).toEqual(none);
-    expect([looks, (await run.effect(0)).status]).toEqual([[], "UNKNOWN"]);
+    expect([observations, (await run.effect(0)).status]).toEqual([[], "UNKNOWN"]);
   });
 });

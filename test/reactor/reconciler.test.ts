@@ -22,8 +22,8 @@ import { mortal, type Replica, type Stage, setStage, signal, story, tenant, ttl,
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
-/** A run that waits for an inline act of which nobody knows what became. */
-async function doubtful(
+/** A run that waits for an inline effect in doubt. */
+async function inDoubt(
   store: Store,
   semantics: "idempotent" | "non_idempotent" = "non_idempotent",
   sendWithinMs = 1_000,
@@ -35,40 +35,40 @@ async function doubtful(
   return run;
 }
 
-/** A process whose effect observes what `see` says, and counts its looks. */
+/** A process whose effect observes what `see` returns, and counts the observations. */
 function seeing(
   stage: Stage,
   see: () => Observation | Promise<Observation>,
   options: Partial<EffectOptions<unknown, unknown>> = {},
-): Replica & { readonly looks: () => number } {
-  let looks = 0;
+): Replica & { readonly observations: () => number } {
+  let observations = 0;
   const observe = () => {
-    looks++;
+    observations++;
     return see();
   };
   const { effects: _none, ...deps } = {
     effects: [],
     ...stage.replica({ effects: [stage.wire({ observe, businessKey: () => "k", ...options })] }),
   };
-  return { ...deps, looks: () => looks };
+  return { ...deps, observations: () => observations };
 }
 
 async function evidence(
   store: Store,
   sender: Holder,
-  said: { happened: boolean; value?: unknown; error?: unknown },
+  message: { happened: boolean; value?: unknown; error?: unknown },
 ): Promise<void> {
-  await store.intake.leaveEvidence(tenant, sender.attempt(0), said);
+  await store.intake.leaveEvidence(tenant, sender.attempt(0), message);
 }
 
 const hostile = (): never => {
-  throw new Error("do not look at me");
+  throw new Error("do not read this");
 };
 
 describe("reconciler", () => {
-  it("uses evidence before it looks", async () => {
+  it("uses evidence before it observes", async () => {
     const stage = await setStage();
-    const [happened, not] = [await doubtful(stage.store), await doubtful(stage.store)];
+    const [happened, not] = [await inDoubt(stage.store), await inDoubt(stage.store)];
     await evidence(stage.store, happened, { happened: true, value: "receipt" });
     await evidence(stage.store, not, { happened: false });
     const deps = seeing(stage, () => outcome.inconclusive("?"), { compensate: () => {} });
@@ -76,39 +76,39 @@ describe("reconciler", () => {
     expect(await happened.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
     expect(await happened.effect(0, 1)).toMatchObject({ status: "ARMED" });
     expect(await not.effect(0)).toMatchObject({ status: "FAILED", reason: "evidence" });
-    expect(deps.looks()).toBe(0);
+    expect(deps.observations()).toBe(0);
     expect((await happened.view()).status).toBe("RUNNABLE");
   });
 
-  it("evidence that arrives during the look refuses the verdict and is weighed first", async () => {
+  it("weighs evidence that arrives during an observation before the verdict", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     const deps = seeing(stage, async () => {
       await evidence(stage.store, run, { happened: true, value: "receipt" });
       return outcome.absent({ final: true });
     });
     expect(await reconciler(deps).runOnce(10)).toMatchObject({ done: 1 });
     expect(await story(stage.store, run)).toEqual(["CONFIRMED evidence"]);
-    expect(deps.looks()).toBe(1);
+    expect(deps.observations()).toBe(1);
   });
 
-  it("confirmed: the act is confirmed and its inverse armed in one append", async () => {
+  it("confirms the effect and arms its obligation in one append", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     const deps = seeing(stage, () => outcome.confirmed("found"), { compensate: () => {} });
     await reconciler(deps).runOnce(10);
     expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
     expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED" });
   });
 
-  it("absent is no verdict while the sender could still send; the look that counts begins after that", async () => {
+  it("does not settle an absence while the sender could still send", async () => {
     const stage = await setStage();
     const { store, clock } = stage;
-    const run = await doubtful(store, "non_idempotent", 1_000);
+    const run = await inDoubt(store, "non_idempotent", 1_000);
     const slow = signal<Observation>();
     let wait = true;
     const deps = seeing(stage, () => (wait ? slow.come : outcome.absent()), { settleDelay: "10s" });
-    // It begins a moment before the deadline and ends long after: it may have missed what came in between.
+    // It starts a moment before the deadline and ends long after: it may have missed a send in between.
     await clock.elapse(11_000);
     const round = reconciler(deps).runOnce(10);
     await clock.elapse(5_000);
@@ -123,9 +123,9 @@ describe("reconciler", () => {
     expect((await run.view()).notes).toBe(1);
   });
 
-  it("an early absence is looked at again exactly when it counts", async () => {
+  it("observes an early absence again exactly when it counts", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store, "non_idempotent", 1_000);
+    const run = await inDoubt(stage.store, "non_idempotent", 1_000);
     const deps = seeing(stage, () => outcome.absent(), { settleDelay: "10s" });
     await reconciler(deps).runOnce(10);
     await stage.clock.elapse(11_000);
@@ -135,16 +135,16 @@ describe("reconciler", () => {
     expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
   });
 
-  it("an absence that is final counts at once", async () => {
+  it("settles a final absence at once", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     await reconciler(seeing(stage, () => outcome.absent({ final: true }))).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
   });
 
-  it("a repeatable act that is absent is sent again under its key", async () => {
+  it("retries an absent idempotent effect under its key", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store, "idempotent");
+    const run = await inDoubt(stage.store, "idempotent");
     const deps = seeing(stage, () => outcome.absent(), { semantics: "idempotent" });
     await reconciler(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "PENDING", reason: "absent" });
@@ -153,31 +153,31 @@ describe("reconciler", () => {
     expect(stage.world).toMatchObject([{ key: "key-0" }]);
   });
 
-  it("duplicate: confirmed, and one due surplus obligation for each act too many, in one append", async () => {
+  it("confirms a duplicate and records one surplus obligation for each extra effect, in one append", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
-    const undone: unknown[] = [];
-    const compensate = (_args: unknown, result: unknown) => void undone.push(result);
+    const run = await inDoubt(stage.store);
+    const compensated: unknown[] = [];
+    const compensate = (_args: unknown, result: unknown) => void compensated.push(result);
     const deps = seeing(stage, () => outcome.duplicate("first", ["second", "third"]), { compensate });
     await reconciler(deps).runOnce(10);
     expect(await story(stage.store, run)).toEqual(["duplicate", "CONFIRMED duplicate", "surplus 2", "surplus 3"]);
     expect(await compensation(deps).runOnce(10)).toMatchObject({ found: 2, done: 2 });
-    expect(undone.toSorted()).toEqual(["second", "third"]);
+    expect(compensated.toSorted()).toEqual(["second", "third"]);
     expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED" });
     for (const sub of [2, 3]) expect(await run.effect(0, sub)).toMatchObject({ status: "COMPENSATED", surplus: true });
   });
 
-  it("a surplus act without an inverse is stuck", async () => {
+  it("makes a surplus effect without compensate STUCK", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     await reconciler(seeing(stage, () => outcome.duplicate("first", ["second"]))).runOnce(10);
     expect(await run.effect(0, 2)).toMatchObject({ status: "STUCK", surplus: true });
   });
 
-  it("inconclusive: again after a growing back-off, and stuck after the limit", async () => {
+  it("observes again with a growing backoff, then makes the effect STUCK", async () => {
     const stage = await setStage();
     const { clock } = stage;
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     const answers: (() => Observation)[] = [
       () => outcome.inconclusive("busy"),
       () => {
@@ -188,7 +188,7 @@ describe("reconciler", () => {
     let k = 0;
     const deps = seeing(stage, () => answers[k++ % 3]!());
     let nominal = 1_000;
-    for (let looks = 1; looks < 10; looks++) {
+    for (let observations = 1; observations < 10; observations++) {
       expect(await reconciler(deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
       expect((await run.effect(0)).status).toBe("UNKNOWN");
       await clock.elapse(nominal / 2 - 1);
@@ -198,19 +198,19 @@ describe("reconciler", () => {
     }
     await reconciler(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "STUCK", reason: "inconclusive" });
-    expect(deps.looks()).toBe(10);
+    expect(deps.observations()).toBe(10);
     expect((await run.view()).notes).toBe(1);
     await clock.elapse(120_000);
     expect(await reconciler(deps).runOnce(10)).toEqual(none);
   });
 
-  it("what nobody can look at needs a person, unless it may be repeated; and that not for ever", async () => {
+  it("makes an unobservable effect STUCK unless it may be retried, and then within its policy", async () => {
     const stage = await setStage();
     const { store, clock, replica, wire, world } = stage;
-    const once = await doubtful(store);
+    const once = await inDoubt(store);
     await reconciler(replica({ effects: [wire()] })).runOnce(10);
     expect(await once.effect(0)).toMatchObject({ status: "STUCK", reason: "unobservable" });
-    const again = await doubtful(store, "idempotent");
+    const again = await inDoubt(store, "idempotent");
     const effects = [
       wire({ semantics: "idempotent", retry: { attempts: 4 } }, () => {
         throw new AckLost("the gateway is gone");
@@ -228,9 +228,9 @@ describe("reconciler", () => {
     expect(world).toHaveLength(4);
   });
 
-  it("an effect that this process does not know waits for one that does", async () => {
+  it("leaves an unknown effect to another process", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     const ignorant = stage.replica();
     expect(await reconciler(ignorant).runOnce(10)).toMatchObject({ done: 1, unserved: 1 });
     expect(ignorant.logged).toContain("reactor.no_handler");
@@ -239,30 +239,30 @@ describe("reconciler", () => {
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
   });
 
-  it("what was seen to have happened has happened, though what it came to cannot be stored", async () => {
+  it("confirms an observed effect whose value cannot be stored", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     await reconciler(seeing(stage, () => outcome.confirmed(() => {}))).runOnce(10);
     expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
     expect(decode((await run.effect(0)).outcome!)).toMatchObject({ error: { code: "TAPE_NOT_ENCODABLE" } });
   });
 
   it.each<[string, () => unknown]>([
-    ["surplus acts that cannot be stored", () => outcome.duplicate(1, [() => {}])],
-    ["an answer that throws when it is read", () => Object.defineProperty({}, "observed", { get: hostile })],
-  ])("%s tell nothing; the item is not lost over it", async (_, see) => {
+    ["surplus effects that cannot be stored", () => outcome.duplicate(1, [() => {}])],
+    ["a result that throws when it is read", () => Object.defineProperty({}, "observed", { get: hostile })],
+  ])("%s: inconclusive, and the item is not lost", async (_, see) => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     await reconciler(seeing(stage, see as never)).runOnce(10);
     expect(await story(stage.store, run)).toEqual(["inconclusive"]);
   });
 
-  it("evidence of an act after FAILED(ABSENT) changes no verdict: it is owed as surplus, once", async () => {
+  it("records late evidence after FAILED(ABSENT) as surplus, once", async () => {
     const stage = await setStage();
     const { store } = stage;
-    const run = await doubtful(store);
-    const undone: unknown[] = [];
-    const compensate = (_args: unknown, result: unknown) => void undone.push(result);
+    const run = await inDoubt(store);
+    const compensated: unknown[] = [];
+    const compensate = (_args: unknown, result: unknown) => void compensated.push(result);
     const deps = seeing(stage, () => outcome.absent({ final: true }), { compensate });
     await reconciler(deps).runOnce(10);
     await evidence(store, run, { happened: true, value: "late" });
@@ -271,11 +271,11 @@ describe("reconciler", () => {
     expect(await reconciler(deps).runOnce(10)).toMatchObject({ done: 1 });
     expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
     await compensation(deps).runOnce(10);
-    expect(undone).toEqual(["late"]);
+    expect(compensated).toEqual(["late"]);
     expect(await compensation(deps).runOnce(10)).toEqual(none);
   });
 
-  it("hears what was told to the run before the doubt was handed over", async () => {
+  it("uses evidence that the run received before the handoff", async () => {
     const stage = await setStage();
     const { store } = stage;
     const run = await begin(store);
@@ -285,13 +285,13 @@ describe("reconciler", () => {
     await run.release(1);
     const deps = seeing(stage, () => outcome.absent({ final: true }));
     expect(await reconciler(deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
-    expect([await story(store, run), deps.looks()]).toEqual([["CONFIRMED evidence"], 0]);
+    expect([await story(store, run), deps.observations()]).toEqual([["CONFIRMED evidence"], 0]);
   });
 
-  it("sends again by policy what its late owner says was not sent, then it has failed", async () => {
+  it("retries by policy what a late owner reports as not sent, then fails", async () => {
     const stage = await setStage();
     const { store, clock, world } = stage;
-    const run = await doubtful(store);
+    const run = await inDoubt(store);
     const deps = seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 2, base: "1s" } });
     await evidence(store, run, { happened: false, error: new NotSent("no line") });
     await reconciler(deps).runOnce(10);
@@ -303,16 +303,16 @@ describe("reconciler", () => {
       ["PENDING not_sent", "attempt 2", "CONFIRMED returned"],
       1,
     ]);
-    const last = await doubtful(store);
+    const last = await inDoubt(store);
     await evidence(store, last, { happened: false, error: new NotSent("no line") });
     await reconciler(seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 1 } })).runOnce(10);
     expect(await last.effect(0)).toMatchObject({ status: "FAILED", reason: "not_sent" });
   });
 
-  it("an attempt that was cut short before it was sent costs none of the policy, and waits for nobody", async () => {
+  it("does not count an attempt that was interrupted before sending, and retries it at once", async () => {
     const stage = await setStage();
     const { store } = stage;
-    const run = await doubtful(store);
+    const run = await inDoubt(store);
     const deps = seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 1 } });
     const lost = new TapeError("TAPE_LEASE_LOST", "the deadline has passed");
     await evidence(store, run, { happened: false, error: new NotSent("the lease was lost", { cause: lost }) });
@@ -321,7 +321,7 @@ describe("reconciler", () => {
     expect(await story(store, run)).toEqual(["PENDING not_sent", "attempt 2", "CONFIRMED returned"]);
   });
 
-  it("a late answer to a read that has failed is owed by nobody: it changed nothing", async () => {
+  it("creates no obligation for a late result of a failed read", async () => {
     const stage = await setStage();
     const { store } = stage;
     const run = await waiting(store, "read");
@@ -334,10 +334,10 @@ describe("reconciler", () => {
     expect(await store.read.effects(tenant, { run: run.id, role: "compensation" })).toEqual([]);
   });
 
-  it("sends nothing more in a run that is ending: what was not sent has failed", async () => {
+  it("sends nothing in an ending run: an unsent effect fails", async () => {
     const stage = await setStage();
     const { store } = stage;
-    const run = await doubtful(store);
+    const run = await inDoubt(store);
     const driver = await hold(store, run.id);
     await driver.write(decided("cancelled"));
     await driver.release();
@@ -346,9 +346,9 @@ describe("reconciler", () => {
     expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "not_sent" });
   });
 
-  it("a doubt of a run that has decided its outcome is still settled, and the run told", async () => {
+  it("settles an effect in doubt of a decided run, and notifies the run", async () => {
     const stage = await setStage();
-    const run = await doubtful(stage.store);
+    const run = await inDoubt(stage.store);
     const driver = await hold(stage.store, run.id);
     await driver.write(decided("cancelled"));
     await driver.release();
@@ -358,10 +358,10 @@ describe("reconciler", () => {
     expect((await run.view()).status).toBe("CANCELLED");
   });
 
-  it("two replicas on one doubt: one looks; a third takes over when it dies in the look", async () => {
+  it("observes with one of two replicas; a third takes over after a crash", async () => {
     const stage = await setStage();
     const { store, clock } = stage;
-    const run = await doubtful(store);
+    const run = await inDoubt(store);
     const mine = mortal(store);
     const dying = seeing(stage, () => {
       mine.die();
@@ -374,16 +374,16 @@ describe("reconciler", () => {
     await clock.elapse(ttl + 1);
     const found = await Promise.all([reconciler(a).runOnce(10), reconciler(b).runOnce(10)]);
     expect(found.map((counts) => counts.found).toSorted()).toEqual([0, 1]);
-    expect(a.looks() + b.looks()).toBe(1);
+    expect(a.observations() + b.observations()).toBe(1);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
     const terms = await store.read.terms(tenant, { journal: (await run.effect(0)).item! });
     expect(terms.map(({ endReason }) => endReason)).toEqual(["expired", "released"]);
   });
 
-  it("a look past its lease is fenced: what it saw is not written over the successor's verdict", async () => {
+  it("fences an observation whose lease expired: the successor's verdict stands", async () => {
     const stage = await setStage();
     const { store, clock } = stage;
-    const run = await doubtful(store);
+    const run = await inDoubt(store);
     const mine = mortal(store);
     const late = signal<Observation>();
     const slow = seeing(stage, () => late.come);

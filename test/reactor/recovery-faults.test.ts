@@ -25,7 +25,7 @@ async function kindsOf({ store }: Stage, run: string): Promise<string[]> {
 }
 
 describe("recovery", () => {
-  it("a crash between claim and the first step loses nothing: another drives it when the lease has run out", async () => {
+  it("loses nothing in a crash before the first step: another process drives after the expiry", async () => {
     const stage = await setStage();
     const steps: string[] = [];
     const hello = workflow("hello", (tape) => tape.step("greet", () => steps.push("greeted"))) as AnyWorkflow;
@@ -43,7 +43,7 @@ describe("recovery", () => {
     expect(await statusOf(stage, "r")).toBe("COMPLETED");
   });
 
-  it("slow work past its lease: the successor goes on, and the late one writes nothing over it", async () => {
+  it("continues with the successor; the late holder cannot write", async () => {
     const stage = await setStage();
     const answers = [signal<string>(), signal<string>()];
     let calls = 0;
@@ -53,20 +53,20 @@ describe("recovery", () => {
     const late = driver(stage, [slow], { ...stage.store, claim: unsubscribe.store.claim });
     const round = late.reactor.runOnce(10);
     await calm();
-    unsubscribe.die(); // its heartbeats do not arrive; everything else does
+    unsubscribe.die(); // its heartbeats are lost; its other calls arrive
     await stage.clock.elapse(ttl + 1);
-    const heir = driver(stage, [slow]).reactor.runOnce(10);
+    const successor = driver(stage, [slow]).reactor.runOnce(10);
     await calm();
     answers[0]!.give("late");
     expect(await round).toMatchObject({ found: 1, done: 0, failed: 1 });
     expect(await kindsOf(stage, "r")).toEqual(["run.created"]);
     answers[1]!.give("in time");
-    expect(await heir).toMatchObject({ found: 1, done: 1 });
+    expect(await successor).toMatchObject({ found: 1, done: 1 });
     expect(await kindsOf(stage, "r")).toEqual(["run.created", "step.done", "run.ended"]);
     expect((await stage.store.read.run(tenant, "r"))?.outcome).toBe("in time");
   });
 
-  it("one poison run, which cannot even be read, does not block the others, and is looked at again soon", async () => {
+  it("retries an unreadable run soon without blocking others", async () => {
     const stage = await setStage();
     const { store, clock } = stage;
     const quick = workflow("quick", () => 1) as AnyWorkflow;
@@ -86,7 +86,7 @@ describe("recovery", () => {
     expect(await statusOf(stage, "bad")).toBe("COMPLETED");
   });
 
-  it("another tenant's runs are left alone, fresh or abandoned, and not told of", async () => {
+  it("leaves another tenant's runs alone, new or abandoned, and does not log them", async () => {
     const stage = await setStage();
     const mine = mortal(stage.store);
     const stay = workflow("stay", (tape) => tape.step("body", () => mine.die())) as AnyWorkflow;

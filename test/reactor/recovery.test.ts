@@ -26,7 +26,7 @@ const statusOf = async (stage: Stage, id: string): Promise<string | undefined> =
   (await stage.store.read.run(tenant, id))?.status;
 
 describe("recovery", () => {
-  it("drives what is RUNNABLE, once, however many look", async () => {
+  it("drives a RUNNABLE run once, however many processes poll", async () => {
     const stage = await setStage();
     const steps: string[] = [];
     const hello = workflow("hello", (tape) => tape.step("greet", () => steps.push("greeted"))) as AnyWorkflow;
@@ -37,7 +37,7 @@ describe("recovery", () => {
     expect(steps).toHaveLength(1);
   });
 
-  it("a stale RUNNING run is taken over when its lease has run out, and goes on from its journal", async () => {
+  it("takes over a RUNNING run after its lease expired, and resumes from its journal", async () => {
     const stage = await setStage();
     const calls: string[] = [];
     const mine = mortal(stage.store);
@@ -61,7 +61,7 @@ describe("recovery", () => {
     expect(await statusOf(stage, "r")).toBe("COMPLETED");
   });
 
-  it("a WAITING run is left alone until a note lies in its inbox", async () => {
+  it("leaves a WAITING run alone until a note is in its inbox", async () => {
     const stage = await setStage();
     const ok = gate<boolean>("ok");
     const asks = workflow("asks", (tape) => tape.gate(ok)) as AnyWorkflow;
@@ -76,7 +76,7 @@ describe("recovery", () => {
     expect(await statusOf(stage, "r")).toBe("COMPLETED");
   });
 
-  it("a sleeping run is woken by its timer", async () => {
+  it("resumes a sleeping run at its timer", async () => {
     const stage = await setStage();
     const sleeps = workflow("sleeps", (tape) => tape.sleep("1h")) as AnyWorkflow;
     await create(stage, "r", "sleeps");
@@ -90,10 +90,10 @@ describe("recovery", () => {
     expect(await statusOf(stage, "r")).toBe("COMPLETED");
   });
 
-  it("from the outbox to the end: a run that waits, ends and compensates is noted at each step", async () => {
+  it("resumes a run that waits, ends and compensates at each step", async () => {
     const stage = await setStage();
-    const undone: unknown[] = [];
-    const options = { compensate: (_args: unknown, result: unknown) => void undone.push(result) };
+    const compensated: unknown[] = [];
+    const options = { compensate: (_args: unknown, result: unknown) => void compensated.push(result) };
     const wire = effect("wire", (n: number) => `wired ${n}`, { dispatch: "outbox", ...options });
     const fails = workflow("fails", async () => {
       await wire(1);
@@ -105,15 +105,15 @@ describe("recovery", () => {
     const all = [reactor, outbox(deps), compensation(deps)];
     for (let k = 0; k < 8; k++) for (const one of all) await one.runOnce(10);
     expect(await statusOf(stage, "r")).toBe("COMPENSATED");
-    expect(undone).toEqual(["wired 2", "wired 1"]);
+    expect(compensated).toEqual(["wired 2", "wired 1"]);
   });
 
-  it("a stuck inverse stops the chain, and the run is STUCK", async () => {
+  it("stops the chain at a stuck compensation, and makes the run STUCK", async () => {
     const stage = await setStage();
-    const undone: unknown[] = [];
+    const compensated: unknown[] = [];
     const compensate = (n: number) => {
-      undone.push(n);
-      throw new DefiniteFailure("cannot be undone");
+      compensated.push(n);
+      throw new DefiniteFailure("cannot be compensated");
     };
     const wire = effect("wire", (n: number) => n, { compensate });
     const fails = workflow("fails", async () => {
@@ -125,10 +125,10 @@ describe("recovery", () => {
     const { reactor, deps } = driver(stage, { workflows: [fails], effects: [wire as never] });
     for (let k = 0; k < 5; k++) for (const one of [reactor, compensation(deps)]) await one.runOnce(10);
     expect(await statusOf(stage, "r")).toBe("STUCK");
-    expect(undone).toEqual([2]);
+    expect(compensated).toEqual([2]);
   });
 
-  it("says how long the oldest had been due, or abandoned", async () => {
+  it("reports how long the oldest run had been due or abandoned", async () => {
     const stage = await setStage();
     const { clock, store } = stage;
     const quick = workflow("quick", () => 1) as AnyWorkflow;
@@ -147,7 +147,7 @@ describe("recovery", () => {
     expect(await driver(stage, { workflows: [stay] }).reactor.runOnce(10)).toMatchObject({ found: 1, lagMs: 400 });
   });
 
-  it("a slow run keeps nobody from being found", async () => {
+  it("claims other runs while one is slow", async () => {
     const stage = await setStage();
     const never = signal();
     const slow = workflow("slow", (tape) => tape.step("wait", () => never.come)) as AnyWorkflow;
@@ -163,13 +163,13 @@ describe("recovery", () => {
     expect(await round.done).toMatchObject({ done: 1 });
   });
 
-  it("a run whose workflow this process does not have is left to those who have it, and told of if nobody takes it", async () => {
+  it("leaves a run of an unknown workflow to other processes, and logs it if none claims it", async () => {
     const stage = await setStage();
     await create(stage, "r", "elsewhere");
     const quick = workflow("quick", () => 1) as AnyWorkflow;
     const { reactor, deps } = driver(stage, { workflows: [quick] });
     expect(await reactor.runOnce(10)).toEqual(none);
-    expect(deps.logged).toEqual([]); // somebody may be about to take it
+    expect(deps.logged).toEqual([]); // another process may be about to claim it
     await stage.clock.elapse(10_000);
     expect(await reactor.runOnce(10)).toEqual({ ...none, unserved: 1 });
     expect(await reactor.runOnce(10)).toEqual(none);
@@ -177,7 +177,7 @@ describe("recovery", () => {
     await stage.clock.elapse(60_000);
     expect(await reactor.runOnce(10)).toEqual({ ...none, unserved: 1 });
     const terms = await stage.store.read.terms(tenant, { run: "r" });
-    expect(terms).toEqual([]); // nobody has touched it
+    expect(terms).toEqual([]); // no process has claimed it
     const elsewhere = workflow("elsewhere", () => 1) as AnyWorkflow;
     expect(await driver(stage, { workflows: [elsewhere] }).reactor.runOnce(10)).toMatchObject({ done: 1 });
     expect(await statusOf(stage, "r")).toBe("COMPLETED");
@@ -185,7 +185,7 @@ describe("recovery", () => {
     expect(await reactor.runOnce(10)).toEqual(none);
   });
 
-  it("two processes with different workflows take nothing from each other, also when it was abandoned", async () => {
+  it("keeps the runs of two processes with different workflows apart, even abandoned ones", async () => {
     const stage = await setStage();
     const mine = mortal(stage.store);
     let dying = true;

@@ -34,8 +34,8 @@ const dayMs = 24 * hourMs;
 
 describe.each(Object.keys(backends))("schedules on %s", (backend) => {
   /**
-   * A schedule of every hour of one day whose first hours nobody has seen to. The day is over and comes again in a year:
-   * no hour that passes during a test makes a firing more.
+   * An hourly schedule of one day whose first hours were missed. The day is over and comes again in a year:
+   * no hour that passes during a test adds a firing.
    */
   const scene = async (change: Partial<SchedulePlan> = {}, missed = 1) => {
     const stores = await backends[backend]!();
@@ -113,13 +113,13 @@ describe.each(Object.keys(backends))("schedules on %s", (backend) => {
       void timers(stage.replica({ store: mine.store })).runOnce(100);
       await mine.died;
       expect(await started()).toEqual(when === "before" ? [] : ids.slice(0, 1));
-      // No lease was held: the next look goes on at once.
+      // No lease was held: the next poll continues at once.
       await timers(stage.replica()).runOnce(100);
       expect((await started()).toSorted()).toEqual(ids.toSorted());
     },
   );
 
-  it("a lost answer is found out by the version", async () => {
+  it("detects a lost response by the version", async () => {
     const { stage, store, ids, started } = await scene({}, 2);
     let lost = 0;
     const fireSchedule: typeof store.intake.fireSchedule = async (...args) => {
@@ -134,7 +134,7 @@ describe.each(Object.keys(backends))("schedules on %s", (backend) => {
   });
 });
 
-it("a full hour that passes between a crash and the next look is one firing more, and no firing twice", async () => {
+it("adds one firing for an hour that passes between a crash and the next poll, and repeats none", async () => {
   const { clock, store, replica } = await setStage();
   clock.stepWall(Date.parse("2026-11-15T04:59:59.999Z") - clock.wall());
   await new Schedules(store, tenant, seededRandom(7)).create(

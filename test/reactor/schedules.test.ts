@@ -12,13 +12,13 @@ const hourMs = 3_600_000;
 const report = workflow("report", async (_tape, input: { of: string }) => input.of);
 const other = workflow("other", async () => 1);
 
-/** The stage's clock, told what time it is. */
-async function setClock(at: string): Promise<Stage & { schedules: Schedules; look(limit?: number): Promise<unknown> }> {
+/** The stage's clock, set to this time. */
+async function setClock(at: string): Promise<Stage & { schedules: Schedules; poll(limit?: number): Promise<unknown> }> {
   const stage = await setStage();
   stage.clock.stepWall(Date.parse(at) - stage.clock.wall());
   const schedules = new Schedules(stage.store, tenant, seededRandom(7));
   const reactor = timers(stage.replica());
-  return { ...stage, schedules, look: (limit = 10) => reactor.runOnce(limit) };
+  return { ...stage, schedules, poll: (limit = 10) => reactor.runOnce(limit) };
 }
 
 const started = async ({ store }: Pick<Stage, "store">): Promise<string[]> =>
@@ -37,11 +37,11 @@ describe("a schedule", () => {
     const made = await stage.schedules.create("hourly", report, { of: "x" }, { ...hourly, labels: { team: "a" } });
     expect(made).toMatchObject({ nextAt: Date.parse("2026-11-15T01:00Z"), lastRun: null, paused: false });
     await stage.clock.elapse(30 * 60_000 - 1);
-    expect(await stage.look()).toEqual({ found: 0, done: 0, failed: 0, lagMs: 0 });
+    expect(await stage.poll()).toEqual({ found: 0, done: 0, failed: 0, lagMs: 0 });
     expect(await started(stage)).toEqual([]);
     await stage.clock.elapse(1 + 250);
-    expect(await stage.look()).toEqual({ found: 1, done: 1, failed: 0, lagMs: 250 });
-    expect(await stage.look()).toMatchObject({ found: 0 });
+    expect(await stage.poll()).toEqual({ found: 1, done: 1, failed: 0, lagMs: 250 });
+    expect(await stage.poll()).toMatchObject({ found: 0 });
     const id = "hourly@2026-11-15T01:00:00.000Z";
     expect(await started(stage)).toEqual([id]);
     expect(await stage.store.read.run(tenant, id)).toMatchObject({
@@ -58,11 +58,11 @@ describe("a schedule", () => {
     const stage = await setClock("2026-03-28T12:00:00Z");
     await stage.schedules.create("s", report, { of: "x" }, { cron: "30 2 * * *", timeZone: "Europe/Zurich" });
     await stage.clock.elapse(13 * hourMs);
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toEqual(["s@2026-03-29T01:00:00.000Z"]);
   });
 
-  it("is looked at exactly when it is due", async () => {
+  it("is polled exactly when it is due", async () => {
     const stage = await setClock("2026-11-15T00:59:58Z");
     const deps = stage.replica();
     const loop = new ReactorLoop({
@@ -88,19 +88,19 @@ describe("overlap", () => {
     await stage.schedules.create("s", report, { of: "x" }, { ...hourly, overlap, catchUp });
     for (let hour = 0; hour < 3; hour++) {
       await stage.clock.elapse(hourMs);
-      await stage.look();
+      await stage.poll();
     }
     return stage; // it is half past three, and the run of one o'clock has not ended
   };
   const of = (...hours: number[]) => hours.map((hour) => `s@2026-11-15T0${hour}:00:00.000Z`);
 
-  it("skip: while the last run lives, firings are left out; then it goes on", async () => {
+  it("skip: leaves out firings while the last run is active, then continues", async () => {
     const stage = await twoHours("skip");
     expect(await started(stage)).toEqual(of(1));
     await end(stage, of(1)[0]!);
-    expect(await stage.look()).toMatchObject({ found: 0 });
+    expect(await stage.poll()).toMatchObject({ found: 0 });
     await stage.clock.elapse(hourMs);
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toEqual(of(1, 4));
   });
 
@@ -113,7 +113,7 @@ describe("overlap", () => {
     expect(await started(stage)).toEqual(of(1));
     await end(stage, of(1)[0]!);
     await stage.clock.elapse(15_000);
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toEqual(of(1, 3));
   });
 
@@ -123,27 +123,27 @@ describe("overlap", () => {
       expect(await started(stage)).toEqual(of(1, 2, 3).slice(0, k + 1));
       await end(stage, id);
       await stage.clock.elapse(15_000);
-      await stage.look();
+      await stage.poll();
     }
     expect(await started(stage)).toEqual(of(1, 2, 3));
   });
 
-  it("waiting ones do not stand in the way of others", async () => {
+  it("waiting firings do not block other schedules", async () => {
     const stage = await twoHours("wait");
     await stage.schedules.create("z", report, { of: "z" }, { cron: "40 * * * *" });
     await stage.clock.elapse(10 * 60_000);
-    await stage.look(1);
-    await stage.look(1);
+    await stage.poll(1);
+    await stage.poll(1);
     expect(await started(stage)).toEqual([...of(1), "z@2026-11-15T03:40:00.000Z"]);
   });
 });
 
-describe("firings that nobody saw to in time", () => {
+describe("missed firings", () => {
   const unattended = async (hours: number, options: object) => {
     const stage = await setClock("2026-11-15T00:30:00Z");
     await stage.schedules.create("s", report, { of: "x" }, { ...hourly, overlap: "allow", ...options });
     await stage.clock.elapse(hours * hourMs);
-    await stage.look();
+    await stage.poll();
     return (await started(stage)).map((id) => id.slice(2, 15));
   };
 
@@ -167,28 +167,28 @@ describe("firings that nobody saw to in time", () => {
     expect(await unattended(30, { catchUp: "latest" })).toEqual(["2026-11-16T06"]);
   });
 
-  it("a long night does not keep the others waiting: fifty at a time", async () => {
+  it("many missed firings do not delay other schedules: fifty at a time", async () => {
     const stage = await setClock("2026-11-15T00:00:30Z");
     const all = { catchUp: "all", overlap: "allow" } as const;
     await stage.schedules.create("s", report, { of: "x" }, { ...all, cron: "* * * * *" });
     await stage.clock.elapse(2 * hourMs);
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toHaveLength(50);
-    await stage.look();
-    await stage.look();
+    await stage.poll();
+    await stage.poll();
     expect(await started(stage)).toHaveLength(120);
   });
 });
 
-describe("what cannot be done", () => {
-  it("a spec that this process cannot read is parked and told of; others go on", async () => {
+describe("firings that fail", () => {
+  it("parks and logs a spec that this process cannot read; others continue", async () => {
     const stage = await setClock("2026-11-15T00:30:00Z");
     const { store } = stage;
     const stored = scheduleSpec();
     await store.intake.putSchedule(tenant, { id: "a", spec: stored, nextAt: 5, paused: false });
-    // No store takes such a spec: a newer version wrote it into the table.
-    const newer: typeof store.read.dueSchedules = async (...asked) =>
-      (await store.read.dueSchedules(...asked)).map((row) => ({
+    // No store accepts such a spec: a newer version wrote it into the table.
+    const newer: typeof store.read.dueSchedules = async (...requested) =>
+      (await store.read.dueSchedules(...requested)).map((row) => ({
         ...row,
         spec: row.id === "a" ? JSON.stringify({ v: 2, cron: "?" }) : row.spec,
       }));
@@ -203,21 +203,21 @@ describe("what cannot be done", () => {
     expect(parked?.spec).toBe(stored);
   });
 
-  it("a firing whose id is taken is told of, and the schedule goes on", async () => {
+  it("logs a firing whose run id is taken, and continues the schedule", async () => {
     const stage = await setClock("2026-11-15T00:30:00Z");
     const id = "s@2026-11-15T01:00:00.000Z";
     await stage.store.intake.createRuns(tenant, [{ id, workflow: "mine", input: 1 }]);
     await stage.schedules.create("s", report, { of: "x" }, hourly);
     await stage.clock.elapse(hourMs);
-    await stage.look();
+    await stage.poll();
     const lastError = { at: Date.parse("2026-11-15T01:00Z"), code: "TAPE_RUN_CONFLICT" };
     expect(await stage.schedules.list()).toMatchObject([{ lastError, lastRun: null }]);
     await stage.clock.elapse(hourMs);
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toEqual([id, "s@2026-11-15T02:00:00.000Z"]);
   });
 
-  it("a firing that finds its tenant's quota used up is told of, stays due, and starts when there is room", async () => {
+  it("logs a firing beyond its tenant's quota, and starts it when the quota admits it", async () => {
     const stage = await setClock("2026-11-15T00:30:00Z");
     const { store, clock } = stage;
     await store.intake.createRuns(tenant, [{ id: "other", workflow: "report", input: { of: "x" } }]);
@@ -231,7 +231,7 @@ describe("what cannot be done", () => {
     expect(await stage.schedules.list()).toMatchObject([
       { nextAt: at, lastRun: null, lastError: { at, code: "TAPE_QUOTA" } },
     ]);
-    // Not again at once: an agenda that always says "now" would have it tried a hundred times a second.
+    // Not again at once: an agenda that is always due would retry it a hundred times a second.
     expect(await timers(deps).runOnce(10)).toMatchObject({ found: 0 });
     await end(stage, "other");
     await clock.elapse(15_000);
@@ -240,7 +240,7 @@ describe("what cannot be done", () => {
     expect(deps.logged).toEqual(["schedules.postponed", "schedules.fired"]);
   });
 
-  it("a firing whose run was started and deleted is over", async () => {
+  it("treats a firing whose run was started and deleted as done", async () => {
     const stage = await setClock("2026-11-15T00:30:00Z");
     const id = "s@2026-11-15T01:00:00.000Z";
     await stage.store.intake.createRuns(tenant, [{ id, workflow: "report", input: { of: "x" } }]);
@@ -248,7 +248,7 @@ describe("what cannot be done", () => {
     await stage.store.intake.prune(tenant, stage.clock.wall() + 1, 10);
     await stage.schedules.create("s", report, { of: "x" }, hourly);
     await stage.clock.elapse(hourMs);
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toEqual([]);
     const [view] = await stage.schedules.list();
     expect([view?.lastError, view?.nextAt]).toEqual([undefined, Date.parse("2026-11-15T02:00Z")]);
@@ -261,14 +261,14 @@ describe("app.schedules", () => {
     await stage.schedules.create("s", report, { of: "x" }, { ...hourly, catchUp: "all" });
     expect(await stage.schedules.pause("s")).toMatchObject({ paused: true });
     await stage.clock.elapse(3 * hourMs);
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toEqual([]);
     const next = Date.parse("2026-11-15T04:00Z");
     expect(await stage.schedules.resume("s")).toMatchObject({ paused: false, nextAt: next });
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toEqual([]);
     await stage.clock.elapse(hourMs);
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toEqual(["s@2026-11-15T04:00:00.000Z"]);
   });
 
@@ -277,7 +277,7 @@ describe("app.schedules", () => {
     await stage.schedules.create("s", report, { of: "x" }, hourly);
     await stage.clock.elapse(hourMs);
     await stage.schedules.resume("s");
-    await stage.look();
+    await stage.poll();
     expect(await started(stage)).toHaveLength(1);
   });
 
@@ -312,12 +312,12 @@ describe("app.schedules", () => {
       input: { of: "y" },
     });
     await clock.elapse(15 * 60_000);
-    await stage.look();
+    await stage.poll();
     const [created] = await stage.store.read.journal(tenant, { run: "s@2026-11-15T01:45:00.000Z" });
     expect(created?.data).toMatchObject({ input: { of: "y" }, budget: { usd: 2_000_000 } });
   });
 
-  it("two people at once: no change is lost, and none undoes a firing", async () => {
+  it("loses no change of two concurrent operators, and reverts no firing", async () => {
     const stage = await setClock("2026-11-15T00:30:00Z");
     const { schedules } = stage;
     await schedules.create("s", report, { of: "x" }, hourly);
@@ -325,34 +325,34 @@ describe("app.schedules", () => {
     await Promise.all([
       schedules.update("s", { overlap: "allow" }),
       schedules.update("s", { catchUp: "all" }),
-      stage.look(),
+      stage.poll(),
       schedules.update("s", { labels: { a: "b" } }),
     ]);
-    await stage.look();
+    await stage.poll();
     expect(await schedules.list()).toMatchObject([{ overlap: "allow", catchUp: "all", labels: { a: "b" } }]);
     expect(await started(stage)).toEqual(["s@2026-11-15T01:00:00.000Z"]);
     expect((await schedules.list())[0]?.nextAt).toBe(Date.parse("2026-11-15T02:00Z"));
   });
 
-  it("delete: it is gone, its runs stay; a stopped replica cannot fire what was made anew under its id", async () => {
+  it("delete: keeps its runs; a paused replica cannot fire a new schedule of the same id", async () => {
     const stage = await setClock("2026-11-15T00:30:00Z");
     const { schedules, store } = stage;
     await schedules.create("s", report, { of: "old" }, hourly);
     await stage.clock.elapse(hourMs);
-    const seen = await store.read.dueSchedules(1); // and here the replica is stopped
+    const seen = await store.read.dueSchedules(1); // the replica is paused here
     expect(await schedules.delete("s")).toBe(true);
     expect(await schedules.delete("s")).toBe(false);
     await schedules.create("s", report, { of: "new" }, hourly);
     await stage.clock.elapse(hourMs);
     const stopped = stage.replica({ store: { ...store, read: { ...store.read, dueSchedules: async () => seen } } });
     expect(await timers(stopped).runOnce(10)).toMatchObject({ found: 1, done: 0, failed: 1 });
-    await stage.look();
+    await stage.poll();
     const [created] = await store.read.journal(tenant, { run: "s@2026-11-15T02:00:00.000Z" });
     expect(created?.data).toMatchObject({ input: { of: "new" } });
     expect(await started(stage)).toHaveLength(1);
   });
 
-  it("another tenant's answers like an absent one", async () => {
+  it("treats another tenant's schedule as absent", async () => {
     const { schedules, store } = await setClock("2026-11-15T00:30:00Z");
     await schedules.create("s", report, { of: "x" }, hourly);
     const stranger = new Schedules(store, "globex", seededRandom(1));
@@ -377,7 +377,7 @@ describe("app.schedules", () => {
     expect(await schedules.list()).toEqual([]);
   });
 
-  it("refuses an id that leaves no room for the time", async () => {
+  it("rejects an id that leaves no room for the time", async () => {
     const { schedules } = await setClock("2026-11-15T00:30:00Z");
     const create = schedules.create("s".repeat(500), report, { of: "x" }, hourly);
     await expect(create).rejects.toMatchObject({ code: "TAPE_TOO_LARGE" });

@@ -18,17 +18,17 @@ import { calm, type Parts, type Stage, setStage, tenant, waiting } from "./stage
 const both = onBothStores();
 const never = (): Promise<never> => new Promise(() => {});
 
-/** One loop with these places, on a stage of its own; stopped without waiting for what hangs. */
+/** One loop with these places, on its own stage; it stops without waiting for hanging calls. */
 async function onLoop(
   make: (deps: ReactorDeps) => Reactor,
   effects: Parts["effects"] & {},
-  knobs: ReactorTuning,
+  tuning: ReactorTuning,
   work: (stage: Stage, loop: ReactorLoop) => Promise<void>,
 ): Promise<void> {
   const stage = await setStage();
   const deps = stage.replica({ effects });
   const { store, clock } = stage;
-  const loop = new ReactorLoop({ reactors: [make(deps)], store, clock, log: deps.log, ...knobs, drainMs: 0 });
+  const loop = new ReactorLoop({ reactors: [make(deps)], store, clock, log: deps.log, ...tuning, drainMs: 0 });
   await loop.start();
   try {
     await work(stage, loop);
@@ -40,7 +40,7 @@ async function onLoop(
 }
 
 describe("a connector that hangs", () => {
-  both("120 calls of it hold up no call of another", async (open) => {
+  both("120 of its calls do not block another connector", async (open) => {
     const slow = functionConnector("slow", { dispatch: never, observe: () => outcome.inconclusive("it hangs") });
     const quick = functionConnector("quick", { dispatch: () => "sent" });
     const charge = effect<number, unknown>("charge", { connector: "slow", semantics: "idempotent", timeout: "4s" });
@@ -57,7 +57,7 @@ describe("a connector that hangs", () => {
       await t.elapse(500);
       expect(await t.time.during(run.status())).toBe("COMPLETED");
     }
-    // Who found no place waits without a lease, for any process that has room.
+    // Items without a place wait without a lease, for any process with capacity.
     const page = await t.time.during(t.store.read.effects("default", { status: ["PENDING"] }));
     const leases = page.map(({ item }) => t.store.read.lease("default", { journal: item! }));
     const states = (await t.time.during(Promise.all(leases))).map((lease) => lease?.state);
@@ -69,7 +69,7 @@ describe("a connector that hangs", () => {
 describe("places", () => {
   const hung = effect<unknown, unknown>("hung", never, { semantics: "idempotent", timeout: "4s" });
 
-  it("an effect without a connector has its own, and each that is free again is taken at once", async () => {
+  it("an effect without a connector has its own places, and a free place is used at once", async () => {
     let answers: (() => void)[] = [];
     const slow = effect<unknown, unknown>("slow", () => new Promise<void>((resolve) => void answers.push(resolve)), {
       semantics: "idempotent",
@@ -92,11 +92,11 @@ describe("places", () => {
     });
   });
 
-  it("an inverse that hangs holds up no other effect's", async () => {
-    let undone = 0;
-    const inverse = (name: string, compensate: () => unknown) =>
+  it("a hanging compensation does not block those of other effects", async () => {
+    let compensated = 0;
+    const compensatedBy = (name: string, compensate: () => unknown) =>
       effect<unknown, unknown>(name, () => "done", { semantics: "idempotent", compensate, timeout: "10m" });
-    const effects = [inverse("hung", never), inverse("wire", () => ++undone)];
+    const effects = [compensatedBy("hung", never), compensatedBy("wire", () => ++compensated)];
     await onLoop(compensation, effects, { batch: 4, concurrency: 4 }, async ({ store }, loop) => {
       const owed = async (name: string): Promise<void> => {
         const run = await begin(store);
@@ -109,20 +109,20 @@ describe("places", () => {
       expect(loop.stats.compensation).toMatchObject({ busy: 2 });
       await owed("wire");
       await calm();
-      expect(undone).toBe(1);
+      expect(compensated).toBe(1);
     });
   });
 
-  it("a look that hangs holds up no look of another effect", async () => {
+  it("a hanging observation does not block those of other effects", async () => {
     let seen = 0;
-    const doubtful = (name: string, observe: () => unknown, body: () => unknown = never) =>
+    const observedBy = (name: string, observe: () => unknown, body: () => unknown = never) =>
       effect<unknown, unknown>(name, body, { observe: observe as () => never, businessKey: () => "b" });
-    const effects = [doubtful("hung", never), doubtful("wire", () => outcome.confirmed(++seen))];
+    const effects = [observedBy("hung", never), observedBy("wire", () => outcome.confirmed(++seen))];
     await onLoop(reconciler, effects, { batch: 4, concurrency: 4 }, async (stage, loop) => {
       const { store } = stage;
       const inDoubt = async (name: string): Promise<void> => {
         await waiting(store, "non_idempotent", { name });
-        const lost = stage.replica({ effects: [doubtful(name, never, () => Promise.reject(new Error("?")))] });
+        const lost = stage.replica({ effects: [observedBy(name, never, () => Promise.reject(new Error("?")))] });
         await outbox(lost).runOnce(1);
       };
       for (let k = 0; k < 6; k++) await inDoubt("hung");
@@ -134,7 +134,7 @@ describe("places", () => {
     });
   });
 
-  it("what finds no place is not claimed", async () => {
+  it("claims no item without a place", async () => {
     await onLoop(outbox, [hung], { batch: 2 }, async ({ store }) => {
       const runs = [];
       for (let k = 0; k < 4; k++) runs.push(await waiting(store, "idempotent", { name: "hung" }));

@@ -16,8 +16,8 @@ import { identityOf } from "../lease/stage.ts";
 export const tenant = "acme";
 export const ttl = 30_000;
 
-/** The world: what was really done, in order. "Once" is judged here. */
-export interface Act {
+/** A call that reached the world. Tests count calls here. */
+export interface WorldCall {
   readonly what: string;
   readonly key: string;
   readonly token: bigint;
@@ -25,17 +25,17 @@ export interface Act {
 }
 
 export interface Replica extends ReactorDeps {
-  /** Events it has logged. */
+  /** Names of logged events. */
   readonly logged: string[];
 }
 
 export interface Stage {
   readonly clock: ManualClock;
   readonly store: Store;
-  readonly world: Act[];
-  /** A process of its own on the store: another keeper, another owner. */
+  readonly world: WorldCall[];
+  /** Another process on the store, with its own keeper and owner. */
   replica(parts?: Parts): Replica;
-  /** Does what it is told by `then`, and writes it into the world's ledger first. */
+  /** Records the call in the world, then returns the result of `then`. */
   wire(
     options?: Partial<EffectOptions<unknown, unknown>>,
     then?: (fx: EffectContext) => unknown,
@@ -57,7 +57,7 @@ export async function setStage(): Promise<Stage> {
 }
 
 export function stageOn(store: Store, clock: Clock): Omit<Stage, "clock"> {
-  const world: Act[] = [];
+  const world: WorldCall[] = [];
   let seed = 0;
   return {
     store,
@@ -77,7 +77,7 @@ export function stageOn(store: Store, clock: Clock): Omit<Stage, "clock"> {
         world.push({ what: "wire", key: fx.key, token: fx.token, args });
         return then(fx);
       };
-      return effect<unknown, unknown>("wire", body, { allowUnsafe: "the test looks", ...options });
+      return effect<unknown, unknown>("wire", body, { allowUnsafe: "the test checks", ...options });
     },
   };
 }
@@ -94,11 +94,11 @@ export async function waiting(
   return run;
 }
 
-/** A store that a process can die on: from then on nothing is sent and nothing answered. */
+/** A store whose process can die: from then on no call is sent and none returns. */
 export interface Mortal {
   readonly store: Store;
   die(): void;
-  /** Dies at the next such call: before it reaches the store, or after it was carried out. */
+  /** Dies at the next such call, before or after the store executes it. */
   dieAt(call: string, when: "before" | "after"): void;
   /** Resolves when it has died at a call. */
   readonly died: Promise<void>;
@@ -107,13 +107,13 @@ export interface Mortal {
 export function mortal(store: Store): Mortal {
   let dead = false;
   let planned: { call: string; when: "before" | "after" } | undefined;
-  let tell = () => {};
+  let onDeath = () => {};
   const died = new Promise<void>((resolve) => {
-    tell = resolve;
+    onDeath = resolve;
   });
   const silence = (): Promise<never> => {
     dead = true;
-    tell();
+    onDeath();
     return new Promise(() => {});
   };
   const wrap = <G extends object>(group: string, methods: G): G =>
@@ -123,8 +123,8 @@ export function mortal(store: Store): Mortal {
         return async (...args: unknown[]) => {
           const hit = planned?.call === `${group}.${String(key)}` ? planned.when : undefined;
           if (dead || hit === "before") return silence();
-          const answer = await Reflect.apply(method, target, args);
-          return dead || hit === "after" ? silence() : answer;
+          const result = await Reflect.apply(method, target, args);
+          return dead || hit === "after" ? silence() : result;
         };
       },
     });
@@ -145,7 +145,7 @@ export function mortal(store: Store): Mortal {
   };
 }
 
-/** The same store, and what it grants through this door: what a process knows of its own terms. */
+/** The same store, with a list of the terms that it grants to this process. */
 export function granting(store: Store): { readonly store: Store; readonly terms: readonly Term[] } {
   const terms: Term[] = [];
   const claim: Store["claim"] = {
@@ -159,7 +159,7 @@ export function granting(store: Store): { readonly store: Store; readonly terms:
   return { store: { ...store, claim }, terms };
 }
 
-/** A promise and its switch. */
+/** A promise and the function that resolves it. */
 export function signal<T = void>(): { readonly come: Promise<T>; give(value: T): void } {
   let give: (value: T) => void = () => {};
   const come = new Promise<T>((resolve) => {
@@ -168,10 +168,10 @@ export function signal<T = void>(): { readonly come: Promise<T>; give(value: T):
   return { come, give: (value) => give(value) };
 }
 
-/** Promise chains and commits come to rest; no time passes. */
+/** Lets promise chains and commits finish; no time passes. */
 export const calm = (): Promise<void> => turns(30);
 
-/** Everything that was settled about the effect, in its item's own words. */
+/** The history of the effect: attempts, observations and settlements of its item's journal. */
 export async function story(store: Store, run: Holder, pos = 0, sub = 0): Promise<string[]> {
   const { item } = await run.effect(pos, sub);
   const records = await store.read.journal(tenant, { journal: item! });

@@ -69,7 +69,7 @@ describe("timers", () => {
       const { store, replica, clock } = await setStage();
       const run = await dueOne(store, purpose);
       await clock.elapse(10);
-      // All have found it before the first fires it.
+      // All replicas have found it before the first one fires it.
       const found = signal();
       const late: typeof store.read.dueTimers = async (...of) => {
         const due = await store.read.dueTimers(...of);
@@ -97,7 +97,7 @@ describe("timers", () => {
         mine.dieAt("intake.fireTimer", when);
         void timers(replica({ store: mine.store })).runOnce(10);
         await mine.died;
-        // No lease was held: the next look goes on at once.
+        // No lease was held: the next poll continues at once.
         expect(await timers(replica()).runOnce(10)).toMatchObject({ found: when === "before" ? 1 : 0 });
         expect(await fired(run)).toHaveLength(1);
         expect((await hold(store, run.id)).term.notes).toBe(1);
@@ -105,7 +105,7 @@ describe("timers", () => {
     );
   });
 
-  it("a crash between claim and act, which is between finding and firing, leaves it due", async () => {
+  it("leaves a timer due after a crash between finding and firing it", async () => {
     const { store, replica, clock } = await setStage();
     const run = await dueOne(store, "sleep");
     await clock.elapse(10);
@@ -117,7 +117,7 @@ describe("timers", () => {
     expect(await fired(run)).toHaveLength(1);
   });
 
-  it("slow: what was found before a long pause, and answered meanwhile, is not fired", async () => {
+  it("does not fire a timer whose gate was answered during a long pause", async () => {
     const { store, replica, clock } = await setStage();
     const run = await dueOne(store, "gate_timeout");
     await clock.elapse(10);
@@ -135,7 +135,7 @@ describe("timers", () => {
     expect(await fired(run)).toEqual([]);
   });
 
-  it("another tenant's timers are left to the process of that tenant", async () => {
+  it("leaves another tenant's timers to that tenant's process", async () => {
     const { store, replica, clock } = await setStage();
     const run = await dueOne(store, "sleep");
     await clock.elapse(10);
@@ -144,7 +144,7 @@ describe("timers", () => {
     expect(await timers(replica()).runOnce(10)).toMatchObject({ done: 1 });
   });
 
-  it("needs no handler: the timer of a run that nobody here can drive is fired, and the run waits visibly", async () => {
+  it("fires the timer of an unserved run, which then waits visibly", async () => {
     const { store, replica, clock } = await setStage();
     const run = await dueOne(store, "sleep");
     await run.release();
@@ -154,7 +154,7 @@ describe("timers", () => {
     expect(await store.read.unserved([], 0, tenant)).toMatchObject([{ workflow: "w", runs: 1 }]);
   });
 
-  it("one that cannot be fired does not keep the others from it", async () => {
+  it("fires other timers when one cannot be fired", async () => {
     const { store, replica, clock } = await setStage();
     const [bad, good] = [await begin(store), await begin(store)];
     for (const run of [bad, good]) await run.write(record("timer.set", { pos: 0, purpose: "sleep", delayMs: 10 }));

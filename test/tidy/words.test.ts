@@ -82,6 +82,7 @@ test/model
 test/protocol
 test/sdk
 test/package
+test/reactor
 test/server
 test/simulation
 test/store

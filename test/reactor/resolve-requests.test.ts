@@ -10,34 +10,34 @@ import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow
 import { checkProjection } from "../../testkit/projection.ts";
 import { stage, tenant } from "../engine/stage.ts";
 
-/** The world: what was done and undone, in order, and what a look at it says. */
+/** The world: calls and compensations in order, and what `observe` returns. */
 interface World {
-  readonly deeds: string[];
-  looks: number;
+  readonly calls: string[];
+  observations: number;
   seen: () => Observation<string>;
-  undoing: () => void;
+  onCompensate: () => void;
 }
 
 const go = gate<boolean>("go");
 
-function play(world: World) {
+function effectsIn(world: World) {
   const wire = effect(
     "wire",
     async (n: number, fx): Promise<string> => {
-      world.deeds.push(`send ${n}`);
+      world.calls.push(`send ${n}`);
       if (n < 0 && fx.attempt === 1) throw new AckLost();
       return `sent ${n}`;
     },
     {
       businessKey: (n: number) => `invoice ${n}`,
       observe: () => {
-        world.looks++;
+        world.observations++;
         return world.seen();
       },
       settleDelay: "0s",
       compensate: (n: number, result: string) => {
-        world.undoing();
-        world.deeds.push(`undo ${n} ${result}`);
+        world.onCompensate();
+        world.calls.push(`compensate ${n} ${result}`);
       },
     },
   );
@@ -52,19 +52,24 @@ function play(world: World) {
   return { wire, blind };
 }
 
-async function set(run: (tape: TapeContext, acts: ReturnType<typeof play>) => unknown) {
-  const world: World = { deeds: [], looks: 0, seen: () => outcome.inconclusive("busy"), undoing: () => {} };
-  const acts = play(world);
+async function set(run: (tape: TapeContext, effects: ReturnType<typeof effectsIn>) => unknown) {
+  const world: World = {
+    calls: [],
+    observations: 0,
+    seen: () => outcome.inconclusive("busy"),
+    onCompensate: () => {},
+  };
+  const effects = effectsIn(world);
   const s = await stage();
-  const act = workflow("act", ((tape: TapeContext) => run(tape, acts)) as never) as unknown as AnyWorkflow;
-  const runner = createRunner({ workflows: [act], effects: [acts.wire, acts.blind] as never });
+  const flow = workflow("flow", ((tape: TapeContext) => run(tape, effects)) as never) as unknown as AnyWorkflow;
+  const runner = createRunner({ workflows: [flow], effects: [effects.wire, effects.blind] as never });
   const p = s.process(runner);
-  const id = await p.start(act);
-  const random = seededRandom("person");
+  const id = await p.start(flow);
+  const random = seededRandom("operator");
   const knows = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, log: () => {}, runner };
   const ask = (resolution: Resolution, pos = 0, sub = 0, deps = knows): Promise<void> =>
     resolve(deps, { run: id, pos, sub, resolution, by: "ada", reason: "asked the bank" });
-  /** A server without anybody's code. */
+  /** A server without the definitions. */
   const stranger = { ...knows, runner: createRunner({ workflows: [] }) };
   const rowOf = async (pos = 0, sub = 0) =>
     (await s.store.read.effects(tenant, { run: id })).find((row) => row.pos === pos && row.sub === sub);
@@ -78,10 +83,10 @@ async function set(run: (tape: TapeContext, acts: ReturnType<typeof play>) => un
   return { s, p, id, ask, stranger, rowOf, statusOf, acted, ended, world };
 }
 
-const doubt = (tape: TapeContext, { wire }: ReturnType<typeof play>) => tape.effect(wire.with(-1));
+const inDoubt = (tape: TapeContext, { wire }: ReturnType<typeof effectsIn>) => tape.effect(wire.with(-1));
 const opening = async (
   tape: TapeContext,
-  { wire }: ReturnType<typeof play>,
+  { wire }: ReturnType<typeof effectsIn>,
 ): Promise<{ first: string; second: string }> => {
   const first = await tape.effect(wire.with(1));
   const second = await tape.effect(wire.with(2));
@@ -90,57 +95,57 @@ const opening = async (
 };
 const dataOf = (record: JournalRecord | undefined): unknown => record?.data;
 
-describe("a person asks for a look", () => {
-  it("what ten looks could not settle is looked at again at once; what is seen settles it, and the run goes on", async () => {
-    const { s, p, id, ask, rowOf, statusOf, acted, ended, world } = await set(doubt);
+describe("an operator requests an observation", () => {
+  it("observes a stuck effect again at once; a conclusive result resumes the run", async () => {
+    const { s, p, id, ask, rowOf, statusOf, acted, ended, world } = await set(inDoubt);
     expect((await p.over(id)).status).toBe("STUCK");
-    const before = world.looks;
+    const before = world.observations;
     expect(await rowOf()).toMatchObject({ status: "STUCK", reason: "inconclusive" });
     await ask({ as: "observe" });
-    expect(await statusOf()).toBe("STUCK"); // asking settles nothing
+    expect(await statusOf()).toBe("STUCK"); // the request settles nothing
     await p.reactors();
-    expect([world.looks, await statusOf()]).toEqual([before + 1, "STUCK"]);
+    expect([world.observations, await statusOf()]).toEqual([before + 1, "STUCK"]);
     world.seen = () => outcome.confirmed("seen");
     await ask({ as: "observe" });
     expect(await ended()).toBe("COMPLETED");
     expect((await s.run(id)).outcome).toBe("seen");
-    expect(world.deeds).toEqual(["send -1"]);
-    const said = await acted({ journal: (await rowOf())!.item! });
-    expect(said.map(dataOf)).toEqual(
+    expect(world.calls).toEqual(["send -1"]);
+    const actions = await acted({ journal: (await rowOf())!.item! });
+    expect(actions.map(dataOf)).toEqual(
       [1, 2].map(() => ({ who: "ada", action: "resolve", reason: "asked the bank", detail: { as: "observe" } })),
     );
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
-  it("ten more looks, then it rests where it was, stuck as before", async () => {
-    const { s, p, id, ask, rowOf, world } = await set(doubt);
+  it("leaves the effect STUCK after ten more observations", async () => {
+    const { s, p, id, ask, rowOf, world } = await set(inDoubt);
     await p.over(id);
-    const before = world.looks;
+    const before = world.observations;
     await ask({ as: "observe" });
     for (let k = 0; k < 40; k++) {
       await p.reactors();
       await s.clock.elapse(60_000);
     }
-    expect(world.looks - before).toBe(10);
+    expect(world.observations - before).toBe(10);
     expect(await rowOf()).toMatchObject({ status: "STUCK", reason: "inconclusive" });
     expect((await s.store.read.lease(tenant, { journal: (await rowOf())!.item! }))?.nextReactor).toBeNull();
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
-  it("an UNKNOWN act that waits for its next look is looked at now", async () => {
-    const { p, ask, rowOf, statusOf, ended, world } = await set(doubt);
-    await p.until(async () => world.looks === 4);
+  it("observes an UNKNOWN effect now instead of after its backoff", async () => {
+    const { p, ask, rowOf, statusOf, ended, world } = await set(inDoubt);
+    await p.until(async () => world.observations === 4);
     expect(await statusOf()).toBe("UNKNOWN");
     await p.reactors();
-    expect(world.looks).toBe(4); // not due yet
+    expect(world.observations).toBe(4); // not due yet
     world.seen = () => outcome.confirmed("seen");
     await ask({ as: "observe" });
     await p.reactors();
-    expect([world.looks, (await rowOf())?.reason]).toEqual([5, "observed"]);
+    expect([world.observations, (await rowOf())?.reason]).toEqual([5, "observed"]);
     expect(await ended()).toBe("COMPLETED");
   });
 
-  it("refuses what is settled, and what nobody can look at; without its definition the journal says so", async () => {
+  it("rejects settled and unobservable effects; without the definition the journal says so", async () => {
     const settled = await set(opening);
     await settled.p.until(async () => (await settled.statusOf(1)) === "CONFIRMED");
     await expect(settled.ask({ as: "observe" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
@@ -160,12 +165,12 @@ describe("a person asks for a look", () => {
   });
 });
 
-describe("a resolution that is refused", () => {
+describe("a rejected resolution", () => {
   it.each<[string, Resolution, "knows" | "strange"]>([
-    ["a look that nobody can take", { as: "observe" }, "knows"],
-    ["a second word after what happened was said", { as: "failed" }, "strange"],
-    ["undoing what nothing undoes", { as: "compensate" }, "knows"],
-  ])("%s: fences nobody and leaves no term behind", async (_, refused, who) => {
+    ["an observation without observe", { as: "observe" }, "knows"],
+    ["a second resolution after confirmed", { as: "failed" }, "strange"],
+    ["compensating without compensate", { as: "compensate" }, "knows"],
+  ])("%s: fences no holder and leaves no term behind", async (_, refused, who) => {
     const { p, id, ask, stranger, rowOf } = await set((tape, { blind }) => tape.effect(blind.with(-1)));
     await p.over(id);
     if (who === "strange") await ask({ as: "confirmed", value: "yes" }, 0, 0, stranger);
@@ -175,16 +180,16 @@ describe("a resolution that is refused", () => {
       (await p.store.read.lease(tenant, target))?.token,
     ];
     const before = await seen();
-    const asked = who === "strange" ? ask(refused, 0, 0, stranger) : ask(refused);
-    await expect(asked).rejects.toMatchObject({
+    const request = who === "strange" ? ask(refused, 0, 0, stranger) : ask(refused);
+    await expect(request).rejects.toMatchObject({
       code: expect.stringMatching(/NO_OBSERVER|NO_COMPENSATE|ILLEGAL_TRANSITION/),
     });
     expect(await seen()).toEqual(before);
   });
 });
 
-describe("a person has an act undone", () => {
-  it("a confirmed one while its run lives: it alone, once, with author and reason; a run that ends well waits for it", async () => {
+describe("an operator has an effect compensated", () => {
+  it("compensates one confirmed effect of a live run, once; the run waits for it before it completes", async () => {
     const { s, p, id, ask, statusOf, acted, ended, world } = await set(opening);
     await p.until(async () => (await s.run(id)).status === "WAITING");
     await ask({ as: "compensate" });
@@ -194,23 +199,23 @@ describe("a person has an act undone", () => {
     ]);
     expect((await s.store.read.terms(tenant, { run: id })).at(-1)).toMatchObject({ startReason: "manual", by: "ada" });
     await expect(ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
-    // The run may end only once it is undone.
+    // The run may end only once the effect is compensated.
     await s.store.intake.signal(tenant, id, { name: "go", value: true });
     await p.until(async () => {
       await p.worker.poll(10);
       return (await s.run(id)).cause === "completed";
     });
     expect(await ended()).toBe("COMPLETED");
-    expect(world.deeds).toEqual(["send 1", "send 2", "undo 1 sent 1"]);
+    expect(world.calls).toEqual(["send 1", "send 2", "compensate 1 sent 1"]);
     expect([await statusOf(0, 1), await statusOf(1, 1)]).toEqual(["COMPENSATED", "DISCHARGED"]);
     await expect(ask({ as: "compensate" }, 1)).rejects.toMatchObject({ code: "TAPE_RUN_ENDED" });
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
-  it("a run whose undoing fails is STUCK and not COMPLETED, until a person has settled that", async () => {
+  it("keeps the run STUCK after a failed compensation until an operator settles it", async () => {
     const { s, p, id, ask, statusOf, ended, world } = await set(opening);
     await p.until(async () => (await s.run(id)).status === "WAITING");
-    world.undoing = () => {
+    world.onCompensate = () => {
       throw new AckLost();
     };
     await ask({ as: "compensate" });
@@ -222,7 +227,7 @@ describe("a person has an act undone", () => {
     expect(await statusOf(0, 1)).toBe("COMPENSATED");
   });
 
-  it("whoever drives the run is fenced, and it goes on under the next term", async () => {
+  it("fences the holder; the run resumes under the next term", async () => {
     let held = (): void => {};
     const wait = new Promise<void>((done) => {
       held = done;
@@ -243,10 +248,10 @@ describe("a person has an act undone", () => {
     held();
     expect(await ended()).toBe("COMPLETED");
     expect(calls).toBe(2);
-    expect(world.deeds).toEqual(["send 1", "undo 1 sent 1"]);
+    expect(world.calls).toEqual(["send 1", "compensate 1 sent 1"]);
   });
 
-  it("one in doubt: it happened and is undone, in one transaction, whatever becomes of the run", async () => {
+  it("confirms and compensates an effect in doubt in one transaction", async () => {
     const { s, p, id, ask, rowOf, statusOf, acted, ended, world } = await set(async (tape, { wire }) => {
       const result = await tape.effect(wire.with(-1));
       await tape.gate(go);
@@ -263,31 +268,31 @@ describe("a person has an act undone", () => {
     expect(await s.store.read.businessKeyOwner(tenant, "wire", "invoice -1")).toBeUndefined(); // the key is free again
     await s.store.intake.cancel(tenant, id, { reason: "no more" });
     expect(await ended()).toBe("CANCELLED"); // nothing else was owed
-    expect(world.deeds).toEqual(["send -1", "undo -1 W-7"]);
+    expect(world.calls).toEqual(["send -1", "compensate -1 W-7"]);
     expect(await acted({ journal: item! })).toHaveLength(1);
     await expect(ask({ as: "confirmed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
-  it("without its definition the word waits for a process that has it, and the first word counts", async () => {
-    const { s, p, id, ask, stranger, statusOf, ended, world } = await set(doubt);
+  it("keeps the first resolution for a process that has the definition", async () => {
+    const { s, p, id, ask, stranger, statusOf, ended, world } = await set(inDoubt);
     await p.over(id);
     await ask({ as: "compensate", value: "W-8" }, 0, 0, stranger);
     expect(await statusOf()).toBe("STUCK");
-    for (const word of ["confirmed", "observe", "compensate", "retry"] as const) {
-      await expect(ask({ as: word })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
+    for (const as of ["confirmed", "observe", "compensate", "retry"] as const) {
+      await expect(ask({ as })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     }
     await p.until(async () => (await statusOf(0, 1)) === "COMPENSATED");
     expect(await ended()).toBe("COMPLETED");
-    expect(world.deeds).toEqual(["send -1", "undo -1 W-8"]);
+    expect(world.calls).toEqual(["send -1", "compensate -1 W-8"]);
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
-  it("refuses what nobody knows how to undo, what is an undoing itself, and a run that undoes everything anyway", async () => {
+  it("rejects effects without compensate, compensations, and runs that compensate anyway", async () => {
     const { p, id, ask, stranger, statusOf } = await set((tape, { blind }) => tape.effect(blind.with(-1)));
     await p.over(id);
     await expect(ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_NO_COMPENSATE" });
-    // Where nobody could tell, it is owed all the same, and a person must see to it.
+    // Without the definition the obligation is recorded all the same, and it needs an operator.
     await ask({ as: "compensate" }, 0, 0, stranger);
     await p.until(async () => (await statusOf()) === "CONFIRMED");
     expect(await statusOf(0, 1)).toBe("STUCK");
