@@ -6,7 +6,7 @@ import { migrate } from "../src/store/sqlite/migrate.ts";
 
 let image: Uint8Array | undefined;
 const free: ReusedDatabase[] = [];
-/** A test may have a thousand open at once: what is left of them is the collector's. */
+/** A test may have a thousand open at once; more than this are left to the garbage collector. */
 const maxFree = 8;
 
 function makeImage(): Uint8Array {
@@ -19,7 +19,7 @@ function makeImage(): Uint8Array {
 
 /**
  * For the `open` of a store in memory: a migrated database that keeps its prepared statements for the next store, for
- * stages that open hundreds of them. All of them have the same store id and seal their cursors alike.
+ * tests that open hundreds of them. All of them have the same store id and the same key for cursors.
  */
 export function openBlank(): DatabaseSync {
   image ??= makeImage();

@@ -1,5 +1,5 @@
 import { flushCompileCache } from "node:module";
 import { afterAll } from "vitest";
 
-// A worker is ended before Node would write down what it has compiled, for the next one that loads the same sources.
+// A worker ends before Node would write its compile cache, which the next worker with the same sources needs.
 afterAll(() => flushCompileCache());

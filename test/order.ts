@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * What takes longest: begun late, such a file would end alone, with nothing left to do for the other cores. What keeps a
- * core busy all the time stands beside what waits for other processes.
+ * The longest files. They start first: a late one would run alone at the end, while the other cores are idle. Files that
+ * keep a core busy alternate with files that wait for other processes.
  */
 export const longest: readonly string[] = [
   "test/cli/reactors.test.ts",
@@ -38,8 +38,8 @@ export const longest: readonly string[] = [
 ];
 
 /**
- * Files that share their sources stand together, after those that do not: a worker is kept only while the next file is
- * one that it may be kept for. Of each kind the longest come first.
+ * Files that share their sources come together, after those that do not, because vitest keeps a worker only while the next
+ * file may share it. Within each group the longest come first.
  */
 export class Order extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,6 +1,6 @@
 /**
- * Apps log what goes wrong to stderr by default, and in this suite much does on purpose: those lines would bury its own
- * words. Only in this process, and not by a setting: processes that tests start log as they would anywhere.
+ * Apps log errors to stderr by default, and in this suite many occur on purpose: they would bury the output of the tests.
+ * This filters only the current process, without a setting: processes that tests start log as usual.
  */
 const { stderr } = process as { stderr: NodeJS.WriteStream & { quiet?: true } };
 if (stderr.quiet === undefined) {

@@ -1,5 +1,5 @@
-// What `npm test` and CI run: types, lint, then every test, closed by one line `N passed, N failed`.
-// With arguments (`npm test -- test/tidy`) they go to vitest and the static checks are left out.
+// `npm test` and CI run types, lint and every test, and print a last line `N passed, N failed`.
+// Arguments (`npm test -- test/tidy`) are passed to vitest, and the static checks are skipped.
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,11 +12,11 @@ import { sampleDay } from "./sample.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const neededMajor = 24;
 
-interface Tally {
+interface TestTotals {
   passed: number;
   failed: number;
-  /** One sentence for everything that makes the run red without being a failed test. */
-  complaints: string[];
+  /** One line for each failure that is not a failed test. */
+  problems: string[];
 }
 
 /** The program behind a package's command, so that the checks do not depend on PATH. */
@@ -35,20 +35,20 @@ async function staticCheck(name: string, file: string, args: string[]): Promise<
   return code === 0;
 }
 
-async function runTests(args: string[]): Promise<Tally> {
+async function runTests(args: string[]): Promise<TestTotals> {
   const { parseCLI, startVitest } = await import("vitest/node");
   const { filter, options } = parseCLI(["vitest", ...args]);
   const vitest = await startVitest("test", filter, { ...options, root, run: true, watch: false });
   try {
-    // Tests that a name filter leaves out count as skipped in vitest, which is then what was asked for.
-    return tally(vitest, options.testNamePattern !== undefined);
+    // vitest counts tests that a name filter excludes as skipped, which is intended then.
+    return countTests(vitest, options.testNamePattern !== undefined);
   } finally {
     await vitest.close();
   }
 }
 
-function tally(vitest: Vitest, filtered: boolean): Tally {
-  const result: Tally = { passed: 0, failed: 0, complaints: [] };
+function countTests(vitest: Vitest, filtered: boolean): TestTotals {
+  const result: TestTotals = { passed: 0, failed: 0, problems: [] };
   const skipped: string[] = [];
   const modules = vitest.state.getTestModules();
   for (const module of modules) {
@@ -62,20 +62,20 @@ function tally(vitest: Vitest, filtered: boolean): Tally {
     const broken = [module, ...module.children.allSuites()].filter((task) => hasErrors(task));
     result.failed += broken.length;
     for (const task of broken)
-      result.complaints.push(`${module.relativeModuleId}: an error outside of a test (${task.type})`);
+      result.problems.push(`${module.relativeModuleId}: an error outside of a test (${task.type})`);
   }
   if (!filtered && skipped.length > 0) {
     result.failed += skipped.length;
-    result.complaints.push(`${skipped.length} not run, and a skipped test counts as failed:`, ...skipped);
+    result.problems.push(`${skipped.length} not run, and a skipped test counts as failed:`, ...skipped);
   }
   const stray = vitest.state.getUnhandledErrors().length;
   if (stray > 0) {
     result.failed += stray;
-    result.complaints.push(`${stray} unhandled errors`);
+    result.problems.push(`${stray} unhandled errors`);
   }
   if (result.passed + result.failed === 0) {
     result.failed += 1;
-    result.complaints.push("no test was found, which counts as one failed");
+    result.problems.push("no test was found, which counts as one failed");
   }
   return result;
 }
@@ -86,7 +86,7 @@ function hasErrors(task: TestModule | TestSuite): boolean {
 
 function staticChecks(): Promise<boolean>[] {
   const tsc = program("typescript", "tsc");
-  // Several checkers at a time end no sooner where the tests keep all cores busy, and do much of the work twice.
+  // Several checker threads are no faster while the tests keep all cores busy, and repeat much of the work.
   const flags = ["--noEmit", "--singleThreaded"];
   return [
     staticCheck("types: tsc --noEmit", tsc, flags),
@@ -95,32 +95,32 @@ function staticChecks(): Promise<boolean>[] {
   ];
 }
 
-/** The most that tests have lying about at a time, several times over. */
+/** Several times the temporary data that tests have at a time. */
 const roomBytes = 4 * 2 ** 30;
 const dayMs = 86_400_000;
 
-/** In memory, where there is room: what tests write is read within seconds, and a disk costs several times the work. */
+/** In memory if there is room: test data is read within seconds, and a disk is several times slower. */
 function temporaryFolder(): string | undefined {
   const memory = "/dev/shm";
   if (process.env.TMPDIR !== undefined || !existsSync(memory)) return undefined;
   const { bavail, bsize } = statfsSync(memory);
   if (Math.min(bavail * bsize, freemem()) < roomBytes) return undefined;
-  // A run that was killed could not tidy up, and what it left takes memory.
-  for (const name of readdirSync(memory).filter((one) => one.startsWith("tape-test-"))) {
+  // A killed run could not clean up, and its files take memory.
+  for (const name of readdirSync(memory).filter((entry) => entry.startsWith("tape-test-"))) {
     const { uid, mtimeMs } = statSync(join(memory, name), { throwIfNoEntry: false }) ?? {};
-    const ours = uid === process.getuid?.() && mtimeMs !== undefined;
-    if (ours && Date.now() - mtimeMs > dayMs) rmSync(join(memory, name), { recursive: true, force: true });
+    const isOwn = uid === process.getuid?.() && mtimeMs !== undefined;
+    if (isOwn && Date.now() - mtimeMs > dayMs) rmSync(join(memory, name), { recursive: true, force: true });
   }
   const folder = mkdtempSync(join(memory, "tape-test-"));
-  chmodSync(folder, 0o755); // PostgreSQL runs as somebody else
+  chmodSync(folder, 0o755); // PostgreSQL runs as another user
   return folder;
 }
 
-async function main(args: string[]): Promise<Tally> {
-  const total: Tally = { passed: 0, failed: 0, complaints: [] };
+async function main(args: string[]): Promise<TestTotals> {
+  const total: TestTotals = { passed: 0, failed: 0, problems: [] };
   const count = (ok: boolean) => (ok ? total.passed++ : total.failed++);
   try {
-    // The dashboard first, for the tests that look at it or pack it; what reads the sources only goes beside them.
+    // The dashboard first, for the tests that open or pack it; checks that only read the sources run in parallel.
     if (args.length === 0) {
       count(await staticCheck("the dashboard builds", join(root, "tools", "dashboard.ts"), ["--if-stale"]));
     }
@@ -129,11 +129,11 @@ async function main(args: string[]): Promise<Tally> {
     for (const check of checks) count(await check);
     total.passed += tests.passed;
     total.failed += tests.failed;
-    total.complaints.push(...tests.complaints);
+    total.problems.push(...tests.problems);
   } catch (error) {
     console.error(error);
     total.failed += 1;
-    total.complaints.push("the run itself broke");
+    total.problems.push("the test command itself failed");
   }
   return total;
 }
@@ -145,21 +145,21 @@ if (Number.parseInt(process.versions.node, 10) < neededMajor) {
   );
   process.exit(1);
 }
-// For every process of this run, and for whoever wants the same samples again.
+// For every process of this run, and to repeat the same samples later.
 process.env.TAPE_TEST_DAY = sampleDay;
-console.log(` samples of ${sampleDay}: TAPE_TEST_DAY=${sampleDay} takes them again`);
+console.log(` samples of ${sampleDay}: TAPE_TEST_DAY=${sampleDay} repeats them`);
 const folder = temporaryFolder();
 if (folder !== undefined) {
   process.env.TMPDIR = folder;
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 }
-// Hundreds of processes are started from the sources: what one has compiled, the next need not compile again.
+// Hundreds of processes start from the sources: a shared compile cache saves the next one the work.
 const kept = process.env.NODE_COMPILE_CACHE;
 const compiled = kept ?? mkdtempSync(join(tmpdir(), "tape-compiled-"));
 process.env.NODE_COMPILE_CACHE = compiled;
-const { passed, failed, complaints } = await main(process.argv.slice(2));
+const { passed, failed, problems } = await main(process.argv.slice(2));
 if (kept === undefined) rmSync(compiled, { recursive: true, force: true });
-for (const complaint of complaints) console.error(complaint);
+for (const problem of problems) console.error(problem);
 const code = failed > 0 ? 1 : 0;
-// The line is written before the exit even where standard output is a slow pipe.
+// Exit only after the line is written, even if standard output is a slow pipe.
 process.stdout.write(`${passed} passed, ${failed} failed\n`, () => process.exit(code));

@@ -5,7 +5,7 @@ const days = Array.from({ length: 40 }, (_, k) => new Date(Date.UTC(2026, 10, 16
 const indexes = Array.from({ length: 100 }, (_, k) => k);
 
 describe("samples", () => {
-  it("are of the day, or of the day that is asked for, and nonsense is refused", () => {
+  it("are of today or of the given day, and an invalid day is rejected", () => {
     const now = new Date("2026-11-16T23:59:59.999Z");
     expect(dayOf({}, now)).toBe("2026-11-16");
     expect(dayOf({ TAPE_TEST_DAY: "" }, now)).toBe("2026-11-16");
@@ -15,16 +15,16 @@ describe("samples", () => {
     }
   });
 
-  it("are the same for one day, and everything once in as many days as their stride", () => {
+  it("are the same for one day, and cover everything once within `stride` days", () => {
     for (const stride of [2, 5, 8, 40]) {
       const taken = days.slice(0, stride).map((day) => indexes.filter((index) => isSampled(index, stride, day)));
       expect(taken.flat().sort((a, b) => a - b)).toEqual(indexes);
-      for (const one of taken) expect(one.length).toBeGreaterThanOrEqual(Math.floor(indexes.length / stride));
+      for (const sample of taken) expect(sample.length).toBeGreaterThanOrEqual(Math.floor(indexes.length / stride));
     }
     expect(isSampled(3, 5)).toBe(isSampled(3, 5, sampleDay));
   });
 
-  it("of few things still have one, another every day", () => {
+  it("of few items still have one, a different one every day", () => {
     const few = ["a", "b", "c"];
     const taken = days.slice(0, 3).map((day) => sampleOf(few, 8, day));
     expect(taken.map(({ length }) => length)).toEqual([1, 1, 1]);
@@ -34,7 +34,7 @@ describe("samples", () => {
     expect(many.flat().sort((a, b) => a - b)).toEqual(indexes);
   });
 
-  it("are everything where everything is asked for", () => {
+  it("are everything when everything is requested", () => {
     vi.stubEnv("TAPE_TEST_EVERY_BOUNDARY", "1");
     try {
       expect(indexes.every((index) => isSampled(index, 40))).toBe(true);

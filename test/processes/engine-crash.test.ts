@@ -8,17 +8,17 @@ import type { EffectRow } from "../../src/model/rows.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { ownPostgres } from "../postgres/own.ts";
-import { Actor } from "./actor.ts";
-import { closedFor, type Orders, placeOf, readLedger } from "./engine-world.ts";
+import { Child } from "./child-process.ts";
+import { closedFor, placeOf, readLedger, type WorkerOptions } from "./engine-world.ts";
 
 const postgresUrl = ownPostgres(18);
 
 const tenant = "default";
-/** Some ten seconds each on an idle machine; a busy one may take its time, and a hang is still found. */
+/** About ten seconds each on an idle machine. A busy one may need longer, and a hang is still found. */
 const patienceMs = 90_000;
 
 interface World {
-  readonly orders: Orders;
+  readonly orders: WorkerOptions;
   readonly folder: string;
   readonly store: Store;
 }
@@ -45,15 +45,15 @@ async function worldOf(test: TestContext, folder: string, url: string, ttlMs: nu
   return { orders: { url, ledger, ttlMs, halts: false, blind: false, start: 0 }, folder, store };
 }
 
-/** A process that is killed with the test, by its own id, whatever it is doing then. */
-async function launch(label: string, orders: Orders, test: TestContext): Promise<Actor> {
-  const actor = new Actor(label, [JSON.stringify(orders)], test, "engine-worker.ts");
-  await actor.hear();
-  return actor;
+/** Starts a process that is killed when the test ends. */
+async function launch(label: string, orders: WorkerOptions, test: TestContext): Promise<Child> {
+  const child = new Child(label, [JSON.stringify(orders)], test, "engine-worker.ts");
+  await child.receive();
+  return child;
 }
 
-async function until(look: () => Promise<boolean>): Promise<void> {
-  while (!(await look())) await systemClock.sleep(100); // the look itself costs something
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await systemClock.sleep(100); // the check itself takes time
 }
 
 const statuses = async (store: Store): Promise<Record<string, number>> => {
@@ -62,30 +62,30 @@ const statuses = async (store: Store): Promise<Record<string, number>> => {
   return counts;
 };
 
-// One after the other: 200 runs keep a small machine busy enough.
+// Sequential, because 200 runs keep a small machine busy enough.
 describe.each([
   ["one SQLite file", onSqlite],
   ["one PostgreSQL database", onPostgres],
 ])("processes on %s", (name, open) => {
   it(
-    "kill -9 with 200 runs in flight: others finish them all, and nothing is paid twice",
+    "after kill -9 with 200 runs in flight others finish them all, and nothing is paid twice",
     async (test) => {
       const { expect } = test;
       const world = await open(test);
       const { store } = world;
-      // Long enough that the first does not lose 200 leases by itself while it starts, on a busy machine.
+      // Long enough that the first process keeps its 200 leases while it starts on a busy machine.
       const orders = { ...world.orders, ttlMs: 4_000 };
       const total = 200;
       const first = await launch("worker-a", { ...orders, halts: true, start: total }, test);
-      const acted = [...Array(total).keys()].filter((order) => /after|last/.test(placeOf(order)));
+      const paid = [...Array(total).keys()].filter((order) => /after|last/.test(placeOf(order)));
       const booking = async () => (await store.read.effects(tenant, { status: ["CONFIRMED"], limit: 1_000 })).length;
-      await until(async () => readLedger(orders.ledger).length === acted.length && (await booking()) === total / 4);
+      await until(async () => readLedger(orders.ledger).length === paid.length && (await booking()) === total / 4);
       expect(await statuses(store)).toEqual({ RUNNING: total });
       first.kill();
       await writeFile(closedFor(orders.ledger), "");
       const killedAt = systemClock.mono();
 
-      // Suspects are driven one at a time in each process: several of them share the work.
+      // Each process drives suspects one at a time, so several processes share the work.
       const others = ["worker-b", "worker-c"];
       await Promise.all(others.map((label) => launch(label, orders, test)));
       await until(async () => (await statuses(store)).COMPLETED === total);
@@ -93,7 +93,7 @@ describe.each([
 
       const ledger = readLedger(orders.ledger);
       expect(ledger.map(({ order }) => order).toSorted((a, b) => a - b)).toEqual([...Array(total).keys()]);
-      // Not vacuous: all kinds of leftovers were there, and each of the others has worked.
+      // All kinds of interruptions occurred, and each of the other processes has worked.
       const reasons = new Map<string, number>();
       for (const { reason } of await store.read.effects(tenant, { limit: 1_000 })) {
         reasons.set(reason!, (reasons.get(reason!) ?? 0) + 1);
@@ -109,7 +109,7 @@ describe.each([
   );
 
   it(
-    "the zombie: stopped in an act past its lease, replaced and woken, its late answer is evidence and is used",
+    "uses the late result of a zombie that was stopped during an effect past its lease",
     async (test) => {
       const { expect } = test;
       const { orders, store, folder } = await open(test);
@@ -118,11 +118,12 @@ describe.each([
       const zombie = await launch("zombie", { ...slow, start: 1 }, test);
       await until(async () => readLedger(orders.ledger).length === 1);
       zombie.pause();
-      await launch("heir", slow, test);
-      const act = async (): Promise<EffectRow | undefined> => (await store.read.effects(tenant, { run: "order-0" }))[0];
-      // The heir has looked, too, and could not tell.
+      await launch("successor", slow, test);
+      const payment = async (): Promise<EffectRow | undefined> =>
+        (await store.read.effects(tenant, { run: "order-0" }))[0];
+      // The successor has observed, and the observation was inconclusive.
       await until(async () => {
-        const effect = await act();
+        const effect = await payment();
         if (effect?.status !== "UNKNOWN" || effect.item === null) return false;
         return (await store.read.journal(tenant, { journal: effect.item })).some(
           ({ kind }) => kind === "effect.observed",
@@ -132,13 +133,13 @@ describe.each([
       zombie.wake();
       await until(async () => (await statuses(store)).COMPLETED === 1);
 
-      expect(await act()).toMatchObject({ status: "CONFIRMED", reason: "evidence", attempt: 1 });
+      expect(await payment()).toMatchObject({ status: "CONFIRMED", reason: "evidence", attempt: 1 });
       expect((await store.read.run(tenant, "order-0"))?.outcome).toBe("receipt 0");
       expect(readLedger(orders.ledger)).toMatchObject([{ order: 0, token: "1" }]);
       const terms = await store.read.terms(tenant, { run: "order-0" });
       expect(terms.slice(0, 2)).toMatchObject([
         { label: "zombie", endReason: "expired" },
-        { label: "heir", startReason: "recovery" },
+        { label: "successor", startReason: "recovery" },
       ]);
     },
     patienceMs,

@@ -4,19 +4,19 @@ import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, type Runner, workflow } from "../../src/sdk/workflow.ts";
 
-/** What a worker process is told on its command line. */
-export interface Orders {
+/** Options of a worker process, passed on its command line. */
+export interface WorkerOptions {
   readonly url: string;
-  /** The world: a file of its own, one line per act. "Once" is judged there, never from our journal. */
+  /** The world: a file with one line per payment. "Once" is judged by this file, never by our journal. */
   readonly ledger: string;
   readonly ttlMs: number;
-  /** It stops in the middle of every order: how far it gets depends on the order's number. */
+  /** It stops in the middle of every order; the order's number decides where. */
   readonly halts: boolean;
-  /** A look at the world tells nothing, so that only evidence can settle a doubt. */
+  /** Observations are inconclusive, so that only evidence can settle an effect in doubt. */
   readonly blind: boolean;
-  /** Orders to start. */
+  /** WorkerOptions to start. */
   readonly start: number;
-  /** An act answers only once this file exists. */
+  /** A payment returns only once this file exists. */
   readonly answersAt?: string;
 }
 
@@ -33,29 +33,29 @@ export function readLedger(file: string): Line[] {
   return lines.map((line) => JSON.parse(line) as Line);
 }
 
-/** Says that whoever was sending is dead: what is not in the ledger now will never be, and absence is final. */
+/** Its existence means that the sender is dead: what is not in the ledger now will never be, so absence is final. */
 export const closedFor = (ledger: string): string => `${ledger}.closed`;
 
-/** In which part of its work a halting worker leaves an order: all four must survive a kill. */
-export type Place = "first step" | "before the act" | "after the act" | "last step";
-const places: readonly Place[] = ["first step", "before the act", "after the act", "last step"];
+/** Where a halting worker leaves an order; all four must survive a kill. */
+export type Place = "first step" | "before the payment" | "after the payment" | "last step";
+const places: readonly Place[] = ["first step", "before the payment", "after the payment", "last step"];
 export const placeOf = (order: number): Place => places[order % 4]!;
 
 const never = (): Promise<void> => new Promise(() => {});
 
-/** Orders are paid by an inline act that may happen once only and that can be looked for in the ledger. */
-export function buildRunner(orders: Orders): Runner {
-  const { ledger, halts, blind, answersAt } = orders;
+/** WorkerOptions are paid by an inline effect that may happen only once and that can be observed in the ledger. */
+export function buildRunner(options: WorkerOptions): Runner {
+  const { ledger, halts, blind, answersAt } = options;
   const stopsAt = (order: number, place: Place): Promise<void> =>
     halts && placeOf(order) === place ? never() : Promise.resolve();
 
   const pay = effect(
     "pay",
     async ({ order }: { order: number }, fx) => {
-      await stopsAt(order, "before the act");
+      await stopsAt(order, "before the payment");
       const line: Line = { order, key: fx.key, token: String(fx.token), pid: process.pid };
-      appendFileSync(ledger, `${JSON.stringify(line)}\n`); // one small O_APPEND write: whole or not at all
-      await stopsAt(order, "after the act");
+      appendFileSync(ledger, `${JSON.stringify(line)}\n`); // one small O_APPEND write is atomic
+      await stopsAt(order, "after the payment");
       while (answersAt !== undefined && !existsSync(answersAt)) await systemClock.sleep(10);
       return `receipt ${order}`;
     },
@@ -66,14 +66,14 @@ export function buildRunner(orders: Orders): Runner {
         const found = readLedger(ledger).some((line) => line.order === order && line.key === fx.key);
         return found ? outcome.confirmed(`receipt ${order}`) : outcome.absent({ final: existsSync(closedFor(ledger)) });
       },
-      timeout: "60s", // nobody is to time out by itself, however busy the machine
+      timeout: "60s", // no payment times out, however busy the machine
       settleDelay: 0,
     },
   );
 
   const checkout = workflow("checkout", async (tape, { order }: { order: number }) => {
     await tape.step("reserve", () => stopsAt(order, "first step"));
-    // An act that surely did not happen is decided anew, under a new key.
+    // A payment that certainly did not happen is repeated under a new key.
     let paid = await tape.attempt(pay.with({ order }));
     while (paid.status !== "confirmed") paid = await tape.attempt(pay.with({ order }));
     await tape.step("book", () => stopsAt(order, "last step"));

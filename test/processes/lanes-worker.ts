@@ -4,7 +4,7 @@ import { Tape } from "../../src/host/tape.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 
-/** Runs of two branches each, which wait for something of their own between decisions of the same name. */
+/** Runs with two branches, each with its own I/O between decisions of the same name. */
 const [url = "", ttlMs = "", start = "", seed = ""] = process.argv.slice(2);
 const random = seededRandom(`lanes ${seed}`);
 const io = (): Promise<void> => systemClock.sleep(random.int(25));
@@ -26,4 +26,4 @@ const app = await Tape.open({
   log: "silent",
 });
 await Promise.all(Array.from({ length: Number(start) }, (_, n) => app.start(both, null, { id: `both-${n}` })));
-process.send!({ say: "ready" });
+process.send!({ result: "ready" });

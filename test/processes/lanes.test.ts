@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { it, type TestContext } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { openStore } from "../../src/host/open-store.ts";
-import { Actor } from "./actor.ts";
+import { Child } from "./child-process.ts";
 
 const ttlMs = 1_500;
 const total = 95;
 const tenant = "default";
 
-it("kill -9 three times with 95 runs of two branches with I/O of their own: no answer is swapped, none is stuck", {
+it("no result is swapped and no run is stuck when 95 runs with two branches are killed three times", {
   timeout: 90_000,
 }, async (test: TestContext) => {
   const { expect } = test;
@@ -29,20 +29,20 @@ it("kill -9 three times with 95 runs of two branches with I/O of their own: no a
     return journals.flat().filter(({ kind }) => kind === "decision.made").length;
   };
   const interrupted: number[] = [];
-  for (let life = 0; life < 4; life++) {
-    const actor = new Actor(
-      `life ${life}`,
-      [url, String(ttlMs), String(life === 0 ? total : 0), String(life)],
+  for (let attempt = 0; attempt < 4; attempt++) {
+    const child = new Child(
+      `process ${attempt}`,
+      [url, String(ttlMs), String(attempt === 0 ? total : 0), String(attempt)],
       test,
       "lanes-worker.ts",
     );
-    await actor.hear();
+    await child.receive();
     const before = await decisions();
-    // Each life is cut off when all are on their way and none is through.
-    const enough = total * 2 * 12 * ((life + 1) / 5);
-    if (life < 3) {
+    // Each process is killed when all runs have started and none has ended.
+    const enough = total * 2 * 12 * ((attempt + 1) / 5);
+    if (attempt < 3) {
       while ((await decisions()) < Math.max(before + 1, enough)) await systemClock.sleep(20);
-      actor.kill();
+      child.kill();
       interrupted.push((await runs()).filter(({ endedAt }) => endedAt === null).length);
     } else
       while ((await runs()).some(({ endedAt, status }) => endedAt === null && status !== "STUCK"))

@@ -8,7 +8,7 @@ import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { isBusy } from "../../src/store/sqlite/database.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { Actor } from "./actor.ts";
+import { Child } from "./child-process.ts";
 
 const tenant = "default";
 const busyMs = 200;
@@ -19,13 +19,13 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof TapeError ? error.code : error),
   );
 
-it("a process stopped with the file locked: others wait, are told that it is busy, and nothing is lost", async (test) => {
+it("others wait and get TAPE_STORE_BUSY while a stopped process holds the lock, and nothing is lost", async (test) => {
   const folder = await mkdtemp(join(tmpdir(), "tape-locked-"));
   test.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, "tape.db");
   const store = await openSqlite({ file, busyMs });
   test.onTestFinished(() => store.close());
-  // Beats often and trusts long: what it believes while the file is locked is the point, not how fast this machine is.
+  // Frequent heartbeats and a long trust, so that the test depends on the lock and not on the speed of the machine.
   const timings = { ttlMs: 60_000, heartbeatMs: 50, trustMs: 50_000 };
   const keeper = new LeaseKeeper({ store, identity: { owner: "me", label: "me" }, timings });
   test.onTestFinished(() => keeper.close());
@@ -34,21 +34,21 @@ it("a process stopped with the file locked: others wait, are told that it is bus
   const changes: string[] = [];
   lease.onChange(({ to }) => changes.push(to));
 
-  const stopped = new Actor("stopped", [file], test, "stopped-commit.ts");
-  await stopped.hear();
-  stopped.say({ do: "stop" });
+  const stopped = new Child("stopped", [file], test, "stopped-commit.ts");
+  await stopped.receive();
+  stopped.send({ do: "stop" });
   await untilLocked(file);
 
   const before = systemClock.mono();
   expect(await codeOf(store.intake.putValue(tenant, "mine", 1, "must_create"))).toBe("TAPE_STORE_BUSY");
   expect(systemClock.mono() - before).toBeGreaterThanOrEqual(busyMs - 1);
   expect(await codeOf(store.claim.renew([{ fence: lease.fence, progress: 0 }]))).toBe("TAPE_STORE_BUSY");
-  // Readers wait for nobody, and see nothing of what is not committed.
+  // Readers never wait, and see only committed data.
   expect(await store.read.value(tenant, "stopped")).toBeUndefined();
   expect((await store.read.lease(tenant, { name: "sweeper" }))?.state).toBe("HELD");
   await until(() => lease.belief === "unknown");
-  lease.assert(); // in doubt, and within its trust
-  // The event loop is free all the while: a write that waits for the file does not stall the heartbeats.
+  lease.assert(); // unknown, but still trusted
+  // The event loop stays free: a write that waits for the file does not delay the heartbeats.
   let waiting = true;
   let turns = 0;
   const write = codeOf(store.intake.putValue(tenant, "mine", 1, "must_create")).finally(() => {
@@ -59,7 +59,7 @@ it("a process stopped with the file locked: others wait, are told that it is bus
   expect(await write).toBe("TAPE_STORE_BUSY");
 
   stopped.wake();
-  expect(await stopped.hear()).toEqual({ say: "accepted" });
+  expect(await stopped.receive()).toEqual({ result: "accepted" });
   expect((await store.read.value(tenant, "stopped"))?.value).toBe(1);
   expect(await codeOf(store.intake.putValue(tenant, "mine", 1, "must_create"))).toBe("accepted");
   await until(() => lease.belief === "held");
@@ -67,7 +67,7 @@ it("a process stopped with the file locked: others wait, are told that it is bus
   expect(changes).not.toContain("lost");
 });
 
-/** Somebody is inside a transaction: another cannot begin. */
+/** Waits until another process is inside a transaction. */
 async function untilLocked(file: string): Promise<void> {
   const db = new DatabaseSync(file, { timeout: 0 });
   try {
@@ -82,6 +82,6 @@ async function untilLocked(file: string): Promise<void> {
   }
 }
 
-async function until(what: () => boolean): Promise<void> {
-  while (!what()) await systemClock.sleep(10);
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await systemClock.sleep(10);
 }

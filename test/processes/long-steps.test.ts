@@ -4,50 +4,50 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it, type TestContext } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
-import { Actor } from "./actor.ts";
+import { Child } from "./child-process.ts";
 
 const ttlMs = 4_000;
 const total = 12;
 
-interface Begun {
+interface StartedBody {
   readonly label: string;
   readonly n: number;
   readonly at: number;
 }
 
-it("12 runs with 60 s steps whose process was killed twice are all at work again within two lease times", {
+it("resumes 12 runs with 60 s steps within two lease times after two kills", {
   timeout: 90_000,
 }, async (test: TestContext) => {
   const { expect } = test;
   const folder = await mkdtemp(join(tmpdir(), "tape-long-"));
   test.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const ledger = join(folder, "ledger");
-  const begunBy = (label: string): Begun[] => {
+  const startedBy = (label: string): StartedBody[] => {
     const lines = existsSync(ledger) ? readFileSync(ledger, "utf8").split("\n").slice(0, -1) : [];
-    return lines.map((line) => JSON.parse(line) as Begun).filter((one) => one.label === label);
+    return lines.map((line) => JSON.parse(line) as StartedBody).filter((body) => body.label === label);
   };
-  const launch = async (label: string, start: number): Promise<Actor> => {
+  const launch = async (label: string, start: number): Promise<Child> => {
     const args = [`sqlite:${join(folder, "tape.db")}`, ledger, String(ttlMs), String(start), label];
-    const actor = new Actor(label, args, test, "long-worker.ts");
-    await actor.hear();
-    return actor;
+    const child = new Child(label, args, test, "long-worker.ts");
+    await child.receive();
+    return child;
   };
-  const atWork = async (label: string, count: number): Promise<void> => {
-    while (new Set(begunBy(label).map(({ n }) => n)).size < count) await systemClock.sleep(50);
+  const untilStarted = async (label: string, count: number): Promise<void> => {
+    while (new Set(startedBy(label).map(({ n }) => n)).size < count) await systemClock.sleep(50);
   };
   const first = await launch("a", total);
-  await atWork("a", total);
+  await untilStarted("a", total);
   first.kill();
   const second = await launch("b", 0);
-  await atWork("b", total);
+  await untilStarted("b", total);
   second.kill();
   const third = await launch("c", 0);
-  await atWork("c", 1);
-  // An innocent new run begins at once, while the others are still on their way back.
-  const answer = (await third.ask({} as never)) as unknown as { readonly ms: number };
-  expect(answer.ms).toBeLessThan(ttlMs / 2);
-  expect(begunBy("c").length).toBeLessThan(total);
-  await atWork("c", total);
-  const began = begunBy("c").map(({ at }) => at);
-  expect(Math.max(...began) - Math.min(...began)).toBeLessThan(2 * ttlMs);
+  await untilStarted("c", 1);
+  // An innocent new run starts at once, while the others are still being recovered.
+  const reply = (await third.request({} as never)) as unknown as { readonly ms: number };
+  expect(reply.ms).toBeLessThan(ttlMs / 2);
+  expect(startedBy("c").length).toBeLessThan(total);
+  await untilStarted("c", total);
+  const startTimes = startedBy("c").map(({ at }) => at);
+  expect(Math.max(...startTimes) - Math.min(...startTimes)).toBeLessThan(2 * ttlMs);
 });

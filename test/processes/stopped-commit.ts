@@ -1,9 +1,9 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { TapeError } from "../../src/model/errors.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import type { Answer } from "./words.ts";
+import type { Reply } from "./messages.ts";
 
-/** A process that is stopped inside a transaction: after everything is written, before COMMIT, with the file locked. */
+/** A process that stops inside a transaction: after all writes, before COMMIT, with the file locked. */
 let stop = false;
 
 class StoppedBeforeCommit extends DatabaseSync {
@@ -28,6 +28,6 @@ process.on("message", async () => {
     () => "accepted",
     (error: unknown) => (error instanceof TapeError ? error.code : String(error)),
   );
-  process.send!({ say: outcome } satisfies Answer);
+  process.send!({ result: outcome } satisfies Reply);
 });
-process.send!({ say: "ready" } satisfies Answer);
+process.send!({ result: "ready" } satisfies Reply);

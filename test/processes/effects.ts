@@ -1,19 +1,19 @@
 import { noteKinds, storeKinds } from "../../src/model/kinds.ts";
 import { type NewRecord, type RecordKind, recordKinds } from "../../src/model/records.ts";
 
-/** Everything that an owner may write into the journal of its run. */
-export const ownersKinds: readonly RecordKind[] = recordKinds.filter(
+/** Every kind of record that an owner may write into the journal of its run. */
+export const ownerKinds: readonly RecordKind[] = recordKinds.filter(
   (kind) => !noteKinds.has(kind) && !storeKinds.has(kind),
 );
 
 const effect = { semantics: "idempotent", args: { amount: 1 }, argsHash: "h" } as const;
-const inverse = { semantics: "idempotent", args: {} } as const;
+const compensation = { semantics: "idempotent", args: {} } as const;
 
 /**
- * One write of each kind, of effects both ways, in an order in which the rightful owner may make them: one after the
- * other they are legal. So where they are refused, it is not for what they say.
+ * One record of each kind, effects in both dispatch modes, in an order that is legal for the rightful owner. So a rejection
+ * is never caused by their content.
  */
-export const lawful = (run: number): readonly NewRecord[] => [
+export const legalRecords = (run: number): readonly NewRecord[] => [
   { kind: "step.done", data: { pos: 10, name: "book", value: "done" } },
   { kind: "decision.made", data: { pos: 11, name: "judge", value: "yes" } },
   { kind: "sample.taken", data: { pos: 12, name: "now", value: 1 } },
@@ -28,14 +28,14 @@ export const lawful = (run: number): readonly NewRecord[] => [
   { kind: "replay.stalled", data: { attempt: 1, seq: 2, awaited: "step", forMs: 5 } },
   { kind: "run.retried", data: { attempt: 1, error: "e", delayMs: 1 } },
   { kind: "fork.kept", data: { records: [{ kind: "step.done", data: { pos: 0, name: "kept", value: 1 } }] } },
-  { kind: "operator.action", data: { who: "ann", action: "look", reason: "test" } },
+  { kind: "operator.action", data: { who: "ann", action: "check", reason: "test" } },
   { kind: "effect.intended", data: { ...effect, pos: 20, name: "mail", dispatch: "outbox", key: "k-20" } },
   { kind: "effect.intended", data: { ...effect, pos: 21, name: "wire", dispatch: "inline", key: "k-21" } },
   { kind: "effect.dispatched", data: { pos: 21, attempt: 1, sendWithinMs: 1_000 } },
   { kind: "effect.observed", data: { pos: 21, observation: "inconclusive" } },
   { kind: "effect.settled", data: { pos: 21, to: "CONFIRMED", reason: "returned", value: 1 } },
   { kind: "effect.received", data: { pos: 21, status: "CONFIRMED", value: 1 } },
-  { kind: "obligation.armed", data: { ...inverse, pos: 21, sub: 1, name: "unwire", key: "k-21-1" } },
+  { kind: "obligation.armed", data: { ...compensation, pos: 21, sub: 1, name: "unwire", key: "k-21-1" } },
   { kind: "gate.opened", data: { pos: 30, name: "approval", timeoutMs: 60_000 } },
   { kind: "gate.resolved", data: { pos: 30, to: "RECEIVED", value: true } },
   { kind: "timer.set", data: { pos: 31, purpose: "sleep", delayMs: 60_000 } },
@@ -49,10 +49,10 @@ export const lawful = (run: number): readonly NewRecord[] => [
   { kind: "run.decided", data: { cause: "failed", outcome: "no" } },
 ];
 
-/** Those that need a state in which the others are no longer possible. A stale owner is refused before any of that. */
-export const others: readonly NewRecord[] = [
+/** Records that need a state in which the others are no longer legal. A stale owner is rejected before that matters. */
+export const otherRecords: readonly NewRecord[] = [
   { kind: "obligation.due", data: { pos: 21, sub: 1, reason: "test" } },
-  { kind: "obligation.surplus", data: { ...inverse, pos: 21, sub: 2, name: "unwire", key: "k-21-2" } },
+  { kind: "obligation.surplus", data: { ...compensation, pos: 21, sub: 2, name: "unwire", key: "k-21-2" } },
   { kind: "obligation.settled", data: { pos: 21, sub: 1, to: "COMPENSATED", reason: "returned" } },
   { kind: "run.compensating", data: {} },
   { kind: "run.ended", data: { status: "COMPLETED", outcome: 1, notesTaken: 0 } },
