@@ -6,7 +6,7 @@ import { combine, each, exempt, type Invariant, mayBeForgotten } from "./judge.t
  */
 export const actionsAreAudited: Invariant = ({ actions, audit, lost }) => {
   const acknowledged = each(actions, ({ who, what, at, requestedAt, remote }) => {
-    const found = audit.filter((entry) => entry.who === who);
+    const found = audit.filter((entry) => entry.by === who);
     if (found.some(({ reason }) => reason === "")) return [`${who}: "${what}" has an audit entry without a reason`];
     const gone = mayBeForgotten(lost, requestedAt, at ?? 0);
     // Forks explain themselves in the new run. Pausing what is already paused changes nothing and is not recorded.
@@ -19,9 +19,9 @@ export const actionsAreAudited: Invariant = ({ actions, audit, lost }) => {
     return found.length === 1 ? [] : [wrongCount(who, what, found.length)];
   });
   const known = new Set(actions.map(({ who }) => who));
-  const entries = each(audit, ({ who, action }) => {
-    if (who.endsWith(" again") || who === "rewinder") return exempt; // they follow the plan and are no operators
-    return known.has(who) ? [] : [`the audit has ${action} by ${who}, who took no action`];
+  const entries = each(audit, ({ by, action }) => {
+    if (by.endsWith(" again") || by === "rewinder") return exempt; // they follow the plan and are no operators
+    return known.has(by) ? [] : [`the audit has ${action} by ${by}, who took no action`];
   });
   return combine([acknowledged, entries]);
 };
@@ -33,7 +33,7 @@ export const auditIsSealed: Invariant = ({ audit }) => {
   const entries = audit.toReversed();
   const { faults, checked } = checkAudit(entries);
   const unsealed = checked < entries.length ? [`${entries.length - checked} entries have no seal`] : [];
-  const changes = [{ who: "nobody" }, { reason: "none" }, { action: "rest" }, { journal: 0 }, { at: 1 }];
+  const changes = [{ by: "nobody" }, { reason: "none" }, { action: "rest" }, { journal: 0 }, { at: 1 }];
   const unnoticed = changes.filter(
     (change) =>
       entries.length > 0 && checkAudit([{ ...entries[0]!, ...change }, ...entries.slice(1)]).faults.length === 0,

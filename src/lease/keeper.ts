@@ -289,7 +289,12 @@ export class LeaseKeeper {
     });
     const { name, token } = lease;
     const why = error === undefined ? {} : { ...errorFields(error) };
-    this.#log("info", acknowledged ? "lease.released" : "lease.release_failed", { name, token, end, ...why });
+    this.#log("info", acknowledged ? "lease.released" : "lease.release_failed", {
+      name,
+      token,
+      endReason: end,
+      ...why,
+    });
     return acknowledged;
   }
 

@@ -310,7 +310,7 @@ const schemas = {
   "child.received": z.strictObject({ pos: count, childPos: count, status: name, outcome: value.optional() }),
   "run.suspected": z.strictObject({ crashes: count }),
   /** A replay timed out: the code did not request the operation of record `seq`. The run is released and retried. */
-  "replay.stalled": z.strictObject({ attempt: count, seq: count, awaited: text, forMs: ms }),
+  "replay.stalled": z.strictObject({ attempt: count, seq: count, awaited: text, waitedMs: ms }),
   "budget.reserved": z.strictObject({ pos: count, rootRun: journal, amounts }),
   /** `reservation`: the position of the reservation it closes. Absent: the one at `pos`, closed as the run ended. */
   "budget.charged": z.strictObject({
@@ -330,7 +330,7 @@ const schemas = {
   /** The records that a fork keeps of another run: replay returns their results and executes nothing again. */
   "fork.kept": z.strictObject({ records: z.array(z.strictObject({ kind: name, data: value })) }),
   "operator.action": z.strictObject({
-    who: name,
+    by: name,
     action: name,
     reason: name,
     detail: value.optional(),

@@ -102,7 +102,7 @@ export async function appendLast(
 
 /** The record of an operator action, for the journal and the audit. */
 export function operatorAction({ by, reason, via }: AuditInfo, action: string, detail?: unknown): NewRecord {
-  const data = { who: by, action, reason, ...defined({ detail, via }) };
+  const data = { by, action, reason, ...defined({ detail, via }) };
   return { kind: "operator.action", data };
 }
 

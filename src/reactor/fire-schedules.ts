@@ -115,7 +115,7 @@ async function nextStep(
       const inMs = Math.min(overlapWaitMs.max, Math.max(overlapWaitMs.min, Math.round((now - last.createdAt) / 10)));
       return { plan: { ...plan, dueAt: at }, nextAt: now + inMs, lagMs: 0, now };
     }
-    log("info", "schedules.skipped", { ...nameOf(row), at, last: plan.lastRun, status: last.status });
+    log("info", "schedules.skipped", { ...nameOf(row), at, lastRun: plan.lastRun, status: last.status });
     return { plan: { ...plan, dueAt: after }, nextAt: after, lagMs, now };
   }
   const run = firedRun(row.id, plan, at);

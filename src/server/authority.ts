@@ -191,7 +191,7 @@ function signed(who: Call, record: NewRecord): NewRecord {
   // Without credentials a caller is like an embedded program: it names the operator itself.
   if (record.kind !== "operator.action" || who.token === undefined) return record;
   const { request: _request, ...via } = who.via;
-  return { kind: record.kind, data: { ...record.data, who: actorOf(who, record.data.who), via } };
+  return { kind: record.kind, data: { ...record.data, by: actorOf(who, record.data.by), via } };
 }
 
 function forbidden(what: string): TapeError {

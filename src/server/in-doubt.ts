@@ -43,7 +43,7 @@ const observationOf = ({ at, data: { observation, detail } }: RecordOf<"effect.o
   observation,
   detail,
 });
-const requestOf = ({ at, data: { who, reason, detail } }: RecordOf<"operator.action">) => ({ at, who, reason, detail });
+const requestOf = ({ at, data: { by, reason, detail } }: RecordOf<"operator.action">) => ({ at, by, reason, detail });
 
 function evidenceIn(notes: readonly JournalRecord[], { pos, sub }: EffectRow): InDoubtDetails["evidence"] {
   return notes.flatMap((note) => {

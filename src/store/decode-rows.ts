@@ -244,7 +244,7 @@ export function processOf(row: RowOf<"process.list">): ProcessView {
 }
 
 export function auditEntryOf(row: RowOf<"audit.all">): AuditEntry {
-  const { who, action, reason, detail, via } = decode(text(row.body)) as RecordData<"operator.action">;
+  const { by, action, reason, detail, via } = decode(text(row.body)) as RecordData<"operator.action">;
   return {
     cursor: String(row.id),
     n: Number(row.n),
@@ -253,7 +253,7 @@ export function auditEntryOf(row: RowOf<"audit.all">): AuditEntry {
     subject: orNull(row.subject),
     tenant: text(row.tenant),
     at: Number(row.at),
-    ...{ who, action, reason },
+    ...{ by, action, reason },
     ...defined({ detail, via }),
   };
 }

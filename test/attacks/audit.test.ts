@@ -43,7 +43,7 @@ describe("the audit log", () => {
     expect(response.status).toBe(200);
     const [entry] = await entries("acme", "lease.pause");
     expect(entry).toMatchObject({
-      who: "operator of acme for ada",
+      by: "operator of acme for ada",
       subject: scene.lease,
       via: { token: token.id, role: "operator", address: "203.0.113.9", request: "req-7" },
     });
@@ -76,7 +76,7 @@ describe("the audit log", () => {
     for (let k = 0; k < 50; k++) expect((await refused()).status).toBe(403);
     expect(await entries("acme", "call.refused")).toMatchObject([
       {
-        who: "worker of acme",
+        by: "worker of acme",
         via: { token: "acme-worker", role: "worker" },
         detail: { route: "runs.redrive", needs: "operator" },
       },
@@ -95,7 +95,7 @@ describe("the audit log", () => {
     }
     expect(await entries("home", "signin.failed")).toHaveLength(1);
     expect((await ask(current.server.exchange, "GET", "/v1/whoami", { token: bootstrap })).status).toBe(200);
-    expect(await entries("home", "token.bootstrap_used")).toMatchObject([{ who: "bootstrap", via: { token: "root" } }]);
+    expect(await entries("home", "token.bootstrap_used")).toMatchObject([{ by: "bootstrap", via: { token: "root" } }]);
     const named = await post("/v1/tokens", bootstrap, { name: "bootstrap", role: "admin", reason: "a twin" });
     expect(named).toMatchObject({ status: 400, json: { code: "TAPE_BAD_INPUT" } });
     expect(await current.store.read.audit("acme")).not.toContainEqual(

@@ -45,7 +45,7 @@ async function append(role: Role, { fence, head }: Term, ...records: unknown[]):
 const forbidden = { ok: false, error: { code: "TAPE_FORBIDDEN", details: { needs: "operator" } } };
 const operatorAction = (action: string, detail?: unknown): NewRecord => ({
   kind: "operator.action",
-  data: { who: "ada", action, reason: "seen", ...(detail === undefined ? {} : { detail }) },
+  data: { by: "ada", action, reason: "seen", ...(detail === undefined ? {} : { detail }) },
 });
 const released = (notesTaken = 0): NewRecord => ({ kind: "term.ended", data: { reason: "released", notesTaken } });
 
@@ -57,7 +57,7 @@ describe("a worker is not an operator", () => {
   ])("it cannot write operator actions into the journal of %s", async (_what, target) => {
     const term = await hold(target());
     expect(await append("worker", term, operatorAction("token.create"), released())).toMatchObject(forbidden);
-    expect(await current.store.read.audit("acme", {})).not.toContainEqual(expect.objectContaining({ who: "ada" }));
+    expect(await current.store.read.audit("acme", {})).not.toContainEqual(expect.objectContaining({ by: "ada" }));
     // Nothing of the entry was written: the journal has the same head.
     expect(await append("worker", term, released())).toMatchObject({ ok: true, head: term.head + 1 });
   });
@@ -66,7 +66,7 @@ describe("a worker is not an operator", () => {
     const term = await hold({ name: "mine" });
     expect(await append("admin", term, operatorAction("lease.takeover"))).toMatchObject({ ok: true });
     const [entry] = await current.store.read.audit("acme", {});
-    expect(entry).toMatchObject({ who: "admin of acme for ada", action: "lease.takeover" });
+    expect(entry).toMatchObject({ by: "admin of acme for ada", action: "lease.takeover" });
   });
 
   it("it cannot settle an effect as an operator, with any status", async () => {
@@ -168,9 +168,9 @@ describe("a worker is not an operator", () => {
     const kept = { kind: "fork.kept", data: { records: [] } };
     const { via } = (created as { data: { fork: { via: object } } }).data.fork;
     expect(via).toEqual({ token: "acme-admin", name: "admin of acme", role: "admin" });
-    const forkAction = (who: string) => ({
+    const forkAction = (by: string) => ({
       kind: "operator.action",
-      data: { who, action: "fork", reason: "again", detail, via },
+      data: { by, action: "fork", reason: "again", detail, via },
     });
     expect(await append("worker", term.term, forkAction("bob"), kept)).toMatchObject(forbidden);
     expect(await append("worker", term.term, forkAction("admin of acme for ada"), kept)).toMatchObject({ ok: true });

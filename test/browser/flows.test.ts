@@ -275,8 +275,8 @@ it("takes a run over from its page and its lease, and records the reason", async
   expect(terms.slice(2)).toMatchObject([{ label: "worker-c", endReason: "manual" }, { auditReason: "wrong machine" }]);
   const audit = await stage.store.read.audit("default");
   expect(audit.filter(({ subject }) => subject === run)).toMatchObject([
-    { action: "lease.takeover", reason: "wrong machine", who: expect.any(String) },
-    { action: "lease.takeover", reason: "its machine hangs", who: expect.any(String) },
+    { action: "lease.takeover", reason: "wrong machine", by: expect.any(String) },
+    { action: "lease.takeover", reason: "its machine hangs", by: expect.any(String) },
   ]);
 });
 

@@ -27,7 +27,7 @@ describe("durable-tape audit", () => {
     }[];
     // A store-wide action is in the audit log of the tenant that operates the store, with the operator's name.
     expect(all[1]).toMatchObject({ tenant: all[0]?.tenant });
-    expect(all[1]?.body).toMatch(/"who":"ada","action":"store\.restored"/);
+    expect(all[1]?.body).toMatch(/"by":"ada","action":"store\.restored"/);
     database.exec("update audit set body = replace(body, 'drill', 'quiet') where n = 1");
     database.close();
     const changed = await program("audit", "verify", ...store);

@@ -32,7 +32,9 @@ describe("inspect of an executing run", () => {
     await expect.poll(inspected).toMatch(/executing the operation after step "fetch" \(step\.done, record \d+\)/);
     expect(await inspected()).toMatch(/the log of \S+ names it \(run\.slow, after a minute run\.hung\)/);
     const { stdout } = await program("inspect", "r1", "--store", url, "-o", "json");
-    expect((JSON.parse(stdout) as { waits: string[] }).waits).toEqual([expect.stringContaining('step "fetch"')]);
+    expect((JSON.parse(stdout) as { waitingFor: string[] }).waitingFor).toEqual([
+      expect.stringContaining('step "fetch"'),
+    ]);
     mayEndSecond!.resolve();
     await handle.result();
     expect(await inspected()).not.toContain("executing");

@@ -76,6 +76,6 @@ describe("an operator's takeover of a live holder, 200 times", () => {
     const audit = await store.read.audit("default", { limit: 1_000 });
     expect(audit).toHaveLength(200);
     expect(new Set(audit.map(({ reason }) => reason))).toEqual(new Set(ids.map((id) => `it hangs: ${id}`)));
-    expect(audit.every(({ who, action }) => who === "ada" && action === "lease.takeover")).toBe(true);
+    expect(audit.every(({ by, action }) => by === "ada" && action === "lease.takeover")).toBe(true);
   });
 });

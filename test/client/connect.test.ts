@@ -96,7 +96,7 @@ describe("the role of a credential", () => {
     await operator.resolve(happened); // the server has no runner: the worker's reconciler writes it down
     expect(await (await operator.run("p-2")).result()).toBe("confirmed");
     const actions = (await store.read.audit("acme")).filter(({ action }) => action === "resolve");
-    expect(actions.map(({ who, subject }) => `${who} of ${subject}`)).toContain("the operator for ada of p-1");
+    expect(actions.map(({ by, subject }) => `${by} of ${subject}`)).toContain("the operator for ada of p-1");
   });
 
   it("worker: may not preempt a live holder", async () => {

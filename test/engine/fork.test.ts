@@ -90,7 +90,7 @@ describe("a fork", () => {
     expect(await s.records(first)).toEqual(before);
     const kinds = await s.kinds(copy);
     expect(kinds.slice(0, 4)).toEqual(["run.created", "operator.action", "fork.kept", "term.ended"]);
-    expect((await s.records(copy))[1]).toMatchObject({ data: { who: "ada", action: "fork", reason: operator.reason } });
+    expect((await s.records(copy))[1]).toMatchObject({ data: { by: "ada", action: "fork", reason: operator.reason } });
     expect(await s.store.read.effects(tenant, { run: copy })).toEqual([]);
   });
 

@@ -51,7 +51,7 @@ describe("a replay whose code awaits something other than an operation", () => {
       [1, 3],
       [2, 3],
     ]);
-    expect(stalls[0]).toMatchObject({ awaited: 'step "b" (step.done, record 3)', forMs: 60_000 });
+    expect(stalls[0]).toMatchObject({ awaited: 'step "b" (step.done, record 3)', waitedMs: 60_000 });
     const pauses = records.flatMap((record) => (record.kind === "term.ended" ? [record.data.delayMs ?? 0] : []));
     const [first = 0, second = 0] = pauses.filter((ms) => ms > 0);
     expect(first).toBeGreaterThan(2_000);

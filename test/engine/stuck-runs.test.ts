@@ -71,7 +71,7 @@ describe("a run whose effect needs an operator", () => {
     const action = (await s.store.read.journal(tenant, { journal: item! })).find(
       ({ kind }) => kind === "operator.action",
     );
-    expect(action?.data).toMatchObject({ who: "ada", action: "resolve", reason: "asked the bank" });
+    expect(action?.data).toMatchObject({ by: "ada", action: "resolve", reason: "asked the bank" });
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
@@ -155,7 +155,7 @@ describe("a run whose effect needs an operator", () => {
     const lease = await s.store.read.lease(tenant, { run: id });
     expect(lease).toMatchObject({ state: "FREE", owner: null, nextReactor: "recovery" });
     const action = (await s.store.read.journal(tenant, { run: id })).filter(({ kind }) => kind === "operator.action");
-    expect(action).toMatchObject([{ data: { who: "bob", action: "redrive" } }]);
+    expect(action).toMatchObject([{ data: { by: "bob", action: "redrive" } }]);
     await ask(id, { as: "confirmed", value: "seen" });
     expect(await over(s, p, id)).toBe("COMPLETED");
   });

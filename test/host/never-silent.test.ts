@@ -108,7 +108,7 @@ describe("what goes wrong is logged at warn, with its cause", () => {
     });
     const app = await opened({ workflows: [fails] });
     await (await app.start(fails, undefined)).result().catch(() => {});
-    expect(warned("run.retried")?.fields).toMatchObject({ attempt: 1, of: 2, error: "Error: later" });
+    expect(warned("run.retried")?.fields).toMatchObject({ attempt: 1, attempts: 2, error: "Error: later" });
   });
 
   it("a line for people is one line, whatever the error holds, with code and next step", () => {

@@ -124,7 +124,7 @@ it("a failed renewal is unknown, not lost: the body goes on until the deadline, 
   away = true;
   await stage.clock.elapse(25_000);
   expect(seen).toEqual(["unknown", "held", "unknown", "lost", "aborted"]);
-  expect(stage.lines.find(({ event }) => event === "singleton.lost")?.fields.why).toContain("no renewal for");
+  expect(stage.lines.find(({ event }) => event === "singleton.lost")?.fields.reason).toContain("no renewal for");
   away = false;
   await stage.clock.elapse(6_000);
   expect(singleton.state).toBe("holder"); // a new term of its own, once the old one has run out

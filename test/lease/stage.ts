@@ -191,7 +191,7 @@ export function expectLost(lease: Lease): void {
 export const writeAs = (store: Store, lease: Lease): Promise<unknown> =>
   store.fenced.append(lease.fence, {
     after: lease.head,
-    records: [{ kind: "operator.action", data: { who: lease.name, action: "test", reason: "test" } }],
+    records: [{ kind: "operator.action", data: { by: lease.name, action: "test", reason: "test" } }],
   });
 
 /** Promise chains and commits come to rest; no time passes. */

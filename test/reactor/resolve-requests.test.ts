@@ -112,7 +112,7 @@ describe("an operator requests an observation", () => {
     expect(world.calls).toEqual(["send -1"]);
     const actions = await acted({ journal: (await rowOf())!.item! });
     expect(actions.map(dataOf)).toEqual(
-      [1, 2].map(() => ({ who: "ada", action: "resolve", reason: "asked the bank", detail: { as: "observe" } })),
+      [1, 2].map(() => ({ by: "ada", action: "resolve", reason: "asked the bank", detail: { as: "observe" } })),
     );
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
@@ -195,7 +195,7 @@ describe("an operator has an effect compensated", () => {
     await ask({ as: "compensate" });
     expect([await statusOf(0, 1), await statusOf(1, 1)]).toEqual(["PENDING", "ARMED"]);
     expect((await acted({ run: id })).map(dataOf)).toEqual([
-      { who: "ada", action: "resolve", reason: "asked the bank", detail: { as: "compensate", pos: 0 } },
+      { by: "ada", action: "resolve", reason: "asked the bank", detail: { as: "compensate", pos: 0 } },
     ]);
     expect((await s.store.read.terms(tenant, { run: id })).at(-1)).toMatchObject({ startReason: "manual", by: "ada" });
     await expect(ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });

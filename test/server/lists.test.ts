@@ -149,7 +149,7 @@ describe("in-doubt", () => {
       inDoubt: [
         {
           nextInMs: 0,
-          lastRequest: { who: "operator of acme", reason: "the bank is back", detail: { as: "observe" } },
+          lastRequest: { by: "operator of acme", reason: "the bank is back", detail: { as: "observe" } },
         },
       ],
     });
@@ -178,7 +178,7 @@ describe("in-doubt", () => {
     expect((await run.effect(0, 1)).status).toBe("PENDING");
     const [entry] = await store.read.audit("acme");
     expect(entry).toMatchObject({
-      who: "operator of acme",
+      by: "operator of acme",
       action: "resolve",
       reason: "wrong account",
       subject: run.id,
@@ -187,7 +187,7 @@ describe("in-doubt", () => {
     expect(await compensate()).toMatchObject({ status: 409, json: { code: "TAPE_ILLEGAL_TRANSITION" } });
     expect(await compensate(1)).toMatchObject({ status: 409 });
     expect(await compensate(0, { ...body, reason: "" })).toMatchObject({ status: 400 });
-    expect((await store.read.audit("acme")).filter(({ who }) => who !== "setup")).toHaveLength(1);
+    expect((await store.read.audit("acme")).filter(({ by }) => by !== "setup")).toHaveLength(1);
     expect(await get(`/v1/runs?inDoubt=true`)).toMatchObject({ runs: [{ id: "canary-doubt" }] });
   });
 });

@@ -134,7 +134,7 @@ describe("what a role alone does not decide", () => {
     expect((await ask(server.exchange, "POST", `/v1/runs/${stuck}/redrive`, { body, token })).status).toBe(200);
     await ask(server.exchange, "POST", `/v1/runs/${idle}/cancel`, { body: { reason: "no more" }, token });
     const acted = (await store.read.journal("acme", { run: stuck })).find(({ kind }) => kind === "operator.action");
-    expect(acted?.data).toMatchObject({ who: "operator of acme for ada", action: "redrive", reason: "seen to" });
+    expect(acted?.data).toMatchObject({ by: "operator of acme for ada", action: "redrive", reason: "seen to" });
     const [note] = await store.read.journal("acme", { run: idle }, { inbox: true });
     expect(note?.data).toMatchObject({ reason: "no more", by: "operator of acme" });
     const { json } = await ask(server.exchange, "GET", "/v1/audit", { token });
@@ -151,12 +151,12 @@ describe("what a role alone does not decide", () => {
       const { method, url, ...rest } = requestOf(name, scene);
       if (name === "leases.resume")
         await store.claim.pause("acme", scene.lease, true, "setup", "nothing else to resume");
-      const audit = async () => (await store.read.audit(undefined)).filter(({ who }) => who !== "setup");
+      const audit = async () => (await store.read.audit(undefined)).filter(({ by }) => by !== "setup");
       await ask(server.exchange, method, url, { ...rest, token: tokenOf("acme", "starter") });
       expect(await audit(), name).toEqual([]);
       const { status } = await ask(server.exchange, method, url, { ...rest, token: tokenOf("acme", "admin") });
       expect(status, name).toBe(200);
-      expect((await audit())[0], name).toMatchObject({ who: "admin of acme", reason: "a test" });
+      expect((await audit())[0], name).toMatchObject({ by: "admin of acme", reason: "a test" });
       await current.close();
     }
   });

@@ -111,7 +111,7 @@ it("forks once per key, and never repeats an effect that was not named", async (
   const other = await call("POST", `/v1/runs/${scene.idle}/fork`, { at: 0, reason: "again" }, "fork-1");
   expect(other).toMatchObject({ status: 409, json: { code: "TAPE_RUN_CONFLICT" } });
   const [entry] = await store.read.audit("acme");
-  expect(entry).toMatchObject({ action: "fork", who: "operator of acme", reason: "again" });
+  expect(entry).toMatchObject({ action: "fork", by: "operator of acme", reason: "again" });
 });
 
 it("names runs that may hang, and unserved workflows and effects", async () => {

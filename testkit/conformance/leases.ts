@@ -286,7 +286,7 @@ export const leases: Cases = ({ it }, fresh) => {
       { state: "FREE", token: 2n, owner: null, label: null, remainingMs: 0 },
     );
     const before = await everything(store);
-    const acted = record("operator.action", { who: "me", action: "late", reason: "none" });
+    const acted = record("operator.action", { by: "me", action: "late", reason: "none" });
     await refused("TAPE_FENCED", store.fenced.append(term.fence, { after: head, records: [acted] }));
     await refused("TAPE_FENCED", release(store, term, { reason: "drained" }));
     assert.equal((await release(store, term)).head, head, "the very same release again: it was done");

@@ -54,7 +54,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "sleep.ended": { pos: 0 },
   "child.received": { pos: 1, childPos: 0, status: "COMPLETED" },
   "run.suspected": { crashes: 1 },
-  "replay.stalled": { attempt: 1, seq: 2, awaited: "step", forMs: 5 },
+  "replay.stalled": { attempt: 1, seq: 2, awaited: "step", waitedMs: 5 },
   "timer.set": { pos: 0, purpose: "sleep", delayMs: 5 },
   "timer.fired": { pos: 0, purpose: "sleep" },
   "timer.cancelled": { pos: 0, purpose: "sleep" },
@@ -62,7 +62,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "budget.charged": { pos: 0, rootRun: 2, spent: { usd: 1 }, reserved: { usd: 1 } },
   "value.written": { key: "k", version: 1, value: 1 },
   "fork.kept": { records: [{ kind: "step.done", data: { pos: 0, name: "kept", value: 1 } }] },
-  "operator.action": { who: "ann", action: "a", reason: "r" },
+  "operator.action": { by: "ann", action: "a", reason: "r" },
 };
 
 const every = Object.keys(samples) as RecordKind[];

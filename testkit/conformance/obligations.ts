@@ -214,7 +214,7 @@ export const obligations: Cases = ({ it }, fresh) => {
     await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { notesTaken: 2 })));
     const operator = await holdItem(store, run.id, 1, 1);
     await operator.write(
-      record("operator.action", { who: "ann", action: "effect.resolve", reason: "refunded by hand" }),
+      record("operator.action", { by: "ann", action: "effect.resolve", reason: "refunded by hand" }),
       compensated(run.journal, 1, "COMPENSATED", 1, "operator"),
     );
     const oldest = await nextCompensation(store, run.id);

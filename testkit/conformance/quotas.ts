@@ -40,7 +40,7 @@ export const quotas: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.quota(tenant), changed);
     assert.deepEqual(await store.read.quotas(), [changed]);
     const [last] = await store.read.audit(tenant);
-    assert.deepEqual([last?.action, last?.who, last?.reason], ["quota.set", "ann", "a drill"]);
+    assert.deepEqual([last?.action, last?.by, last?.reason], ["quota.set", "ann", "a drill"]);
     await store.intake.setQuota(undefined, { runs: 9 }, { ...audit, home: tenant });
     const [ours] = await store.read.audit(tenant);
     assert.deepEqual([ours?.action, ours?.detail], ["quota.set", { tenant, default: true, ...none, runs: 9 }]);

@@ -244,7 +244,7 @@ export const renewals: Cases = ({ it }, fresh) => {
     );
     const actions = (await store.read.journal(tenant, req.target)).filter(({ kind }) => kind === "operator.action");
     assert.deepEqual(
-      actions.map((action) => (action.kind === "operator.action" ? action.data.who : "")),
+      actions.map((action) => (action.kind === "operator.action" ? action.data.by : "")),
       ["ann"],
     );
     await store.claim.pause(tenant, name, false, "bob", "fixed");

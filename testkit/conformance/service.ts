@@ -44,9 +44,9 @@ export const apiTokens: Cases = ({ it }, fresh) => {
     assert.deepEqual(await read.token(ours.id), revoked);
     const entries = await read.audit(tenant);
     assert.deepEqual(
-      entries.map(({ action, who, reason, detail, subject, tenant: of }) => ({
+      entries.map(({ action, by, reason, detail, subject, tenant: of }) => ({
         action,
-        who,
+        by,
         reason,
         detail,
         subject,
@@ -54,7 +54,7 @@ export const apiTokens: Cases = ({ it }, fresh) => {
       })),
       ["token.revoke", "token.create"].map((action) => ({
         action,
-        who: "ann",
+        by: "ann",
         reason: "drill",
         detail: { tenant, token: ours.id, name: "ci", role: "worker" },
         subject: null,
@@ -113,7 +113,7 @@ export const audit: Cases = ({ it }, fresh) => {
   it("the audit log lists operator actions of one tenant, newest first", async () => {
     const { store } = fresh();
     const acted = (action: string, detail?: unknown) =>
-      record("operator.action", { who: "ann", action, reason: "r", ...(detail === undefined ? {} : { detail }) });
+      record("operator.action", { by: "ann", action, reason: "r", ...(detail === undefined ? {} : { detail }) });
     const run = await begin(store);
     await run.write(step(0), acted("redrive", { odd: "a\0b", n: 1n }), intent(1, { dispatch: "outbox" }));
     const item = await holdItem(store, run.id, 1);
@@ -128,7 +128,7 @@ export const audit: Cases = ({ it }, fresh) => {
     assert.equal(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5, info), 1);
     await store.claim.restored("a backup", "bob", undefined, tenant);
     const short = (entries: Awaited<ReturnType<typeof store.read.audit>>) =>
-      entries.map(({ who, action, subject, tenant: of }) => `${who} ${action} ${subject} ${of}`);
+      entries.map(({ by, action, subject, tenant: of }) => `${by} ${action} ${subject} ${of}`);
     const ours = [
       `bob store.restored null ${tenant}`,
       `ann runs.prune null ${tenant}`,
@@ -175,7 +175,7 @@ export const audit: Cases = ({ it }, fresh) => {
   it("the audit log does not contain refused actions", async () => {
     const { store } = fresh();
     const held = await acquired(store, request({ name: unique("lease") }));
-    const one = record("operator.action", { who: "ann", action: "a", reason: "r" });
+    const one = record("operator.action", { by: "ann", action: "a", reason: "r" });
     await refused("TAPE_NOT_HEAD", store.fenced.append(held.fence, { after: held.head + 5, records: [one] }));
     await refused("TAPE_NOT_FOUND", store.intake.revokeToken(tenant, "nobody", info));
     assert.deepEqual(await store.read.audit(undefined), []);
@@ -190,12 +190,12 @@ export const audit: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const via = { token: "t-1", name: "ops", role: "operator", address: "10.0.0.7", request: "r-9" };
     const run = await begin(store);
-    await run.write(record("operator.action", { who: "ann", action: "redrive", reason: "r", via }));
+    await run.write(record("operator.action", { by: "ann", action: "redrive", reason: "r", via }));
     await run.write(ended("COMPLETED", { outcome: 1 }));
     const before = await store.read.audit(tenant);
     assert.deepEqual(
-      before.map(({ who, subject, via: by }) => ({ who, subject, via: by })),
-      [{ who: "ann", subject: run.id, via }],
+      before.map(({ by, subject, via: credential }) => ({ by, subject, via: credential })),
+      [{ by: "ann", subject: run.id, via }],
     );
     assert.equal(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5, { ...info, via }), 1);
     assert.equal(await store.read.run(tenant, run.id), undefined);
@@ -214,8 +214,8 @@ export const audit: Cases = ({ it }, fresh) => {
     }
     await store.intake.signal(tenant, run.id, { name: "go", value: 1, by: "embedded" });
     await store.intake.cancel(tenant, run.id, { reason: "enough", ...as("operator") });
-    const entries = (await store.read.audit(tenant)).map(({ who, action, subject, reason }) => [
-      who,
+    const entries = (await store.read.audit(tenant)).map(({ by, action, subject, reason }) => [
+      by,
       action,
       subject,
       reason,
@@ -249,7 +249,7 @@ export const audit: Cases = ({ it }, fresh) => {
     assert.deepEqual([whole.checked, whole.unsealed, whole.faults], [6, 0, []]);
     assert.deepEqual(whole.head, { n: 6, hash: entries[5]!.hash });
     assert.deepEqual(checkAudit(await store.read.audit("globex")).faults, []);
-    const changed = entries.map((entry) => (entry.n === 3 ? { ...entry, who: "eve" } : entry));
+    const changed = entries.map((entry) => (entry.n === 3 ? { ...entry, by: "eve" } : entry));
     assert.deepEqual(checkAudit(changed).faults, ["entry 3 is not what was written"]);
     const cut = entries.filter(({ n }) => n !== 3);
     assert.deepEqual(checkAudit(cut).faults, ["entries 3 to 3 are missing", "entry 4 is not what was written"]);

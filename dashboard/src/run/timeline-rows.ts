@@ -48,7 +48,7 @@ interface Data {
   readonly auditReason?: string;
   readonly cause?: string;
   readonly action?: string;
-  readonly who?: string;
+  readonly by?: string;
   readonly delayMs?: number;
   readonly nextReactor?: string;
   readonly purpose?: string;
@@ -116,12 +116,12 @@ export function timelineRows({ records, effects, timers, items }: TimelineInput)
 }
 
 function eventRow(record: JournalRecord): Row {
-  const { reason, auditReason, cause, status, action, who, workflow, error, delayMs } = dataOf(record);
+  const { reason, auditReason, cause, status, action, by, workflow, error, delayMs } = dataOf(record);
   const name =
     (record.kind === "run.stuck" || record.kind === "signal.refused" ? reason : auditReason) ??
     cause ??
     status?.toLowerCase() ??
-    (action === undefined ? undefined : `${action} by ${who}`) ??
+    (action === undefined ? undefined : `${action} by ${by}`) ??
     workflow ??
     brief(error, 60);
   const tone: Tone = /stuck|failed|suspected/.test(`${record.kind} ${status ?? ""}`.toLowerCase()) ? "bad" : "idle";
@@ -196,11 +196,11 @@ function nextAttempt(last: JournalRecord | undefined): Point | undefined {
 }
 
 function describe(record: JournalRecord): string {
-  const { attempt, observation, happened, action, who, reason } = dataOf(record);
+  const { attempt, observation, happened, action, by, reason } = dataOf(record);
   if (record.kind === "effect.dispatched") return `attempt ${attempt} sent`;
   if (record.kind === "effect.observed") return `observed: ${observation}`;
   if (record.kind === "effect.evidence") return `evidence: it ${happened === true ? "happened" : "did not happen"}`;
-  if (record.kind === "operator.action") return `${action} by ${who}`;
+  if (record.kind === "operator.action") return `${action} by ${by}`;
   return describeReason(reason);
 }
 

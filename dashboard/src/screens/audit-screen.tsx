@@ -20,7 +20,7 @@ export function AuditScreen() {
         empty={<Empty title="No operator actions yet">Takeovers, resolutions, redrives and forks appear here.</Empty>}
         columns={[
           { name: "Time", className: "muted when", cell: ({ at }) => formatTime(at) },
-          { name: "Operator", cell: ({ who }) => who },
+          { name: "Operator", cell: ({ by }) => by },
           {
             name: "Action",
             cell: ({ action, subject, detail }) => (

@@ -82,7 +82,7 @@ function observationFacts(
     facts.push(["Evidence", `attempt ${latest.attempt} reported late that it ${outcome}`]);
   }
   if (lastRequest !== null)
-    facts.push(["Requested by", `${lastRequest.who}, ${ago(lastRequest.at, now)}: ${lastRequest.reason}`]);
+    facts.push(["Requested by", `${lastRequest.by}, ${ago(lastRequest.at, now)}: ${lastRequest.reason}`]);
   return facts;
 }
 

@@ -35,9 +35,9 @@ const inspect: Command = {
       for await (const record of app.journal(id)) journal.push(record);
       const now = await store.read.now();
       const open = { journal, gates, timers, effects: [...effects, ...obligations] };
-      const waits = run.endedAt === null ? waitsOf(run, open, now) : [];
+      const waitingFor = run.endedAt === null ? waitsOf(run, open, now) : [];
       if (wantsJson(invocation)) {
-        printJson(invocation, { run, waits, journal, terms, effects, obligations, gates, timers, budgets });
+        printJson(invocation, { run, waitingFor, journal, terms, effects, obligations, gates, timers, budgets });
         return 0;
       }
       const { screen } = invocation;
@@ -51,7 +51,7 @@ const inspect: Command = {
         const outcome = `outcome ${brief(run.outcome, 400)}`;
         screen.line(run.status === "COMPLETED" ? outcome : screen.bad(outcome));
       } else {
-        for (const line of waits) screen.line(line);
+        for (const line of waitingFor) screen.line(line);
       }
       section(invocation, "journal", journal, journalColumns);
       section(invocation, "terms", terms, termColumns);

@@ -61,7 +61,7 @@ async function scheduleRetry(drive: DriveHandle, error: unknown): Promise<boolea
   const attempt = drive.history.retries + 1;
   if (attempt >= attempts) return false;
   const delayMs = Math.ceil(backoffMs(attempt, backoff, random));
-  log("warn", "run.retried", { run: runId, workflow, attempt, of: attempts, delayMs, ...errorFields(error) });
+  log("warn", "run.retried", { run: runId, workflow, attempt, attempts, delayMs, ...errorFields(error) });
   const data = { attempt, error: toStoredError(error), delayMs, ...drive.context.failureBehind(error) };
   const park = (): Promise<void> =>
     drive.parkWith(
@@ -123,7 +123,7 @@ async function retryEnding(
     await clock.sleep(backoffMs(refusals, refusedBackoff, random), drive.abortSignal);
     return drive.finished ? undefined : finishEnding(drive, decided, refusals);
   }
-  log("warn", "run.end_refused", { run: runId, error: refusal.message, againInMs: refusedAgainMs });
+  log("warn", "run.end_refused", { run: runId, error: refusal.message, delayMs: refusedAgainMs });
   const later = { nextReactor: "recovery", delayMs: refusedAgainMs };
   await drive.parkWith(
     () => [drive.termEnded(["the end"], later)],

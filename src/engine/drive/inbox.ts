@@ -108,7 +108,7 @@ export class Inbox {
   async #pause(): Promise<void> {
     const { clock, random, log, runId } = this.#drive.options;
     if (++this.#emptyReads === 1) {
-      log("warn", "run.notes_missing", { run: runId, taken: this.#drive.waits.notesTaken, counted: this.#count });
+      log("warn", "run.notes_missing", { run: runId, notesTaken: this.#drive.waits.notesTaken, counted: this.#count });
     }
     const pause = new AbortController();
     this.#endPause = () => pause.abort();

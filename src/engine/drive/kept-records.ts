@@ -86,7 +86,7 @@ export async function writeKeptRecords(
 /** The operator action of a fork, from its creation: the same whichever process writes it. */
 export function forkAction({ journal, pos, through, by, reason, via }: ForkData): NewRecord {
   const detail = { journal, pos, through };
-  return { kind: "operator.action", data: { who: by, action: "fork", reason, detail, ...(via && { via }) } };
+  return { kind: "operator.action", data: { by: by, action: "fork", reason, detail, ...(via && { via }) } };
 }
 
 /**

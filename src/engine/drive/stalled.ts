@@ -21,8 +21,8 @@ export async function stallReplay(drive: DriveHandle, record: JournalRecord): Pr
   const awaited = describe(record);
   const delayMs = Math.ceil(backoffMs(attempt, pauses, random));
   const next = "Move what the workflow waits for into a step, or raise replayPatience.";
-  log("warn", "run.replay_stalled", { run: runId, attempt, awaited, waitedMs: patienceMs, againInMs: delayMs, next });
-  const data = { attempt, seq: record.seq, awaited, forMs: patienceMs };
+  log("warn", "run.replay_stalled", { run: runId, attempt, awaited, waitedMs: patienceMs, delayMs, next });
+  const data = { attempt, seq: record.seq, awaited, waitedMs: patienceMs };
   const park = (): Promise<void> =>
     drive.parkWith(
       () => [

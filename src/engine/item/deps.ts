@@ -39,7 +39,7 @@ export function retryDelayMs(
 ): number {
   const { retry, random, log } = deps;
   if (retry?.maxAttempts !== undefined && attempt >= retry.maxAttempts) {
-    log("error", "reactor.item_parked", { ...about, attempt, forMs: parkedMs });
+    log("error", "reactor.item_parked", { ...about, attempt, delayMs: parkedMs });
     return parkedMs;
   }
   return Math.ceil(backoffMs(attempt, retry?.backoff ?? retryBackoff, random));

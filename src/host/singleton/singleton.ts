@@ -253,7 +253,7 @@ export class Singleton {
   /** The lease is lost: the body must stop, and there is nothing to release. */
   async #lose(lease: Lease, work: TermWork): Promise<void> {
     const reason: unknown = lease.abortSignal.reason;
-    this.#deps.log("info", "singleton.lost", { ...this.#logFields(), why: String(reason) });
+    this.#deps.log("info", "singleton.lost", { ...this.#logFields(), reason: String(reason) });
     work.abort(reason);
     await this.#within(work.ended);
   }
@@ -269,7 +269,7 @@ export class Singleton {
       // Before the lease ends: otherwise a standby could acquire it in between.
       await store.claim.pause(tenant, this.name, true, why.by, why.reason);
       lease.end("paused");
-      log("info", "singleton.paused", { ...this.#logFields(), by: why.by, why: why.reason });
+      log("info", "singleton.paused", { ...this.#logFields(), by: why.by, reason: why.reason });
       return why.done();
     }
     const who = this.#logFields();

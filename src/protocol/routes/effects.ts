@@ -12,7 +12,7 @@ const effectInDoubt = z.strictObject({
   observations: whole,
   lastObservation: z.strictObject({ at: z.number(), observation: z.string(), detail: value }).nullable(),
   evidence: z.array(z.strictObject({ at: z.number(), attempt: whole, happened: z.boolean(), value, error: value })),
-  lastRequest: z.strictObject({ at: z.number(), who: z.string(), reason: z.string(), detail: value }).nullable(),
+  lastRequest: z.strictObject({ at: z.number(), by: z.string(), reason: z.string(), detail: value }).nullable(),
   nextInMs: z.number().nullable(),
   observer: z.string().nullable(),
 });

@@ -84,7 +84,7 @@ export const service = group({
           journal: z.int(),
           subject: z.string().nullable(),
           at: z.number(),
-          who: z.string(),
+          by: z.string(),
           action: z.string(),
           reason: z.string(),
           detail: value.exactOptional(),

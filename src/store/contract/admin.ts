@@ -40,7 +40,7 @@ export interface AdminWriteOps {
 /** Calls that end terms of other processes, called as `store.claim.x`. */
 export interface AdminLeaseOps {
   /** A paused lease cannot be held; its current holder is fenced immediately. */
-  pause(tenant: string, name: string, paused: boolean, by: string, why: string, via?: Credential): Promise<void>;
+  pause(tenant: string, name: string, paused: boolean, by: string, reason: string, via?: Credential): Promise<void>;
   /**
    * After a restore: raises the store epoch, so that no token is ever issued twice, and ends every term. With `by` it
    * is recorded in the audit log of the tenant `home`.

@@ -154,7 +154,7 @@ export interface AuditEntry {
   /** Empty: the action concerns all tenants. */
   readonly tenant: string;
   readonly at: number;
-  readonly who: string;
+  readonly by: string;
   readonly action: string;
   readonly reason: string;
   readonly detail?: unknown;

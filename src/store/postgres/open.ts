@@ -211,7 +211,7 @@ function checkServer(row: RowOf<"meta.get">, connections: Connections, log: Log)
       },
     );
   }
-  log("warn", "store.unsafe", { settings: unsafe });
+  log("warn", "store.not_durable", { settings: unsafe });
   return false;
 }
 

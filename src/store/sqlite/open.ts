@@ -55,7 +55,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     steady: Math.floor(up()) + anchor,
   });
   const heads = new HeadCache();
-  if (relaxed) log("warn", "store.unsafe", { file, durability: "relaxed" });
+  if (relaxed) log("warn", "store.not_durable", { file, durability: "relaxed" });
 
   if (!volatile) prepareFile(file, log);
   const reconnect = () => connect({ file, exclusive: options.processes === "single", durable: !relaxed, open });
@@ -148,7 +148,7 @@ async function retryWhileBusy<T>({ clock, busyMs, log, behind }: BusyRetry, work
       if (!isBusy(error)) throw error;
       if (clock.mono() - start > busyMs) {
         if (!behind()) throw new TapeError("TAPE_STORE_BUSY", "another process keeps the file locked", {}, error);
-        log("warn", "store.migration_waits", { for: "another process that keeps the file locked" });
+        log("warn", "store.migration_waits", { waitingFor: "another process that keeps the file locked" });
         start = clock.mono();
       }
       await clock.sleep(10);

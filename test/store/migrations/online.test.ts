@@ -226,7 +226,7 @@ describe("PostgreSQL: a migration next to working processes", () => {
     const waited = until(async () => waits.length > 0, "it says nothing");
     await startsDuring(store, waited); // each within the time that a statement may wait
     expect(waits[0]).toMatchObject({
-      for: "9001_later.sql",
+      waitingFor: "9001_later.sql",
       behind: expect.stringMatching(/^process \d+ \(admin\), idle in transaction/),
     });
     await reader.end();

@@ -73,7 +73,7 @@ it("rejects a server that loses commits in a crash, unless that is accepted expl
   });
   const logged: unknown[] = [];
   const store = await openPostgres({ url, log: (level, event) => logged.push([level, event]) });
-  expect(logged).toEqual([["warn", "store.unsafe"]]);
+  expect(logged).toEqual([["warn", "store.not_durable"]]);
   expect(await store.read.settings()).toMatchObject({ durable: false, facts: { fsync: "off" } });
   await store.close();
 });

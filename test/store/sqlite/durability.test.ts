@@ -45,7 +45,7 @@ describe("a SQLite file", () => {
       log: (level, event) => logged.push([level, event]),
     });
     expect(pragma("synchronous")).toBe(1);
-    expect(logged).toEqual([["warn", "store.unsafe"]]);
+    expect(logged).toEqual([["warn", "store.not_durable"]]);
     expect(await store.read.settings()).toMatchObject({ durable: false, facts: { synchronous: "normal" } });
   });
 

@@ -133,7 +133,7 @@ export class Session {
         if (k > 3) {
           const [first] = await this.ask("blockers", { schema: connections.settings.schema });
           log("warn", "store.migration_waits", {
-            for: about,
+            waitingFor: about,
             tries: k,
             ...(first === undefined ? {} : { behind: describe(first) }),
           });

@@ -42,6 +42,6 @@ export function* auditRecords(place: RecordContext & { readonly tenant: string }
 }
 
 export function operatorActionBy(action: string, audit: AuditInfo, detail?: unknown): RecordData<"operator.action"> {
-  const { by: who, reason, via } = audit;
-  return { who, action, reason, ...defined({ detail, via }) };
+  const { by, reason, via } = audit;
+  return { by, action, reason, ...defined({ detail, via }) };
 }

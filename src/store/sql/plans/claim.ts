@@ -215,7 +215,7 @@ export function* pausePlan(
   if (term === undefined) throw new TapeError("TAPE_LEASE_HELD", "another claimant was faster; retry", { name });
   const { token } = term.fence;
   const action = paused ? "lease.pause" : "lease.resume";
-  const operatorAction: RecordData<"operator.action"> = { who: by, action, reason: auditReason, ...(via && { via }) };
+  const operatorAction: RecordData<"operator.action"> = { by, action, reason: auditReason, ...(via && { via }) };
   const ended: RecordData<"term.ended"> = { reason: "manual", notesTaken: 0 };
   yield* query("record.append", {
     journal,
