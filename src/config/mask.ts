@@ -1,8 +1,8 @@
 const secretKey = /pass|secret|token|key|credential/i;
 
 /**
- * A store URL without passwords, for printing. It hides the password of the address, also one with characters that a URL
- * should not contain, and the passwords of URLs in its parameters. When unsure, it hides too much.
+ * A store URL without passwords, for printing. It hides the address's password, even one with characters that a URL must
+ * not contain, and the passwords of URLs in its parameters. When unsure, it hides too much.
  */
 export function maskUrl(url: string): string {
   const [, scheme = "", rest = url] = /^([a-z][\w+.-]*:\/\/)(.*)$/is.exec(url) ?? [];
@@ -13,11 +13,15 @@ export function maskUrl(url: string): string {
   );
 }
 
+/** `host:port`, an optional path, and parameters, which alone may contain an @. */
+const hostAndPort = /^[^:/?#@]*:\d{1,5}(\/[^?#@]*)?(\?([^=&#]+=[^&#]*(&|$))*)?(#.*)?$/;
+
 function maskUser(rest: string): string {
   const authority = /^[^/?#]*/.exec(rest)![0];
-  // A raw / ? or # in a password ends the authority too early; after host:port, however, an @ does not end a user.
-  const late = !authority.includes("@") && /^[^:/?#]*:(?!\d{1,5}(?:[/?#]|$))/.test(rest);
-  const end = late ? rest.lastIndexOf("@") : authority.lastIndexOf("@");
+  // A raw / ? or # in a password cuts the authority short. The last @ then ends the user, unless the text reads as
+  // host:port. A password of digits followed by a slash looks like a port, so the whole text has to match.
+  const cutShort = !authority.includes("@") && /^[^:/?#]*:/.test(rest) && !hostAndPort.test(rest);
+  const end = cutShort ? rest.lastIndexOf("@") : authority.lastIndexOf("@");
   if (end < 0) return rest;
   const user = rest.slice(0, end);
   const name = user.split(":", 1)[0]!;

@@ -87,6 +87,8 @@ describe("a printed URL contains no password", () => {
     ["postgres://t:one@pool/db", "postgres://t:***@pool/db"],
     ["postgres://t:a/b?c#d@pool/db", "postgres://t:***@pool/db"],
     ["postgres://t:p@ss@pool/db", "postgres://t:***@pool/db"],
+    ["postgres://t:1234/x@pool/db", "postgres://t:***@pool/db"],
+    ["postgres://t:1234?x@pool/db", "postgres://t:***@pool/db"],
     ["postgres://host:5432/db?application_name=a@b", "postgres://host:5432/db?application_name=a@b"],
     ["postgres://pool/db?password=one&schema=s", "postgres://pool/db?password=***&schema=s"],
     [
