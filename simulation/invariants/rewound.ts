@@ -49,8 +49,9 @@ function keysIn(records: readonly FeedRecord[]): Keys {
 }
 
 /**
- * The evidence without calls that the store has lost. An effect whose dispatch record was lost may be sent again: no
- * journal can prevent that. Nothing else is excused.
+ * The evidence without calls whose dispatch record the store has lost. Such an effect may be sent again: no journal can
+ * prevent that. Observations of effects that the store has lost, and acknowledgements that overlap the loss, are left
+ * out too. Nothing else is excused.
  */
 export function remembered(evidence: Evidence): Evidence {
   const { lost, feed, calls, world, effects, client } = evidence;
@@ -60,7 +61,7 @@ export function remembered(evidence: Evidence): Evidence {
   const kept = dispatches(feed, keysIn(feed), evidence);
   const isLost = (one: { key: string; attempt: number; token: bigint }): boolean =>
     !kept.has(nameOf(one)) && (forgotten.has(nameOf(one)) || forgotten.has(nameOf({ ...one, key: "" })));
-  const stands = (key: string): boolean =>
+  const isConfirmed = (key: string): boolean =>
     effects.some((effect) => effect.key === key && (effect.status === "CONFIRMED" || effect.status === "COMPENSATED"));
   // An observation is not dispatched, so it is lost together with its effect.
   const known = new Set(effects.map(({ key }) => key));
@@ -69,10 +70,11 @@ export function remembered(evidence: Evidence): Evidence {
   return {
     ...evidence,
     calls: calls.filter((call) => !isLost(call) && !isLostObservation(call)),
+    // A lost call stays if its effect is confirmed and no kept call explains that: then the journal knows of it.
     world: world.filter(
       (one) =>
         !isLost(one) ||
-        (stands(one.key) && !world.some((o) => o.applied && o.key === one.key && o !== one && !isLost(o))),
+        (isConfirmed(one.key) && !world.some((o) => o.applied && o.key === one.key && o !== one && !isLost(o))),
     ),
     client: {
       ...client,
@@ -85,8 +87,8 @@ const nameOf = ({ key, attempt, token }: { key: string; attempt: number; token: 
   `${key} ${attempt} ${token}`;
 
 /**
- * Dispatches by key, attempt and token. A compensation is listed without its key, which its item's journal does not
- * contain.
+ * Dispatches by key, attempt and token. A compensation whose row is lost is listed with an empty key: its item's journal
+ * does not contain the key.
  */
 function dispatches(records: readonly FeedRecord[], keys: Keys, { effects }: Evidence): Set<string> {
   const found = new Set<string>();

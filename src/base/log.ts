@@ -1,6 +1,7 @@
 import { systemClock } from "./clock.ts";
 import { safeJson, visible } from "./text.ts";
 
+/** The severity of a log line. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 /** Writes one structured line. Fields are plain values. No code above this folder writes to a console. */
 export type Log = (level: LogLevel, event: string, fields?: Readonly<Record<string, unknown>>) => void;

@@ -22,18 +22,18 @@ interface TenantLine<Item> {
 }
 
 /** Taken items are removed in chunks of this size: to shift a long list for each item would be quadratic. */
-const takenAtOnce = 4_096;
+const removeChunk = 4_096;
 
-/** A full queue keeps a reserve of an eighth for tenants with less than an eighth waiting, so only a flood is refused. */
+/** Beyond its bounds the queue accepts an eighth more, for tenants with less than an eighth waiting: a flood alone is refused. */
 const reserved = 8;
 
 /**
- * A queue in which tenants take turns; the items of one tenant stay in order of arrival. However many items one tenant
- * has queued, another tenant's next item waits for one of them, not for all.
+ * A queue in which tenants take turns; the items of one tenant stay in order of arrival. However many items other tenants
+ * have queued, a tenant's next item waits for at most one of each.
  */
 export class TurnQueue<Item extends QueueItem> {
   readonly #bounds: QueueBounds;
-  /** Tenants with waiting items, the next in turn first; of the others only the latest. */
+  /** Lines of tenants with waiting items, the next in turn first. `#latest` may be here although it is empty. */
   readonly #lines = new Map<string | undefined, TenantLine<Item>>();
   /** The line of the latest item, cached because most items of a tenant arrive in a row. */
   #latest: TenantLine<Item> | undefined;
@@ -77,8 +77,8 @@ export class TurnQueue<Item extends QueueItem> {
   }
 
   /**
-   * Takes everything if it belongs to one tenant and is within the bounds. That is the usual case, and costs no more than
-   * a list.
+   * Takes everything if it belongs to one tenant and is within `maxWrites` and `maxBytes`. That is the usual case, and
+   * costs no more than a list.
    */
   takeAll(maxWrites: number, maxBytes = Number.POSITIVE_INFINITY): Item[] | undefined {
     const line = this.#latest;
@@ -110,7 +110,7 @@ export class TurnQueue<Item extends QueueItem> {
     line.bytes -= item.bytes;
     if (line.taken === line.items.length) this.#drop(line);
     else {
-      if (line.taken >= takenAtOnce) line.taken -= line.items.splice(0, line.taken).length;
+      if (line.taken >= removeChunk) line.taken -= line.items.splice(0, line.taken).length;
       if (this.#lines.size > 1) this.#toTheEnd(line);
     }
     return item;

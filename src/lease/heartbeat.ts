@@ -19,7 +19,7 @@ const retryMs = 250;
 const terminalCodes: ReadonlySet<ErrorCode> = new Set(["TAPE_FENCED", "TAPE_LEASE_LOST", "TAPE_LEASE_STALLED"]);
 
 /** When a lease is checked next, on the monotonic clock, and whether an attempt is in flight until then. */
-interface Deadline {
+interface NextCheck {
   readonly at: number;
   readonly waiting: boolean;
 }
@@ -31,12 +31,12 @@ interface Deadline {
  *   idle ──due──▶ waiting ──response──▶ idle (until one heartbeat after the request was sent) | gone (lost)
  *     ▲               └──failed, or timed out──▶ idle, unknown (retried soon)
  *
- * In every state a lease is checked no later than its deadline, so that a loss is noticed even if no code reads the
- * lease. A response that arrives after the attempt timed out still counts if the deadline has not passed.
+ * In every state a lease is checked no later than its trust expires, so that a loss is noticed even if no code reads the
+ * lease. A response that arrives after the attempt timed out still counts if trust has not expired.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
-  readonly #watches = new Map<Lease, Deadline>();
+  readonly #watches = new Map<Lease, NextCheck>();
   #cancel: (() => void) | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
   #stopped = false;
@@ -78,7 +78,7 @@ export class Heartbeat {
     this.#watch(lease, { at: this.#options.clock.mono() + ms, waiting: false });
   }
 
-  #watch(lease: Lease, watch: Deadline): void {
+  #watch(lease: Lease, watch: NextCheck): void {
     this.#watches.set(lease, watch);
     if (watch.at < this.#armedFor) this.#arm(watch.at);
   }

@@ -36,7 +36,10 @@ export interface AttemptFacts {
   readonly semantics: Semantics;
   /** After this many failed attempts the effect is not sent again. */
   readonly attempts: number;
-  /** The same bound for this sender only: another sender continues an idempotent effect that may have happened. */
+  /**
+   * A lower bound for this sender: after that many failures it hands an idempotent effect that may have happened over to
+   * another sender (the run's driver to the outbox). Default: `attempts`.
+   */
   readonly handOverAfter?: number;
   /** The refusal also covers earlier attempts in doubt. */
   readonly settlesEarlier: boolean;
@@ -58,13 +61,16 @@ export type FailureVerdict = { readonly history: AttemptHistory } & (
 
 const confirmed: ConfirmedVerdict = { to: "CONFIRMED", reason: "returned" };
 
-/** A call that returned has happened, even if its result cannot be stored: confirmed, owed and not sent again. */
+/**
+ * A call that returned has happened, even if its result cannot be stored: the effect is CONFIRMED, its compensation is
+ * armed, and it is not sent again.
+ */
 export function verdictOf(result: CompletedCall): ConfirmedVerdict;
 export function verdictOf(result: FailedCall, facts: AttemptFacts): FailureVerdict;
 export function verdictOf(result: CompletedCall | FailedCall, facts?: AttemptFacts): ConfirmedVerdict | FailureVerdict {
   if (result === "returned" || result === "unstorable") return confirmed;
   const { semantics, attempts, handOverAfter = attempts, settlesEarlier, interrupted, history: earlier } = facts!;
-  // If this attempt was refused or not sent, an earlier attempt may still have happened.
+  // A refusal of this attempt, or proof that it was not sent, says nothing about an earlier uncertain attempt.
   const didNotHappen = result !== "unknown" && !earlier.uncertain;
   const failures = earlier.failures + (interrupted ? 0 : 1);
   const uncertain = earlier.uncertain || result === "unknown";

@@ -38,7 +38,10 @@ export interface ForkPlan {
   readonly alreadyHappened: readonly RepeatedEffect[];
   /** Kept effects that the source run has compensated or may compensate; each must be named in `keepCompensated`. */
   readonly compensated: readonly CompensatedEffect[];
-  /** Kept effects with an obligation. It stays with the source run: a fork that fails does not compensate them. */
+  /**
+   * All kept effects with an obligation, those of `compensated` included. The obligation stays with the source run: a
+   * fork that fails does not compensate them.
+   */
   readonly notCompensated: readonly ForkedOperation[];
 }
 
@@ -101,8 +104,8 @@ export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
 }
 
 /**
- * The cuts of the other lanes. Each keeps its longest prefix whose results came before the result of anything that is
- * not kept; later operations may depend on what runs again.
+ * The cuts of the other lanes. Each lane keeps its longest prefix of operations whose results were recorded before the
+ * first result, in any lane, that is not kept: later operations may depend on what runs again.
  */
 function cutsBeside(operations: readonly Operation[], point: number): number[] {
   const numbers = new Set(operations.map(({ pos }) => laneOf(pos)));

@@ -66,7 +66,7 @@ const requestText = /^[\x21-\x7e]{1,128}$/;
 /** With the three seconds of the token cache, the stream of a revoked token ends within five. */
 const recheckMs = 1_500;
 const keyText = /^[\x21-\x7e]{1,255}$/;
-/** Reads the body, which takes its space from the room. */
+/** Reads the body, whose bytes count against the capacity for bodies. */
 export type ReadBody = (room: BodyRoom) => Promise<Uint8Array | undefined>;
 type CallerState = Pick<Call, "named" | "waits"> & Caller;
 type AnyHandler = (call: unknown, who: Call) => Promise<unknown>;
@@ -171,7 +171,7 @@ export class TapeServer {
     } finally {
       service.callEnded(startedAt, progress.route, response?.status ?? 500, refusal?.code);
     }
-    // A stream leaves its room when it ends, for any reason.
+    // A stream frees its capacity when it ends, for any reason.
     return { response, written: response.body instanceof Uint8Array ? progress.leave : () => {} };
   }
 
@@ -213,7 +213,7 @@ export class TapeServer {
       room.leave();
     };
     const json = route.body === undefined ? undefined : await this.#json(request, body, room);
-    // A lease depends on its renewals, so they take no turns.
+    // A lease depends on its renewals, so they do not wait for their tenant's turn.
     const turn = caller === anonymous || route.name === "store.renew" ? undefined : this.#turns.next(caller.tenant);
     if (turn !== undefined) await turn;
     const call = {
@@ -222,7 +222,7 @@ export class TapeServer {
       ...(route.body !== undefined && { body: decodePart("body", route.body, json) }),
     };
     const extra = caller === anonymous ? 0 : extraCalls(route, call, this.#store.limits.pageRows);
-    // Calls that a lease depends on are never slowed down for their size, but large ones take more places in the room.
+    // Calls that a lease depends on are never slowed down for their size, but large ones take more capacity.
     if (route.urgent === true) place.widen(extra);
     else this.#admission.charge(counted, extra);
     const who = { ...caller, named, waits: () => place.move("waiters") };

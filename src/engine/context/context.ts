@@ -117,8 +117,8 @@ export class Context extends Operations implements TapeContext {
   }
 
   /**
-   * A marker takes a position only in runs that reach it after the change; older runs continue unchanged. A run is past
-   * this point exactly if its journal has this position or a later one.
+   * A run that reaches this line after the change records a marker, which takes a position. A run that passed it earlier
+   * has an operation at this position or a later one already: it gets false, no marker and no position.
    */
   patched(name: string): boolean {
     const { history, bodyEnded } = this.drive;

@@ -43,7 +43,7 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
       case "budget.reserved":
         return [{ kind: record.kind, data: { ...record.data, amounts: {} } }];
       case "budget.charged":
-        // Without `reservation` it is not an operation: the run released its open reservations when it ended.
+        // A charge without `reservation` is no operation: the ending run wrote it to close its open reservations.
         if (record.data.reservation === undefined) return [];
         return [{ kind: record.kind, data: { ...record.data, spent: {}, reserved: {} } }];
       case "effect.dispatched":
@@ -131,16 +131,16 @@ function chunked(kept: readonly KeptRecord[]): NewRecord[] {
 }
 
 /**
- * A cancelled run may still release its reservations. Those charges result from the cancellation, so a fork, which is
- * not cancelled, must not keep them: its code would not request them.
+ * A run that learns of its cancellation charges its open reservations. A fork is not cancelled, so its code would not
+ * request those charges, and it must not keep them: all charges after the cancel note was taken are dropped.
  */
 export function withoutCancellationCharges(
   records: readonly JournalRecord[],
   notes: readonly JournalRecord[],
 ): JournalRecord[] {
   const cancelSeq = notes.find(({ kind }) => kind === "cancel.requested")?.seq ?? Number.POSITIVE_INFINITY;
-  const delivered = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= cancelSeq);
-  return records.filter(({ kind }, k) => delivered < 0 || k < delivered || kind !== "budget.charged");
+  const cancelTaken = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= cancelSeq);
+  return records.filter(({ kind }, k) => cancelTaken < 0 || k < cancelTaken || kind !== "budget.charged");
 }
 
 export async function readJournal(

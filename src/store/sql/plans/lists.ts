@@ -55,7 +55,8 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
     });
   }
   if (prefix !== undefined && prefix !== "") {
-    // No id has a NUL: no id is between an id and the same followed by U+0001.
+    // By prefix the list ascends, so the page starts after the cursor's id: no id contains a NUL, so none lies between
+    // an id and the same id followed by U+0001.
     const lower = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
     const upper = behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
     return yield* queryPage("run.by_prefix", { ...few, ...started, ...ended, inDoubt, lower, upper });
