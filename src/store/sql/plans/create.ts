@@ -7,7 +7,7 @@ import type { CreateResult } from "../../contract/store.ts";
 import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 import { applyChange } from "./append.ts";
 import { ownTerm } from "./claim.ts";
-import { admitRun } from "./quotas.ts";
+import { admitRun, dismissRun } from "./quotas.ts";
 
 export type FirstTerm = Claimant & { readonly nonce: bigint };
 
@@ -41,10 +41,12 @@ export function* createPlan(
       if (count === 0) {
         const known = yield* existingRun(tenant, data, first);
         if (known !== undefined) return known;
-        yield* admitRun(tenant);
+        const room = yield* admitRun(tenant);
         // Another transaction may have been faster, if their statements can interleave.
-        if ((yield* query("run.root", { ...change, admitted: true })).count === 0)
+        if ((yield* query("run.root", { ...change, admitted: true })).count === 0) {
+          yield* dismissRun(tenant, room);
           return (yield* existingRun(tenant, data, first)) ?? gone(data.id);
+        }
       }
     } else if (first !== undefined && change.do === "lease.create") {
       const row = yield* queryRow("lease.first", {

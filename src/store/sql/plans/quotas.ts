@@ -34,10 +34,16 @@ const meteredAtOnce = 50_000;
 const flaggedAtOnce = 10_000;
 
 /** Room for one more run of this tenant, or TAPE_QUOTA. Not for children: an admitted run may finish. */
-export function* admitRun(tenant: string): Plan<void> {
+export function* admitRun(tenant: string): Plan<Room> {
   const room = yield* roomForRun(yield* measuredRow(tenant));
   if (room.full !== undefined) throw room.full;
   yield* query("quota.use", { tenant, used: room.used + 1, fresh: room.fresh });
+  return room;
+}
+
+/** The admitted run exists already: its creator has counted it, and committed before this tenant's row was locked. */
+export function* dismissRun(tenant: string, { used, fresh }: Room): Plan<void> {
+  yield* query("quota.use", { tenant, used, fresh });
 }
 
 /** After a rejection: stores what was counted and measured for it, so that the next ones need not repeat it. */
@@ -48,7 +54,7 @@ export function* keepCountPlan(tenant: string): Plan<void> {
 
 type QuotaRow = RowOf<"quota.lock">;
 
-interface Room {
+export interface Room {
   readonly used: number;
   /** The runs were counted just now. */
   readonly fresh: boolean;
