@@ -3,16 +3,16 @@ import { calm, setStage } from "./stage.ts";
 
 const name = "report";
 
-it("tryAcquire, stealExpired and acquireOrSteal take what they say, and nothing else", async () => {
+it("tryAcquire, stealExpired and acquireOrSteal each take only leases in the states they name", async () => {
   const stage = await setStage();
   const [a, b] = [await stage.app("a"), await stage.app("b")];
-  expect(await a.leases.stealExpired(name)).toBeUndefined(); // nobody ever held it
+  expect(await a.leases.stealExpired(name)).toBeUndefined(); // it was never held
   const lease = await a.leases.tryAcquire(name, { ttl: "20s" });
   expect(lease).toMatchObject({ token: 1n, belief: "held" });
   expect(await b.leases.tryAcquire(name)).toBeUndefined();
   expect(await b.leases.stealExpired(name)).toBeUndefined();
   expect(await b.leases.acquireOrSteal(name)).toBeUndefined();
-  await a.close(); // stops renewing without giving it back
+  await a.close(); // stops renewing without a release
   await stage.clock.elapse(20_000);
   expect(await b.leases.tryAcquire(name)).toBeUndefined(); // expired is not free
   const stolen = await b.leases.stealExpired(name);
@@ -22,12 +22,12 @@ it("tryAcquire, stealExpired and acquireOrSteal take what they say, and nothing 
   expect((await b.leases.acquireOrSteal(name))?.token).toBe(4n);
 });
 
-it("acquire stands by and is woken by the release; a signal ends the waiting; so does closing the app", async () => {
+it("acquire stands by and a release wakes it; an abort signal or closing the app ends the wait", async () => {
   const stage = await setStage();
   const [a, b] = [await stage.app("a"), await stage.app("b")];
   const held = await a.leases.acquire(name);
   const next = b.leases.acquire(name);
-  await stage.clock.elapse(120_000); // renewed all the while
+  await stage.clock.elapse(120_000); // renewed throughout
   await held.release();
   await calm();
   const lease = await next;
@@ -44,7 +44,7 @@ it("acquire stands by and is woken by the release; a signal ends the waiting; so
   await expect(closed).rejects.toThrow("TAPE_STORE_CLOSED");
 });
 
-it("renew says what may be believed; takeover fences the holder; explain and history tell the story", async () => {
+it("renew returns the belief; takeover fences the holder; explain and history show what happened", async () => {
   const stage = await setStage();
   const [a, b] = [await stage.app("a"), await stage.app("b")];
   expect(await a.leases.explain(name)).toBeUndefined();
@@ -81,7 +81,7 @@ it("renew says what may be believed; takeover fences the holder; explain and his
   expect(await b.leases.list({ held: true })).toEqual([]);
 });
 
-it("bad durations and impossible relations are refused before anything is asked", async () => {
+it("bad durations and impossible relations are refused before any call to the store", async () => {
   const stage = await setStage();
   const app = await stage.app("a");
   await expect(app.leases.tryAcquire(name, { ttl: "10s", heartbeat: "20s" })).rejects.toThrow("TAPE_BAD_TIMING");

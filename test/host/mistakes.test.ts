@@ -12,11 +12,11 @@ import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { program, temporaryFolder } from "../cli/stage.ts";
 
 /**
- * What newcomers get wrong, and what they read within a second: one line with a stable code and the next step. Options
- * are in options.test.ts, nested operations and effects that are not registered have tests of their own in test/engine.
+ * Common mistakes of newcomers. Each produces, within a second, one line with a stable code and the next step. Options
+ * are in options.test.ts. Nested operations and unregistered effects have their own tests in test/engine.
  */
 
-// biome-ignore lint/suspicious/noExplicitAny: as plain JavaScript, where no compiler has looked
+// biome-ignore lint/suspicious/noExplicitAny: as plain JavaScript, without type checks
 type Loose = any;
 const flow = workflow("flow", async (tape) => tape.step("s", () => 1));
 const runner = createRunner({ workflows: [flow] });
@@ -43,7 +43,7 @@ afterEach(async () => {
   app = undefined;
 });
 
-/** The line that Node prints for an error that nobody caught holds the code and, beside it, the next step. */
+/** The line that Node prints for an uncaught error contains the code and, next to it, the next step. */
 async function printed(call: () => unknown): Promise<string> {
   const error = await Promise.resolve()
     .then(call)
@@ -54,7 +54,7 @@ async function printed(call: () => unknown): Promise<string> {
   return inspect(error, { customInspect: false });
 }
 
-describe("what throws says its code and the next step", () => {
+describe("a thrown error names its code and the next step", () => {
   it.each<[string, RegExp, () => unknown]>([
     ["no store", /TAPE_BAD_INPUT: Tape\.open: store is a URL/, () => Tape.open({ runner } as Loose)],
     ["no runner", /TAPE_BAD_INPUT: Tape\.open: runner/, () => Tape.open({ store: "memory:" } as Loose)],
@@ -69,13 +69,13 @@ describe("what throws says its code and the next step", () => {
       () => Tape.open({ store: "memory:", runner, concurrency: 0 }),
     ],
     [
-      "a duration in words",
+      "a duration that is not one",
       /did you mean "10m"\?/,
       () => Tape.open({ store: "memory:", runner, leaseTtl: "10 mins" } as Loose),
     ],
     ["no such scheme", /TAPE_BAD_STORE_URL: .*did you mean sqlite/, () => Tape.open({ store: "sqlit:./x.db", runner })],
     ["an endless retry", /retry\.attempts/, () => workflow("w", async () => {}, { retry: { attempts: Number.NaN } })],
-    ["an effect nobody can look up", /TAPE_UNSAFE_EFFECT/, () => effect("x", () => 1)],
+    ["an effect that cannot be observed", /TAPE_UNSAFE_EFFECT/, () => effect("x", () => 1)],
     ["an effect outside of a run", /TAPE_NO_RUN/, () => effect("x", () => 1, { semantics: "read" })(1)],
     ["two of one name", /two workflows have the name flow/, () => createRunner({ workflows: [flow, flow] })],
     [
@@ -160,23 +160,23 @@ describe("what throws says its code and the next step", () => {
         return (await (await opened({ workflows: [w] })).start(w, undefined)).result();
       },
     ],
-  ])("%s", async (_what, words, mistake) => {
-    const begun = performance.now();
+  ])("%s", async (_what, pattern, mistake) => {
+    const startedAt = performance.now();
     const text = await printed(mistake);
-    expect(performance.now() - begun).toBeLessThan(1_000);
-    expect(text).toMatch(words);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(text).toMatch(pattern);
     expect(text).toMatch(/code: 'TAPE_\w+'/);
     expect(text).toMatch(/next: ['"]/);
   });
 });
 
-describe("what goes wrong without an error for the caller is one line on stderr", () => {
-  const line = async (words: RegExp): Promise<string> => {
-    await vi.waitFor(() => expect(lines.join("")).toMatch(words), { timeout: 3_000 });
-    return lines.find((one) => words.test(one))!;
+describe("a failure without an error for the caller is one line on stderr", () => {
+  const line = async (pattern: RegExp): Promise<string> => {
+    await vi.waitFor(() => expect(lines.join("")).toMatch(pattern), { timeout: 3_000 });
+    return lines.find((one) => pattern.test(one))!;
   };
 
-  it("a workflow that nobody has", async () => {
+  it("a workflow that no process has", async () => {
     await (await opened({ workflows: [flow] })).start(
       workflow("flwo", async () => 1),
       undefined,
@@ -194,10 +194,12 @@ describe("what goes wrong without an error for the caller is one line on stderr"
   });
 
   it("an effect that the runner does not have", async () => {
-    const look = effect("look", () => 1, { semantics: "read" });
-    const w = workflow("w", async () => look(1));
+    const lookup = effect("lookup", () => 1, { semantics: "read" });
+    const w = workflow("w", async () => lookup(1));
     await (await (await opened({ workflows: [w] })).start(w, undefined, { id: "r" })).result();
-    expect(await line(/effect\.unregistered/)).toMatch(/run=r effect=look.*TAPE_EFFECT_UNREGISTERED.*Next: .*effects/);
+    expect(await line(/effect\.unregistered/)).toMatch(
+      /run=r effect=lookup.*TAPE_EFFECT_UNREGISTERED.*Next: .*effects/,
+    );
   });
 
   it("a step that throws, and the run with it", async () => {
@@ -207,7 +209,7 @@ describe("what goes wrong without an error for the caller is one line on stderr"
     expect(await line(/run\.failed/)).toMatch(/code=TAPE_RUN_FAILED: Error: card expired Next: durable-tape inspect r/);
   });
 
-  it("an answer that got lost", async () => {
+  it("a lost response", async () => {
     const wire = effect("wire", () => Promise.reject(new Error("reset")), { allowUnsafe: "a test" });
     const w = workflow("w", async () => wire(1));
     await (await opened({ workflows: [w], effects: [wire] })).start(w, undefined, { id: "r" });
@@ -257,26 +259,26 @@ describe("on the command line", () => {
       ["start", "w", "--input", "{a:1}", "--store", "STORE"],
     ],
     [
-      "a workflow that nobody has",
+      "a workflow that no process has",
       0,
       /TAPE_NO_WORKER: no running process has reported the workflow w/,
       ["start", "w", "--store", "STORE"],
     ],
-  ])("%s", async (_what, code, words, args) => {
+  ])("%s", async (_what, code, pattern, args) => {
     const store = `sqlite:${join(await temporaryFolder(), "tape.db")}`;
     await program("migrate", "--store", store);
-    const said = await program(...args.map((word) => (word === "STORE" ? store : word)));
-    expect(said).toMatchObject({ code });
-    expect(said.stderr).toMatch(words);
-    // The code and what is wrong, then the next step.
-    expect(said.stderr).toMatch(code === 0 ? /^TAPE_\w+: .+ or cancel it\.\n$/ : /^TAPE_\w+: .+\n.+\n$/);
+    const output = await program(...args.map((arg) => (arg === "STORE" ? store : arg)));
+    expect(output).toMatchObject({ code });
+    expect(output.stderr).toMatch(pattern);
+    // The code and the mistake, then the next step.
+    expect(output.stderr).toMatch(code === 0 ? /^TAPE_\w+: .+ or cancel it\.\n$/ : /^TAPE_\w+: .+\n.+\n$/);
   });
 
-  it("resolve --help, and any first word of two, shows what there is", async () => {
+  it("resolve --help, and --help after any command group, lists the subcommands", async () => {
     for (const group of ["resolve", "lease", "token"]) {
-      const said = await program(group, "--help");
-      expect(said).toMatchObject({ code: 0, stderr: "" });
-      expect(said.stdout).toContain(`durable-tape ${group} `);
+      const output = await program(group, "--help");
+      expect(output).toMatchObject({ code: 0, stderr: "" });
+      expect(output.stdout).toContain(`durable-tape ${group} `);
     }
   });
 
@@ -307,7 +309,7 @@ describe("on the command line", () => {
   });
 });
 
-it("Node itself prints code and next step of what is not caught", async () => {
+it("Node itself prints the code and next step of an uncaught error", async () => {
   const library = JSON.stringify(resolve(import.meta.dirname, "../../src/exports/index.ts"));
   const script = `import { Tape } from ${library}; await Tape.open({ store: undefined });`;
   const { stderr, status } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });

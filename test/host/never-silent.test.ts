@@ -46,8 +46,8 @@ async function opened(parts: Parameters<typeof createRunner>[0], store?: Awaited
   return app;
 }
 
-describe("what goes wrong is logged at warn, with its cause", () => {
-  it("by default to stderr: JSON where nobody looks", async () => {
+describe("every failure is logged at warn, with its cause", () => {
+  it("by default to stderr: JSON where stderr is no terminal", async () => {
     vi.stubEnv("TAPE_LOG_LEVEL", undefined);
     const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
     try {
@@ -56,9 +56,9 @@ describe("what goes wrong is logged at warn, with its cause", () => {
       );
       await using app = await Tape.open({ store: "memory:", runner: createRunner({ workflows: [fails] }) });
       await (await app.start(fails, undefined, { id: "r" })).result().catch(() => {});
-      const said = write.mock.calls.map(([line]) => JSON.parse(String(line)) as Record<string, unknown>);
-      expect(said).toContainEqual(expect.objectContaining({ level: "warn", event: "step.failed", step: "charge" }));
-      expect(said).toContainEqual(
+      const logged = write.mock.calls.map(([line]) => JSON.parse(String(line)) as Record<string, unknown>);
+      expect(logged).toContainEqual(expect.objectContaining({ level: "warn", event: "step.failed", step: "charge" }));
+      expect(logged).toContainEqual(
         expect.objectContaining({
           event: "run.failed",
           run: "r",
@@ -67,14 +67,14 @@ describe("what goes wrong is logged at warn, with its cause", () => {
           next: expect.stringContaining("inspect r"),
         }),
       );
-      expect(said.filter(({ level }) => level === "info")).toEqual([]);
+      expect(logged.filter(({ level }) => level === "info")).toEqual([]);
     } finally {
       write.mockRestore();
       vi.unstubAllEnvs();
     }
   });
 
-  it("a failed run: result says why, causes included", async () => {
+  it("a failed run: result gives the reason, including causes", async () => {
     const fails = workflow("fails", async () => {
       throw new Error("no invoice", { cause: new TypeError("x is undefined") });
     });
@@ -84,7 +84,7 @@ describe("what goes wrong is logged at warn, with its cause", () => {
     expect(warned("run.failed")?.fields.error).toBe("Error: no invoice; cause: TypeError: x is undefined");
   });
 
-  it("an effect that failed, one that nobody knows of, and a run that is stuck on it", async () => {
+  it("a failed effect, an effect in doubt, and a run that is stuck on it", async () => {
     const wire = effect("wire", () => Promise.reject(new Error("connection reset")), { allowUnsafe: "a test" });
     const pays = workflow("pays", async () => wire(1));
     const app = await opened({ workflows: [pays], effects: [wire] });
@@ -102,7 +102,7 @@ describe("what goes wrong is logged at warn, with its cause", () => {
     expect(warned("run.stuck")?.fields).toMatchObject({ code: "TAPE_RUN_STUCK", next: expect.any(String) });
   });
 
-  it("a run that is tried again", async () => {
+  it("a run that is retried", async () => {
     const fails = workflow("fails", async () => Promise.reject(new Error("later")), {
       retry: { attempts: 2, base: 1 },
     });
@@ -111,18 +111,18 @@ describe("what goes wrong is logged at warn, with its cause", () => {
     expect(warned("run.retried")?.fields).toMatchObject({ attempt: 1, attempts: 2, error: "Error: later" });
   });
 
-  it("a line for people is one line, whatever the error holds, with code and next step", () => {
+  it("a human-readable entry is one line, whatever the error contains, with code and next step", () => {
     const written: string[] = [];
-    const people = humanLog((line) => void written.push(line));
-    const error = new TapeError("TAPE_NO_WORKER", "nobody\n\u001b[2Jhas \u202eit", {}, new Error("down"));
-    people("warn", "run.x", { run: "pay 7", ...{ error: reasonOf(error), code: error.code, next: error.next } });
-    people("info", "run.y");
+    const log = humanLog((line) => void written.push(line));
+    const error = new TapeError("TAPE_NO_WORKER", "none\n\u001b[2Jhas \u202eit", {}, new Error("down"));
+    log("warn", "run.x", { run: "pay 7", ...{ error: reasonOf(error), code: error.code, next: error.next } });
+    log("info", "run.y");
     expect(written).toEqual([
-      'tape warn run.x run="pay 7": TAPE_NO_WORKER: nobody\\n\\e[2Jhas \\u202eit; cause: Error: down Next: Start a process whose runner has this workflow.\n',
+      'tape warn run.x run="pay 7": TAPE_NO_WORKER: none\\n\\e[2Jhas \\u202eit; cause: Error: down Next: Start a process whose runner has this workflow.\n',
     ]);
   });
 
-  it("jsonLog needs no clock, and a field that cannot be written does not break the work", () => {
+  it("jsonLog needs no clock, and a field that cannot be serialised does not break the caller", () => {
     const written: string[] = [];
     const circle: Record<string, unknown> = {};
     circle.self = circle;
@@ -131,7 +131,7 @@ describe("what goes wrong is logged at warn, with its cause", () => {
   });
 });
 
-describe("inputs and signals go through their schemas wherever they come from", () => {
+describe("inputs and signals are checked against their schemas, wherever they come from", () => {
   const pay = workflow("pay", async (tape, input: { amount: number }) => tape.step("take", () => input.amount + 1), {
     input: amount,
   });
@@ -145,14 +145,14 @@ describe("inputs and signals go through their schemas wherever they come from", 
     expect(kinds).not.toContain("step.done");
   });
 
-  it("and one that fits is what the schema makes of it, once", async () => {
+  it("an input that fits is transformed by its schema, once", async () => {
     const app = await opened({ workflows: [pay] });
     await app.store.intake.createRuns("default", [{ id: "raw", workflow: "pay", input: { amount: "41" } }]);
     expect(await (await app.run("raw")).result()).toBe(42);
     expect(await (await app.start(pay, { amount: "41" } as never)).result()).toBe(42);
   });
 
-  it("a child's input too", async () => {
+  it("the input of a child is checked, too", async () => {
     const parent = workflow("parent", async (tape) => {
       const child = await tape.spawn(pay, { amount: "many" } as never);
       return child.result();
@@ -162,7 +162,7 @@ describe("inputs and signals go through their schemas wherever they come from", 
     expect(String((ended as Error).message)).toContain("amount: is a number");
   });
 
-  it("a signal that does not fit is recorded as refused, the gate waits on, and takes the next", async () => {
+  it("a signal that does not fit is recorded as refused; the gate keeps waiting and takes the next signal", async () => {
     const cfo = gate<{ amount: number }>("cfo", { schema: amount });
     const asks = workflow("asks", async (tape) => tape.gate(cfo));
     const app = await opened({ workflows: [asks] });
@@ -183,7 +183,7 @@ describe("inputs and signals go through their schemas wherever they come from", 
     expect(kinds.filter((kind) => kind === "signal.refused")).toHaveLength(1);
   });
 
-  it("a refused signal stays refused after a crash, and is told of once", async () => {
+  it("a refused signal stays refused after a crash, and is logged once", async () => {
     const cfo = gate<{ amount: number }>("cfo", { schema: amount });
     const asks = workflow("asks", async (tape) => tape.gate(cfo));
     const store = await openStore("memory:");
@@ -206,7 +206,7 @@ describe("a run of a workflow that no process has", () => {
   const treasury = workflow("treasury", async () => "paid");
   const treasry = workflow("treasry", async () => "paid");
 
-  it("is warned of at its start, with what was probably meant", async () => {
+  it("logs a warning at its start that suggests the probable name", async () => {
     const clock = new VirtualTime();
     const store = await clock.during(openStore("memory:", { clock }));
     const runner = createRunner({ workflows: [treasury] });
@@ -221,7 +221,7 @@ describe("a run of a workflow that no process has", () => {
     await clock.during(store.close());
   });
 
-  it("is not warned of where another process has reported it", async () => {
+  it("logs no warning where another process has reported the workflow", async () => {
     const clock = new VirtualTime();
     const store = await clock.during(openStore("memory:", { clock }));
     const worker = await clock.during(
@@ -238,7 +238,7 @@ describe("a run of a workflow that no process has", () => {
     await clock.during(store.close());
   });
 
-  it("can be cancelled by anybody: it ends at once, without a worker", async () => {
+  it("can be cancelled from any process: it ends at once, without a worker", async () => {
     const app = await opened({ workflows: [treasury] });
     const run = await app.start(treasry, undefined, { id: "typo" });
     await app.store.intake.signal("default", "typo", { name: "g", value: 1 });
@@ -248,7 +248,7 @@ describe("a run of a workflow that no process has", () => {
     expect(String((ended as Error).cause)).toContain("TAPE_CANCELLED");
   });
 
-  it("one that has begun is left to whoever drives it", async () => {
+  it("a started run is left to the process that drives it", async () => {
     const cfo = gate("cfo");
     const asks = workflow("asks", async (tape) => tape.gate(cfo));
     const store = await openStore("memory:");

@@ -9,7 +9,7 @@ import { type ErrorCode, isTapeError } from "../../src/model/errors.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 
-/** As plain JavaScript calls them, where no compiler has looked. */
+/** As plain JavaScript calls them, without type checks. */
 const hello = workflow("hello", async (tape, name: string) => tape.step("greet", () => `hello ${name}`));
 const runner = createRunner({ workflows: [hello] });
 const open = Tape.open as unknown as (options: unknown) => Promise<Tape>;
@@ -21,7 +21,7 @@ const folder = mkdtempSync(join(tmpdir(), "options-"));
 const store = `sqlite:${join(folder, "tape.db")}`;
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function refused(words: RegExp, call: () => unknown, code: ErrorCode = "TAPE_BAD_INPUT"): Promise<void> {
+async function refused(pattern: RegExp, call: () => unknown, code: ErrorCode = "TAPE_BAD_INPUT"): Promise<void> {
   const error = await Promise.resolve()
     .then(call)
     .then(
@@ -29,7 +29,7 @@ async function refused(words: RegExp, call: () => unknown, code: ErrorCode = "TA
       (thrown: unknown) => thrown,
     );
   expect(isTapeError(error, code), `${String(error)} is not ${code}`).toBe(true);
-  expect(String(error)).toMatch(words);
+  expect(String(error)).toMatch(pattern);
 }
 
 describe("serve refuses, and listens to nothing", () => {
@@ -37,19 +37,23 @@ describe("serve refuses, and listens to nothing", () => {
   it.each<[string, RegExp, object | undefined]>([
     ["no options at all", /not an object, but undefined/, undefined],
     ["a mistyped key", /no option credential; did you mean credentials\?/, { credential: "required" }],
-    ["a word that is none", /credentials is required or none, not require; did you mean/, { credentials: "require" }],
-    ["a word for plain", /plain is refused or accepted, not yes/, { plain: "yes" }],
+    [
+      "an unknown setting of credentials",
+      /credentials is required or none, not require; did you mean/,
+      { credentials: "require" },
+    ],
+    ["an unknown setting of plain", /plain is refused or accepted, not yes/, { plain: "yes" }],
     ["a port of text", /port is a whole number from 0 to 65535, not "7878"/, { port: "7878" }],
     ["an empty tenant", /tenant needs a name/, { tenant: "" }],
     ["a limit of NaN", /limits\.requests is a number above 0, not NaN/, { limits: { requests: Number.NaN } }],
     ["a mistyped limit", /limits has no option request; did you mean requests\?/, { limits: { request: 7 } }],
     ["a time-out of none", /timeouts\.idleMs is a number above 0, not 0/, { timeouts: { idleMs: 0 } }],
-    ["a lifetime in words", /lifetimes\.maxMs is a number above 0, not "90d"/, { lifetimes: { maxMs: "90d" } }],
+    ["a lifetime that is text", /lifetimes\.maxMs is a number above 0, not "90d"/, { lifetimes: { maxMs: "90d" } }],
     ["a certificate that is not set", /tls is given but undefined/, { tls: undefined }],
     ["a first token that is not set", /bootstrapToken is given but undefined/, { bootstrapToken: undefined }],
     ["no runner", /runner is what createRunner/, { runner: { workflows: [hello] } }],
-  ])("%s", async (_what, words, options) => {
-    await refused(words, () => listen(options === undefined ? undefined : { store, port: 0, ...options }));
+  ])("%s", async (_what, pattern, options) => {
+    await refused(pattern, () => listen(options === undefined ? undefined : { store, port: 0, ...options }));
     expect(readdirSync(folder)).toEqual([]);
   });
 });
@@ -70,37 +74,37 @@ describe("Tape.open refuses, and opens nothing", () => {
     ["room in letters", /not "abc"/, { store, runner, concurrency: "abc" }],
     ["half a run", /not 1.5/, { store, runner, concurrency: 1.5 }],
     ["no duration", /leaseTtl is not a duration.*: "abc"/, { store, runner, leaseTtl: "abc" }],
-    ["words for a duration", /did you mean "10m"\?/, { store, runner, leaseTtl: "10 mins" }],
+    ["a text that is no duration", /did you mean "10m"\?/, { store, runner, leaseTtl: "10 mins" }],
     ["less than no time", /leaseTtl is not a duration.*: -1/, { store, runner, leaseTtl: -1 }],
     ["not a number of ms", /leaseTtl is not a duration.*: NaN/, { store, runner, leaseTtl: Number.NaN }],
     ["a log level that there is not", /log is "silent", "debug".* not "verbose"/, { store, runner, log: "verbose" }],
-    ["work in words", /work is true or false, not "no"/, { store, runner, work: "no" }],
-  ])("%s", async (_what, words, options) => {
-    await refused(words, () => open(options));
+    ["work as text", /work is true or false, not "no"/, { store, runner, work: "no" }],
+  ])("%s", async (_what, pattern, options) => {
+    await refused(pattern, () => open(options));
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("an app that cannot be made leaves no store open behind it", async () => {
-    // Only the open store says whether timings fit; one that stayed open would keep its file locked.
-    const alone = `sqlite:${join(folder, "alone.db")}?processes=single`;
-    await refused(/ttl/, () => open({ store: alone, runner, leaseTtl: 0 }), "TAPE_BAD_TIMING");
-    await (await open({ store: alone, runner, log: "silent" })).close();
+  it("an app that cannot be created leaves no store open", async () => {
+    // Only the open store can check the timings; a store that stayed open would keep its file locked.
+    const exclusive = `sqlite:${join(folder, "exclusive.db")}?processes=single`;
+    await refused(/ttl/, () => open({ store: exclusive, runner, leaseTtl: 0 }), "TAPE_BAD_TIMING");
+    await (await open({ store: exclusive, runner, log: "silent" })).close();
     for (const file of readdirSync(folder)) rmSync(join(folder, file));
   });
 });
 
-describe("Tape.connect refuses, and calls nobody", () => {
+describe("Tape.connect refuses, and sends no request", () => {
   it.each<[string, RegExp, unknown[]]>([
     ["no address", /the address is a URL such as/, []],
     ["no address in a list", /the address is a URL/, [[]]],
     ["a store", /the server's address is the first argument/, ["http://127.0.0.1:9", { store: "sqlite:x" }]],
     ["a tenant", /the token determines the tenant/, ["http://127.0.0.1:9", { tenant: "acme" }]],
     ["a mistyped token", /did you mean token/, ["http://127.0.0.1:9", { tokn: "x" }]],
-    ["no room", /concurrency/, ["http://127.0.0.1:9", { runner, concurrency: 0 }]],
-  ])("%s", async (_what, words, args) => refused(words, () => connect(...args)));
+    ["no concurrency", /concurrency/, ["http://127.0.0.1:9", { runner, concurrency: 0 }]],
+  ])("%s", async (_what, pattern, args) => refused(pattern, () => connect(...args)));
 });
 
-describe("definitions are refused where they are made", () => {
+describe("definitions are refused where they are created", () => {
   const run = async (): Promise<void> => {};
   it.each<[string, RegExp, () => unknown]>([
     ["a workflow that is no function", /needs a function, not an object/, () => plainWorkflow("w", {})],
@@ -120,7 +124,7 @@ describe("definitions are refused where they are made", () => {
     ["a schema that is none", /input is no schema/, () => plainWorkflow("w", run, { input: { type: "object" } })],
     ["a gate's option", /no option shema; did you mean schema/, () => plainGate("cfo", { shema: 1 })],
     ["a time-out of a gate", /tape\.gate\(gate, \{ timeout \}\)/, () => plainGate("cfo", { timeout: "1h" })],
-  ])("%s", (_what, words, define) => refused(words, define));
+  ])("%s", (_what, pattern, define) => refused(pattern, define));
 });
 
 describe("an app refuses, before anything is written", () => {
@@ -139,7 +143,11 @@ describe("an app refuses, before anything is written", () => {
     ["a mistyped key of a signal", /did you mean key/, (on) => on.signal("x", gate("g"), 1, { kye: "x" })],
     ["no gate", /gate needs a name/, (on) => on.signal("x", "cfo", 1)],
     ["a mistyped reason", /did you mean reason/, (on) => on.cancel("x", { reson: "x" })],
-    ["an age in words", /minAge is not a duration.*"10 mins"/, (on) => on.effects.list({ minAge: "10 mins" })],
+    [
+      "an age that is no duration",
+      /minAge is not a duration.*"10 mins"/,
+      (on) => on.effects.list({ minAge: "10 mins" }),
+    ],
     ["a mistyped filter", /did you mean status/, (on) => on.effects.list({ stauts: "UNKNOWN" })],
     ["the same of obligations", /minAge/, (on) => on.obligations.list({ minAge: "abc" })],
     ["a worker without a runner", /runner is what/, (on) => on.worker({ workflows: [hello] })],
@@ -166,13 +174,13 @@ describe("an app refuses, before anything is written", () => {
       (on) => on.singleton("x", () => {}, { backoff: { cap: null } }),
     ],
     ["its work", /its work is a function/, (on) => on.singleton("x", undefined)],
-  ])("%s", async (_what, words, call, code) => {
-    await refused(words, () => call(app), code);
+  ])("%s", async (_what, pattern, call, code) => {
+    await refused(pattern, () => call(app), code);
     expect(await app.runs.list()).toEqual([]);
     expect(await app.leases.list()).toEqual([]);
   });
 
-  it("a gate's mistyped time-out fails the run at once instead of waiting for ever", async () => {
+  it("a gate's mistyped timeout fails the run at once instead of waiting forever", async () => {
     const cfo = gate("cfo");
     const asks = workflow("asks", async (tape) => tape.gate(cfo, { timout: "1s" } as never));
     app.worker(createRunner({ workflows: [asks] }));
@@ -187,12 +195,12 @@ describe("limits of a store", () => {
     ["no records", /limits.journalRecords must be an integer of at least 32, not 0/, { journalRecords: 0 }],
     ["NaN bytes", /payloadBytes .* not NaN/, { payloadBytes: Number.NaN }],
     ["a mistyped one", /unknown limit pagerows; did you mean pageRows/, { pagerows: 10 }],
-  ])("%s", async (_what, words, limits) => {
-    for (const url of ["memory:", store]) await refused(words, () => openStore(url, { limits }));
+  ])("%s", async (_what, pattern, limits) => {
+    for (const url of ["memory:", store]) await refused(pattern, () => openStore(url, { limits }));
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("what is left undefined is the default", async () => {
+  it("an undefined limit has its default", async () => {
     const opened = await openStore("memory:", { limits: { pageRows: undefined } as never });
     expect(opened.limits.pageRows).toBe(1_000);
     await opened.close();

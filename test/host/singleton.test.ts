@@ -5,7 +5,7 @@ import { calm, setStage, statesOf, untilAborted } from "./stage.ts";
 
 const name = "sweeper";
 
-it("one replica leads, the other stands by and leads the moment the first has drained and released", async () => {
+it("one replica leads; the other stands by and leads as soon as the first has drained and released", async () => {
   const stage = await setStage();
   const [a, b] = [await stage.app("a"), await stage.app("b")];
   const did: string[] = [];
@@ -14,8 +14,8 @@ it("one replica leads, the other stands by and leads the moment the first has dr
     async ({ abortSignal, token, lease }: { abortSignal: AbortSignal; token: bigint; lease: { belief: string } }) => {
       did.push(`${who} begins ${token}`);
       await untilAborted(abortSignal);
-      did.push(`${who} asked, ${lease.belief}`);
-      await stage.clock.sleep(2_000); // the rest of what it was doing: its lease still holds
+      did.push(`${who} aborted, ${lease.belief}`);
+      await stage.clock.sleep(2_000); // finishes its work while it still holds its lease
       did.push(`${who} ends, ${lease.belief}`);
     };
   const first = await a.singleton(name, body("a"));
@@ -31,17 +31,17 @@ it("one replica leads, the other stands by and leads the moment the first has dr
   expect([first.state, second.state]).toEqual(["draining", "standby"]);
   await stage.clock.elapse(1);
   await calm();
-  expect(second.state).toBe("holder"); // at once: nobody waited for a poll
+  expect(second.state).toBe("holder"); // at once, without waiting for a poll
   await closing;
   expect(states).toEqual(["draining", "stopped"]);
-  expect(did).toEqual(["a begins 1", "a asked, held", "a ends, held", "b begins 3"]);
+  expect(did).toEqual(["a begins 1", "a aborted, held", "a ends, held", "b begins 3"]);
   expect(await stage.story(name)).toEqual([
     [1n, "start", "drained"],
     [3n, "release", undefined],
   ]);
 });
 
-it("child loops share one abort signal; the first that fails stops the others before the lease is given back", async () => {
+it("child loops share one abort signal; the first that fails stops the others before the lease is released", async () => {
   const stage = await setStage();
   const app = await stage.app("a");
   const did: string[] = [];
@@ -63,14 +63,14 @@ it("child loops share one abort signal; the first that fails stops the others be
   await stage.clock.elapse(5_000);
   expect(signals.size).toBe(1);
   expect(did).toEqual(["watch 1 stopped while held: Error: the sweep broke"]);
-  expect(singleton.state).toBe("resting"); // and others may try meanwhile
+  expect(singleton.state).toBe("resting"); // and other replicas may try meanwhile
   expect(await stage.story(name)).toEqual([[1n, "start", "drained"]]);
   await stage.clock.elapse(1_000);
   expect(states).toEqual(["holder", "draining", "resting", "standby", "holder"]);
   expect(singleton.view()).toMatchObject({ state: "holder", belief: "held", token: 3n, failures: 1 });
 });
 
-it("a body that throws again and again is called after longer and longer pauses, up to the cap", async () => {
+it("a body that keeps throwing is called after ever longer pauses, up to the maximum", async () => {
   const stage = await setStage();
   const app = await stage.app("a");
   const at: number[] = [];
@@ -93,7 +93,7 @@ it("a body that throws again and again is called after longer and longer pauses,
   }
 });
 
-it("a failed renewal is unknown, not lost: the body goes on until the deadline, then it is stopped", async () => {
+it("after a failed renewal the lease is unknown, not lost: the body continues until the deadline, then it is stopped", async () => {
   let away = false;
   const stage = await setStage({
     wrap: (store: Store): Store => ({
@@ -118,7 +118,7 @@ it("a failed renewal is unknown, not lost: the body goes on until the deadline, 
   await stage.clock.elapse(24_000);
   expect(seen).toEqual(["unknown"]);
   expect(singleton.view()).toMatchObject({ state: "holder", belief: "unknown" });
-  away = false; // back in time: believed again, and nobody noticed
+  away = false; // back in time: the belief is held again, and the body noticed nothing
   await stage.clock.elapse(900);
   expect(seen).toEqual(["unknown", "held"]);
   away = true;
@@ -127,7 +127,7 @@ it("a failed renewal is unknown, not lost: the body goes on until the deadline, 
   expect(stage.lines.find(({ event }) => event === "singleton.lost")?.fields.reason).toContain("no renewal for");
   away = false;
   await stage.clock.elapse(6_000);
-  expect(singleton.state).toBe("holder"); // a new term of its own, once the old one has run out
+  expect(singleton.state).toBe("holder"); // in a new term, once the old term has expired
   expect(await stage.story(name)).toEqual([
     [1n, "start", "expired"],
     [2n, "timeout", undefined],
@@ -158,14 +158,14 @@ it("a wedged singleton that keeps heartbeating loses its lease with reason stall
   );
   await stage.clock.elapse(45_000);
   expect(wedged.state).toBe("holder");
-  expect((await stage.store.read.lease("default", { name }))?.renewals).toBe(4); // it heartbeats
+  expect((await stage.store.read.lease("default", { name }))?.renewals).toBe(4); // it still heartbeats
   await stage.clock.elapse(20_000);
   expect([wedged.state, standby.state]).toEqual(["draining", "holder"]);
   expect(await stage.story(name)).toEqual([
     [1n, "start", "stalled"],
     [2n, "stalled", undefined],
   ]);
-  // It ignores its abort signal: this replica says so, and does not stand by before it has come to rest.
+  // The body ignores its abort signal. This replica logs it, and does not stand by before the body has ended.
   await stage.clock.elapse(10_000);
   expect(stage.lines.filter(({ event }) => event === "singleton.drain_timeout")).toMatchObject([{ level: "error" }]);
   expect(wedged.state).toBe("draining");
@@ -173,10 +173,10 @@ it("a wedged singleton that keeps heartbeating loses its lease with reason stall
   await calm();
   expect(wedged.state).toBe("standby");
   await stage.clock.elapse(600_000);
-  expect(standby.view()).toMatchObject({ state: "holder", token: 2n }); // progress keeps it
+  expect(standby.view()).toMatchObject({ state: "holder", token: 2n }); // progress keeps the lease
 });
 
-it("a declared wait is no stall while it lasts, and is one after; a sleep declares itself", async () => {
+it("a declared wait counts as a stall only after its end; a sleep declares its own wait", async () => {
   const stage = await setStage();
   const app = await stage.app("a");
   const singleton = await app.singleton(
@@ -211,7 +211,7 @@ it("a body that returns keeps the lease, so that no other replica does the work 
   expect(did).toEqual(["a", "b"]);
 });
 
-it("every: the body is called again and again under one term", async () => {
+it("every: the body is called repeatedly in one term", async () => {
   const stage = await setStage();
   const app = await stage.app("a");
   const at: [number, bigint][] = [];
@@ -224,7 +224,7 @@ it("every: the body is called again and again under one term", async () => {
   expect(at).toEqual([0, 60_000, 120_000, 180_000].map((time) => [time, 1n]));
 });
 
-it("pause drains the body before the lease is paused; resume lets somebody lead again", async () => {
+it("pause drains the body before the lease is paused; after resume a replica leads again", async () => {
   const stage = await setStage();
   const [a, b] = [await stage.app("a"), await stage.app("b")];
   const did: string[] = [];
@@ -251,7 +251,7 @@ it("pause drains the body before the lease is paused; resume lets somebody lead 
   expect(terms.filter(({ by }) => by === "ada").map(({ auditReason }) => auditReason)).toEqual(["maintenance", "done"]);
 });
 
-it("another replica's pause fences the holder at once, and it hears of it without waiting for its heartbeat", async () => {
+it("a pause by another replica fences the holder at once, and the holder learns of it before its next heartbeat", async () => {
   const stage = await setStage();
   const [a, b] = [await stage.app("a"), await stage.app("b")];
   let aborted = false;
@@ -266,7 +266,7 @@ it("another replica's pause fences the holder at once, and it hears of it withou
   expect(holder.state).toBe("standby");
 });
 
-it("an operator pre-empts a live holder with a reason; the holder is fenced, stops, and stands by", async () => {
+it("an operator preempts a live holder with a reason; the holder is fenced, stops, and stands by", async () => {
   const stage = await setStage();
   const [a, b] = [await stage.app("a"), await stage.app("b")];
   const holder = await a.singleton(name, ({ abortSignal }) => untilAborted(abortSignal));
@@ -283,7 +283,7 @@ it("an operator pre-empts a live holder with a reason; the holder is fenced, sto
   expect(holder.state).toBe("holder");
 });
 
-it("drain over its bound: the lease is not released, it runs out; the body is never run twice in one process", async () => {
+it("a drain over its bound lets the lease expire without a release; a process never runs the body twice at once", async () => {
   const stage = await setStage();
   const [a, b] = [await stage.app("a"), await stage.app("b")];
   let running = 0;
@@ -300,7 +300,7 @@ it("drain over its bound: the lease is not released, it runs out; the body is ne
   await calm();
   const stopping = stubborn.stop();
   await stage.clock.elapse(2_000);
-  await stopping; // a stop does not wait for ever
+  await stopping; // a stop does not wait forever
   expect([stubborn.state, standby.state]).toEqual(["stopped", "standby"]);
   expect(stage.lines.map(({ event }) => event)).toContain("singleton.release_failed");
   await stage.clock.elapse(30_100);
@@ -331,7 +331,7 @@ it("acquisition, renewal, loss and release are logged at info with replica and h
   expect(of("lease.standby").length).toBeGreaterThan(0);
 });
 
-it("stop is one stop, also before the first term; a name runs once in an app; bad settings are refused", async () => {
+it("stop may be repeated, also before the first term; a name runs once in an app; bad settings are refused", async () => {
   const stage = await setStage();
   const app = await stage.app("a");
   const singleton = await app.singleton(name, ({ abortSignal }) => untilAborted(abortSignal));

@@ -9,7 +9,7 @@ import { ManualClock, settled } from "../../testkit/clock.ts";
 import { openBlank } from "../blank-database.ts";
 
 export const tenant = "default";
-/** No workflows: these programs only hold leases. */
+/** Without workflows, because these programs only hold leases. */
 export const noRunner = createRunner({ workflows: [] });
 
 export interface Line {
@@ -26,7 +26,7 @@ export interface Stage {
   story(name: string): Promise<unknown[]>;
 }
 
-/** Apps on one SQLite store in memory, in virtual time. It is not exclusive, unless the test says so. */
+/** Apps on one SQLite store in memory, in virtual time. The store is shared, unless the test opens it exclusively. */
 export async function setStage({ exclusive = false, wrap = (store: Store): Store => store } = {}): Promise<Stage> {
   const clock = new ManualClock();
   const opened = await openSqlite({ file: ":memory:", clock, open: openBlank });
@@ -66,7 +66,7 @@ export async function setStage({ exclusive = false, wrap = (store: Store): Store
   };
 }
 
-/** Every state a singleton goes through from now on. */
+/** Every state that a singleton enters from now on. */
 export function statesOf(singleton: Singleton): SingletonState[] {
   const states: SingletonState[] = [];
   singleton.onChange((state) => void states.push(state));
@@ -79,5 +79,5 @@ export const untilAborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
-/** Promise chains and commits come to rest; no time passes. */
+/** Waits until promise chains and commits have finished. No virtual time passes. */
 export const calm = (): Promise<void> => settled(30);

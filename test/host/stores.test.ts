@@ -25,7 +25,7 @@ const stores: Record<string, () => Promise<string>> = {
   },
 };
 
-/** The same on real stores, each app with a handle of its own, in real time. */
+/** Singletons on real stores in real time. Each app has its own handle. */
 describe.each(Object.entries(stores))("on %s", (_, storeOf) => {
   const pair = async (): Promise<[Tape, Tape]> => {
     const store = await storeOf();
@@ -33,11 +33,11 @@ describe.each(Object.entries(stores))("on %s", (_, storeOf) => {
     onTestFinished(async () => void (await Promise.all(apps.map((app) => app.close()))));
     return [apps[0]!, apps[1]!];
   };
-  // Neither the TTL nor a poll would help within the test's time: whoever leads was told.
+  // Neither the TTL nor a poll passes within the test's time, so only a wake hint can make a standby lead.
   const patient = { ttl: "120s", poll: "120s" } as const;
   const wait = ({ abortSignal }: { abortSignal: AbortSignal }) => untilAborted(abortSignal);
 
-  it("an app that closes hands over: the standby was told, though the other's store was closed right after", async () => {
+  it("an app that closes hands over: the standby gets the wake hint, although the other app closes its store right after", async () => {
     const [a, b] = await pair();
     const first = await a.singleton(name, wait, patient);
     await expect.poll(() => first.state, { timeout: 10_000 }).toBe("holder");
@@ -52,18 +52,18 @@ describe.each(Object.entries(stores))("on %s", (_, storeOf) => {
     ]);
   });
 
-  it("of five that start together one leads, and only one ever acts at a time while each in turn leaves", async () => {
+  it("of five apps that start together one leads, and only one works at a time while each in turn leaves", async () => {
     const store = await storeOf();
     const apps = await Promise.all(
       Array.from({ length: 5 }, () => Tape.open({ store, runner: noRunner, work: false })),
     );
     onTestFinished(async () => void (await Promise.all(apps.map((app) => app.close()))));
     let acting = 0;
-    let most = 0;
+    let maxActing = 0;
     const tokens: bigint[] = [];
     const body = async ({ abortSignal, token }: { abortSignal: AbortSignal; token: bigint }) => {
       tokens.push(token);
-      most = Math.max(most, ++acting);
+      maxActing = Math.max(maxActing, ++acting);
       await untilAborted(abortSignal);
       acting--;
     };
@@ -72,12 +72,12 @@ describe.each(Object.entries(stores))("on %s", (_, storeOf) => {
       await expect.poll(() => running.filter(({ state }) => state === "holder").length, { timeout: 10_000 }).toBe(1);
       await running.find(({ state }) => state === "holder")!.stop();
     }
-    expect(most).toBe(1);
+    expect(maxActing).toBe(1);
     expect(tokens).toHaveLength(5);
-    expect([...tokens].sort((x, y) => Number(x - y))).toEqual(tokens); // they only rise
+    expect([...tokens].sort((x, y) => Number(x - y))).toEqual(tokens); // tokens only increase
   });
 
-  it("another process pauses it: the body is stopped without waiting for a heartbeat, and nobody leads", async () => {
+  it("a pause by another process stops the body without waiting for a heartbeat, and no process leads", async () => {
     const [a, b] = await pair();
     let aborted = false;
     const body = async ({ abortSignal }: { abortSignal: AbortSignal }) => {

@@ -18,7 +18,7 @@ import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 const exporter = new InMemorySpanExporter();
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
 
-/** The SDK's own context manager for Node is one more package; it is an AsyncLocalStorage. */
+/** The SDK's own context manager for Node is another package; it wraps an AsyncLocalStorage. */
 const storage = new AsyncLocalStorage<api.Context>();
 const contexts: api.ContextManager = {
   active: () => storage.getStore() ?? api.ROOT_CONTEXT,
@@ -48,7 +48,7 @@ describe("traces for OpenTelemetry", () => {
   beforeEach(() => exporter.reset());
   afterAll(() => api.trace.disable());
 
-  it("every drive of a run is in one trace and linked; what is replayed is marked; failures are recorded", async () => {
+  it("the drives of a run are linked in one trace; replayed operations are marked; failures are recorded", async () => {
     const store = await openStore("memory:");
     onTestFinished(() => store.close());
     const starter = api.trace.getTracer("test").startSpan("the caller");
@@ -77,13 +77,13 @@ describe("traces for OpenTelemetry", () => {
     ]);
     const steps = named("tape.step first");
     expect(steps.map(({ attributes }) => attributes["tape.replayed"])).toEqual([false, true]);
-    expect(steps[0]!.attributes.seen).toBe(true); // code inside sees the span it is in
+    expect(steps[0]!.attributes.seen).toBe(true); // the code of a step sees its span
     expect(steps[0]!.parentSpanContext?.spanId).toBe(drives[0]!.spanContext().spanId);
     expect(named("tape.effect mail").map(({ attributes }) => attributes["tape.replayed"])).toEqual([false]);
     expect(named("tape.step bad")[0]).toMatchObject({ status: { code: api.SpanStatusCode.ERROR, message: "no" } });
   });
 
-  it("nobody asks for spans: none is made", async () => {
+  it("without a tracer no span is created", async () => {
     const app = await Tape.open({ store: "memory:", runner: runner() });
     onTestFinished(() => app.close());
     const run = await app.start(flow, undefined as never);

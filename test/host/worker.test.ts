@@ -24,14 +24,14 @@ async function opened(work = true): Promise<Tape> {
   return app;
 }
 
-it("a worker drives the workflows of its own runner, beside those of the app", async () => {
+it("a worker drives the workflows of its own runner, in addition to those of the app", async () => {
   const app = await opened();
   app.worker(createRunner({ workflows: [other] }), { concurrency: 2 });
   const runs = await Promise.all([app.start(other, "Ada"), app.start(other, "Grace"), app.start(hello, "Mary")]);
   expect(await Promise.all(runs.map((run) => run.result()))).toEqual(["hi Ada", "hi Grace", "hello Mary"]);
 });
 
-it("once drained it takes nothing more; another finds what was started meanwhile", async () => {
+it("a drained worker claims no more runs; another worker finds the runs started meanwhile", async () => {
   const app = await opened(false);
   const worker = app.worker(createRunner({ workflows: [other] }));
   expect(await (await app.start(other, "Ada")).result()).toBe("hi Ada");
@@ -42,7 +42,7 @@ it("once drained it takes nothing more; another finds what was started meanwhile
   expect(await late.result()).toBe("hi Joan"); // from the store
 });
 
-it("the journal is handed out record by record, over pages, from where one wants", async () => {
+it("the journal is read record by record, across pages, from any record", async () => {
   const app = await opened();
   const run = await app.start(hello, "Ada");
   await run.result();
@@ -54,7 +54,7 @@ it("the journal is handed out record by record, over pages, from where one wants
   expect(await app.timers.list()).toEqual([]);
 });
 
-it("a run whose workflow nobody here has stays RUNNABLE and is told of: result says TAPE_NO_WORKER", async () => {
+it("a run whose workflow no process has stays RUNNABLE and is reported: result throws TAPE_NO_WORKER", async () => {
   const clock = new VirtualTime();
   const events: string[] = [];
   const log: Log = (_level, event, fields) =>
@@ -63,7 +63,7 @@ it("a run whose workflow nobody here has stays RUNNABLE and is told of: result s
   const app = await clock.during(Tape.open({ store, runner: createRunner({ workflows: [hello] }), clock, log }));
   const run = await clock.during(app.start(other, "Ada"));
   await expect(clock.during(run.result())).rejects.toMatchObject({ code: "TAPE_NO_WORKER" });
-  expect(await clock.during(store.read.terms(app.tenant, { run: run.id }))).toEqual([]); // nobody has tried
+  expect(await clock.during(store.read.terms(app.tenant, { run: run.id }))).toEqual([]); // no process has tried
   await clock.during(clock.sleep(30_000));
   expect(events.filter((event) => event.startsWith("reactor."))).toEqual([
     expect.stringMatching(
@@ -76,7 +76,7 @@ it("a run whose workflow nobody here has stays RUNNABLE and is told of: result s
   await clock.during(store.close());
 });
 
-it("a journal of several pages, and one that fills its last page, is read whole", async () => {
+it("a journal of several pages, and one that fills its last page, is read completely", async () => {
   const ok = gate<boolean>("ok");
   const executed: number[] = [];
   const long = workflow("long", async (tape, steps: number) => {
@@ -87,7 +87,7 @@ it("a journal of several pages, and one that fills its last page, is read whole"
   const runner = createRunner({ workflows: [long] });
   const store = await openStore("memory:", { limits: { pageRows: 4 } });
   const first = await Tape.open({ store, runner });
-  // run.created, the steps, gate.opened, term.ended, and the heir's term.started: 8 to 12 records.
+  // run.created, the steps, gate.opened, term.ended, and the successor's term.started: 8 to 12 records.
   const runs = await Promise.all([4, 5, 6, 7, 8].map((steps) => first.start(long, steps)));
   const ids = runs.map(({ id }) => id);
   for (const run of runs) while ((await run.status()) !== "WAITING") await turns();

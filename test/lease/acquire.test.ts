@@ -18,7 +18,7 @@ import {
 type Method = "tryAcquire" | "stealExpired" | "acquireOrSteal";
 const ask = (keeper: LeaseKeeper, method: Method) => keeper[method](name);
 
-describe("one try", () => {
+describe("one attempt", () => {
   const states = ["never held", "released", "held", "expired"] as const;
   const taken: Record<Method, readonly string[]> = {
     tryAcquire: ["never held", "released"],
@@ -40,7 +40,7 @@ describe("one try", () => {
     const lease = await ask(keeper("a"), method);
     expect(lease !== undefined).toBe(taken[method].includes(state));
     if (lease === undefined && state === "never held") {
-      await expect(terms()).rejects.toThrow("TAPE_LEASE_NOT_FOUND"); // a refused try does not bring it into being
+      await expect(terms()).rejects.toThrow("TAPE_LEASE_NOT_FOUND"); // a refused attempt does not create the lease
       return;
     }
     if (lease === undefined) {
@@ -52,7 +52,7 @@ describe("one try", () => {
     expect(lease.token > (before?.token ?? 0n)).toBe(true);
   });
 
-  it("twice by one keeper: the second finds it held, by itself, and harms nothing", async () => {
+  it("twice by one keeper: the second attempt finds the lease held by its own keeper and changes nothing", async () => {
     const { clock, keeper, terms } = await setStage();
     const a = keeper("a");
     const first = await granted(a.tryAcquire(name));
@@ -71,26 +71,26 @@ describe("one try", () => {
     first.assert();
   });
 
-  it("a lease that an operator paused says so", async () => {
+  it("an attempt on a lease that an operator paused is refused as paused", async () => {
     const { keeper, store } = await setStage();
     await store.claim.pause(tenant, name, true, "ann", "too many mails");
     expect(await codeOf(keeper("a").tryAcquire(name))).toBe("TAPE_LEASE_PAUSED");
   });
 
-  it("bad options are refused before the store is asked", async () => {
+  it("bad options are refused before the store is called", async () => {
     const { keeper, probe } = await setStage();
     expect(await codeOf(keeper("a").tryAcquire(name, { timings: { heartbeatMs: trust } }))).toBe("TAPE_BAD_TIMING");
     expect(probe.acquires).toEqual([]);
   });
 });
 
-describe("answers that get lost", () => {
-  it("committed: repeated by its nonce, one term, and the deadline counts from the first sending", async () => {
+describe("lost results", () => {
+  it("committed: repeated with the same nonce, one term, and the deadline counts from the first request", async () => {
     const { clock, keeper, probe, now, terms } = await setStage();
     probe.next.acquire.push("after", "after");
-    const asked = keeper("a").tryAcquire(name);
+    const attempt = keeper("a").tryAcquire(name);
     await clock.elapse(1_000);
-    const lease = await granted(asked);
+    const lease = await granted(attempt);
     expect(lease.token).toBe(1n);
     expect(new Set(probe.acquires.map(({ nonce }) => nonce)).size).toBe(1);
     expect(probe.acquires).toHaveLength(3);
@@ -105,59 +105,59 @@ describe("answers that get lost", () => {
   it("not committed: repeated, and granted once", async () => {
     const { clock, keeper, probe, terms } = await setStage();
     probe.next.acquire.push("vanished");
-    const asked = keeper("a").tryAcquire(name);
+    const attempt = keeper("a").tryAcquire(name);
     await clock.elapse(1_000);
-    expect((await granted(asked)).token).toBe(1n);
+    expect((await granted(attempt)).token).toBe(1n);
     expect(await terms()).toHaveLength(1);
   });
 
-  it("surely not committed: the deadline counts from the sending that was answered", async () => {
+  it("definitely not committed: the deadline counts from the request that got a result", async () => {
     const { clock, keeper, probe } = await setStage();
     probe.next.acquire.push("before", "before", "before");
-    const asked = keeper("a").tryAcquire(name);
-    await clock.elapse(50); // the first pause is 25 to 50 ms, all of them together 175 to 350
+    const attempt = keeper("a").tryAcquire(name);
+    await clock.elapse(50); // the first pause is 25 to 50 ms, all pauses together are 175 to 350 ms
     await clock.elapse(300);
-    const lease = await granted(asked);
+    const lease = await granted(attempt);
     expect(lease.remainingMs()).toBeGreaterThan(trust - 200);
   });
 
-  it("again and again: the single try gives up and says that it does not know", async () => {
+  it("repeatedly: the single attempt gives up and reports an unknown outcome", async () => {
     const { clock, keeper, probe } = await setStage();
     probe.standing.acquire = "vanished";
-    const asked = codeOf(keeper("a").tryAcquire(name));
+    const attempt = codeOf(keeper("a").tryAcquire(name));
     await clock.elapse(ttl);
-    expect(await asked).toBe("TAPE_OUTCOME_UNKNOWN");
+    expect(await attempt).toBe("TAPE_OUTCOME_UNKNOWN");
     expect(probe.acquires).toHaveLength(4);
   });
 
-  it("again and again: who stands by goes on with the same attempt, and does not lock itself out", async () => {
+  it("repeatedly: a standby continues with the same attempt and does not lock itself out", async () => {
     const { clock, keeper, probe, terms } = await setStage();
     probe.next.acquire.push("after", "after", "after", "after", "before", "after");
-    const asked = keeper("a").acquire(name);
+    const attempt = keeper("a").acquire(name);
     await clock.elapse(5_000);
-    const lease = await granted(asked);
+    const lease = await granted(attempt);
     lease.assert();
     expect(storyOf(await terms())).toEqual([[1n, "a", "start", undefined]]);
     expect(new Set(probe.acquires.map(({ nonce }) => nonce)).size).toBe(1);
   });
 
-  it("a store that is busy: the single try says so, who stands by waits", async () => {
+  it("a busy store: the single attempt reports it, a standby waits", async () => {
     const { clock, keeper, probe } = await setStage();
     probe.next.acquire.push("busy", "busy", "busy");
     expect(await codeOf(keeper("a").tryAcquire(name))).toBe("TAPE_STORE_BUSY");
-    const asked = keeper("b").acquire(name);
+    const attempt = keeper("b").acquire(name);
     await clock.elapse(10_000);
-    (await granted(asked)).assert();
+    (await granted(attempt)).assert();
   });
 });
 
-describe("a grant that comes late", () => {
-  it("with less than a heartbeat left: it is renewed at once, not lost", async () => {
+describe("a grant that arrives late", () => {
+  it("with less than a heartbeat left: the lease is renewed at once, not lost", async () => {
     const { clock, keeper, probe, now } = await setStage();
     probe.next.acquire.push({ lateMs: trust - beat / 2 });
-    const asked = keeper("a").tryAcquire(name);
+    const attempt = keeper("a").tryAcquire(name);
     await clock.elapse(trust - beat / 2);
-    const lease = await granted(asked);
+    const lease = await granted(attempt);
     const changes = changesOf(lease, now);
     expect(lease.remainingMs()).toBe(beat / 2);
     await clock.elapse(trust);
@@ -165,29 +165,29 @@ describe("a grant that comes late", () => {
     expect(changes).toEqual([]);
   });
 
-  it("after its own deadline: it is given back, and the ledger says that nobody ever knew of it", async () => {
+  it("after its own deadline: the lease is released, and the term history says that no caller ever received it", async () => {
     const { clock, keeper, probe, store, terms } = await setStage();
     probe.next.acquire.push({ lateMs: trust });
-    const asked = codeOf(keeper("a").tryAcquire(name));
+    const attempt = codeOf(keeper("a").tryAcquire(name));
     await clock.elapse(trust);
-    expect(await asked).toBe("TAPE_STORE_BUSY");
+    expect(await attempt).toBe("TAPE_STORE_BUSY");
     expect((await store.read.lease(tenant, { name }))?.state).toBe("FREE");
     expect(storyOf(await terms())).toEqual([[1n, "a", "start", "never_confirmed"]]);
   });
 
-  it("after its own deadline: who stands by tries again", async () => {
+  it("after its own deadline: a standby tries again", async () => {
     const { clock, keeper, probe } = await setStage();
     probe.next.acquire.push({ lateMs: trust });
-    const asked = keeper("a").acquire(name);
+    const attempt = keeper("a").acquire(name);
     await clock.elapse(trust + 2_000);
-    const lease = await granted(asked);
+    const lease = await granted(attempt);
     lease.assert();
-    expect(lease.token).toBe(3n); // granted, given back, granted
+    expect(lease.token).toBe(3n); // granted, released, granted
   });
 });
 
 describe("takeover by an operator", () => {
-  it("fences the holder at once; it hears of it at its next renewal; the ledger names who and why", async () => {
+  it("fences the holder at once; the holder learns of it at its next renewal; the term history names operator and reason", async () => {
     const { clock, keeper, store, now, terms } = await setStage();
     const former = await granted(keeper("a").tryAcquire(name));
     const changes = changesOf(former, now);
@@ -210,7 +210,7 @@ describe("takeover by an operator", () => {
     expect((await terms()).at(-1)).toMatchObject({ by: "ann", auditReason: "a is in the wrong zone" });
   });
 
-  it("needs a name and a reason, and cannot have a paused lease", async () => {
+  it("needs a name and a reason, and is refused for a paused lease", async () => {
     const { keeper, store } = await setStage();
     const former = await granted(keeper("a").tryAcquire(name));
     const console = keeper("console");
@@ -222,7 +222,7 @@ describe("takeover by an operator", () => {
     expect(await former.renew()).toBe("lost");
   });
 
-  it("the callback of the former holder is called once, and its standby comes after the operator", async () => {
+  it("the loss callback of the previous holder is called once, and its standby follows the operator", async () => {
     const { clock, keeper } = await setStage();
     const a = keeper("a");
     const former = await granted(a.tryAcquire(name));

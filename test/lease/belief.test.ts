@@ -39,7 +39,7 @@ describe("held, unknown, lost", () => {
     probe.next.renew.push("before");
     await clock.elapse(beat);
     expect(lease.belief).toBe("unknown");
-    lease.assert(); // acting is allowed until the deadline
+    lease.assert(); // the holder may act until the deadline
     await clock.elapse(ttl * 3);
     expect(changes).toEqual([
       [beat, "unknown"],
@@ -51,7 +51,7 @@ describe("held, unknown, lost", () => {
   it.each(["before", "busy", "vanished"] as const)(
     "renewals that fail (%s) until the deadline: lost exactly there",
     async (fate) => {
-      const trustMs = 24_900; // between two tries
+      const trustMs = 24_900; // between two attempts
       const { clock, probe, lease, changes } = await held({ trustMs });
       probe.standing.renew = fate;
       await clock.elapse(trustMs - 1);
@@ -65,9 +65,9 @@ describe("held, unknown, lost", () => {
       expect(lease.abortSignal.aborted).toBe(true);
       expectLost(lease);
       const tries = probe.renewals.length;
-      expect(tries).toBeGreaterThan(10); // it kept trying
+      expect(tries).toBeGreaterThan(10); // the keeper kept trying
       await clock.elapse(ttl);
-      expect(probe.renewals).toHaveLength(tries); // and has stopped
+      expect(probe.renewals).toHaveLength(tries); // and has stopped trying
     },
   );
 
@@ -81,14 +81,14 @@ describe("held, unknown, lost", () => {
     expect(changes.at(-1)).toEqual([beat + trust, "lost"]);
   });
 
-  it("an answer that took long does not put off the next heartbeat", async () => {
+  it("a slow result does not delay the next heartbeat", async () => {
     const { clock, probe } = await held();
     probe.next.renew.push({ lateMs: 4_000 });
     await clock.elapse(2 * beat);
     expect(probe.renewals).toHaveLength(2);
   });
 
-  it("renewals committed whose answers were lost: unknown, then held", async () => {
+  it("committed renewals whose results are lost: unknown, then held", async () => {
     const { clock, store, probe, lease, changes } = await held();
     probe.next.renew.push("after", "after");
     await clock.elapse(beat + 500);
@@ -99,21 +99,21 @@ describe("held, unknown, lost", () => {
 });
 
 describe("a renewal that hangs", () => {
-  it("on an exhausted pool: each attempt is cut to what is left, and the lease is lost at its deadline", async () => {
+  it("on an exhausted pool: each attempt is limited to the remaining time, and the lease is lost at its deadline", async () => {
     const { clock, probe, lease, changes } = await held();
     probe.standing.renew = "hang";
     await clock.elapse(2 * beat + 300);
-    expect(probe.renewals).toHaveLength(2); // the first had a heartbeat's time; the second has what is left
-    const asked = lease.renew();
+    expect(probe.renewals).toHaveLength(2); // the first had one heartbeat; the second has the remaining time
+    const renewal = lease.renew();
     await clock.elapse(trust - 2 * beat - 300);
-    expect(await asked).toBe("lost");
+    expect(await renewal).toBe("lost");
     expect(changes).toEqual([
       [2 * beat, "unknown"],
       [trust, "lost"],
     ]);
   });
 
-  it("an answer after patience was lost still counts, from its sending", async () => {
+  it("a result after the call timed out still counts, from the moment of its request", async () => {
     const { clock, probe, changes } = await held();
     probe.next.renew.push({ lateMs: 12_000 });
     probe.standing.renew = "hang";
@@ -126,7 +126,7 @@ describe("a renewal that hangs", () => {
     ]);
   });
 
-  it("an answer after the loss changes nothing", async () => {
+  it("a result after the loss changes nothing", async () => {
     const { clock, store, probe, keeper, lease, changes } = await held();
     probe.next.renew.push({ lateMs: ttl });
     probe.standing.renew = "hang";
@@ -140,12 +140,12 @@ describe("a renewal that hangs", () => {
     expect(keeper.leases).toEqual([]);
   });
 
-  it("answers that overtake each other do not move the deadline back", async () => {
+  it("results that arrive out of order do not move the deadline back", async () => {
     const { clock, probe, lease } = await held();
     probe.next.renew.push({ lateMs: 5_000 });
     const slow = lease.renew(); // sent at 0
     await clock.elapse(1_000);
-    expect(await lease.renew()).toBe("held"); // sent at 1 000, answered at once
+    expect(await lease.renew()).toBe("held"); // sent at 1 000, result at once
     await clock.elapse(4_000);
     expect(await slow).toBe("held");
     expect(lease.remainingMs()).toBe(trust - 4_000);
@@ -163,7 +163,7 @@ describe("clocks", () => {
     expect(() => lease.assert()).toThrow("no renewal for 25000 ms; it was trusted for 25000 ms");
     expect(lease.abortSignal.aborted).toBe(true);
     expect(lease.abortSignal.reason).toMatchObject({ code: "TAPE_LEASE_LOST" });
-    expect((await store.read.lease(tenant, { name }))?.state).toBe("HELD"); // it stopped well before the store would say so
+    expect((await store.read.lease(tenant, { name }))?.state).toBe("HELD"); // the holder stopped well before the store reports expiry
   });
 
   it("ten seconds of stall with a short lease", async () => {
@@ -174,11 +174,11 @@ describe("clocks", () => {
     expectLost(lease);
   });
 
-  it("an answer that was waiting behind the stall does not bring the lease back", async () => {
+  it("a result that waited behind the stall does not restore the lease", async () => {
     const { clock, probe, lease } = await held();
     probe.next.renew.push({ lateMs: 100 });
     await clock.elapse(beat);
-    clock.stall(trust - beat); // the renewal was sent and carried out before the deadline, its answer comes behind it
+    clock.stall(trust - beat); // the renewal was sent and executed before the deadline, its result arrives after it
     await clock.elapse(0);
     expectLost(lease);
   });
@@ -194,7 +194,7 @@ describe("clocks", () => {
     expect(probe.renewals).toEqual([]);
   });
 
-  it("suspended, and nobody asks: noticed at the next heartbeat, without asking the store", async () => {
+  it("suspended, without a check: noticed at the next heartbeat, without a call to the store", async () => {
     const { clock, probe, changes } = await held();
     clock.suspend(ttl);
     await clock.elapse(beat);
@@ -214,28 +214,28 @@ describe("clocks", () => {
     expect(changes.at(-1)).toEqual([5 * beat + trust, "lost"]);
   });
 
-  it("the wall clock is set forward by an hour: taken for time that passed, which is safe", async () => {
+  it("the wall clock is set forward by an hour: counted as elapsed time, which is safe", async () => {
     const { clock, store, lease, changes } = await held();
     clock.stepWall(3_600_000);
     expectLost(lease);
-    clock.stepWall(-3_600_000); // lost is lost
+    clock.stepWall(-3_600_000); // a lost lease stays lost
     expectLost(lease);
     expect(changes).toEqual([[0, "lost"]]);
     const row = await store.read.lease(tenant, { name });
-    expect([row?.state, row?.remainingMs]).toEqual(["HELD", ttl]); // the store's lease clock is another one
+    expect([row?.state, row?.remainingMs]).toEqual(["HELD", ttl]); // the store uses another clock for leases
   });
 
-  it("who was set forward between two questions stays lost, even if nobody asked in between", async () => {
+  it("the wall clock is set forward and back: the lease stays lost, even if its user never checked in between", async () => {
     const { clock, lease } = await held();
     clock.stepWall(3_600_000);
-    await clock.elapse(beat); // the heartbeat looks
+    await clock.elapse(beat); // the heartbeat checks
     clock.stepWall(-3_600_000);
     expectLost(lease);
   });
 });
 
 describe("a paused holder", () => {
-  it("past its deadline but before expiry: stops, and nobody else can act yet", async () => {
+  it("past its deadline but before expiry: stops, and no other process can act yet", async () => {
     const { clock, store, lease, rivals } = await held();
     clock.stall((trust + ttl) / 2);
     expectLost(lease);
@@ -245,11 +245,11 @@ describe("a paused holder", () => {
     expect((await granted(rivals.stealExpired(name))).token).toBe(lease.token + 1n);
   });
 
-  it("past its TTL with a rival: everything it tries is refused, and the ledger says why", async () => {
+  it("past its TTL with a rival: everything it tries is refused, and the term history says why", async () => {
     const { clock, store, lease, changes, probe, rivals, terms } = await held();
     clock.stall(ttl);
     const rival = await granted(rivals.acquireOrSteal(name));
-    expect(lease.abortSignal.aborted).toBe(false); // it has not had its turn since
+    expect(lease.abortSignal.aborted).toBe(false); // the event loop has not run its timer since
     expect(await codeOf(writeAs(store, lease))).toBe("TAPE_FENCED");
     const [verdict] = await store.claim.renew([{ fence: lease.fence, progress: 1 }]);
     expect(verdict).toMatchObject({ ok: false, error: { code: "TAPE_FENCED" } });
@@ -262,10 +262,10 @@ describe("a paused holder", () => {
       [1n, "start", "expired"],
       [2n, "timeout", undefined],
     ]);
-    expect(probe.renewals.flat().map(({ fence }) => fence.token)).toEqual([2n]); // the stale one did not even try
+    expect(probe.renewals.flat().map(({ fence }) => fence.token)).toEqual([2n]); // the stale holder did not even try
   });
 
-  it("past its TTL without a rival: lost all the same; it leads again under a new token", async () => {
+  it("past its TTL without a rival: still lost; it leads again under a new token", async () => {
     const { clock, keeper, store, lease } = await held();
     clock.stall(ttl * 2);
     await clock.elapse(0);

@@ -80,12 +80,12 @@ describe("timings", () => {
     expect(make).toThrow(TapeError);
     expect(make).toThrow(`TAPE_BAD_TIMING: ${reason}`);
     if (bound > 0) return;
-    // The same for one lease of a keeper whose own timings are fine.
-    const asked = keeper("a", { timings: { ttlMs: 300 } }).tryAcquire(name, { timings });
-    await expect(asked).rejects.toThrow("TAPE_BAD_TIMING");
+    // The same applies to one lease of a keeper whose own timings are valid.
+    const attempt = keeper("a", { timings: { ttlMs: 300 } }).tryAcquire(name, { timings });
+    await expect(attempt).rejects.toThrow("TAPE_BAD_TIMING");
   });
 
-  it("one lease may have other timings than its keeper; a TTL of its own brings its own heartbeat and trust", async () => {
+  it("one lease may have other timings than its keeper; its own TTL implies its own heartbeat and trust", async () => {
     const { keeper, store } = await setStage();
     const a = keeper("a");
     const short = await granted(a.tryAcquire("short", { timings: { ttlMs: 1_000 } }));
@@ -95,7 +95,7 @@ describe("timings", () => {
     expect(eager.timings).toEqual({ ttlMs: ttl, heartbeatMs: 500, trustMs: trust });
     const odd = await granted(a.tryAcquire("odd", { timings: { ttlMs: 1_000.4, trustMs: 1_000.2 } }));
     const row = await store.read.lease(tenant, { name: "odd" });
-    expect(row!.ttlMs).toBeGreaterThan(odd.timings.trustMs); // rounded so that trust stays within it
+    expect(row!.ttlMs).toBeGreaterThan(odd.timings.trustMs); // rounded so that trust stays below the TTL
   });
 });
 
@@ -121,7 +121,7 @@ describe("adopt", () => {
     expect((await store.read.lease(tenant, { run: "run" }))?.state).toBe("HELD");
   });
 
-  it("counts the deadline from the moment it was asked for", async () => {
+  it("counts the deadline from the moment of the request", async () => {
     const { clock, a, term, sent, now, probe } = await termOfRun();
     await clock.elapse(1_500);
     const lease = a.adopt("run", term, sent);
@@ -135,7 +135,7 @@ describe("adopt", () => {
     ]);
   });
 
-  it("a term that comes too late is a lost lease, which nobody renews", async () => {
+  it("a term that arrives too late is a lost lease, which the keeper does not renew", async () => {
     const { clock, a, term, sent, probe } = await termOfRun();
     clock.stall(5_000);
     const lease = a.adopt("run", term, sent);
@@ -161,7 +161,7 @@ describe("adopt", () => {
 });
 
 describe("close", () => {
-  it("loses every lease at once, renews none any more, and leaves them to run out", async () => {
+  it("loses every lease at once, stops renewing, and lets them expire", async () => {
     const { clock, keeper, probe, store, now, terms } = await setStage();
     const a = keeper("a");
     const lease = await granted(a.tryAcquire(name));
@@ -179,7 +179,7 @@ describe("close", () => {
     expect((await terms())[0]?.endReason).toBe("expired");
   });
 
-  it("with a renewal under way: its answer changes nothing", async () => {
+  it("with a renewal in flight: its result changes nothing", async () => {
     const { clock, keeper, probe } = await setStage();
     const a = keeper("a");
     const lease = await granted(a.tryAcquire(name));
@@ -191,7 +191,7 @@ describe("close", () => {
     expect(probe.renewals).toHaveLength(1);
   });
 
-  it("a closed keeper refuses", async () => {
+  it("a closed keeper refuses every call", async () => {
     const { clock, keeper, probe } = await setStage();
     const a = keeper("a");
     a.close();
@@ -202,44 +202,44 @@ describe("close", () => {
     expect(probe.acquires).toEqual([]);
   });
 
-  it("a lease that is granted while the keeper is closed is given back", async () => {
+  it("a lease that is granted while the keeper closes is released", async () => {
     const { clock, keeper, probe, store } = await setStage();
     const a = keeper("a");
     probe.next.acquire.push({ lateMs: 100 });
-    const asked = codeOf(a.tryAcquire(name));
+    const attempt = codeOf(a.tryAcquire(name));
     await calm();
     a.close();
     await clock.elapse(100);
-    expect(await asked).toBe("TAPE_STORE_CLOSED");
+    expect(await attempt).toBe("TAPE_STORE_CLOSED");
     expect((await store.read.lease(tenant, { name }))?.state).toBe("FREE");
   });
 });
 
 describe("rolling restart", () => {
   it.each([1, 2, 3])(
-    "of five replicas, with faults (seed %d): at every moment at most one believes that it leads",
+    "of five replicas, with faults (seed %d): at any time at most one believes that it leads",
     async (seed) => {
       const { clock, keeper, probe, terms } = await setStage();
       const random = seededRandom(`rolling ${seed}`);
       const leases: Lease[] = [];
-      let most = 0;
+      let maxBelievers = 0;
       let moments = 0;
-      const look = () => {
+      const countBelievers = () => {
         moments++;
-        most = Math.max(most, leases.filter((lease) => lease.belief !== "lost").length);
+        maxBelievers = Math.max(maxBelievers, leases.filter((lease) => lease.belief !== "lost").length);
       };
-      probe.onCall = look;
+      probe.onCall = countBelievers;
       const replicas = Array.from({ length: 5 }, () => start(0));
       function start(incarnation: number) {
         const replica = keeper(`replica-${incarnation}`);
         const stop = new AbortController();
-        // A replica's life: stand by, lead until the lease is lost, stand by again.
+        // Each replica stands by, leads until its lease is lost, and stands by again.
         void (async () => {
           while (!stop.signal.aborted) {
             const lease = await replica.acquire(name, { signal: stop.signal }).catch(() => undefined);
             if (lease === undefined) continue;
             leases.push(lease);
-            look();
+            countBelievers();
             await new Promise((resolve) => lease.abortSignal.addEventListener("abort", resolve));
           }
         })();
@@ -249,22 +249,22 @@ describe("rolling restart", () => {
         const which = random.int(replicas.length);
         const { replica, stop } = replicas[which]!;
         stop.abort();
-        // Some are stopped in good order, some die; and some of the calls around it go wrong.
+        // Some replicas stop gracefully, some crash; some of the calls around it fail.
         if (random.float() < 0.3) probe.next.append.push("after");
         if (random.float() < 0.3) probe.next.acquire.push("after");
         if (random.float() < 0.3) probe.next.renew.push("before", "after");
         if (random.float() < 0.7) for (const lease of replica.leases) void lease.release();
         await clock.elapse(random.int(50));
-        look();
+        countBelievers();
         replica.close();
         replicas[which] = start(round);
         for (let k = 0; k < 40; k++) {
           await clock.elapse(random.int(1_000));
-          look();
+          countBelievers();
         }
       }
       for (const { stop } of replicas) stop.abort();
-      expect(most).toBe(1);
+      expect(maxBelievers).toBe(1);
       expect(moments).toBeGreaterThan(600);
       const tokens = leases.map(({ token }) => token);
       expect(tokens).toEqual([...new Set(tokens)].sort((x, y) => (x < y ? -1 : 1)));

@@ -8,7 +8,7 @@ async function held() {
   return { ...stage, keeper, lease: await granted(keeper.tryAcquire(name)) };
 }
 
-it("a listener sees every transition, in order, and each only once", async () => {
+it("a listener receives every transition once, in order", async () => {
   const { clock, probe, lease } = await held();
   const seen: LeaseTransition["to"][] = [];
   lease.onChange(({ to }) => seen.push(to));
@@ -21,7 +21,7 @@ it("a listener sees every transition, in order, and each only once", async () =>
   expect(seen).toEqual(["unknown", "held", "unknown", "held", "unknown", "held", "unknown", "lost"]);
 });
 
-it("a slow listener misses none", async () => {
+it("a slow listener misses no transition", async () => {
   const { clock, probe, lease } = await held();
   const seen: LeaseTransition["to"][] = [];
   lease.onChange(async ({ to }) => {
@@ -36,7 +36,7 @@ it("a slow listener misses none", async () => {
   expect(seen).toEqual(["unknown", "held", "lost"]);
 });
 
-it("what a listener does is told after what it was told", async () => {
+it("a transition that a listener causes is reported after the one it is handling", async () => {
   const { clock, probe, lease } = await held();
   const first: LeaseTransition["to"][] = [];
   const second: LeaseTransition["to"][] = [];
@@ -53,7 +53,7 @@ it("what a listener does is told after what it was told", async () => {
   ]);
 });
 
-it("an unsubscribed listener hears nothing", async () => {
+it("an unsubscribed listener receives nothing", async () => {
   const { lease } = await held();
   let calls = 0;
   const stop = lease.onChange(() => calls++);
@@ -73,15 +73,15 @@ const faults: Record<string, () => unknown> = {
   "never comes to an end": () => new Promise(() => {}),
 };
 
-it.each(Object.keys(faults))("a loss callback that %s harms nobody", async (kind) => {
+it.each(Object.keys(faults))("a loss callback that %s harms no other listener and no other lease", async (kind) => {
   const { clock, probe, keeper, lease, logged } = await held();
   const neighbour = await granted(keeper.tryAcquire("neighbour"));
-  let told = 0;
+  let notified = 0;
   lease.onChange(faults[kind]!);
-  lease.onChange(() => told++);
+  lease.onChange(() => notified++);
   await keeper.takeover(name, "ann", "test").then((rival) => rival.release());
   await clock.elapse(beat);
-  expect(told).toBe(1);
+  expect(notified).toBe(1);
   expect(lease.abortSignal.aborted).toBe(true);
   const renewals = probe.renewals.length;
   await clock.elapse(3 * beat);
@@ -90,7 +90,7 @@ it.each(Object.keys(faults))("a loss callback that %s harms nobody", async (kind
   expect(logged.filter((event) => event === "lease.listener_failed")).toHaveLength(kind.startsWith("never") ? 0 : 1);
 });
 
-it("a loss callback that blocks the thread: the others notice by their own clocks, and go on if they can", async () => {
+it("a loss callback that blocks the thread: the other leases notice by their own clocks, and continue if they can", async () => {
   const { clock, keeper, lease } = await held();
   const neighbour = await granted(keeper.tryAcquire("neighbour"));
   const short = await granted(keeper.tryAcquire("short", { timings: { ttlMs: 12_000 } }));

@@ -11,12 +11,12 @@ import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { type PostgresProxy, startProxy } from "../postgres/proxy.ts";
 import { granted, identityOf, tenant } from "./stage.ts";
 
-/** Beats often and trusts long: a busy machine does not lose it by itself. */
+/** Renews often and trusts long, so that load on the machine alone does not lose the lease. */
 const steady: Timings = { ttlMs: 20_000, heartbeatMs: 50, trustMs: 19_000 };
 const boundMs = 1_500;
 
 let url: string;
-/** Two, because what one sees of the others' activity stands still while it is in a transaction. */
+/** Two, because a transaction sees a frozen snapshot of the activity of other connections. */
 let admin: pg.Client;
 let observer: pg.Client;
 const opened: { close(): unknown }[] = [];
@@ -43,14 +43,14 @@ async function open(at = url, bound = boundMs): Promise<Store> {
   return store;
 }
 
-function keep(store: Store, timings: Partial<Timings>, heard: (event: string) => void = () => {}): LeaseKeeper {
-  const log = (_level: string, event: string) => heard(event);
+function keep(store: Store, timings: Partial<Timings>, onEvent: (event: string) => void = () => {}): LeaseKeeper {
+  const log = (_level: string, event: string) => onEvent(event);
   const keeper = new LeaseKeeper({ store, identity: identityOf("pg"), timings, log });
   opened.push(keeper);
   return keeper;
 }
 
-/** Looks until it is so; the test's own time limit is the only deadline. */
+/** Polls until the condition is true; the test's own timeout is the only deadline. */
 async function until(what: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await what())) await systemClock.sleep(10);
 }
@@ -61,13 +61,13 @@ async function viewOf(store: Store, name: string): Promise<LeaseView> {
   return view;
 }
 
-/** The lease has been renewed after this moment, as the store says. */
+/** Waits until the store has renewed the lease once more. */
 async function renewedFrom(store: Store, name: string): Promise<void> {
   const { renewals } = await viewOf(store, name);
   await until(async () => (await viewOf(store, name)).renewals > renewals);
 }
 
-it("a release reaches the standby of another process by notification, long before it would look", async () => {
+it("a release reaches the standby of another process by notification, long before its next poll", async () => {
   const name = freshName();
   const holder = await granted(keep(await open(), steady).tryAcquire(name));
   const standingBy = Promise.withResolvers<void>();
@@ -77,10 +77,10 @@ it("a release reaches the standby of another process by notification, long befor
   await standingBy.promise;
   const released = systemClock.mono();
   expect(await holder.release()).toBe(true);
-  const heir = await granted(waiting);
+  const successor = await granted(waiting);
   expect(systemClock.mono() - released).toBeLessThan(pollMs / 6);
-  heir.assert();
-  expect([heir.token, heir.term.reason]).toEqual([3n, "release"]);
+  successor.assert();
+  expect([successor.token, successor.term.reason]).toEqual([3n, "release"]);
 });
 
 describe("heartbeats", () => {
@@ -92,7 +92,7 @@ describe("heartbeats", () => {
     lease.onChange(({ to }) => changes.push(to));
     for (let round = 0; round < 3; round++) {
       await renewedFrom(store, name);
-      // The table is locked, so the renewal is certainly under way when its connection goes.
+      // The table is locked, so the renewal is certainly in flight when its connection is terminated.
       await admin.query("begin; lock table tape.leases in access exclusive mode");
       const blocked = "application_name = 'durable-tape' and datname = current_database() and wait_event_type = 'Lock'";
       const cut = `select pg_terminate_backend(pid) from pg_stat_activity where ${blocked}`;
@@ -105,7 +105,7 @@ describe("heartbeats", () => {
     expect(lease.abortSignal.aborted).toBe(false);
   });
 
-  it("pass while a guarded transaction is open, which FOR SHARE would not let them", async () => {
+  it("succeed while a guarded transaction is open, which FOR SHARE would prevent", async () => {
     const name = freshName();
     const store = await open();
     const keeper = keep(store, steady);
@@ -116,15 +116,15 @@ describe("heartbeats", () => {
     const { renewals } = await viewOf(store, name);
     await until(async () => (await viewOf(store, name)).renewals > renewals + 3);
     expect(lease.belief).toBe("held");
-    // The same with the stronger lock: the renewal does not get through, and the lease is in doubt.
+    // With the stronger lock the renewal is blocked, and the belief in the lease is unknown.
     await admin.query("select 1 from tape.leases where journal = $1 for share", [journal]);
     await until(() => lease.belief === "unknown");
     await admin.query("commit");
     await until(() => lease.belief === "held");
   });
 
-  it("of the others pass while somebody keeps one lease's row locked", async () => {
-    const store = await open(url, 1_000); // so long the answer waits for the locked row
+  it("of other leases succeed while another transaction keeps the row of one lease locked", async () => {
+    const store = await open(url, 1_000); // the time the result waits for the locked row
     const keeper = keep(store, { ...steady, heartbeatMs: 300 });
     const [locked, other] = [freshName(), freshName()];
     const first = await granted(keeper.tryAcquire(locked));
@@ -142,8 +142,8 @@ describe("heartbeats", () => {
   });
 });
 
-it("connections that are terminated while they are lent out do not end the process", async () => {
-  // An error event that nobody listens to would be an uncaught exception, and this run would end red.
+it("connections that are terminated while checked out do not end the process", async () => {
+  // An error event without a listener would be an uncaught exception, and this test run would fail.
   const store = await open();
   const keeper = keep(store, { ...steady, heartbeatMs: 20 });
   let done = 0;
@@ -167,25 +167,25 @@ it("connections that are terminated while they are lent out do not end the proce
   (await granted(keeper.acquireOrSteal(freshName()))).assert();
 });
 
-it("the database is away for longer than the TTL, then five come at once: exactly one leads", async () => {
+it("the database is down for longer than the TTL, then five replicas reconnect at once: exactly one leads", async () => {
   const name = freshName();
   const proxy: PostgresProxy = await startProxy(url);
   try {
     const timings = { ttlMs: 1_500 };
     const direct = await open();
     const leases: Lease[] = [];
-    let most = 0;
+    let maxBelievers = 0;
     const believers = () => leases.filter((lease) => lease.belief !== "lost");
     const stop = new AbortController();
     for (let k = 0; k < 5; k++) {
       const keeper = keep(await open(proxy.url, 800), timings);
-      // Each leads whenever it can.
+      // Each replica leads whenever it can.
       void (async () => {
         while (!stop.signal.aborted) {
           const lease = await keeper.acquire(name, { signal: stop.signal, pollMs: 200 }).catch(() => undefined);
           if (lease === undefined) continue;
           leases.push(lease);
-          most = Math.max(most, believers().length);
+          maxBelievers = Math.max(maxBelievers, believers().length);
           await new Promise((resolve) => lease.abortSignal.addEventListener("abort", resolve));
         }
       })();
@@ -194,19 +194,19 @@ it("the database is away for longer than the TTL, then five come at once: exactl
     const before = leases.at(-1)!;
     proxy.hang(true);
     await until(async () => (await viewOf(direct, name)).state === "EXPIRED");
-    expect(() => before.assert()).toThrow("TAPE_LEASE_LOST"); // it had stopped before anybody could have taken over
+    expect(() => before.assert()).toThrow("TAPE_LEASE_LOST"); // the holder had stopped before another process could take over
     expect(believers()).toEqual([]);
     proxy.hang(false);
     const led = () => believers().filter((lease) => lease.counters().renewals > 1);
     await until(() => led().length > 0);
     expect(leases.at(-1)!.token > before.token).toBe(true);
-    expect(most).toBe(1);
+    expect(maxBelievers).toBe(1);
     stop.abort();
     const terms = await direct.read.terms(tenant, { name });
     expect(terms.filter(({ endReason }) => endReason === undefined)).toHaveLength(1);
     expect(terms.find(({ token }) => token === before.token)?.endReason).toBe("expired");
   } finally {
-    // The stores behind the proxy first: closing waits for their connections.
+    // The stores behind the proxy close first, because closing waits for their connections.
     for (const one of opened.splice(0).reverse()) await one.close();
     await proxy.close();
   }

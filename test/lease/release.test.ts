@@ -24,7 +24,7 @@ async function held() {
 }
 
 describe("release", () => {
-  it("frees the lease, bumps its token, and writes the holder's own figures into the ledger", async () => {
+  it("frees the lease, increments its token, and writes the holder's own stats into the term history", async () => {
     const { clock, store, lease, changes, terms } = await held();
     await clock.elapse(2 * beat + 1_000);
     lease.progress("page 7");
@@ -36,7 +36,7 @@ describe("release", () => {
     expect(await terms()).toMatchObject([figures]);
   });
 
-  it("a write after one's own release is refused, and so is a renewal", async () => {
+  it("a write after the holder's own release is refused, and so is a renewal", async () => {
     const { store, probe, lease } = await held();
     await lease.release();
     expect(await codeOf(writeAs(store, lease))).toBe("TAPE_FENCED");
@@ -44,7 +44,7 @@ describe("release", () => {
     expect(probe.renewals).toEqual([]); // not even sent
   });
 
-  it("the holder stops believing when it asks, not when it is answered", async () => {
+  it("the holder stops believing when it sends the release, not when the result arrives", async () => {
     const { clock, probe, rivals, lease } = await held();
     const waiting = rivals.acquire(name);
     await calm();
@@ -52,12 +52,12 @@ describe("release", () => {
     const released = lease.release();
     expectLost(lease);
     await calm();
-    (await granted(waiting)).assert(); // the successor acts before the answer has reached the predecessor
+    (await granted(waiting)).assert(); // the successor works before the result has reached the predecessor
     await clock.elapse(5_000);
     expect(await released).toBe(true);
   });
 
-  it("twice is once", async () => {
+  it("releasing twice has the effect of releasing once", async () => {
     const { probe, lease, changes, terms } = await held();
     expect(await Promise.all([lease.release(), lease.release("drained")])).toEqual([true, true]);
     expect(await lease.release()).toBe(true);
@@ -67,7 +67,7 @@ describe("release", () => {
   });
 
   it.each(["after", "before", "vanished", "busy"] as const)(
-    "an answer that is lost or a no (%s) is followed by another try",
+    "a lost result or a refusal (%s) is followed by another attempt",
     async (fate) => {
       const { clock, probe, lease, stateOf, terms } = await held();
       probe.next.append.push(fate);
@@ -94,7 +94,7 @@ describe("release", () => {
     ]);
   });
 
-  it("a takeover between two tries of a release is not taken for its success", async () => {
+  it("a takeover between two attempts of a release is not mistaken for its success", async () => {
     const { clock, probe, rivals, lease } = await held();
     probe.next.append.push("before");
     const released = lease.release();
@@ -104,7 +104,7 @@ describe("release", () => {
     expect(await released).toBe(false);
   });
 
-  it("an orphaned renewal that lands after the release brings nothing back", async () => {
+  it("an orphaned renewal that arrives after the release restores nothing", async () => {
     const { clock, store, probe, lease, changes, stateOf, logged } = await held();
     let arrive = () => {};
     probe.next.renew.push({ until: new Promise((resolve) => (arrive = resolve)) });
@@ -116,26 +116,26 @@ describe("release", () => {
     expect(await stateOf()).toBe("FREE");
     expect((await store.read.lease(tenant, { name }))?.token).toBe(2n);
     expect(changes).toEqual([[beat, "lost"]]);
-    expect(logged).not.toContain("lease.lost"); // it was given back: no alarm
+    expect(logged).not.toContain("lease.lost"); // the lease was released: no alarm
     await clock.elapse(ttl);
     expect(probe.renewals).toHaveLength(1);
   });
 
-  it("an orphaned renewal that lands after the successor came does not extend the successor's lease", async () => {
+  it("an orphaned renewal that arrives after the successor's grant does not extend the successor's lease", async () => {
     const { clock, store, probe, rivals, lease } = await held();
     let arrive = () => {};
     probe.next.renew.push({ until: new Promise((resolve) => (arrive = resolve)) });
     await clock.elapse(beat);
     await lease.release();
-    const heir = await granted(rivals.tryAcquire(name));
+    const successor = await granted(rivals.tryAcquire(name));
     await clock.elapse(5_000);
     arrive();
     await calm();
     expect((await store.read.lease(tenant, { name }))?.remainingMs).toBe(ttl - 5_000);
-    heir.assert();
+    successor.assert();
   });
 
-  it("a store that never answers: given up when the lease has run out anyway", async () => {
+  it("a store that never responds: the release gives up when the lease has expired anyway", async () => {
     const { clock, probe, lease, logged } = await held();
     await clock.elapse(1_000);
     probe.standing.append = "hang";
@@ -147,15 +147,15 @@ describe("release", () => {
     expect(clock.asleep).toBe(0);
   });
 
-  it("what cannot become right by repeating is not repeated", async () => {
+  it("an error that a retry cannot fix is not retried", async () => {
     const { probe, lease, stateOf } = await held();
     lease.head = 99;
     expect(await lease.release()).toBe(false);
     expect(probe.appends).toBe(1);
-    expect(await stateOf()).toBe("HELD"); // left to run out
+    expect(await stateOf()).toBe("HELD"); // left to expire
   });
 
-  it("of a lost lease does not ask the store", async () => {
+  it("of a lost lease does not call the store", async () => {
     const { clock, probe, lease } = await held();
     clock.stall(trust);
     expect(await lease.release()).toBe(false);
@@ -181,10 +181,10 @@ describe("drain", () => {
     expect(await drained).toBe(true);
     expect(storyOf(await terms())).toEqual([[1n, "a", "start", "drained"]]);
     await calm();
-    expect(clock.asleep).toBe(0); // nothing keeps the process from ending
+    expect(clock.asleep).toBe(0); // nothing keeps the process alive
   });
 
-  it("work that fails is over, too", async () => {
+  it("failed work counts as finished", async () => {
     const { lease, terms } = await held();
     const { work, fail } = task();
     const drained = lease.releaseAfter(work, ttl);
@@ -193,7 +193,7 @@ describe("drain", () => {
     expect((await terms())[0]?.endReason).toBe("drained");
   });
 
-  it("over its bound: not released but left to expire, and the ledger says so", async () => {
+  it("over its bound: the lease is left to expire, not released, and the term history says so", async () => {
     const { clock, probe, rivals, lease, changes, terms } = await held();
     const { work, finish } = task();
     const drained = lease.releaseAfter(work, 15_000);
@@ -214,7 +214,7 @@ describe("drain", () => {
     ]);
   });
 
-  it("a lease that is lost during the drain is not released, and is lost once", async () => {
+  it("a lease that is lost during the drain is not released, and its loss is reported once", async () => {
     const { clock, rivals, lease, changes, terms } = await held();
     const { work, finish } = task();
     const drained = lease.releaseAfter(work, ttl);

@@ -3,7 +3,7 @@ import { TapeError } from "../../src/model/errors.ts";
 import { beat, calm, changesOf, expectLost, granted, name, setStage, storyOf, tenant, trust, ttl } from "./stage.ts";
 
 describe("all leases of a process in one call", () => {
-  it("500 leases renew together; one that is lost is told alone", async () => {
+  it("500 leases renew together; the loss of one is reported for that lease alone", async () => {
     const { clock, probe, keeper, store } = await setStage();
     const a = keeper("a");
     const leases = await Promise.all(Array.from({ length: 500 }, (_, k) => granted(a.tryAcquire(`lease-${k}`))));
@@ -23,7 +23,7 @@ describe("all leases of a process in one call", () => {
     expect((await store.read.lease(tenant, { name: "lease-499" }))?.renewals).toBe(3);
   });
 
-  it("leases that were acquired at different times find together", async () => {
+  it("leases that were acquired at different times converge on shared calls", async () => {
     const { clock, probe, keeper } = await setStage();
     const a = keeper("a");
     for (let k = 0; k < 5; k++) {
@@ -33,12 +33,12 @@ describe("all leases of a process in one call", () => {
     await clock.elapse(5 * beat);
     const before = probe.renewals.length;
     await clock.elapse(10 * beat);
-    // Whoever is due within a quarter of a heartbeat comes along: of five spread over one, two groups remain.
+    // A call includes every lease due within a quarter of a heartbeat: five leases spread over one heartbeat form two groups.
     expect(probe.renewals.length - before).toBeLessThanOrEqual(20);
     expect(probe.renewals.slice(before).flat()).toHaveLength(50);
   });
 
-  it("a verdict that says nothing about the lease is a doubt, of that lease alone", async () => {
+  it("an item result that says nothing about the lease makes that lease alone unknown", async () => {
     const { clock, probe, keeper } = await setStage();
     const a = keeper("a");
     const locked = await granted(a.tryAcquire("locked"));
@@ -54,13 +54,13 @@ describe("all leases of a process in one call", () => {
     probe.claim.renew = renew;
     await clock.elapse(1_000);
     expect([locked.belief, other.belief]).toEqual(["held", "held"]);
-    // A store that answers too few verdicts harms only those that it left out.
+    // A store that returns too few item results harms only the leases it left out.
     probe.claim.renew = async (renewals) => (await renew(renewals)).slice(0, 1);
     await clock.elapse(beat - 1_000);
     expect([locked.belief, other.belief].sort()).toEqual(["held", "unknown"]);
   });
 
-  it("a progress note that no store takes spoils nobody's renewal", async () => {
+  it("a progress note that no store accepts fails no renewal, not even that of its own lease", async () => {
     const { clock, keeper, store } = await setStage();
     const a = keeper("a");
     const odd = await granted(a.tryAcquire("odd"));
@@ -79,7 +79,7 @@ describe("all leases of a process in one call", () => {
 });
 
 describe("mixed TTLs of one keeper", () => {
-  it("each keeps its own time", async () => {
+  it("each lease keeps its own timings", async () => {
     const { clock, probe, keeper, now } = await setStage();
     const a = keeper("a");
     const long = await granted(a.tryAcquire("long"));
@@ -99,13 +99,13 @@ describe("mixed TTLs of one keeper", () => {
     expect(lost[0]![1]).toBeCloseTo(3 * beat + 500, 0);
   });
 
-  it("a call that hangs for the long one does not keep the short one from renewing", async () => {
+  it("a call that hangs for the long lease does not keep the short lease from renewing", async () => {
     const { clock, probe, keeper } = await setStage();
     const a = keeper("a");
     const long = await granted(a.tryAcquire("long"));
     await clock.elapse(5_000);
     const short = await granted(a.tryAcquire("short", { timings: { ttlMs: 3_000 } }));
-    await clock.elapse(beat - 5_000 - 1_500); // the next call is the one that carries both
+    await clock.elapse(beat - 5_000 - 1_500); // the next call includes both leases
     probe.next.renew.push("hang");
     const calls = probe.renewals.length;
     await clock.elapse(beat);
@@ -114,7 +114,7 @@ describe("mixed TTLs of one keeper", () => {
     expect(long.belief).not.toBe("lost");
   });
 
-  it("a loss is told at its deadline, whatever wakes the keeper in between", async () => {
+  it("a loss is reported at its deadline, whatever wakes the keeper in between", async () => {
     const { clock, probe, keeper, now } = await setStage();
     const a = keeper("a");
     const one = await granted(a.tryAcquire("one", { timings: { ttlMs: 1_200, heartbeatMs: 300, trustMs: 1_035 } }));
@@ -124,10 +124,10 @@ describe("mixed TTLs of one keeper", () => {
     await clock.elapse(1_100);
     const [at, to] = changes.at(-1)!;
     expect(to).toBe("lost");
-    expect(Math.abs(at - 1_035)).toBeLessThanOrEqual(1); // no timer is finer than that
+    expect(Math.abs(at - 1_035)).toBeLessThanOrEqual(1); // timers have no finer resolution
   });
 
-  it("one that is about to run out does not spoil the patience of the others", async () => {
+  it("a lease that is about to expire does not shorten the call timeout of the others", async () => {
     const { clock, probe, keeper, now } = await setStage();
     const a = keeper("a");
     const long = await granted(a.tryAcquire("long"));
@@ -141,7 +141,7 @@ describe("mixed TTLs of one keeper", () => {
 });
 
 describe("progress", () => {
-  it("a wedged worker that heartbeats: lost as stalled, and its standby takes over", async () => {
+  it("a wedged worker that still heartbeats loses its lease as stalled, and its standby takes over", async () => {
     const { clock, keeper, now, terms } = await setStage();
     const wedged = await granted(keeper("a").tryAcquire(name, { maxStallMs: 25_000 }));
     const changes = changesOf(wedged, now);
@@ -154,8 +154,8 @@ describe("progress", () => {
     expect(changes).toEqual([[40_000, "lost"]]);
     expect(() => wedged.assert()).toThrow("stalled");
     await clock.elapse(ttl);
-    const heir = await granted(waiting);
-    heir.assert();
+    const successor = await granted(waiting);
+    successor.assert();
     expect(storyOf(await terms())).toEqual([
       [1n, "a", "start", "stalled"],
       [2n, "b", "stalled", undefined],
@@ -163,7 +163,7 @@ describe("progress", () => {
     expect((await terms())[0]).toMatchObject({ progress: 1, progressNote: "opening the file" });
   });
 
-  it("a worker that moves on keeps its lease", async () => {
+  it("a worker that makes progress keeps its lease", async () => {
     const { clock, keeper, now } = await setStage();
     const lease = await granted(keeper("a").tryAcquire(name, { maxStallMs: 15_000 }));
     const changes = changesOf(lease, now);
@@ -175,7 +175,7 @@ describe("progress", () => {
   });
 });
 
-describe("renew, asked for by the holder", () => {
+describe("renew, called by the holder", () => {
   it("moves the deadline and the next heartbeat", async () => {
     const { clock, probe, keeper } = await setStage();
     const lease = await granted(keeper("a").tryAcquire(name));
@@ -189,7 +189,7 @@ describe("renew, asked for by the holder", () => {
     expect(clock.asleep).toBe(0);
   });
 
-  it("tells the notes that have come", async () => {
+  it("reports the notes that have arrived", async () => {
     const { clock, keeper, store } = await setStage();
     const spec = { id: "run", workflow: "w", input: null };
     await store.intake.createRuns(tenant, [spec]);
@@ -205,14 +205,14 @@ describe("renew, asked for by the holder", () => {
     expect(lease.notes).toBe(1);
   });
 
-  it("of a lost lease asks nobody", async () => {
+  it("of a lost lease does not call the store", async () => {
     const { clock, probe, keeper } = await setStage();
     const a = keeper("a");
     const lease = await granted(a.tryAcquire(name));
     clock.stall(trust);
-    const asked = lease.renew();
+    const renewal = lease.renew();
     await clock.elapse(1);
-    expect(await asked).toBe("lost");
+    expect(await renewal).toBe("lost");
     await calm();
     expect(probe.renewals).toEqual([]);
     expect(a.leases).toEqual([]);

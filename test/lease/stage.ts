@@ -11,15 +11,15 @@ import { ManualClock, settled } from "../../testkit/clock.ts";
 import { openBlank } from "../blank-database.ts";
 
 /**
- * What happens to a call of the store:
+ * The fate of a call to the store:
  *
- *   before           not carried out, and the caller is told so
+ *   before           not executed, and the caller learns so
  *   busy             likewise
- *   after            carried out, and its answer lost
- *   vanished         not carried out, and the caller cannot know
- *   hang             never carried out, never answered
- *   { lateMs }       carried out at once, answered late
- *   { until }        on its way until then; carried out and answered after
+ *   after            executed, and its result is lost
+ *   vanished         not executed, and the caller cannot know
+ *   hang             never executed, never returns
+ *   { lateMs }       executed at once, returns late
+ *   { until }        in flight until then; executed and returned after that
  */
 export type Fate =
   | "before"
@@ -31,11 +31,11 @@ export type Fate =
   | { readonly until: Promise<void> };
 type Method = "acquire" | "renew" | "append";
 
-/** The store as a keeper sees it: counts what it asks, and lets calls go wrong. */
+/** The store as a keeper sees it. It counts the calls of the keeper and injects faults. */
 export class Probe implements LeaseStore {
   readonly transactionBoundMs: number;
   readonly limits: Store["limits"];
-  /** Fates of the coming calls, used up one by one; then the standing ones apply. */
+  /** Fates of the next calls, consumed one by one; then the standing fates apply. */
   readonly next: Record<Method, Fate[]> = { acquire: [], renew: [], append: [] };
   readonly standing: Partial<Record<Method, Fate>> = {};
   readonly acquires: AcquireRequest[] = [];
@@ -43,7 +43,7 @@ export class Probe implements LeaseStore {
   appends = 0;
   /** Notifications are lost. */
   unsubscribe = false;
-  /** Called at each call of any keeper, before and after it is carried out. */
+  /** Runs at each call of any keeper, before and after its execution. */
   onCall = () => {};
   readonly #store: Store;
   readonly #clock: ManualClock;
@@ -96,7 +96,7 @@ export class Probe implements LeaseStore {
   }
 }
 
-/** Counts sleeps that nobody ended: each would keep a real process alive. */
+/** Counts unfinished sleeps. Each would keep a real process alive. */
 export class StageClock extends ManualClock {
   asleep = 0;
 
@@ -114,7 +114,7 @@ export interface Stage {
   /** Events that keepers logged. */
   readonly logged: string[];
   keeper(label?: string, more?: Partial<KeeperOptions>): LeaseKeeper;
-  /** Milliseconds of virtual time since the stage was set. */
+  /** Milliseconds of virtual time since the start of the test. */
   now(): number;
   terms(name?: string): Promise<TermView[]>;
 }
@@ -157,21 +157,21 @@ export async function setStage(): Promise<Stage> {
   };
 }
 
-/** The lease, where the test cannot go on without it. */
-export async function granted(asked: Promise<Lease | undefined>): Promise<Lease> {
-  const lease = await asked;
+/** The lease. Fails a test that cannot continue without it. */
+export async function granted(attempt: Promise<Lease | undefined>): Promise<Lease> {
+  const lease = await attempt;
   if (lease === undefined) throw new Error("the lease was not granted");
   return lease;
 }
 
-/** Every change of a lease, with the time at which it was told. */
+/** Every change of a lease, with the time of its notification. */
 export function changesOf(lease: Lease, now: () => number): [number, LeaseTransition["to"]][] {
   const changes: [number, LeaseTransition["to"]][] = [];
   lease.onChange(({ to }) => void changes.push([now(), to]));
   return changes;
 }
 
-/** Who owned the lease, and why each term began and ended. */
+/** The owner of each term of the lease, and why the term started and ended. */
 export const storyOf = (terms: readonly TermView[]): unknown[] =>
   terms.map(({ token, label, startReason, endReason }) => [token, label, startReason, endReason]);
 
@@ -187,12 +187,12 @@ export function expectLost(lease: Lease): void {
   expect(lease.remainingMs()).toBe(0);
 }
 
-/** What a holder writes, without asking its own clocks first. */
+/** Writes as the holder does, without checking its own clocks first. */
 export const writeAs = (store: Store, lease: Lease): Promise<unknown> =>
   store.fenced.append(lease.fence, {
     after: lease.head,
     records: [{ kind: "operator.action", data: { by: lease.name, action: "test", reason: "test" } }],
   });
 
-/** Promise chains and commits come to rest; no time passes. */
+/** Waits until promise chains and commits have finished. No virtual time passes. */
 export const calm = (): Promise<void> => settled(20);

@@ -10,30 +10,30 @@ describe("a standby", () => {
     expect(probe.acquires).toHaveLength(1);
   });
 
-  it("sleeps exactly as long as the dead holder's lease lasts: two questions, not one more", async () => {
+  it("sleeps exactly as long as the dead holder's lease lasts: two attempts, not one more", async () => {
     const { clock, keeper, probe, now } = await setStage();
     const dead = keeper("dead");
     await granted(dead.tryAcquire(name));
     await clock.elapse(4_000);
     dead.close();
-    const asked = probe.acquires.length;
+    const attemptsBefore = probe.acquires.length;
     const waiting = keeper("b").acquire(name, { pollMs: hour });
     await clock.elapse(ttl - 4_000 - 1);
-    expect(probe.acquires).toHaveLength(asked + 1);
+    expect(probe.acquires).toHaveLength(attemptsBefore + 1);
     await clock.elapse(21); // up to 20 ms of jitter
     const lease = await granted(waiting);
-    expect(probe.acquires).toHaveLength(asked + 2);
+    expect(probe.acquires).toHaveLength(attemptsBefore + 2);
     expect(now()).toBe(ttl + 20);
     expect(lease.term.reason).toBe("timeout");
     expect(clock.asleep).toBe(0);
   });
 
-  it("of a live holder asks about once in a TTL", async () => {
+  it("of a live holder tries about once per TTL", async () => {
     const { clock, keeper, probe } = await setStage();
     await granted(keeper("a").tryAcquire(name));
     void keeper("b").acquire(name, { pollMs: hour });
     await clock.elapse(20 * ttl);
-    expect(probe.acquires.length).toBeLessThan(35); // each finds it renewed, and sleeps for what is left then
+    expect(probe.acquires.length).toBeLessThan(35); // each attempt finds the lease renewed, and sleeps for its remaining time
     expect(probe.acquires.length).toBeGreaterThan(15);
   });
 
@@ -42,18 +42,18 @@ describe("a standby", () => {
     const holder = await granted(keeper("a").tryAcquire(name));
     const waiting = keeper("b").acquire(name, { pollMs: hour });
     await clock.elapse(5_000);
-    const asked = probe.acquires.length;
+    const attemptsBefore = probe.acquires.length;
     await holder.release();
     await calm();
-    const heir = await granted(waiting);
-    expect([now(), heir.token, heir.term.reason]).toEqual([5_000, 3n, "release"]);
-    expect(probe.acquires).toHaveLength(asked + 1);
+    const successor = await granted(waiting);
+    expect([now(), successor.token, successor.term.reason]).toEqual([5_000, 3n, "release"]);
+    expect(probe.acquires).toHaveLength(attemptsBefore + 1);
   });
 
-  it("does not miss a release that happens while it asks", async () => {
+  it("does not miss a release that happens during its attempt", async () => {
     const { clock, keeper, probe, now } = await setStage();
     const holder = await granted(keeper("a").tryAcquire(name));
-    probe.next.acquire.push({ lateMs: 1_000 }); // the no is on its way when the lease becomes free
+    probe.next.acquire.push({ lateMs: 1_000 }); // the refusal is in flight when the lease becomes free
     const waiting = keeper("b").acquire(name, { pollMs: hour });
     await calm();
     expect(await holder.release()).toBe(true);
@@ -62,20 +62,20 @@ describe("a standby", () => {
     expect(now()).toBe(1_000);
   });
 
-  it("is not woken by what does not concern its lease", async () => {
+  it("is not woken by events of other leases", async () => {
     const { clock, keeper, probe } = await setStage();
     const a = keeper("a");
     await granted(a.tryAcquire(name));
     const other = await granted(a.tryAcquire("other"));
     void keeper("b").acquire(name, { pollMs: hour });
     await calm();
-    const asked = probe.acquires.length;
+    const attemptsBefore = probe.acquires.length;
     await other.release();
     await clock.elapse(1_000);
-    expect(probe.acquires).toHaveLength(asked);
+    expect(probe.acquires).toHaveLength(attemptsBefore);
   });
 
-  it("finds a release whose notification was lost by looking every pollMs", async () => {
+  it("finds a release whose notification was lost by polling every pollMs", async () => {
     const { clock, keeper, probe, now } = await setStage();
     probe.unsubscribe = true;
     const holder = await granted(keeper("a").tryAcquire(name));
@@ -83,14 +83,14 @@ describe("a standby", () => {
     await clock.elapse(1_000);
     await holder.release();
     await clock.elapse(5_999);
-    expect((await granted(keeper("look").acquireOrSteal("other"))).token).toBe(1n);
+    expect((await granted(keeper("poll").acquireOrSteal("other"))).token).toBe(1n);
     expect(probe.acquires.filter(({ claimant }) => claimant.label === "b")).toHaveLength(1);
     await clock.elapse(1);
     (await granted(waiting)).assert();
     expect(now()).toBe(7_000);
   });
 
-  it("looks every five seconds if it is not told how often", async () => {
+  it("polls every five seconds by default", async () => {
     const { clock, keeper, probe } = await setStage();
     probe.unsubscribe = true;
     const holder = await granted(keeper("a").tryAcquire(name));
@@ -111,7 +111,7 @@ describe("a standby", () => {
     (await granted(waiting)).assert();
   });
 
-  it("what can never succeed is thrown, not waited for", async () => {
+  it("throws an error that waiting cannot fix", async () => {
     const { keeper } = await setStage();
     expect(await codeOf(keeper().acquire(""))).toBe("TAPE_BAD_INPUT");
     expect(await codeOf(keeper().acquire(name, { maxStallMs: -1 }))).toBe("TAPE_BAD_TIMING");
@@ -120,7 +120,7 @@ describe("a standby", () => {
 });
 
 describe("a standby that is stopped", () => {
-  it("before it asks: asks nobody", async () => {
+  it("before its first attempt: does not call the store", async () => {
     const { keeper, probe } = await setStage();
     expect(await keeper().acquire(name, { signal: AbortSignal.abort() })).toBeUndefined();
     expect(probe.acquires).toEqual([]);
@@ -132,15 +132,15 @@ describe("a standby that is stopped", () => {
     const stop = new AbortController();
     const waiting = keeper("b").acquire(name, { signal: stop.signal });
     await clock.elapse(1_000);
-    const asked = probe.acquires.length;
+    const attemptsBefore = probe.acquires.length;
     stop.abort();
     expect(await waiting).toBeUndefined();
     await clock.elapse(hour);
-    expect(probe.acquires).toHaveLength(asked);
+    expect(probe.acquires).toHaveLength(attemptsBefore);
     expect(clock.asleep).toBe(0);
   });
 
-  it("while the store is granting: the lease is given back before it returns", async () => {
+  it("while the store is granting: the lease is released before the call returns", async () => {
     const { clock, keeper, probe, store, terms } = await setStage();
     const stop = new AbortController();
     const b = keeper("b");
@@ -155,7 +155,7 @@ describe("a standby that is stopped", () => {
     expect(b.leases).toEqual([]);
   });
 
-  it("by the closing of its keeper: ends at once, and leaves nothing behind", async () => {
+  it("because its keeper closes: ends at once, and leaves nothing behind", async () => {
     const { clock, keeper, probe, store, terms } = await setStage();
     const holder = await granted(keeper("a").tryAcquire(name));
     const sleeping = keeper("b");
@@ -166,17 +166,17 @@ describe("a standby that is stopped", () => {
     await holder.release();
     const asking = keeper("c");
     probe.next.acquire.push({ lateMs: 1_000 });
-    const asked = asking.acquire(name);
+    const attempt = asking.acquire(name);
     await calm();
     asking.close();
     await clock.elapse(1_000);
-    expect(await asked).toBeUndefined();
+    expect(await attempt).toBeUndefined();
     expect((await store.read.lease(tenant, { name }))?.state).toBe("FREE");
     expect(storyOf(await terms()).at(-1)).toEqual([3n, "c", "release", "released"]);
   });
 });
 
-describe("many", () => {
+describe("many standbys", () => {
   it("200 standbys and one release: one leads, the others go back to sleep", async () => {
     const { clock, keeper, probe } = await setStage();
     const holder = await granted(keeper("a").tryAcquire(name));
@@ -197,7 +197,7 @@ describe("many", () => {
     expectLost(holder);
   });
 
-  it("200 standbys and a dead holder: one leads, and nobody asks more than twice", async () => {
+  it("200 standbys and a dead holder: one leads, and no standby tries more than twice", async () => {
     const { clock, keeper, probe } = await setStage();
     const dead = keeper("dead");
     await granted(dead.tryAcquire(name));
@@ -213,7 +213,7 @@ describe("many", () => {
     expect(probe.acquires).toHaveLength(1 + 200 + 200);
   });
 
-  it("a store that was away, then a herd: one leads", async () => {
+  it("20 standbys after a store outage: one leads", async () => {
     const { clock, keeper, probe, terms } = await setStage();
     const first = await granted(keeper("a").tryAcquire(name));
     const leading: unknown[] = [];
@@ -227,11 +227,11 @@ describe("many", () => {
     probe.standing.renew = "before";
     await clock.elapse(2 * ttl);
     expectLost(first);
-    const asked = probe.acquires.length;
-    expect(asked).toBeLessThan(20 * 60); // in a minute; none of them hammers a store that is away
+    const attempts = probe.acquires.length;
+    expect(attempts).toBeLessThan(20 * 60); // in a minute; no standby hammers an unavailable store
     delete probe.standing.acquire;
     delete probe.standing.renew;
-    await clock.elapse(10_000); // the longest back-off
+    await clock.elapse(10_000); // the maximum backoff
     expect(leading).toHaveLength(1);
     expect((await terms()).map(({ endReason }) => endReason)).toEqual(["expired", undefined]);
   });

@@ -77,7 +77,9 @@ test/engine
 test/examples
 test/fuzz
 test/guard
+test/host
 test/kit
+test/lease
 test/model
 test/order.test.ts
 test/order.ts

@@ -41,7 +41,7 @@ const termOf = (lease: Lease) => ({
 describe("the phase table", () => {
   const phases: Phase[] = ["Provisioning", "Ready", "Error", "Deleting", "Deleted"];
 
-  it("is what the design says, for every phase and every trigger", () => {
+  it("matches the design, for every phase and every trigger", () => {
     const expected: Record<string, (Phase | undefined)[]> = {
       ready: ["Ready", undefined, undefined, undefined, undefined],
       failed: ["Error", undefined, undefined, undefined, undefined],
@@ -63,7 +63,7 @@ describe.each(["postgres", "sqlite"] as const)("the lease on %s", (backend) => {
   const storeOf = async (): Promise<string> =>
     backend === "postgres" ? database() : `sqlite:${join(await folderOf(), "tape.db")}`;
 
-  it("acquisition: of ten that try at once exactly one succeeds, and the others know that they lost", async () => {
+  it("acquisition: of ten concurrent attempts exactly one succeeds, and the others learn that they failed", async () => {
     const store = await storeOf();
     const apps = await Promise.all([openApp(store), openApp(store)]);
     const answers = await Promise.all(Array.from({ length: 10 }, (_, k) => apps[k % 2]!.leases.tryAcquire(leaseName)));
@@ -73,9 +73,9 @@ describe.each(["postgres", "sqlite"] as const)("the lease on %s", (backend) => {
   });
 });
 
-describe("renewal and expiry: renewing extends, an active lease cannot be stolen, an expired one can", () => {
+describe("renewal and expiry: a renewal extends, an active lease cannot be stolen, an expired lease can", () => {
   it("on PostgreSQL, by its clock", async () => {
-    // A bound below the TTL, or the TTL would be refused.
+    // The bound is below the TTL, otherwise the TTL would be refused.
     const store = `${await database()}?transaction_bound_ms=200`;
     const [a, b] = [await openApp(store), await openApp(store)];
     const remaining = async () => (await b.leases.explain(leaseName))!.remainingMs;
@@ -89,7 +89,7 @@ describe("renewal and expiry: renewing extends, an active lease cannot be stolen
 
     await lease.release();
     await a.leases.acquire(leaseName, { ttl: "600ms" });
-    await a.close(); // stops renewing, without a word
+    await a.close(); // stops renewing, without a release
     let stolen: Lease | undefined;
     await expect
       .poll(
@@ -127,7 +127,7 @@ describe("renewal and expiry: renewing extends, an active lease cannot be stolen
 });
 
 describe("renewal loss during a mutation: exactly one write succeeds", () => {
-  /** The old holder has read, and is held up; the new one reads and writes; the old one then writes what it had decided. */
+  /** The old holder reads and is delayed; the new holder reads and writes; the old holder then writes its decision. */
   async function raceOn(store: string, sandboxes: Sandboxes): Promise<void> {
     const [first, second] = [await openApp(store), await openApp(store)];
     const machines = new MemoryBackend();
@@ -148,7 +148,7 @@ describe("renewal loss during a mutation: exactly one write succeeds", () => {
     const stale = apply({ ...options, sandboxes: slow }, termOf(old), failed).catch(
       (error: { code: string }) => error.code,
     );
-    await reached.promise; // it has asserted and is on its way
+    await reached.promise; // it has asserted its lease and is about to write
     const current = await second.leases.takeover(leaseName, { reason: "test" });
     machines.report({ id: "box", condition: "ready", deleting: false });
     expect(await sweepOnce(options, termOf(current))).toEqual({ changed: 1 });
@@ -171,7 +171,7 @@ describe("renewal loss during a mutation: exactly one write succeeds", () => {
     await raceOn(`sqlite:${join(folder, "tape.db")}`, sandboxes);
   });
 
-  it("on PostgreSQL also where the new holder has not written yet, which comparing versions alone would let pass", async () => {
+  it("on PostgreSQL also before the first write of the new holder, which a comparison of versions alone would accept", async () => {
     const url = await database();
     const sandboxes = await postgresSandboxes(url);
     onTestFinished(() => sandboxes.close());
@@ -182,12 +182,12 @@ describe("renewal loss during a mutation: exactly one write succeeds", () => {
     const box = (await sandboxes.get("box"))!;
     await expect(sandboxes.change(box, "Error", old)).rejects.toThrow("TAPE_FENCED");
     expect(await sandboxes.change(box, "Deleting")).toBe(true); // a request, by any replica
-    expect(await sandboxes.change(box, "Ready")).toBe(false); // and the version keeps requests apart
+    expect(await sandboxes.change(box, "Ready")).toBe(false); // and the version separates requests
   });
 });
 
 describe("the sweep", () => {
-  it("asks again before it prunes: one that is back, or that somebody changed, is left alone", async () => {
+  it("checks again before it prunes: a sandbox that is back, or that a request changed, is left alone", async () => {
     const url = await database();
     const sandboxes = await postgresSandboxes(url);
     onTestFinished(() => sandboxes.close());
@@ -195,7 +195,7 @@ describe("the sweep", () => {
     const term = termOf(await app.leases.acquire(leaseName));
     const machines = new MemoryBackend();
     for (const id of ["back", "changed", "gone", "young"]) await sandboxes.create(id);
-    const late = new MemoryBackend(); // what the machines look like a moment after the list was made
+    const late = new MemoryBackend(); // the state of the machines a moment after the list was read
     late.report({ id: "back", condition: "ready", deleting: false });
     const backend = {
       list: () => machines.list(),
@@ -218,11 +218,11 @@ describe("the sweep", () => {
   });
 });
 
-it("single-replica mode: a SQLite file of its own, no standing by and no renewal, also right after a crash", async () => {
+it("single-replica mode: an exclusive SQLite file, no standby and no renewal, also right after a crash", async () => {
   const folder = await folderOf();
   const store = `sqlite:${join(folder, "tape.db")}?processes=single`;
   {
-    // A process that died holding the lease, with most of its time to go.
+    // A process that died holding the lease, with most of the TTL left.
     const app = await Tape.open({ store: `sqlite:${join(folder, "tape.db")}`, runner: noRunner, work: false });
     await app.leases.acquire(leaseName, { ttl: "60s" });
     await app.close();

@@ -12,8 +12,8 @@ beforeEach(async () => {
 
 const patient = { timeout: 10_000 };
 
-/** The considerations of the design that need more than one process, on PostgreSQL. */
-describe("three replicas of the gateway, each in a process of its own", { timeout: 60_000 }, () => {
+/** The cases of the design that need more than one process, on PostgreSQL. */
+describe("three replicas of the gateway, each in its own process", { timeout: 60_000 }, () => {
   it("gated: any replica serves requests, only the holder watches and sweeps, and the others change nothing", async () => {
     const world = await setWorld(url);
     const { machines, replicas, served } = world;
@@ -40,14 +40,14 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     );
   });
 
-  it("failover: the holder is killed; when its time has run out another goes on where it was, tokens rising", async () => {
+  it("failover: after the holder is killed and its lease expires, another replica continues its work with a higher token", async () => {
     const world = await setWorld(url);
     const { machines, replicas } = world;
     const dead = await world.holder();
     const survivors = replicas.filter((replica) => replica !== dead);
     await survivors[0]!.create("box");
     dead.kill();
-    machines.report({ id: "box", condition: "failed", deleting: false }); // nobody watches at this moment
+    machines.report({ id: "box", condition: "failed", deleting: false }); // no replica watches at this moment
     expect(await survivors[1]!.phase("box")).toBe("Provisioning");
     expect(await survivors[1]!.create("another")).toBe(201); // requests do not wait for a reconciler
     const next = await world.holder(survivors);
@@ -59,7 +59,7 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
       [dead.name, "start", "expired"],
       [next.name, "timeout", undefined],
     ]);
-    // Not before its time. Leases go by the monotonic clock, and are told by the calendar, which may be set in between.
+    // Not before expiry. Leases use the monotonic clock but report wall-clock times, and that clock may be set in between.
     expect(terms[1]!.startedAt - terms[0]!.startedAt).toBeGreaterThan(ttlMs * 0.9);
   });
 
@@ -76,7 +76,7 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     await using app = await Tape.open({ store: url, runner: noRunner, work: false });
     const [first, second] = await app.leases.history("reconciler");
     expect([first!.endReason, second!.startReason]).toEqual(["drained", "release"]);
-    expect(second!.startedAt - first!.endedAt!).toBeLessThan(ttlMs / 2); // told, not run out
+    expect(second!.startedAt - first!.endedAt!).toBeLessThan(ttlMs / 2); // by wake hint, not by expiry
     const events = leaving.lines
       .filter(({ replica }) => replica === leaving.name)
       .map(({ event, level }) => [event, level]);
@@ -84,7 +84,7 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     expect(events.at(-1)).toEqual(["singleton.released", "info"]);
   });
 
-  it("a holder that is stopped past its TTL and wakes up neither leads nor writes, and says that it lost", async () => {
+  it("a holder that is suspended past its TTL and resumes neither leads nor writes, and reports its loss", async () => {
     const world = await setWorld(url);
     const { machines, replicas, served } = world;
     const stalled = await world.holder();
@@ -97,7 +97,7 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     stalled.wake();
     await expect.poll(async () => (await stalled.health()).state, patient).toBe("standby");
     expect(stalled.lines.map(({ event }) => event)).toContain("singleton.lost");
-    // It had a stream of changes open and a sweep due: what it still does is ended by its signal, and it opens no new one.
+    // It had an open stream of changes and a due sweep. Its abort signal ends both, and it makes no new call.
     const before = served.calls.length;
     await expect
       .poll(
@@ -111,19 +111,19 @@ describe("three replicas of the gateway, each in a process of its own", { timeou
     expect(await next.leads()).toBe(true);
   });
 
-  it("an orphan is left alone for the grace period, then looked at again, then pruned", async () => {
+  it("an orphan is left alone for the grace period, then checked again, then pruned", async () => {
     const world = await setWorld(url, ["a"]);
     const { machines, replicas, served } = world;
     const [only] = replicas;
     await world.holder();
     await only!.create("kept");
     await only!.create("orphan");
-    const begun = performance.now();
-    machines.vanish("orphan"); // and nobody is told
+    const startedAt = performance.now();
+    machines.vanish("orphan"); // without a notification
     await expect.poll(() => only!.phase("orphan"), patient).toBe("Deleted");
-    expect(performance.now() - begun).toBeGreaterThanOrEqual(graceMs - 500); // its record is as old as its creation
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(graceMs - 500); // its record is as old as its creation
     expect(await only!.phase("kept")).toBe("Provisioning");
-    // Not from the list alone: the backend was asked about this very one, right before.
+    // Not from the list alone: the replica requested this very machine from the backend right before.
     expect(served.calls.some(({ operation, id }) => operation === "get" && id === "orphan")).toBe(true);
   });
 });

@@ -8,7 +8,7 @@ import type { Phase } from "../../../examples/sandbox-gateway/phases.ts";
 
 const script = resolve(import.meta.dirname, "../../../examples/sandbox-gateway/replica.ts");
 
-/** What `replica.ts` is started with: everything a tenth as long as in earnest, and the TTL above the store's bound. */
+/** Settings of `replica.ts`: every duration a tenth of its real value, and the TTL above the store's bound. */
 export const ttlMs = 2_000;
 export const graceMs = 1_500;
 const settings = { GATEWAY_TTL: `${ttlMs / 1000}s`, GATEWAY_SWEEP_MS: "100", GATEWAY_GRACE_MS: String(graceMs) };
@@ -20,7 +20,7 @@ export interface Line {
   readonly holder?: string;
 }
 
-/** A gateway replica in a process of its own. It dies with the test. */
+/** A gateway replica in its own process. It ends with the test. */
 export class Replica {
   readonly name: string;
   readonly url: string;
@@ -82,7 +82,7 @@ export class Replica {
     this.#process.kill("SIGKILL");
   }
 
-  /** SIGTERM, and its exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   async terminate(): Promise<number | null> {
     const left = once(this.#process, "exit");
     this.#process.kill("SIGTERM");
@@ -94,13 +94,13 @@ export interface World {
   readonly machines: MemoryBackend;
   readonly served: Awaited<ReturnType<typeof serveBackend>>;
   readonly replicas: readonly Replica[];
-  /** Who called the backend for what, apart from requests of users. */
+  /** The replicas that watched or listed the machines of the backend. */
   watchersAndSweepers(): Set<string>;
-  /** Exactly one, once there is one. */
+  /** Waits for a holder, and asserts that there is exactly one. */
   holder(among?: readonly Replica[]): Promise<Replica>;
 }
 
-/** Three replicas on one PostgreSQL store, and the machines they manage in a place of their own. */
+/** Three replicas on one PostgreSQL store, and a separate backend with the machines they manage. */
 export async function setWorld(url: string, names: readonly string[] = ["a", "b", "c"]): Promise<World> {
   const machines = new MemoryBackend();
   const served = await serveBackend(machines);

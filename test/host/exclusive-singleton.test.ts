@@ -11,12 +11,12 @@ import { calm, noRunner, setStage, untilAborted } from "./stage.ts";
 const name = "sweeper";
 
 async function scratchFile(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "tape-alone-"));
+  const folder = await mkdtemp(join(tmpdir(), "tape-exclusive-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return join(folder, "tape.db");
 }
 
-/** Counts what a singleton asks of the store. */
+/** Counts the calls of a singleton to the store. */
 function counting(store: Store): { store: Store; renewals: () => number } {
   let renewals = 0;
   const renew: Store["claim"]["renew"] = (batch) => {
@@ -26,13 +26,13 @@ function counting(store: Store): { store: Store; renewals: () => number } {
   return { store: { ...store, claim: { ...store.claim, renew } }, renewals: () => renewals };
 }
 
-it("a file opened exclusively: leads at once after a crash, without standing by, and never renews", async () => {
+it("on a file opened exclusively a singleton leads at once after a crash, without standing by, and never renews", async () => {
   const clock = new ManualClock();
   const file = await scratchFile();
   const crashed = await openSqlite({ file, processes: "single", clock });
   const claimant = { owner: "a dead process", label: "dead", reactor: "singleton", ttlMs: 30_000 };
   await crashed.claim.acquire("default", { target: { name }, claimant, nonce: 7n, expect: "free" });
-  await crashed.close(); // and nothing was given back: the term of the dead process has 30 s to go
+  await crashed.close(); // without a release: the term of the dead process has 30 s left
 
   const opened = await openSqlite({ file, processes: "single", clock });
   const { store, renewals } = counting(opened);
@@ -58,11 +58,11 @@ it("a file opened exclusively: leads at once after a crash, without standing by,
     [1n, "start", "manual"],
     [2n, "recovery", "drained"],
   ]);
-  expect(terms[1]?.auditReason).toContain("whoever held the lease is gone");
+  expect(terms[1]?.auditReason).toContain("so the previous holder is dead");
   await opened.close();
 });
 
-it("the same program on a file that others may open waits for the dead holder's time to run out", async () => {
+it("the same program on a shared file waits until the dead holder's lease expires", async () => {
   const clock = new ManualClock();
   const file = await scratchFile();
   const crashed = await openSqlite({ file, clock });
@@ -88,7 +88,7 @@ it("a second process is refused the exclusive file", async () => {
   await store.close();
 });
 
-it("two handles of one process on an exclusive store: still one leads, and the other follows at once", async () => {
+it("of two handles of one process on an exclusive store one leads, and the other follows at once", async () => {
   const stage = await setStage({ exclusive: true });
   const [a, b] = [await stage.app("a"), await stage.app("b")];
   const body = ({ abortSignal }: { abortSignal: AbortSignal }) => untilAborted(abortSignal);
@@ -101,7 +101,7 @@ it("two handles of one process on an exclusive store: still one leads, and the o
   expect(standby.state).toBe("holder");
 });
 
-it("an operator can still pre-empt and pause it there: the body is stopped though nothing is renewed", async () => {
+it("an operator can still preempt and pause an exclusive singleton: its body stops although nothing is renewed", async () => {
   const stage = await setStage({ exclusive: true });
   const app = await stage.app("a");
   const singleton = await app.singleton(name, ({ abortSignal }) => untilAborted(abortSignal));

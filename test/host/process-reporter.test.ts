@@ -14,19 +14,20 @@ interface Body {
   readonly singletons: readonly { readonly name: string; readonly state: string; readonly token?: string }[];
 }
 
-const told = async (store: Store) =>
+const reportsIn = async (store: Store) =>
   (await store.read.processes(tenant)).map(({ owner, body }) => ({ owner, ...(body as Body) }));
 
-/** A store that hands every report and farewell to `say`, which sends it on or not. */
-function listening(say: (send: () => Promise<void>, report: ProcessReport | string) => Promise<void>) {
+/** A store that passes every report and every removal to `onSend`, which forwards it or not. */
+function listening(onSend: (send: () => Promise<void>, report: ProcessReport | string) => Promise<void>) {
   return (store: Store): Store => {
-    const report: IntakeOps["reportProcess"] = (of, one) => say(() => store.intake.reportProcess(of, one), one);
-    const unreport: IntakeOps["removeProcess"] = (of, owner) => say(() => store.intake.removeProcess(of, owner), owner);
+    const report: IntakeOps["reportProcess"] = (of, one) => onSend(() => store.intake.reportProcess(of, one), one);
+    const unreport: IntakeOps["removeProcess"] = (of, owner) =>
+      onSend(() => store.intake.removeProcess(of, owner), owner);
     return { ...store, intake: { ...store.intake, reportProcess: report, removeProcess: unreport } };
   };
 }
 
-it("of two apps with one singleton both are listed, one as its holder, until they close", async () => {
+it("two apps with one singleton are both listed, one as its holder, until they close", async () => {
   const { clock, store, app } = await setStage();
   const [one, two] = [await app("one"), await app("two")];
   await one.singleton("sweeper", ({ abortSignal }) => untilAborted(abortSignal));
@@ -34,7 +35,7 @@ it("of two apps with one singleton both are listed, one as its holder, until the
   await two.singleton("sweeper", ({ abortSignal }) => untilAborted(abortSignal));
   await clock.elapse(16_000);
   const lease = (await store.read.lease(tenant, { name: "sweeper" }))!;
-  const processes = await told(store);
+  const processes = await reportsIn(store);
   expect(processes.map(({ singletons }) => singletons[0]?.state).sort()).toEqual(["holder", "standby"]);
   const holder = processes.find(({ owner }) => owner === lease.owner)!;
   expect(holder.singletons).toEqual([{ name: "sweeper", state: "holder", token: String(lease.token) }]);
@@ -42,16 +43,16 @@ it("of two apps with one singleton both are listed, one as its holder, until the
   const closing = one.close();
   await clock.elapse(1_000);
   await closing;
-  expect((await told(store)).map(({ owner }) => owner)).toEqual(
+  expect((await reportsIn(store)).map(({ owner }) => owner)).toEqual(
     processes.map(({ owner }) => owner).filter((owner) => owner !== lease.owner),
   );
 });
 
-it("an app that drives runs tells what its reactors do; one that does nothing, or is told to be silent, says nothing", async () => {
-  const said: unknown[] = [];
+it("an app that drives runs reports its reactors; an app that does no work, or has reports off, reports nothing", async () => {
+  const sent: unknown[] = [];
   const { clock, store, app } = await setStage({
     wrap: listening((send, report) => {
-      said.push(report);
+      sent.push(report);
       return send();
     }),
   });
@@ -61,31 +62,31 @@ it("an app that drives runs tells what its reactors do; one that does nothing, o
   await app("reads");
   await app("silent", { runner, work: true, report: false });
   await clock.elapse(60_000);
-  expect(said).toEqual([]);
+  expect(sent).toEqual([]);
   const works = await app("works", { runner, work: true });
   await works.start(slow, undefined);
   await clock.elapse(900);
-  expect(said).toEqual([]);
+  expect(sent).toEqual([]);
   await clock.elapse(200);
-  expect(said).toHaveLength(1);
-  const [process] = await told(store);
+  expect(sent).toHaveLength(1);
+  const [process] = await reportsIn(store);
   expect(process).toMatchObject({ driving: 1, singletons: [], startedAt: clock.wall() - 1_100 });
   expect(Object.keys(process!.reactors).sort()).toEqual(
     ["compensation", "outbox", "reconciler", "recovery", "timers"].sort(),
   );
   held.resolve();
   await clock.elapse(60_000);
-  expect(said).toHaveLength(5); // every 15 s, and nothing besides
-  expect(await told(store)).toMatchObject([{ driving: 0, workflows: ["slow"] }]);
+  expect(sent).toHaveLength(5); // one every 15 s, and no others
+  expect(await reportsIn(store)).toMatchObject([{ driving: 0, workflows: ["slow"] }]);
 });
 
-/** A presence of its own over what `look` finds. */
-async function alone(look: () => ProcessActivity, wrap?: (store: Store) => Store) {
+/** A process reporter over the activity that `activity` returns. */
+async function setReporter(activity: () => ProcessActivity, wrap?: (store: Store) => Store) {
   const { clock, store } = await setStage(wrap === undefined ? {} : { wrap });
   const identity = { owner: "replica/1", label: "replica" };
   const events: string[] = [];
   const log = (_level: string, event: string) => void events.push(event);
-  return { clock, store, events, presence: new ProcessReporter({ store, tenant, identity, clock, log }, look) };
+  return { clock, store, events, reporter: new ProcessReporter({ store, tenant, identity, clock, log }, activity) };
 }
 const busyWork: ProcessActivity = {
   stats: [],
@@ -95,9 +96,9 @@ const busyWork: ProcessActivity = {
   effects: [],
 };
 
-it("rates are of the last minute: what failed long ago is counted, but no error of now", async () => {
+it("rates cover the last minute: an old failure stays in the count, but not in the rate", async () => {
   let loop: ReactorLoop | undefined;
-  const { clock, store, presence } = await alone(() => ({
+  const { clock, store, reporter } = await setReporter(() => ({
     stats: loop === undefined ? [] : [loop.stats],
     singletons: [],
     driving: 0,
@@ -114,35 +115,35 @@ it("rates are of the last minute: what failed long ago is counted, but no error 
   };
   loop = new ReactorLoop({ reactors: [mine], store, clock, log: () => {}, idleMs: 1_000 });
   await loop.start();
-  presence.begin();
+  reporter.begin();
   await clock.elapse(1_001);
-  const { faults, errorsPerMinute } = (await told(store))[0]!.reactors.mine!;
+  const { faults, errorsPerMinute } = (await reportsIn(store))[0]!.reactors.mine!;
   expect(faults).toBeGreaterThan(0);
   expect(errorsPerMinute).toBe(faults);
   failing = false;
   await clock.elapse(30_000);
-  expect((await told(store))[0]!.reactors.mine).toMatchObject({ faults: faults! + 0, lagMs: 7 });
-  expect((await told(store))[0]!.reactors.mine!.errorsPerMinute).toBe(faults);
+  expect((await reportsIn(store))[0]!.reactors.mine).toMatchObject({ faults: faults! + 0, lagMs: 7 });
+  expect((await reportsIn(store))[0]!.reactors.mine!.errorsPerMinute).toBe(faults);
   await clock.elapse(60_000);
-  expect((await told(store))[0]!.reactors.mine).toMatchObject({ faults, errorsPerMinute: 0, perMinute: 0 });
-  const stopping = [loop.stop(), presence.end()];
+  expect((await reportsIn(store))[0]!.reactors.mine).toMatchObject({ faults, errorsPerMinute: 0, perMinute: 0 });
+  const stopping = [loop.stop(), reporter.end()];
   await clock.elapse(5_000);
   await Promise.all(stopping);
-  expect(await told(store)).toEqual([]);
+  expect(await reportsIn(store)).toEqual([]);
 });
 
-it("counts of several loops are added up by reactor", async () => {
-  const tally = { polls: 1, faults: 1, busy: 2, unserved: 3, found: 4, done: 5, failed: 6, lagMs: 7 };
-  const { clock, store, presence } = await alone(() => ({
-    stats: [{ outbox: tally }, { outbox: { ...tally, lagMs: 9 }, timers: tally }],
+it("the stats of several loops are added up by reactor", async () => {
+  const loopStats = { polls: 1, faults: 1, busy: 2, unserved: 3, found: 4, done: 5, failed: 6, lagMs: 7 };
+  const { clock, store, reporter } = await setReporter(() => ({
+    stats: [{ outbox: loopStats }, { outbox: { ...loopStats, lagMs: 9 }, timers: loopStats }],
     singletons: [],
     driving: 3,
     workflows: [],
     effects: [],
   }));
-  presence.begin();
+  reporter.begin();
   await clock.elapse(1_001);
-  const [process] = await told(store);
+  const [process] = await reportsIn(store);
   expect(process!.reactors.outbox).toEqual({
     ...{ found: 8, done: 10, failed: 12, faults: 2, busy: 4, unserved: 6, lagMs: 9 },
     ...{ perMinute: 10, errorsPerMinute: 14 },
@@ -150,49 +151,49 @@ it("counts of several loops are added up by reactor", async () => {
   expect(process!.reactors.timers).toMatchObject({ done: 5, perMinute: 5, errorsPerMinute: 7 });
 });
 
-it("a store that is away is nobody's error, and is told again when it is back", async () => {
+it("an unavailable store fails no caller, and the report is sent again when the store is back", async () => {
   let away = true;
   const gone = new TapeError("TAPE_STORE_UNREACHABLE", "away");
-  const { clock, store, events, presence } = await alone(
+  const { clock, store, events, reporter } = await setReporter(
     () => busyWork,
     listening((send) => (away ? Promise.reject(gone) : send())),
   );
-  presence.begin();
-  presence.begin();
+  reporter.begin();
+  reporter.begin();
   await clock.elapse(20_000);
-  expect(await told(store)).toEqual([]);
+  expect(await reportsIn(store)).toEqual([]);
   expect(events).toEqual(["process.report_failed", "process.report_failed"]);
   away = false;
   await clock.elapse(15_000);
-  expect(await told(store)).toHaveLength(1);
+  expect(await reportsIn(store)).toHaveLength(1);
   away = true;
-  await presence.end();
-  await presence.end();
+  await reporter.end();
+  await reporter.end();
 });
 
-it("whoever may not report asks once and never again", async () => {
-  let asked = 0;
-  const { clock, presence } = await alone(
+it("a process without permission to report tries once and never again", async () => {
+  let attempts = 0;
+  const { clock, reporter } = await setReporter(
     () => busyWork,
     listening(async () => {
-      asked++;
+      attempts++;
       throw new TapeError("TAPE_FORBIDDEN", "a reader's credential");
     }),
   );
-  presence.begin();
+  reporter.begin();
   await clock.elapse(120_000);
-  expect(asked).toBe(1);
+  expect(attempts).toBe(1);
 });
 
-it("a store that hangs keeps nobody from closing for longer than two seconds", async () => {
-  const { clock, presence } = await alone(
+it("a store that hangs delays closing by two seconds at most", async () => {
+  const { clock, reporter } = await setReporter(
     () => busyWork,
     listening(() => new Promise(() => {})),
   );
-  presence.begin();
+  reporter.begin();
   await clock.elapse(5_000);
   let over = false;
-  const ending = presence.end().then(() => {
+  const ending = reporter.end().then(() => {
     over = true;
   });
   await clock.elapse(1_900);
@@ -202,39 +203,39 @@ it("a store that hangs keeps nobody from closing for longer than two seconds", a
   expect(over).toBe(true);
 });
 
-it("who has nothing left to tell leaves, and after the end nothing is said", async () => {
+it("a process with nothing left to report removes itself, and reports nothing after its end", async () => {
   let work = busyWork;
-  const said: unknown[] = [];
-  const { clock, store, presence } = await alone(
+  const sent: unknown[] = [];
+  const { clock, store, reporter } = await setReporter(
     () => work,
     listening((send, report) => {
-      said.push(typeof report);
+      sent.push(typeof report);
       return send();
     }),
   );
-  presence.begin();
+  reporter.begin();
   await clock.elapse(1_001);
   work = { ...busyWork, singletons: [] };
   await clock.elapse(31_000);
-  expect(said).toEqual(["object", "string"]);
-  expect(await told(store)).toEqual([]);
+  expect(sent).toEqual(["object", "string"]);
+  expect(await reportsIn(store)).toEqual([]);
   work = busyWork;
-  await presence.end();
+  await reporter.end();
   await clock.elapse(60_000);
-  presence.begin();
+  reporter.begin();
   await clock.elapse(60_000);
-  expect(said).toHaveLength(2);
+  expect(sent).toHaveLength(2);
 });
 
-it("a worker that was drained has nothing to tell", async () => {
+it("a drained worker has nothing to report", async () => {
   const { clock, store, app } = await setStage();
   const one = await app("one");
   const worker = one.worker(noRunner);
   await clock.elapse(1_001);
-  expect(await told(store)).toHaveLength(1);
+  expect(await reportsIn(store)).toHaveLength(1);
   const draining = worker.drain();
   await clock.elapse(1_000);
   await draining;
   await clock.elapse(15_000);
-  expect(await told(store)).toEqual([]);
+  expect(await reportsIn(store)).toEqual([]);
 });
