@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { Order } from "./test/order.ts";
 
-/** These change what is global to a process, or go on for so long that loading the sources does not count. */
+/** Each in its own process: they change global state, or take so long that loading the sources does not matter. */
 const alone = [
   "browser/*",
   "chaos/{reactors,server}",
@@ -20,14 +20,14 @@ export default defineConfig({
     globalSetup: ["test/postgres/setup.ts"],
     allowOnly: false,
     passWithNoTests: false,
-    // Three files at a time also on two cores: half of the suite waits for databases and for processes that are stopped.
+    // Three files at a time even on two cores: half of the suite waits for databases and for paused processes.
     maxWorkers: 3,
     sequence: { sequencer: Order },
-    // Node runs our TypeScript as it stands. Vite would transform each file first, and run the result more slowly.
+    // Node runs the TypeScript sources directly. Vite would transform each file first, and the result runs more slowly.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     projects: [
       { test: { ...common, name: "alone", include: alone, setupFiles: ["test/quiet.ts", "test/compiled.ts"] } },
-      // One loaded copy of the sources in each worker: they leave nothing behind that another file could see.
+      // Test files share one loaded copy of the sources per worker, because they leave no state behind.
       {
         test: {
           ...common,
