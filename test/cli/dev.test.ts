@@ -34,7 +34,7 @@ it("injects faults by key on a terminal, and every payment wires once", { timeou
   await ends("payment-1", 0);
   expect(dev.text()).toMatch(/token \d+ +worker-[ab] +(start|wake) → expired/);
   expect(dev.text()).toMatch(/token \d+ +worker-\w +recovery → released/);
-  expect(dev.text()).toMatch(/┣\d.*(▶|┣)\d/); // its terms in the band; the last one may be too short to show
+  expect(dev.text()).toMatch(/(┣|▶)\d/); // the band has terms; one that is short beside the others has no place in it
   expect(wires("payment-1")).toBe(1);
 
   const second = dev.mark();

@@ -83,5 +83,5 @@ export function parsePostgresUrl(text: string): PostgresSettings {
 function whole(key: string, text: string, min: number): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= min) return value;
-  throw new TapeError("TAPE_BAD_STORE_URL", `${key} must be a whole number of at min ${min}`, { key });
+  throw new TapeError("TAPE_BAD_STORE_URL", `${key} must be a whole number of at least ${min}`, { key });
 }

@@ -60,7 +60,7 @@ export function checkFlag(what: string, value: unknown): asserts value is boolea
 
 export function checkWhole(what: string, value: unknown, min = 0): asserts value is number {
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < min) {
-    throw new TapeError("TAPE_BAD_INPUT", `${what} must be a whole number of at min ${min}`, { field: what });
+    throw new TapeError("TAPE_BAD_INPUT", `${what} must be a whole number of at least ${min}`, { field: what });
   }
 }
 
@@ -129,7 +129,7 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   checkWhole("after", entry?.after, 1);
   const { records } = entry;
   if (!Array.isArray(records) || records.length === 0) {
-    throw new TapeError("TAPE_BAD_INPUT", "an append needs at min one record", { field: "records" });
+    throw new TapeError("TAPE_BAD_INPUT", "an append needs at least one record", { field: "records" });
   }
   if (records.length > limits.appendRecords || entry.after + records.length > limits.journalRecords) {
     const limit = records.length > limits.appendRecords ? "appendRecords" : "journalRecords";
