@@ -11,13 +11,20 @@ export const forksKeepWhatStands: Invariant = (evidence) =>
     const fork = created?.kind === "run.created" ? created.data.fork : undefined;
     const by = evidence.actions.find(({ who }) => who === fork?.by);
     if (fork === undefined || by?.what !== "fork unnamed") return notApplicable;
+    // A kept refusal, for a business key that was taken, claims nothing: the source run may call again in a retry.
     const kept = new Set(
       records
         .flatMap((one) => (one.kind === "fork.kept" ? one.data.records : []))
-        .flatMap(({ data }) => (typeof data === "object" && data !== null && "pos" in data ? [data.pos] : [])),
+        .flatMap(({ data }) => (isConfirmation(data) ? [data.pos] : [])),
     );
     return each(evidence.effects, ({ run, role, surplus, pos, name, status }) => {
       if (run !== fork.journal || role !== "compensation" || surplus || !kept.has(pos)) return exempt;
       return status === "DISCHARGED" ? [] : [`${id} keeps ${name} at ${pos}, whose compensation is ${status}`];
     });
   });
+
+/** The outcome of an effect that happened: as it was settled, or as the run received it from its item. */
+function isConfirmation(data: unknown): data is { readonly pos: number } {
+  if (typeof data !== "object" || data === null || !("pos" in data)) return false;
+  return ("to" in data && data.to === "CONFIRMED") || ("status" in data && data.status === "CONFIRMED");
+}

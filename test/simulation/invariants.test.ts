@@ -210,7 +210,8 @@ describe("the invariants", () => {
     const { journal } = evidence.runs[0]!;
     const by = "operator 7";
     const fork = { journal: 77, pos: 1, through: 9, by, reason: "why", seeds: [] };
-    const kept = { kind: "fork.kept", data: { records: [{ kind: "effect.settled", data: { pos: 0 } }] } };
+    const settled = { kind: "effect.settled", data: { pos: 0, to: "CONFIRMED", reason: "returned" } };
+    const kept = { kind: "fork.kept", data: { records: [settled] } };
     const feed = evidence.feed.flatMap((record) =>
       record.journal === journal && record.kind === "run.created"
         ? [{ ...record, data: { ...record.data, fork } }, { ...record, ...kept } as unknown as FeedRecord]
