@@ -79,7 +79,11 @@ export async function underManualLease(
   }
 }
 
-/** Writes the last records of a term. The release names the last note: if one arrives meanwhile, it is retried. */
+/**
+ * Writes the last records of a term. The release names the last note: if one arrives meanwhile, it is retried. The store's
+ * fence decides whether the write counts, so a jump of this machine's clock does not refuse it; the lease's own deadline
+ * only bounds the retries.
+ */
 export async function appendLast(
   { store, tenant }: OperatorDeps,
   target: ManualTarget,
@@ -87,8 +91,7 @@ export async function appendLast(
   { head, notes }: Term,
   records: (taken: number) => readonly NewRecord[],
 ): Promise<void> {
-  for (let taken = notes; ; ) {
-    lease.assert();
+  for (let taken = notes; ; lease.assert()) {
     try {
       await store.fenced.append(lease.fence, { after: head, records: [...records(taken)] });
       return;

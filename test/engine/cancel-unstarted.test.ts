@@ -1,5 +1,11 @@
-import { describe, expect } from "vitest";
+import { describe, expect, it } from "vitest";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
+import { systemRandom } from "../../src/base/random.ts";
+import { openStore } from "../../src/host/open-store.ts";
+import { LeaseKeeper } from "../../src/lease/keeper.ts";
+import { cancelRun } from "../../src/operator/cancel.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { onBothStores } from "../kit/both-stores.ts";
 
 const both = onBothStores();
@@ -22,5 +28,24 @@ describe("a run whose workflow no process has", () => {
     expect(await statusOf()).toBe("CANCELLED");
     const journal = await time.during(store.read.journal(tenant, { run: "lost" }));
     expect(journal.map(({ kind }) => kind)).toEqual(["run.created", "term.started", "term.started", "run.ended"]);
+  });
+
+  it("is cancelled although the machine's clock jumps past the lease meanwhile", async () => {
+    const store = await openStore("memory:");
+    let jumpMs = 0;
+    const clock: Clock = { ...systemClock, wall: () => systemClock.wall() + jumpMs };
+    const keeper = new LeaseKeeper({ store, identity: { owner: "a", label: "a" }, clock });
+    const acquire: Store["claim"]["acquire"] = async (...args) => {
+      const result = await store.claim.acquire(...args);
+      jumpMs = 3_600_000;
+      return result;
+    };
+    const jumping: Store = { ...store, claim: { ...store.claim, acquire } };
+    await store.intake.createRuns("default", [{ id: "lost", workflow: "nowhere", input: 1 }]);
+    const deps = { store: jumping, keeper, tenant: "default", clock, random: systemRandom };
+    await cancelRun(deps, "lost", { reason: "no process has it" });
+    expect((await store.read.run("default", "lost"))?.status).toBe("CANCELLED");
+    keeper.close();
+    await store.close();
   });
 });
