@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const one of open.splice(0).reverse()) await one.close();
 });
 
-/** A store whose settings are reply when the test says so. */
+/** A store that returns its settings only when the test allows it. */
 async function slow(): Promise<{ store: Store; go: () => void }> {
   const one = await stage();
   open.push(one);

@@ -33,7 +33,7 @@ interface SocketReply {
   readonly text: string;
 }
 
-/** One call over a connection of this agent's; an error is what the socket output. */
+/** One call over a connection of this agent; an error carries the socket's message. */
 async function post(url: string, body: unknown, agent: Agent): Promise<SocketReply> {
   const sent = request(url, { method: "POST", agent, headers: { "content-type": "application/json" } });
   sent.end(JSON.stringify(body));

@@ -23,7 +23,7 @@ async function twoTenants(options: StageOptions = {}): Promise<Stage & { readonl
 /** Whose things a call names, and whether there are any of another tenant's at all. */
 type World = "foreign" | "absent" | "alone";
 
-/** What an admin of globex is reply, with the names that were requested for taken out. */
+/** The response to an admin of globex, without the names that the request contained. */
 async function reply(name: RouteName, world: World) {
   const clock = new ManualClock();
   const one = await stage({ credentials: "required", tenant: "home", clock });
@@ -42,7 +42,7 @@ async function reply(name: RouteName, world: World) {
     ...(body === undefined ? {} : { body: new TextEncoder().encode(JSON.stringify(body)) }),
   });
   const reading = readAll(answer.body);
-  await clock.elapse(10); // a stream has output by then what it has to say
+  await clock.elapse(10); // by then a stream has sent its first lines
   gone.abort();
   const text = await reading;
   const plain = text
@@ -77,7 +77,7 @@ describe("another tenant's data is reported exactly like absent data", () => {
       expect(foreign.plain).toBe(absent.plain);
       expect(foreign.status).toBe(absent.status);
       expect(absent.plain).toBe((await reply(name, "alone")).plain);
-      // Its own new run may have that id; nothing else of the name may be in the answer but what was requested for.
+      // Its own new run may have that id; the response may contain the name only where the request did.
       expect(foreign.text).not.toContain('"canary"');
       expect(foreign.unchanged).toBe(true);
     });

@@ -4,7 +4,7 @@ import { ManualClock, settled } from "../../testkit/clock.ts";
 import { giveTokens, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 
-/** Calls that take `ms` of the event loop each; `started` has their tenants in the order of their beginnings. */
+/** Calls that take `ms` of the event loop each; `started` lists their tenants in the order in which they started. */
 function callsOn(clock: ManualClock) {
   const turns = new Turns(clock);
   const started: string[] = [];
