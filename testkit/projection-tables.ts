@@ -46,6 +46,8 @@ export type EffectState = Omit<Stored<"effect.create">, "do" | "source"> & {
   uncertain: boolean;
 };
 export type GateState = Omit<Stored<"gate.create">, "do"> & { status: string; value: string | null };
+export type PublishedState = Omit<Stored<"published.put">, "do" | "max">;
+export type ReplyState = Omit<Stored<"reply.create">, "do">;
 export type TimerState = Omit<Stored<"timer.create">, "do" | "delayMs" | "until"> & { status: string };
 export type BudgetState = Omit<Stored<"budget.create">, "do"> & { reserved: number; spent: number };
 export type ClaimState = Omit<Stored<"business_key.claim">, "do"> & { tenant: string };
@@ -63,6 +65,10 @@ export class ProjectionTables {
   readonly leases = new RevertibleMap<number, LeaseState>(this.rollback);
   readonly effects = new RevertibleMap<string, EffectState>(this.rollback);
   readonly gates = new RevertibleMap<string, GateState>(this.rollback);
+  readonly published = new RevertibleMap<string, PublishedState>(this.rollback);
+  readonly replies = new RevertibleMap<string, ReplyState>(this.rollback);
+  /** Numbers of the signals in each inbox. */
+  readonly signals = new RevertibleMap<string, { run: number }>(this.rollback);
   readonly timers = new RevertibleMap<string, TimerState>(this.rollback);
   readonly budgets = new RevertibleMap<string, BudgetState>(this.rollback);
   readonly claims = new RevertibleMap<string, ClaimState>(this.rollback);
@@ -91,13 +97,15 @@ export class ProjectionTables {
     return [...this.effects.values()].filter((effect) => effect.run === run);
   }
 
+  addSignal(run: number, note: number): void {
+    this.signals.set(keyOf(run, note), { run });
+  }
+
   forget(journal: number): void {
     this.runs.delete(journal);
     for (const [item, lease] of this.leases) if (lease.run === journal) this.leases.delete(item);
-    for (const table of [this.effects, this.gates, this.timers, this.budgets, this.claims] as Map<
-      string,
-      { run: number }
-    >[]) {
+    const waits = [this.gates, this.published, this.replies, this.signals, this.timers];
+    for (const table of [this.effects, ...waits, this.budgets, this.claims] as Map<string, { run: number }>[]) {
       for (const [key, row] of table) if (row.run === journal) table.delete(key);
     }
   }
@@ -187,9 +195,10 @@ export class ProjectionTables {
           ({ run, pos }) => run === change.run && this.effects.get(keyOf(run, pos, 0))?.status === "WITHDRAWN",
         );
       case "gate.create": {
-        const { run, pos, name, binds, payload, approvers } = change;
+        const { run, pos, name, binds, payload, approvers, callback } = change;
         if (this.gates.has(keyOf(run, pos)) || this.runs.get(run)?.phase !== "LIVE") return false;
-        this.gates.set(keyOf(run, pos), { run, pos, name, binds, payload, approvers, status: "OPEN", value: null });
+        const row = { run, pos, name, binds, payload, approvers, callback, status: "OPEN", value: null };
+        this.gates.set(keyOf(run, pos), row);
         return true;
       }
       case "gate.status": {
@@ -202,6 +211,17 @@ export class ProjectionTables {
           if (run === change.run && status === "OPEN") this.gates.change(key, { status: "WITHDRAWN" });
         }
         return true;
+      case "published.put": {
+        const { run, name, value, seq } = change;
+        this.published.set(keyOf(run, name), { run, name, value, seq });
+        return true;
+      }
+      case "reply.create": {
+        const { run, note, body } = change;
+        if (this.replies.has(keyOf(run, note)) || !this.signals.has(keyOf(run, note))) return false;
+        this.replies.set(keyOf(run, note), { run, note, body });
+        return true;
+      }
       case "timer.create": {
         const { run, pos, purpose } = change;
         if (this.timers.has(keyOf(run, pos, purpose))) return false;

@@ -138,8 +138,9 @@ class Fold implements RecordSink {
     if (token !== lease.token) this.#fault(`${where(record)}: written under ${token}, the term is ${lease.token}`);
     if (kind === "child.started" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
     // Records do not contain the nonce, so it is not compared.
-    const context = { journal, kind: lease.kind, token, nonce: 0n, keepVersions: 0, allocate: this.#allocator(record) };
-    this.#apply(record, () => changesOf(record, context));
+    const none = { nonce: 0n, keepVersions: 0, maxNames: 0 };
+    const context = { journal, kind: lease.kind, token, ...none, allocate: this.#allocator(record) };
+    this.#apply(record, () => changesOf(record, context, record.seq));
   }
 
   #apply(record: FeedRecord, changes: () => ReturnType<typeof changesOf>): void {
@@ -158,7 +159,8 @@ class Fold implements RecordSink {
     const none = () => {
       throw new Error("creating a run opens no other journal");
     };
-    const context: RecordContext = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: none };
+    const start = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0 };
+    const context: RecordContext = { journal, kind: "run", ...start, allocate: none };
     this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, context));
     const lease = this.tables.leases.get(journal);
     if (data.holder !== undefined && lease !== undefined) {
@@ -197,6 +199,7 @@ class Fold implements RecordSink {
     // An item that already waits for a reactor keeps waiting for that one.
     const nextReactor = lease.kind === "run" ? "recovery" : (lease.nextReactor ?? "reconciler");
     this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, nextReactor } : { notes });
+    if (kind === "signal.sent") this.tables.addSignal(journal, seq);
     if (kind === "timer.fired") {
       const { pos, purpose } = data;
       const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", required: true });
@@ -235,6 +238,13 @@ async function compare(store: Store, tenant: string, tables: ProjectionTables): 
     expect(`the effects of ${id}`, sorted(effects), sorted(tables.effectsOf(run.journal)));
     const gates = (await read.gates(tenant, { run: id })).map(({ tenant: _t, openedAt: _o, ...gate }) => gate);
     expect(`the gates of ${id}`, sorted(gates), sorted(ofRun(tables.gates, run.journal)));
+    const published = (await read.published(tenant, id)).map(({ name, value, seq }) => [name, encode(value), seq]);
+    const names = ofRun(tables.published, run.journal).map(({ name, value, seq }) => [name, value, seq]);
+    expect(`what ${id} published`, sorted(published), sorted(names));
+    for (const { note, body } of ofRun(tables.replies, run.journal)) {
+      const { n: _n, at: _at, ...reply } = (await read.reply(tenant, id, note)) ?? {};
+      expect(`the reply to note ${note} of ${id}`, encode(reply), body);
+    }
     const timers = (await read.timers(tenant, { run: id })).map(({ tenant: _t, dueAt: _d, ...timer }) => timer);
     expect(`the timers of ${id}`, sorted(timers), sorted(ofRun(tables.timers, run.journal)));
     expect(`the budgets of ${id}`, sorted(await read.budgets(tenant, id)), sorted(ofRun(tables.budgets, run.journal)));

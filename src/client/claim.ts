@@ -50,6 +50,10 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
         isOwn(deps, fence.tenant) ? verdicts.next().value! : { ok: false, error: staleError(fence) },
       );
     },
+    async callbackSecret(fence) {
+      if (!isOwn(deps, fence.tenant)) throw staleError(fence);
+      return (await caller.call("store.callbackSecret", { body: { fence } })).secret;
+    },
     async pause(tenant, name, paused, by, why) {
       assertOwn(deps, tenant);
       await caller.call(paused ? "leases.pause" : "leases.resume", { params: { name }, body: { reason: why, by } });

@@ -7,9 +7,9 @@ import { contract, type ResponseOf } from "../protocol/contract.ts";
 import { mayDo } from "../protocol/route.ts";
 import { wireText } from "../protocol/values.ts";
 import { runSpec } from "../protocol/views.ts";
-import type { CreateResult, RunSpec } from "../store/contract/store.ts";
+import type { CreateResult, RunSpec, StartSignal } from "../store/contract/store.ts";
 import { runBatch } from "../store/validate/arguments.ts";
-import { checkRunSpec } from "../store/validate/entry.ts";
+import { checkStart } from "../store/validate/start.ts";
 import { assertOwn, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
 import { type RequestBatcher, requestBatcher } from "./request-batcher.ts";
@@ -49,7 +49,7 @@ export class CreateBatcher {
     assertOwn(this.#deps, tenant);
     const { limits, role } = this.#deps;
     // Checked here first, because one bad run must not fail the request for the others.
-    const checked = await runBatch(specs, limits, async (spec) => ({ data: checkRunSpec(spec, limits) }));
+    const checked = await runBatch(specs, limits, async (spec) => ({ data: checkStart(spec, limits) }));
     const good = specs.filter((_, k) => checked[k]!.ok);
     if (good.length === 0) return checked as ItemResult<CreateResult>[];
     const driving = mayDo(role, "worker");
@@ -77,11 +77,15 @@ export class CreateBatcher {
     const { caller, limits } = this.#deps;
     const named = new Map(specs.map((spec, k) => [spec, key === undefined || k === 0 ? key : `${key}/${k}`]));
     return runBatch(specs, limits, async (given) => {
-      const { schedule, forkedFrom, fork, checked: _checked, ...spec } = given; // the process that drives the run checks it again
+      const { schedule, forkedFrom, fork, checked: _checked, signals, ...spec } = given; // the process that drives the run checks it again
       if (schedule !== undefined || forkedFrom !== undefined || fork !== undefined) {
         throw new TapeError("TAPE_FORBIDDEN", "runs of schedules and forks need the role worker", { needs: "worker" });
       }
-      const { journal, fresh } = await caller.call("runs.start", { body: defined(spec) }, { key: named.get(given) });
+      const { journal, fresh } = await caller.call(
+        "runs.start",
+        { body: { ...defined(spec), ...(signals && { signals: signals.map(wireSignal) }) } },
+        { key: named.get(given) },
+      );
       return { journal, fresh };
     });
   }
@@ -91,13 +95,18 @@ function firstText({ owner, label, reactor, ttlMs, maxStallMs, nonce }: First): 
   return JSON.stringify({ owner, label, reactor, ttlMs, maxStallMs, nonce: String(nonce) });
 }
 
+/** The server adds the credential. */
+const wireSignal = ({ via: _via, ...signal }: StartSignal) => ({ ...defined(signal), value: signal.value });
+
 const simple: ReadonlySet<string> = new Set(["id", "workflow", "version", "input", "checked"]);
 
 /** Most run specs consist of strings and an input, which need no schema to encode. */
 function specText(spec: RunSpec): string {
   const fields = defined({ ...spec, input: undefined });
   if (!Object.keys(fields).every((field) => simple.has(field))) {
-    return JSON.stringify(z.encode(runSpec, { ...fields, input: spec.input }));
+    const { signals, ...rest } = fields;
+    const sent = { ...rest, input: spec.input, ...(signals && { signals: signals.map(wireSignal) }) };
+    return JSON.stringify(z.encode(runSpec, sent));
   }
   return `${JSON.stringify(fields).slice(0, -1)},"input":${wireText(encode(spec.input))}}`;
 }

@@ -27,6 +27,8 @@ export interface RunDriverOptions {
   readonly tracing?: Tracer;
   /** Runs driven at once. */
   readonly concurrency: number;
+  /** The address under which other systems reach the server, for callbacks. */
+  readonly publicUrl?: string;
   /** How long a replay waits for the code to request what the journal holds next. */
   readonly patienceMs?: number;
   /** After this time the first body of each name is logged as slow. */
@@ -293,6 +295,7 @@ export class RunDriver {
         ...(suspicion && { suspicion }),
         ...(term.preloaded && { preloadMs }),
         ...(this.#options.patienceMs !== undefined && { patienceMs: this.#options.patienceMs }),
+        ...(this.#options.publicUrl !== undefined && { publicUrl: this.#options.publicUrl }),
       };
       const drive = new Drive({ ...deps, ...traced, ...more });
       driving.drive = drive;

@@ -135,6 +135,7 @@ export type Change =
       readonly binds: string | null;
       readonly payload: string | null;
       readonly approvers: string | null;
+      readonly callback: "json" | "raw" | null;
     }
   | {
       readonly do: "gate.status";
@@ -146,6 +147,17 @@ export type Change =
       readonly value: string | null;
     }
   | { readonly do: "gates.withdraw"; readonly run: number }
+  | {
+      readonly do: "published.put";
+      readonly run: number;
+      readonly name: string;
+      readonly value: string;
+      /** The record that writes the value. */
+      readonly seq: number;
+      /** How many names the run may publish. */
+      readonly max: number;
+    }
+  | { readonly do: "reply.create"; readonly run: number; readonly note: number; readonly body: string }
   | {
       readonly do: "timer.create";
       readonly run: number;
@@ -233,6 +245,8 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "gate.create": "TAPE_ILLEGAL_TRANSITION",
   "gate.status": "TAPE_ILLEGAL_TRANSITION",
   "gates.withdraw": null,
+  "published.put": "TAPE_TOO_LARGE",
+  "reply.create": "TAPE_ILLEGAL_TRANSITION",
   "timer.create": "TAPE_ILLEGAL_TRANSITION",
   "timer.status": "TAPE_ILLEGAL_TRANSITION",
   "timer.fire": "TAPE_ILLEGAL_TRANSITION",

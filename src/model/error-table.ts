@@ -196,6 +196,21 @@ const table = {
     retry: "no",
     next: "Send a signal whose value matches the gate's schema.",
   },
+  TAPE_ASK_REJECTED: {
+    fault: "caller",
+    retry: "no",
+    next: "The run has rejected the request; the cause is attached. Another request needs another key.",
+  },
+  TAPE_NO_REPLY: {
+    fault: "caller",
+    retry: "later",
+    next: "The run still has the request: ask again with the same key to wait for its reply.",
+  },
+  TAPE_NO_PUBLIC_URL: {
+    fault: "operator",
+    retry: "no",
+    next: "Set tape.server.public_url, or publicUrl of Tape.open, to the address that reaches the server; or use the token.",
+  },
   TAPE_BAD_FORK_POINT: {
     fault: "caller",
     retry: "no",

@@ -24,6 +24,10 @@ export interface Limits {
   readonly pendingBytes: number;
   /** Notes ever sent to one inbox from outside. A run that needs more signals is a queue, not a run. */
   readonly inboxNotes: number;
+  /** Signals that one start sends with its run. */
+  readonly startSignals: number;
+  /** Names that one run publishes. What needs more names is data for the values. */
+  readonly publishedNames: number;
   /** Versions of one value kept for watchers. */
   readonly valueHistory: number;
   /** Rows in one page of a listing, a journal or the feed. */
@@ -48,6 +52,8 @@ export const defaultLimits: Limits = {
   pendingItems: 20_000,
   pendingBytes: 256 * 1024 * 1024,
   inboxNotes: 100_000,
+  startSignals: 100,
+  publishedNames: 32,
   valueHistory: 1_000,
   pageRows: 1_000,
   pageBytes: 8 * 1024 * 1024,

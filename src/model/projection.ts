@@ -12,9 +12,10 @@ export { encodeBody, type RecordContext } from "./record-context.ts";
 
 /**
  * projection = fold(records): the only definition of how each kind of record changes the tables. Every store applies
- * these changes in the transaction that writes the record; the checker applies them again and compares.
+ * these changes in the transaction that writes the record; the checker applies them again and compares. `seq`: the
+ * record's number.
  */
-export function changesOf(record: NewRecord, place: RecordContext): Change[] {
+export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Change[] {
   assertKindAllowed(record.kind, place.kind);
   const own = place.journal;
   switch (record.kind) {
@@ -79,7 +80,7 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
     case "obligation.settled":
       return obligationSettled(record.data, place);
     case "gate.opened": {
-      const { pos, name, binds, timeoutMs, approvers } = record.data;
+      const { pos, name, binds, timeoutMs, approvers, callback = null } = record.data;
       const gate: Change = {
         do: "gate.create",
         run: own,
@@ -88,6 +89,7 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
         binds: binds ?? null,
         payload: encodePayload(record.data.payload),
         approvers: approvers === undefined ? null : JSON.stringify(approvers),
+        callback,
       };
       if (timeoutMs === undefined) return [gate];
       return [gate, { do: "timer.create", run: own, pos, purpose: "gate_timeout", delayMs: timeoutMs, until: null }];
@@ -105,6 +107,16 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
         },
         { do: "timer.status", run: own, pos, purpose: "gate_timeout", to: "CANCELLED", required: false },
       ];
+    }
+    case "state.published": {
+      const { name, value } = record.data;
+      return [{ do: "published.put", run: own, name, value: encode(value), seq, max: place.maxNames }];
+    }
+    case "reply.sent":
+      return replied(own, record.data);
+    case "signal.refused": {
+      const { note, reason, asks } = record.data;
+      return asks === true ? [{ do: "reply.create", run: own, note, body: encode({ refused: reason }) }] : [];
     }
     case "timer.set": {
       const { pos, purpose, delayMs, until = null } = record.data;
@@ -144,6 +156,12 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
     default:
       return []; // steps, decisions, samples and the like exist only in the journal
   }
+}
+
+/** A request that a fork has kept has no sender here. */
+function replied(run: number, { note, value, error }: RecordData<"reply.sent">): Change[] {
+  if (note === undefined) return [];
+  return [{ do: "reply.create", run, note, body: encode(error === undefined ? { value } : { error }) }];
 }
 
 /** A unit may have the name of an inherited property, such as `constructor`. */

@@ -12,6 +12,8 @@ export interface RecordContext {
   allocate(): number;
   /** The number of versions of a value kept for watchers. */
   readonly keepVersions: number;
+  /** The number of names that a run may publish. */
+  readonly maxNames: number;
 }
 
 /**

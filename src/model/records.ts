@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { approversShape } from "./approvers.ts";
 import { credential } from "./credential.ts";
+import { talkSchemas } from "./talk-records.ts";
 
 export type { Credential } from "./credential.ts";
 
@@ -275,6 +276,8 @@ const schemas = {
     binds: text.optional(),
     timeoutMs: delayMs.optional(),
     approvers: approversShape.exactOptional(),
+    /** Only its token opens it. `json`: the code receives the body's value; `raw`: its text and some headers. */
+    callback: z.enum(["json", "raw"]).exactOptional(),
   }),
   "gate.resolved": z.strictObject({
     pos: count,
@@ -283,18 +286,7 @@ const schemas = {
     to: z.enum(["RECEIVED", "TIMED_OUT", "WITHDRAWN"]),
     value: value.optional(),
   }),
-  /** `approves`: the open gates with approvers that the sender may answer; the store writes it. */
-  "signal.sent": z.strictObject({
-    approves: z.array(count).exactOptional(),
-    name,
-    value,
-    key: name.optional(),
-    binds: text.optional(),
-    by: text.optional(),
-    via: credential.exactOptional(),
-  }),
-  /** A signal that does not match its gate's schema; the gate keeps waiting. `note`: its number in the inbox. */
-  "signal.refused": z.strictObject({ name, note: count, reason: text }),
+  ...talkSchemas,
   "cancel.requested": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
   /** `until`: the wall time, if one was given; otherwise the timer fires `delayMs` after the record. */
   "timer.set": z.strictObject({

@@ -106,6 +106,8 @@ export interface GateRow {
   readonly payload: string | null;
   /** The approvers as JSON; null: every sender of signals may answer. */
   readonly approvers: string | null;
+  /** Set for a gate that only its token opens. */
+  readonly callback: "json" | "raw" | null;
   readonly value: string | null;
   readonly openedAt: number;
 }

@@ -7,6 +7,7 @@ import { quotas } from "./routes/quotas.ts";
 import { runs } from "./routes/runs.ts";
 import { service } from "./routes/service.ts";
 import { store } from "./routes/store.ts";
+import { talk } from "./routes/talk.ts";
 import { values } from "./routes/values.ts";
 
 /** Every call of the protocol. A server that lacks a handler, or has an extra one, does not compile. */
@@ -17,6 +18,7 @@ export const contract = {
   ...values,
   ...overview,
   ...store,
+  ...talk,
   ...quotas,
   ...service,
 } as const;

@@ -61,7 +61,7 @@ function operationOf(route: Route & { readonly name: string }): Json {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { [jsonType]: { schema: schemaOf(body, "input") } } } }),
+      : { requestBody: { required: true, content: contentOf(route, schemaOf(body, "input")) } }),
     responses: {
       200: { description: "Done", content: { [media]: { schema: schemaOf(answer, "input") } } },
       ...(name === "readyz"
@@ -71,6 +71,10 @@ function operationOf(route: Route & { readonly name: string }): Json {
     },
   };
 }
+
+/** Another system sends whatever body it has. */
+const contentOf = ({ foreign }: Route, schema: Json): Json =>
+  foreign === true ? { [jsonType]: { schema: {} }, "*/*": { schema: { type: "string" } } } : { [jsonType]: { schema } };
 
 function parametersOf(place: "path" | "query", schema: z.ZodObject | undefined): Json[] {
   if (schema === undefined) return [];

@@ -26,8 +26,10 @@ export interface Route {
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** What makes the body large: lists of names, a value, many values. Absent: the body is small. */
-  readonly size?: "names" | "payload" | "batch";
+  /** What makes the body large: lists of names, a value, many values, a callback. Absent: the body is small. */
+  readonly size?: "names" | "payload" | "batch" | "callback";
+  /** Another system sends the call: its body may be any text, and a credential that it sends is not for us. */
+  readonly foreign?: true;
   /** The response: one JSON document, or with `stream` each line of an endless response. */
   readonly answer: z.ZodType;
   readonly stream?: true;

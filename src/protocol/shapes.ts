@@ -200,7 +200,12 @@ export const signal = z.strictObject({
   key: name.exactOptional(),
   binds: text.exactOptional(),
   by: name.exactOptional(),
+  asks: z.literal(true).exactOptional(),
 });
+
+/** A signal that a start sends with its run. */
+export const startSignal = signal.omit({ asks: true }).extend({ key: name });
+export const startSignals = z.array(startSignal).max(defaultLimits.startSignals);
 
 export const wakeHint = z.union([
   z.strictObject({
@@ -208,6 +213,6 @@ export const wakeHint = z.union([
     ...{ tenant: name.exactOptional(), workflow: name.exactOptional() },
   }),
   z.strictObject({ of: z.literal("value"), tenant: name, key: name }),
-  z.strictObject({ of: z.literal("journal"), tenant: name, journal }),
+  z.strictObject({ of: z.enum(["journal", "published"]), tenant: name, journal }),
   z.strictObject({ of: z.literal("any") }),
 ]);

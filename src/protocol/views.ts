@@ -14,6 +14,7 @@ import {
   ms,
   name,
   reportedLabels,
+  startSignals,
   text,
   value,
   whole,
@@ -175,8 +176,19 @@ export const gateRow = z.strictObject({
   binds: z.string().nullable(),
   payload: stored.nullable(),
   approvers: stored.nullable(),
+  callback: z.enum(["json", "raw"]).nullable(),
   value: stored.nullable(),
   openedAt: at,
+});
+
+export const publishedValue = z.strictObject({ name: z.string(), value, seq: whole, at });
+
+export const reply = z.strictObject({
+  n: whole,
+  at,
+  value: value.exactOptional(),
+  error: value.exactOptional(),
+  refused: z.string().exactOptional(),
 });
 
 export const timerRow = z.strictObject({
@@ -225,6 +237,7 @@ export const runSpec = z.strictObject({
   starters: z.array(name).max(64).exactOptional(),
   forkedFrom: name.exactOptional(),
   checked: z.literal(true).exactOptional(),
+  signals: startSignals.exactOptional(),
   fork: z
     .strictObject({
       journal,
@@ -240,7 +253,10 @@ export const runSpec = z.strictObject({
 });
 
 /** A run that a schedule starts: never a fork, and no caller chooses its starter. */
-export const scheduledRun = runSpec.omit({ fork: true, forkedFrom: true, starters: true, checked: true });
+export const scheduledRun = runSpec.omit({
+  ...{ fork: true, forkedFrom: true, starters: true, checked: true },
+  signals: true,
+});
 
 export const created = { journal, fresh: z.boolean(), term: term.exactOptional() };
 

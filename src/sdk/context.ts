@@ -1,11 +1,11 @@
 import type { Duration } from "../base/duration.ts";
 import type { Fence } from "../model/fence.ts";
 import type { EffectCall, RetryPolicy } from "./effect-types.ts";
-import type { GateDefinition } from "./gate.ts";
+import type { GateDefinition, ReplyGate } from "./gate.ts";
 import type { Schema } from "./schema.ts";
+import type { Callback, CallbackOptions, GateAnswer, GateRequest, RawCallback } from "./talk.ts";
 
-/** The answer to a gate. */
-export type GateAnswer<T> = { readonly status: "received"; readonly value: T } | { readonly status: "timeout" };
+export type { GateAnswer } from "./talk.ts";
 
 /** The outcome of an effect as a value, for code that prefers a check to a catch. */
 export type EffectResult<R> =
@@ -79,11 +79,29 @@ export interface TapeContext {
   /** Resolves when confirmed, throws EffectFailed when failed. While the outcome is unknown, the run is parked. */
   effect<R>(call: EffectCall<R>): Promise<R>;
   attempt<R>(call: EffectCall<R>): Promise<EffectResult<R>>;
+  gate<T, R>(gate: ReplyGate<T, R>, options?: GateOptions): Promise<GateRequest<T, R>>;
   gate<T>(gate: GateDefinition<T>, options?: GateOptions): Promise<GateAnswer<T>>;
+  /**
+   * A gate for another system that calls back: it gets an address or a token, which opens this gate, once.
+   *
+   * @example
+   * const paid = await tape.callback<{ receipt: string }>("paid", { timeout: "2d" });
+   * await tape.step("invoice", () => sendInvoice({ webhook: paid.url }));
+   * const answer = await paid.result();
+   */
+  callback(name: string, options: CallbackOptions & { readonly raw: true }): Promise<Callback<RawCallback>>;
+  callback<T = unknown>(name: string, options?: CallbackOptions): Promise<Callback<T>>;
+  /**
+   * Shows a value under a name, for readers outside the run: the latest one, also after the end. Recorded with the next
+   * write, not awaited.
+   */
+  publish(name: string, value: unknown): void;
   sleep(duration: Duration): Promise<void>;
   /** Sleeps until a Date or a time in milliseconds since 1970; a past time ends the sleep at once. */
   sleepUntil(moment: Date | number): Promise<void>;
   spawn<I, O>(workflow: Workflow<I, O>, input: I, options?: SpawnOptions): Promise<Child<O>>;
+  /** Starts a child run and waits for its result. */
+  call<I, O>(workflow: Workflow<I, O>, input: I, options?: SpawnOptions): Promise<O>;
   /**
    * A branch with positions of its own, so that replay finds its operations whatever other branches do. For concurrent
    * branches that await something else between operations. Names must be unique among concurrent branches.

@@ -1,13 +1,20 @@
 import { type Approvers, approversShape } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import { type Schema, schemaOf } from "./schema.ts";
-import { assertKnownKeys, assertName } from "./validate.ts";
+import { assertKnownKeys, assertName, booleanOr } from "./validate.ts";
 
 /** A durable wait for a signal of this name; T is the type of the signal's value. */
 export interface GateDefinition<T> {
   readonly name: string;
   readonly schema: Schema<T> | undefined;
   readonly approvers: Approvers | undefined;
+}
+
+/** A gate whose signals may ask for a reply of type R, see `app.ask`. */
+export interface ReplyGate<T, R> extends GateDefinition<T> {
+  readonly reply: true;
+  /** Never set: it carries the type of the reply. */
+  readonly replies?: R;
 }
 
 /** The schema of a gate's value, and its approvers. */
@@ -20,14 +27,29 @@ export interface GateDefinitionOptions<T> {
 /**
  * @example
  * const cfo = gate<{ approved: boolean }>("cfo", { approvers: { role: "operator", not: "starter" } });
+ * const add = gate<{ sku: string }, { total: number }>("add", { reply: true });
  */
-export function gate<T = unknown>(name: string, options: GateDefinitionOptions<T> = {}): GateDefinition<T> {
+export function gate<T = unknown, R = unknown>(
+  name: string,
+  options: GateDefinitionOptions<T> & { readonly reply: true },
+): ReplyGate<T, R>;
+export function gate<T = unknown>(name: string, options?: GateDefinitionOptions<T>): GateDefinition<T>;
+export function gate<T>(
+  name: string,
+  options: GateDefinitionOptions<T> & { readonly reply?: true } = {},
+): GateDefinition<T> | ReplyGate<T, unknown> {
   assertName("a gate", name);
-  assertKnownKeys(`gate ${name}`, options, ["schema", "approvers"], {
+  assertKnownKeys(`gate ${name}`, options, ["schema", "approvers", "reply"], {
     timeout: "a timeout belongs to the wait: tape.gate(gate, { timeout })",
   });
   schemaOf(`gate ${name}`, "schema", options.schema);
-  return { name, schema: options.schema, approvers: approversOf(name, options.approvers) };
+  const definition = { name, schema: options.schema, approvers: approversOf(name, options.approvers) };
+  booleanOr(`gate ${name}`, "reply", options.reply);
+  return options.reply === true ? { ...definition, reply: true as const } : definition;
+}
+
+export function isReplyGate<T>(gate: GateDefinition<T>): gate is ReplyGate<T, unknown> {
+  return (gate as { reply?: unknown }).reply === true;
 }
 
 function approversOf(name: string, given: unknown): Approvers | undefined {

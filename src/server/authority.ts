@@ -4,7 +4,7 @@ import { type OperatorResolution, operatorResolution } from "../engine/item/oper
 import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
-import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import type { Credential, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { mayDo } from "../protocol/route.ts";
 import type { AppendRequest, ReadOps, RunSpec } from "../store/contract/store.ts";
 import { journalPages } from "../store/read-all.ts";
@@ -179,11 +179,22 @@ function isByOperator(
 }
 
 /** The credential is the starter; without credentials the caller names itself. */
-export function started(who: Call, spec: RunSpec): RunSpec {
+export function started(who: Call, given: RunSpec): RunSpec {
+  const { signals } = given;
+  const spec = signals === undefined ? given : { ...given, signals: signals.map((signal) => stamped(who, signal)) };
   const starter = starterOf({ via: who.via });
   if (starter === undefined) return spec;
   const before = spec.fork === undefined ? [] : (spec.starters ?? []);
   return { ...spec, starters: [...before.filter((name) => name !== starter), starter] };
+}
+
+/** A note with its sender. Without credentials it is the same as an embedded program's. */
+export function stamped<T extends { readonly by?: string }>(
+  who: Call,
+  note: T,
+): T & { readonly by?: string; readonly via?: Credential } {
+  const by = note.by === undefined && who.token === undefined ? {} : { by: actorOf(who, note.by) };
+  return { ...note, ...by, ...(who.token !== undefined && { via: who.via }) };
 }
 
 /** Replaces the name with the credential's, and leaves out what differs when the same call is repeated. */

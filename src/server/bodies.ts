@@ -1,5 +1,6 @@
 import { TapeError } from "../model/errors.ts";
 import type { Route } from "../protocol/route.ts";
+import { callbackBytes } from "../protocol/routes/talk.ts";
 import type { ServerLimits } from "./limits.ts";
 
 /** Size of a call without lists and values: only names and numbers. */
@@ -11,7 +12,8 @@ const namesBytes = 2 * 1024 * 1024;
 export function maxBytes({ size }: Route, { bodyBytes }: ServerLimits, payloadBytes: number): number {
   if (size === "batch") return bodyBytes;
   // A value as a string inside JSON is up to twice as long, because its quotes are escaped.
-  const needed = { small: smallBytes, names: namesBytes, payload: 2 * payloadBytes + smallBytes };
+  const payload = 2 * payloadBytes + smallBytes;
+  const needed = { small: smallBytes, names: namesBytes, payload, callback: callbackBytes };
   return Math.min(bodyBytes, needed[size ?? "small"]);
 }
 

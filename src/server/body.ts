@@ -28,20 +28,31 @@ export interface BodyDeps {
 export async function jsonOf(
   headers: WireRequest["headers"],
   sent: Uint8Array | undefined,
-  { limits, room, clock, turns }: BodyDeps,
+  deps: BodyDeps,
 ): Promise<unknown> {
   const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase();
   if (type !== jsonType) throw badInput("content-type", `must be ${jsonType}`);
   if (sent === undefined || sent.length === 0) throw badInput("body", "is missing");
+  return parsed(await textOf(headers, sent, deps), deps);
+}
+
+/** The text of a body, after its number of values has been checked as if it were JSON. */
+export async function textOf(
+  headers: WireRequest["headers"],
+  sent: Uint8Array,
+  { limits, room, clock, turns }: BodyDeps,
+): Promise<string> {
   const bytes = await unpacked(headers["content-encoding"], sent, room);
   await turns.next(bytes.length);
   await weigh(bytes, limits.values, clock);
-  let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     throw badInput("body", "is not valid UTF-8");
   }
+}
+
+export function parsed(text: string, { limits }: Pick<BodyDeps, "limits">): unknown {
   let json: unknown;
   try {
     json = JSON.parse(text);

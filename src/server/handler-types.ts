@@ -7,6 +7,7 @@ import type { CallOf, Contract, ResponseOf, RouteName } from "../protocol/contra
 import type { Role } from "../protocol/route.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { AuditInfo, IntakeOps, Page, Store } from "../store/contract/store.ts";
+import type { FailedSignIns } from "./failed-sign-ins.ts";
 import type { LagHistory } from "./lag-history.ts";
 import type { Operators } from "./operators.ts";
 import type { Service } from "./service-metrics.ts";
@@ -69,6 +70,8 @@ export interface ServerDeps {
   readonly lifetimes: TokenLifetimes;
   readonly turns: Turns;
   readonly served: ServedWorkflows;
+  /** Counts callbacks with a wrong token, by address. */
+  readonly failures: FailedSignIns;
   /** Known workflows and gates: their schemas reject at once what a worker would reject. */
   readonly runner: Runner;
 }

@@ -6,6 +6,7 @@ import { quotaHandlers } from "./handlers/quotas.ts";
 import { runHandlers } from "./handlers/runs.ts";
 import { serviceHandlers } from "./handlers/service.ts";
 import { storeHandlers } from "./handlers/store.ts";
+import { talkHandlers } from "./handlers/talk.ts";
 import { valueHandlers } from "./handlers/values.ts";
 
 /** One handler for every route of the contract: a missing or extra one does not compile. */
@@ -17,6 +18,7 @@ export function handlersOf(deps: ServerDeps): Handlers {
     ...valueHandlers(deps),
     ...overviewHandlers(deps),
     ...storeHandlers(deps),
+    ...talkHandlers(deps),
     ...quotaHandlers(deps),
     ...serviceHandlers(deps),
   };

@@ -19,6 +19,8 @@ import { Bodies, type BodyRoom, maxBytes } from "./bodies.ts";
 import { decodePart, jsonOf, queryOf, tooLarge } from "./body.ts";
 import { extraCalls } from "./cost.ts";
 import { type Dashboard, pageResponse } from "./dashboard-page.ts";
+import { FailedSignIns } from "./failed-sign-ins.ts";
+import { foreignBody } from "./foreign-body.ts";
 import type { Call, Caller, Handlers, TokenLifetimes } from "./handler-types.ts";
 import { handlersOf } from "./handlers.ts";
 import { LagHistory } from "./lag-history.ts";
@@ -133,7 +135,8 @@ export class TapeServer {
     const [operators, history] = [this.#operators, this.#history];
     const served = new ServedWorkflows(store, clock);
     const [turns, lifetimes] = [this.#turns, options.lifetimes ?? {}];
-    const parts = { operators, service, history, turns, served, runner, lifetimes };
+    const failures = new FailedSignIns(this.limits.failedSignIns, clock);
+    const parts = { operators, service, history, turns, served, runner, lifetimes, failures };
     this.#handlers = handlersOf({ store, clock, random, log, ...parts });
   }
 
@@ -194,7 +197,9 @@ export class TapeServer {
     if (this.service.draining && route.role !== "open") {
       throw new TapeError("TAPE_DRAINING", "the server is stopping");
     }
-    const named = route.role !== "open" || this.#mode === "none" || request.headers.authorization !== undefined;
+    const named =
+      route.foreign !== true &&
+      (route.role !== "open" || this.#mode === "none" || request.headers.authorization !== undefined);
     const caller = named ? await this.#credentials.caller(request.headers.authorization, request.from) : anonymous;
     progress.who = caller;
     if (caller.token !== undefined && caller.token === this.#bootstrap) {
@@ -212,7 +217,7 @@ export class TapeServer {
       place.leave();
       room.leave();
     };
-    const json = route.body === undefined ? undefined : await this.#json(request, body, room);
+    const json = route.body === undefined ? undefined : await this.#json(request, route, body, room);
     // A lease depends on its renewals, so they do not wait for their tenant's turn.
     const turn = caller === anonymous || route.name === "store.renew" ? undefined : this.#turns.next(caller.tenant);
     if (turn !== undefined) await turn;
@@ -254,13 +259,9 @@ export class TapeServer {
     return this.#admission.enter(route.stream === true ? "streams" : room, counted);
   }
 
-  async #json({ headers }: WireRequest, body: ReadBody, room: BodyRoom): Promise<unknown> {
-    return jsonOf(headers, await body(room), {
-      limits: this.limits,
-      room,
-      clock: this.#clock,
-      turns: this.#parseTurns,
-    });
+  async #json({ headers }: WireRequest, { foreign }: Route, body: ReadBody, room: BodyRoom): Promise<unknown> {
+    const deps = { limits: this.limits, room, clock: this.#clock, turns: this.#parseTurns };
+    return (foreign === true ? foreignBody : jsonOf)(headers, await body(room), deps);
   }
 
   #query({ route, query }: RouteMatch): { query?: unknown } {

@@ -8,7 +8,7 @@ import { type Role, roles } from "../protocol/route.ts";
 import type { ApiToken, Store } from "../store/contract/store.ts";
 import { bootstrapName } from "../store/validate/admin.ts";
 import { limitKey } from "./address.ts";
-import { Bucket, Buckets } from "./bucket.ts";
+import { FailedSignIns } from "./failed-sign-ins.ts";
 import type { Caller, TokenLifetimes } from "./handler-types.ts";
 
 /** 32 bytes cannot be guessed. Failed tries are counted all the same, because each may cost a read of the store. */
@@ -154,50 +154,6 @@ export class TokenAuth implements Credentials {
       .touchToken(id)
       .catch((error) => log("warn", "server.token_touch_failed", { token: id, ...errorFields(error) }));
   }
-}
-
-/** Reads of unknown ids per second, for all addresses together that sent too many bad credentials. */
-const sparedReads = 200;
-
-/**
- * Counts bad credentials by address. An address may send `maxPerMinute` of them, then it must wait. A good credential
- * from such an address is still found, because a proxy's address serves many callers: its id is read as long as all
- * such reads together are few.
- */
-class FailedSignIns {
-  readonly #maxPerMinute: number;
-  readonly #clock: Clock;
-  readonly #left = new Buckets(maxCached);
-  readonly #spared: Bucket;
-
-  constructor(maxPerMinute: number, clock: Clock) {
-    this.#maxPerMinute = maxPerMinute;
-    this.#clock = clock;
-    this.#spared = new Bucket(sparedReads, sparedReads, clock);
-  }
-
-  /** Called before an unknown id is read from the store. */
-  assertMayRead(address: string): void {
-    const { waitMs } = this.#of(address);
-    if (waitMs > 0 && !this.#spared.tryTake()) throw tooMany(waitMs);
-  }
-
-  /** Counts a bad credential. */
-  count(address: string): void {
-    const left = this.#of(address);
-    const { waitMs } = left;
-    if (waitMs > 0) throw tooMany(waitMs);
-    left.take();
-  }
-
-  #of(address: string): Bucket {
-    return this.#left.of(address, () => new Bucket(this.#maxPerMinute / 60, this.#maxPerMinute, this.#clock));
-  }
-}
-
-function tooMany(retryAfterMs: number): TapeError {
-  const message = `too many bad credentials from this address; retry in ${retryAfterMs} ms`;
-  return new TapeError("TAPE_RATE_LIMITED", message, { retryAfterMs });
 }
 
 function bootstrapToken(text: string, tenant: string): ApiToken {

@@ -11,6 +11,8 @@ import type {
   AuditEntry,
   FeedRecord,
   ProcessView,
+  PublishedValue,
+  Reply,
   RunProgress,
   RunView,
   StoredValue,
@@ -156,10 +158,24 @@ export function gateRowOf(row: RowOf<"gate.run">): GateRow {
     binds: orNull(row.binds),
     payload: orNull(row.payload),
     approvers: orNull(row.approvers),
+    callback: orNull(row.callback) as GateRow["callback"],
     value: orNull(row.value),
     openedAt: Number(row.opened_at),
   };
 }
+
+export const publishedOf = (row: RowOf<"published.list">): PublishedValue => ({
+  name: text(row.name),
+  value: decode(text(row.value)),
+  seq: Number(row.seq),
+  at: Number(row.at),
+});
+
+export const replyOf = (row: RowOf<"reply.find">): Reply => ({
+  ...(decode(text(row.body)) as object),
+  n: Number(row.n),
+  at: Number(row.at),
+});
 
 export function timerRowOf(row: RowOf<"timer.list">): TimerRow {
   return {

@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { callbackToken } from "../../src/model/callback-token.ts";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import { type Role, roles } from "../../src/protocol/route.ts";
@@ -25,6 +26,8 @@ export interface Scene {
   readonly businessKey: string;
   readonly schedule: string;
   readonly token: string;
+  /** The token of a callback of the held run. */
+  readonly callback: string;
 }
 
 const claimant = { owner: "worker/1", label: "worker", reactor: "recovery", ttlMs: 3_600_000 };
@@ -84,6 +87,8 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     { kind: "gate.opened", data: { pos: 1, name: "cfo", payload: hidden, timeoutMs: 1 } },
     intent(2, {}),
     dispatched(2),
+    { kind: "gate.opened", data: { pos: 3, name: "paid", callback: "json" } },
+    { kind: "state.published", data: { pos: 4, name: "progress", value: hidden } },
   );
   await write(await begin(stuck), { kind: "run.stuck", data: { reason: hidden } }, released);
   const doubted = await begin(inDoubt);
@@ -115,6 +120,7 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
     ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
     token: `${tenant}-starter`,
+    callback: callbackToken(await store.claim.callbackSecret(held.fence), { journal, pos: 3 }),
   };
 }
 
@@ -128,5 +134,6 @@ export function ghostOf(scene: Scene): Scene {
     ...{ journal, head: scene.head, item: 900_000_002, fence: { ...scene.fence, journal } },
     ...{ lease: "ghost-sweeper", key: "ghost-key", businessKey: "ghost-invoice", schedule: "ghost-nightly" },
     token: "ghost-starter",
+    callback: `${journal}.3.${secret}`,
   };
 }

@@ -34,6 +34,7 @@ export interface NamedThings {
   readonly schedule: string;
   readonly businessKey: string;
   readonly apiToken: string;
+  readonly callback: string;
   readonly cursor: string | undefined;
   readonly audit: string;
   readonly owner: string;
@@ -97,6 +98,12 @@ export const table: Table = {
       all([
         () => intake.signal(me, of.run, { name: "s", value: 1 }),
         () => intake.signal(me, of.run, { name: "s", value: 1, key: "sent" }),
+        () => intake.signal(me, of.run, { name: "s", value: 1, asks: true }),
+      ]),
+    deliver: (intake, me, of) =>
+      all([
+        () => intake.deliver(me, of.callback, { value: 1 }),
+        () => intake.deliver(me, `${of.journal}.9.${"x".repeat(43)}`, { value: 1 }),
       ]),
     cancel: (intake, me, of) => intake.cancel(me, of.run, { reason: "r", key: "sent" }),
     leaveEvidence: (intake, me, of) =>
@@ -159,6 +166,7 @@ export const table: Table = {
           ...{ progress: 9, progressNote: "mine" },
         })),
       ),
+    callbackSecret: (claim, me, of) => claim.callbackSecret(makeFence(me, of.journal, of.token, of.nonce)),
     pause: (claim, me, of) => claim.pause(me, of.name, true, "eve", "mine"),
     restored: "it is the whole store that is put back",
   },
@@ -241,6 +249,9 @@ export const table: Table = {
     spend: (read, me) => read.spend(me),
     rate: (read, me) => read.rate(me, 1, 1_000, 2),
     businessKeyOwner: (read, me, of) => read.businessKeyOwner(me, "wire", of.businessKey),
+    published: (read, me, of) =>
+      all([() => read.published(me, of.run), () => read.published(me, of.run, { name: "progress" })]),
+    reply: (read, me, of) => read.reply(me, of.run, 1),
     value: (read, me, of) => read.value(me, of.key),
     values: (read, me, of) => all([() => read.values(me, ""), () => read.values(me, of.key)]),
     valueHistory: (read, me, of) => read.valueHistory(me, of.key, 0),

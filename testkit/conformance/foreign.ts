@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { callbackToken } from "../../src/model/callback-token.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { makeFence } from "../../src/model/fence.ts";
 import type { IntakeOps, Store } from "../../src/store/contract/store.ts";
@@ -53,13 +54,17 @@ export async function victimOn(store: Store): Promise<NamedThings> {
     intent(2),
     dispatched(2, { sendWithinMs: 60_000 }),
     record("value.written", { key: `value-${run.id}`, version: 1, value: secret }),
+    record("gate.opened", { pos: 3, name: "paid", callback: "json" }),
+    record("state.published", { pos: 4, name: "progress", value: secret }),
   );
   const { item } = await run.effect(0);
   const name = `lease-${run.id}`;
   const lease = request({ name }, { claimant: claimant(ownerOf(run.id), lasting) });
   const named = await store.claim.acquire(tenant, lease);
   assert.ok(named.ok && item !== null);
-  await store.intake.signal(tenant, run.id, { name: "s", value: secret, key: "sent" });
+  await store.intake.signal(tenant, run.id, { name: "s", value: secret, key: "sent", asks: true });
+  await run.write(record("reply.sent", { pos: 5, note: 1, value: secret }));
+  const callbacks = await store.claim.callbackSecret(run.term.fence);
   await store.intake.putSchedule(tenant, {
     id: `schedule-${run.id}`,
     spec: scheduleSpec(secret),
@@ -74,6 +79,7 @@ export async function victimOn(store: Store): Promise<NamedThings> {
   const view = await store.read.lease(tenant, { run: run.id });
   return {
     ...{ run: run.id, journal: run.journal, head: run.head, item, name, apiToken },
+    callback: callbackToken(callbacks, { journal: run.journal, pos: 3 }),
     ...{ nameJournal: named.term.journal, key: `value-${run.id}`, schedule: `schedule-${run.id}` },
     ...{ businessKey: `key-${run.id}`, owner: view!.owner!, nonce: run.term.fence.nonce, nameNonce: lease.nonce },
     ...{ token: run.term.fence.token, audit: entry!.cursor },
@@ -90,7 +96,7 @@ function ghostOf(victim: NamedThings): NamedThings {
     ...victim, // its tokens and cursors: what they belong to does not exist
     ...{ run: id, journal: 900_000_001, item: 900_000_002, nameJournal: 900_000_003, name: `lease-${id}` },
     ...{ key: `value-${id}`, schedule: `schedule-${id}`, businessKey: `key-${id}`, apiToken: `token-${id}` },
-    ...{ owner: ownerOf(id), nonce: nonce(), nameNonce: nonce() },
+    ...{ owner: ownerOf(id), nonce: nonce(), nameNonce: nonce(), callback: `900000001.3.${"x".repeat(43)}` },
   };
 }
 

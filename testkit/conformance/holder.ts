@@ -234,11 +234,12 @@ export async function everything(store: Store, ...tenants: readonly string[]): P
       })),
     );
     const budgets = await Promise.all(runs.map(({ id }) => read.budgets(of, id)));
+    const published = await Promise.all(runs.map(({ id }) => read.published(of, id)));
     const quiet = runs.map(({ lease: _lease, ...run }) => run);
     // Measured by the monotonic clock and shown as a date: one millisecond of difference is no change.
     const sent = effects.map(({ sendUntil: _until, ...effect }) => effect);
     const set = timers.map(({ dueAt: _due, ...timer }) => timer);
-    return { quiet, effects: sent, gates, timers: set, journals, values, schedules, budgets };
+    return { quiet, effects: sent, gates, timers: set, journals, values, schedules, budgets, published };
   });
   return JSON.stringify(await Promise.all(parts), bigintText);
 }

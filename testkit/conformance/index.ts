@@ -29,6 +29,7 @@ import { schedules } from "./schedules.ts";
 import { apiTokens, audit } from "./service.ts";
 import { sleeps } from "./sleeps.ts";
 import { takeover } from "./takeover.ts";
+import { asks, callbacks, published, startSignals } from "./talking.ts";
 import { tenantIsolation } from "./tenant-isolation.ts";
 import { termHistory } from "./term-history.ts";
 import { tokens } from "./tokens.ts";
@@ -63,6 +64,10 @@ const groups: Readonly<Record<string, Cases>> = {
   obligations,
   gates,
   timers,
+  published,
+  asks,
+  startSignals,
+  callbacks,
   schedules,
   values,
   budgets,

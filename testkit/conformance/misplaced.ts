@@ -22,6 +22,8 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "decision.made": { pos: 0, name: "d", value: 1, model: "m", usage: { tokens: 5 } },
   "sample.taken": { pos: 0, name: "now", value: 1 },
   "patch.marked": { pos: 0, name: "p" },
+  "state.published": { pos: 0, name: "p", value: 1 },
+  "reply.sent": { pos: 0, value: 1 },
   "lane.opened": { lane: 1, name: "/l" },
   "race.won": { pos: 0, winner: 1 },
   "child.started": { pos: 0, id: "misplaced-child", workflow: "w", input: 1, inputHash: "h" },

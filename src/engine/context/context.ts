@@ -10,7 +10,6 @@ import type {
   DecisionContext,
   DecisionDetails,
   EffectResult,
-  GateAnswer,
   GateOptions,
   SpawnOptions,
   TapeContext,
@@ -19,17 +18,20 @@ import type {
 import { currentSite, runAt } from "../../sdk/current.ts";
 import type { EffectCall } from "../../sdk/effect.ts";
 import type { GateDefinition } from "../../sdk/gate.ts";
+import type { Callback, CallbackOptions, GateRequest } from "../../sdk/talk.ts";
 import type { Workflow } from "../../sdk/workflow.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import { EffectFailed, effectResultOf, startEffect } from "../effects/inline.ts";
 import { type Delivery, nowName } from "../replay/history.ts";
 import { asStored, ignoreRejection } from "../replay/stored-value.ts";
 import { budgetOf } from "./budget.ts";
+import { Callbacks } from "./callbacks.ts";
 import { spawnChild } from "./children.ts";
 import { openGate, sleepFor, sleepUntil } from "./gates.ts";
 import { cutOf } from "./lanes.ts";
 import { type OperationHandle, Operations, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
+import { publish } from "./talk.ts";
 import { valuesOf } from "./values.ts";
 
 // Steps are the hottest path of the engine: whatever does not depend on the step is created once.
@@ -40,6 +42,7 @@ const stepResult = ({ record }: Delivery): unknown => unwrap(record.data as Reco
 export class Context extends Operations implements TapeContext {
   #values: ValuesContext | undefined;
   #budget: BudgetContext | undefined;
+  #callbacks: Callbacks | undefined;
   readonly #bodyContext: { readonly abortSignal: AbortSignal };
 
   constructor(drive: DriveHandle) {
@@ -206,8 +209,22 @@ export class Context extends Operations implements TapeContext {
     });
   }
 
-  gate<T>(gate: GateDefinition<T>, options: GateOptions = {}): Promise<GateAnswer<T>> {
+  gate<T, R>(gate: GateDefinition<T>, options: GateOptions = {}): Promise<GateRequest<T, R>> {
     return openGate(this, gate, options);
+  }
+
+  /** The callbacks of this run. */
+  get callbacks(): Callbacks {
+    this.#callbacks ??= new Callbacks(this);
+    return this.#callbacks;
+  }
+
+  callback<T>(name: string, options: CallbackOptions = {}): Promise<Callback<T>> {
+    return this.callbacks.open(name, options);
+  }
+
+  publish(name: string, value: unknown): void {
+    publish(this, name, value);
   }
 
   sleep(duration: Duration): Promise<void> {
@@ -220,6 +237,10 @@ export class Context extends Operations implements TapeContext {
 
   spawn<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions = {}): Promise<Child<O>> {
     return spawnChild(this, workflow, input, options);
+  }
+
+  call<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions = {}): Promise<O> {
+    return ignoreRejection(this.spawn(workflow, input, options).then((child) => child.result()));
   }
 
   async lane<T>(name: string, branch: (tape: TapeContext) => T | Promise<T>): Promise<T> {

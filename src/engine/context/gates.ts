@@ -2,15 +2,22 @@ import type { Duration } from "../../base/duration.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { NewRecord, RecordData } from "../../model/records.ts";
 import type { GateAnswer, GateOptions } from "../../sdk/context.ts";
-import type { GateDefinition } from "../../sdk/gate.ts";
+import { type GateDefinition, isReplyGate } from "../../sdk/gate.ts";
 import { checkNow } from "../../sdk/schema.ts";
+import type { GateRequest } from "../../sdk/talk.ts";
 import { assertKnownKeys, assertName, durationOrThrow } from "../../sdk/validate.ts";
+import type { Note } from "../replay/history.ts";
 import { asStored } from "../replay/stored-value.ts";
 import { type Operations, unwrap } from "./operations.ts";
+import { requestOf } from "./talk.ts";
 
 /** Waits for signals and for time: each is opened by a record, ended by a note, and costs nothing in between. */
 
-export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: GateOptions): Promise<GateAnswer<T>> {
+export function openGate<T, R>(
+  ops: Operations,
+  gate: GateDefinition<T>,
+  options: GateOptions,
+): Promise<GateRequest<T, R>> {
   const { name } = gate ?? {};
   assertName("tape.gate: the gate", name);
   const { approvers } = gate;
@@ -19,13 +26,15 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
   const payload = asStored(options.payload);
   const timeoutMs =
     options.timeout === undefined ? undefined : milliseconds(`gate ${name}`, "timeout", options.timeout);
-  return ops.operation<GateAnswer<T>>({
+  const answerOf = (data: RecordData<"gate.resolved">): GateRequest<T, R> =>
+    isReplyGate(gate) ? requestOf(ops, gate, data) : (gateAnswer<T>(data) as GateRequest<T, R>);
+  return ops.operation<GateRequest<T, R>>({
     kinds: ["gate.opened", "step.done"],
     name,
     ...(binds === undefined ? {} : { hash: binds }),
     result: ({ record }) => {
       unwrap(record.data as RecordData<"step.done"> & RecordData<"gate.resolved">);
-      return gateAnswer<T>(record.data as RecordData<"gate.resolved">);
+      return answerOf(record.data as RecordData<"gate.resolved">);
     },
     begin: (handle) => {
       const { pos } = handle;
@@ -42,27 +51,35 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
         about: `gate ${name}`,
         opening: { kind: "gate.opened", data },
         match: (note, opened): NewRecord | undefined => {
-          if (note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "gate_timeout") {
-            return { kind: "gate.resolved", data: { pos, to: "TIMED_OUT" } };
-          }
-          if (note.kind !== "signal.sent" || note.data.name !== name) return undefined;
+          if (isTimeout(note, pos)) return { kind: "gate.resolved", data: { pos, to: "TIMED_OUT" } };
+          // A signal with a position opens the callback there, and no gate of the same name.
+          if (note.kind !== "signal.sent" || note.data.name !== name || note.data.pos !== undefined) return undefined;
           const before = opened?.kind === "gate.opened" ? opened.data : data;
           if (!isApprovalFor(note.data.binds, binds, note.seq > (before.notesSeen ?? 0))) return undefined;
           if (before.approvers !== undefined && !note.data.approves?.includes(pos)) return undefined;
-          return received(gate, pos, note.data.value, note.seq);
+          return received(gate, pos, note.data, note.seq);
         },
-        resultOf: (record) => gateAnswer<T>(record.data as RecordData<"gate.resolved">),
+        resultOf: (record) => answerOf(record.data as RecordData<"gate.resolved">),
       });
     },
   });
 }
 
 /** The record for a signal: its value as the schema returns it, or the refusal of a value that does not fit. */
-function received(gate: GateDefinition<unknown>, pos: number, sent: unknown, note: number): NewRecord {
-  const checked = checkNow(gate.schema, sent);
+function received(
+  gate: GateDefinition<unknown>,
+  pos: number,
+  { value, asks }: RecordData<"signal.sent">,
+  note: number,
+): NewRecord {
+  const checked = checkNow(gate.schema, value);
   if ("value" in checked) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: checked.value, note } };
-  return { kind: "signal.refused", data: { name: gate.name, note, reason: checked.fault.slice(0, maxReasonChars) } };
+  const reason = checked.fault.slice(0, maxReasonChars);
+  return { kind: "signal.refused", data: { name: gate.name, note, reason, ...(asks && { asks }) } };
 }
+
+export const isTimeout = (note: Note, pos: number): boolean =>
+  note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "gate_timeout";
 
 /** Enough to see what is wrong; a validator may list a thousand faults. */
 const maxReasonChars = 500;
@@ -76,7 +93,7 @@ function isApprovalFor(signal: string | undefined, gate: string | undefined, whi
   return gate === undefined || whileOpen;
 }
 
-function gateAnswer<T>(data: RecordData<"gate.resolved">): GateAnswer<T> {
+export function gateAnswer<T>(data: RecordData<"gate.resolved">): GateAnswer<T> {
   return data.to === "RECEIVED" ? { status: "received", value: data.value as T } : { status: "timeout" };
 }
 
@@ -124,5 +141,5 @@ function sleep(
 }
 
 /** Whole milliseconds, rounded up. */
-const milliseconds = (subject: string, field: string, duration: Duration): number =>
+export const milliseconds = (subject: string, field: string, duration: Duration): number =>
   Math.ceil(durationOrThrow(subject, field, duration));

@@ -38,6 +38,7 @@ const repeatableKinds: ReadonlySet<string> = new Set([
   "decision.made",
   "race.won",
   "patch.marked",
+  "state.published",
   "timer.set",
 ]);
 type OperationRequest = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">;
@@ -91,14 +92,15 @@ export class Operations implements OperationOwner {
     return lane.next;
   }
 
-  operation<T>(operation: Operation<T>): Promise<T> {
+  /** `known`: the position of an operation whose next result this is; it takes no position of its own. */
+  operation<T>(operation: Operation<T>, known?: number): Promise<T> {
     const { drive } = this;
     const at = currentSite();
     if (at?.body?.of === drive)
       return ignoreRejection(Promise.reject(this.#nested(operation.kinds[0]!, operation.name, at.body)));
     if (drive.finished || drive.bodyEnded)
       return drive.tooLate(operationName({ kind: operation.kinds[0]!, name: operation.name }));
-    const pos = this.#takeIn(this.#laneAt(at), operation);
+    const pos = known ?? this.#takeIn(this.#laneAt(at), operation);
     if (pos === undefined) return new Promise(() => {}); // the drive is over
     if (drive.cancelled && operation.evenIfCancelled !== true) return ignoreRejection(Promise.reject(cancelledError()));
     const live = new LiveOperation<T>(this, pos, operation);

@@ -35,6 +35,8 @@ export interface DriveOptions {
   readonly preloadMs?: number;
   /** Which bodies of the workflows are synchronous, as far as this process has seen. */
   readonly immediate: ImmediateSteps;
+  /** The address under which other systems reach the server, for callbacks. */
+  readonly publicUrl?: string;
   /** How long replay waits for the code to request what the journal holds next. */
   readonly patienceMs?: number;
   /** Set if the previous holder crashed: this run may be the cause. */

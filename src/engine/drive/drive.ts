@@ -264,6 +264,7 @@ export class Drive implements DriveHandle {
     const unchecked = workflow.schema !== undefined && history.created.checked !== true;
     const input = unchecked ? await inputOf(history, workflow) : { value: history.created.input };
     if (this.finished) return;
+    if (history.hasCallbacks) await this.context.callbacks.load();
     if ("fault" in input) return this.#outcome({ cause: "failed", outcome: input.fault, final: true });
     this.#execute(workflow, input.value);
     this.replay.start();

@@ -35,6 +35,10 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
         const { note: _, ...data } = record.data;
         return [{ kind: record.kind, data }];
       }
+      case "reply.sent": {
+        const { note: _, ...data } = record.data;
+        return [{ kind: record.kind, data }];
+      }
       case "gate.opened": {
         const { timeoutMs: _, notesSeen: __, ...data } = record.data;
         return [{ kind: record.kind, data }];

@@ -111,6 +111,8 @@ const kindNames: Readonly<Record<string, string>> = {
   "child.started": "child",
   "child.received": "result of child",
   "patch.marked": "patch",
+  "state.published": "published value",
+  "reply.sent": "reply",
   "race.won": "race",
   "value.written": "value",
   "budget.reserved": "budget reservation",

@@ -64,6 +64,10 @@ export interface History {
   readonly progressAt: number;
   /** Ids of the child runs. */
   readonly children: readonly string[];
+  /** The names that the run has published. */
+  readonly published: Set<string>;
+  /** The run has opened a callback. */
+  readonly hasCallbacks: boolean;
 }
 
 const results: ReadonlySet<string> = new Set([
@@ -119,6 +123,8 @@ class FoldedHistory implements History {
   stalls = 0;
   progressAt = 1;
   readonly children: string[] = [];
+  readonly published = new Set<string>();
+  hasCallbacks = false;
   readonly #records: readonly JournalRecord[];
   readonly #notes: readonly Note[];
   /** Numbers of the notes that a record has used. */
@@ -144,7 +150,7 @@ class FoldedHistory implements History {
     const { seq, at, kind } = record;
     const pos = positionOf(record);
     if (pos !== undefined) this.#index(pos, record);
-    if (results.has(kind) && pos !== undefined && !isSynchronous(record))
+    if ((results.has(kind) || isCallback(record)) && pos !== undefined && !isSynchronous(record))
       this.deliveries.push({ seq, at, pos, record });
     if (isProgress(record)) {
       this.crashes = undefined;
@@ -198,6 +204,12 @@ class FoldedHistory implements History {
 
   #addToRun(record: JournalRecord): void {
     switch (record.kind) {
+      case "gate.opened":
+        if (isCallback(record)) this.hasCallbacks = true;
+        break;
+      case "state.published":
+        this.published.add(record.data.name);
+        break;
       case "gate.resolved":
         if (record.data.note !== undefined) this.#consumed.add(record.data.note);
         break;
@@ -344,6 +356,10 @@ function isUsed(
       return true;
   }
 }
+
+/** An open callback is a result, too: the code receives its token before the call. */
+const isCallback = (record: JournalRecord): boolean =>
+  record.kind === "gate.opened" && record.data.callback !== undefined;
 
 /** The code reads it synchronously, so there is nothing to deliver. */
 function isSynchronous(record: JournalRecord): boolean {

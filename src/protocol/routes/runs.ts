@@ -10,6 +10,7 @@ import {
   name,
   record,
   signal,
+  startSignals,
   text,
   value,
   whole,
@@ -28,7 +29,8 @@ export const runs = group({
     role: "starter",
     repeat: "key",
     summary:
-      "Starts a run, or finds it if it exists. The caller chooses the id; without one the Idempotency-Key is the id",
+      "Starts a run, or finds it if it exists. The caller chooses the id; without one the Idempotency-Key is the id. " +
+      "With signals it also sends them, in the same transaction; a run that exists may then have another input",
     size: "payload",
     body: z.strictObject({
       id: name.exactOptional(),
@@ -37,6 +39,7 @@ export const runs = group({
       version: text.exactOptional(),
       labels: labels.exactOptional(),
       budget: amounts.exactOptional(),
+      signals: startSignals.exactOptional(),
     }),
     // The hint repeats the workflow's name. A bound on it would fail a call that has succeeded.
     answer: z.strictObject({
@@ -45,7 +48,7 @@ export const runs = group({
       fresh: z.boolean(),
       hint: z.string().exactOptional(),
     }),
-    errors: ["TAPE_RUN_CONFLICT", "TAPE_RUN_GONE", "TAPE_NOT_ENCODABLE"],
+    errors: ["TAPE_RUN_CONFLICT", "TAPE_RUN_GONE", "TAPE_RUN_ENDED", "TAPE_NOT_ENCODABLE"],
   },
   "runs.list": {
     method: "GET",

@@ -1,16 +1,15 @@
 import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
 import { notFound } from "../../model/not-found.ts";
-import type { Credential } from "../../model/records.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { ReadOps, RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract/store.ts";
-import { started } from "../authority.ts";
-import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
+import { stamped, started } from "../authority.ts";
+import { auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
 
 /** A proxy may time out after a minute; a caller that waits longer calls again. */
-const maxWaitMs = 30_000;
+export const maxWaitMs = 30_000;
 /** A larger tree is not readable in one view. */
 const maxInTree = 500;
 
@@ -79,13 +78,13 @@ function readHandlers(deps: ServerDeps) {
   } satisfies Partial<HandlersOf<typeof runs>>;
 }
 
-async function existingRun(read: ReadOps, tenant: string, id: string): Promise<RunView> {
+export async function existingRun(read: ReadOps, tenant: string, id: string): Promise<RunView> {
   const run = await read.run(tenant, id);
   if (run === undefined) throw notFound("run", id);
   return run;
 }
 
-async function progressOf(read: ReadOps, tenant: string, id: string): Promise<RunProgress> {
+export async function progressOf(read: ReadOps, tenant: string, id: string): Promise<RunProgress> {
   const [run] = await read.progress(tenant, [id]);
   if (run === undefined) throw notFound("run", id);
   return run;
@@ -96,6 +95,7 @@ function writeHandlers({ clock, random, operators, runner, served }: ServerDeps)
     async "runs.start"({ body }, who) {
       const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
       await assertInput(runner, spec.workflow, spec.input);
+      for (const { name, value } of spec.signals ?? []) await assertGateValue(runner, name, value);
       const [created] = await who.intake.createRuns(who.tenant, [started(who, { ...spec, id } as RunSpec)]);
       if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
       if (!created.ok) throw created.error;
@@ -104,13 +104,10 @@ function writeHandlers({ clock, random, operators, runner, served }: ServerDeps)
     },
     async "runs.signal"({ params: { id }, body }, who) {
       await assertGateValue(runner, body.name, body.value);
-      const by = body.by === undefined && who.token === undefined ? {} : { by: actorOf(who, body.by) };
-      const signal = { ...body, ...by, ...stamped(who) } as Parameters<typeof who.intake.signal>[2];
-      return who.intake.signal(who.tenant, id, signal);
+      return who.intake.signal(who.tenant, id, stamped(who, body));
     },
     async "runs.cancel"({ params: { id }, body }, who) {
-      const by = body.by === undefined && who.token === undefined ? {} : { by: actorOf(who, body.by) };
-      const noted = await who.intake.cancel(who.tenant, id, { ...body, ...by, ...stamped(who) });
+      const noted = await who.intake.cancel(who.tenant, id, stamped(who, body));
       await operators.endUnstarted(who.tenant, id);
       return noted;
     },
@@ -125,9 +122,6 @@ function writeHandlers({ clock, random, operators, runner, served }: ServerDeps)
   } satisfies Partial<HandlersOf<typeof runs>>;
 }
 
-/** Without credentials a note is the same as an embedded program's. */
-const stamped = ({ token, via }: Call): { readonly via?: Credential } => (token === undefined ? {} : { via });
-
 function nodeOf(run: RunView) {
   const { id, journal, parent, workflow, status, cause, outcome, createdAt, endedAt } = run;
   // A child's id is its parent's id and the position of the operation that started it.
@@ -137,7 +131,7 @@ function nodeOf(run: RunView) {
 }
 
 /** Waits until `done` returns true, the time is over, or the caller disconnects. */
-async function waitFor(
+export async function waitFor(
   { store, clock }: ServerDeps,
   { signal }: Call,
   journal: number,
@@ -149,7 +143,7 @@ async function waitFor(
   const checks = follow({
     ...{ store, clock },
     signal: AbortSignal.any([signal, timeout.signal]),
-    concerns: (wake) => wake.of === "any" || (wake.of === "journal" && wake.journal === journal),
+    concerns: (wake) => wake.of === "any" || ("journal" in wake && wake.journal === journal),
     page: async () => ((await done()) ? ("end" as const) : []),
   });
   try {

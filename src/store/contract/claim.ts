@@ -1,3 +1,4 @@
+import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, Claimant, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { AdminLeaseOps } from "./admin.ts";
 
@@ -10,6 +11,8 @@ export interface ClaimOps extends AdminLeaseOps {
    * Any other code (a locked row, a lost response) says nothing about the lease, and the renewal may be retried.
    */
   renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]>;
+  /** The secret of the run's callbacks, for the holder of its lease: it computes their tokens. Rarely needed. */
+  callbackSecret(fence: Fence): Promise<string>;
 }
 
 /** A request for due work: for which reactor, tenant and workflows, and how much. */

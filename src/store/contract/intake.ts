@@ -2,19 +2,23 @@ import type { Claimant, ItemResult, Term } from "../../model/lease.ts";
 import type { Credential, ForkData } from "../../model/records.ts";
 import type { AdminWriteOps } from "./admin.ts";
 import type { StoredValue } from "./list.ts";
+import type { StartSignal, TalkWriteOps } from "./talk.ts";
 
 /** Writes that need no lease; each is one conditional transaction. */
-export interface IntakeOps extends AdminWriteOps {
+export interface IntakeOps extends AdminWriteOps, TalkWriteOps {
   createRuns(
     tenant: string,
     specs: readonly RunSpec[],
     first?: Claimant & { nonce: bigint },
   ): Promise<ItemResult<CreateResult>[]>;
-  /** Sends a signal to the run's inbox. A repeated key is no error: the result has `duplicate: true`. */
+  /**
+   * Sends a signal to the run's inbox. A repeated key is no error: the result has `duplicate: true`. `asks`: the sender
+   * waits for the reply to note `n`, see `read.reply`.
+   */
   signal(
     tenant: string,
     run: string,
-    signal: { name: string; value: unknown; key?: string; binds?: string; by?: string; via?: Credential },
+    signal: { name: string; value: unknown; key?: string; binds?: string; by?: string; via?: Credential; asks?: true },
   ): Promise<{ readonly n: number; readonly duplicate: boolean }>;
   /** Requests that the run stops. A repeated key sends no second note and returns the number of the first. */
   cancel(
@@ -63,6 +67,11 @@ export interface RunSpec {
   readonly fork?: ForkData;
   /** The input has passed the workflow's schema; the driver need not validate it again. */
   readonly checked?: true;
+  /**
+   * Sent in the transaction that creates or finds the run. A run that exists is then found by id and workflow alone; its
+   * input may differ. TAPE_RUN_ENDED if it has ended and a signal is new.
+   */
+  readonly signals?: readonly StartSignal[];
 }
 
 /** The journal of a created or existing run. */

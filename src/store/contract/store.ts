@@ -32,6 +32,7 @@ export type {
   StoredValue,
 } from "./list.ts";
 export type { AgendaItem, DueTimer, FeedPage, FeedRecord, ReadOps, RunProgress, UnservedWorkflow } from "./read.ts";
+export type { CallbackBody, PublishedValue, Reply, StartSignal, TalkReadOps, TalkWriteOps } from "./talk.ts";
 
 /**
  * The store contract, in four groups. A store is correct when it passes the conformance suite (testkit).
@@ -93,5 +94,7 @@ export type WakeHint =
   | { readonly of: "value"; readonly tenant: string; readonly key: string }
   /** A note arrived, a term ended, a run ended: its lease may be free. */
   | { readonly of: "journal"; readonly tenant: string; readonly journal: number }
+  /** The run published a value or sent a reply. */
+  | { readonly of: "published"; readonly tenant: string; readonly journal: number }
   /** Another process wrote something; a store without notifications knows no more. */
   | { readonly of: "any" };

@@ -178,8 +178,8 @@ function parseHint(hint: unknown): WakeHint | undefined {
     return { of, reactor, ...(isName(tenant) && { tenant }), ...(isName(workflow) && { workflow }) };
   }
   if (of === "value" && isName(tenant) && isName(key)) return { of, tenant, key };
-  const known = of === "journal" && isName(tenant) && Number.isSafeInteger(journal);
-  return known ? { of: "journal", tenant, journal: journal as number } : undefined;
+  const known = (of === "journal" || of === "published") && isName(tenant) && Number.isSafeInteger(journal);
+  return known ? { of, tenant, journal: journal as number } : undefined;
 }
 
 const isName = (value: unknown): value is string => typeof value === "string" && value.length <= maxNameChars;

@@ -98,6 +98,8 @@ table tape.gates(
   opened_at bigint not null,
   approvers text,
   approvals text not null default ','::text,
+  callback text,
+  called bigint,
   gates_pkey PRIMARY KEY (run, pos)
 );
 
@@ -169,6 +171,7 @@ table tape.meta(
   feed_offset bigint not null,
   channel text,
   cursor_key text,
+  secret text,
   meta_one_check CHECK (one),
   meta_pkey PRIMARY KEY (one)
 );
@@ -207,6 +210,15 @@ table tape.processes(
 
 CREATE INDEX processes_at ON tape.processes USING btree (at);
 
+table tape.published(
+  run bigint not null,
+  name text not null,
+  value text not null,
+  seq bigint not null,
+  at bigint not null,
+  published_pkey PRIMARY KEY (run, name)
+);
+
 table tape.quotas(
   tenant text not null,
   runs bigint,
@@ -236,6 +248,14 @@ table tape.records(
 CREATE INDEX records_feed ON tape.records USING btree (stamp);
 
 CREATE UNIQUE INDEX records_head ON tape.records USING btree (journal, seq);
+
+table tape.replies(
+  journal bigint not null,
+  n bigint not null,
+  body text not null,
+  at bigint not null,
+  replies_pkey PRIMARY KEY (journal, n)
+);
 
 table tape.runs(
   journal bigint not null,

@@ -1,12 +1,15 @@
 import { defined } from "../../base/defined.ts";
 import type { Random } from "../../base/random.ts";
+import { callbackSecret } from "../../model/callback-token.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { ClaimOps, FencedOps, Store } from "../contract/store.ts";
-import { runBatch } from "../validate/arguments.ts";
+import { runBatch, staleError } from "../validate/arguments.ts";
 import { checkEntry, checkFence, checkList } from "../validate/entry.ts";
 import { validated } from "../validate/store.ts";
 import type { SqlBackend } from "./backend.ts";
 import { intakesOf } from "./intake.ts";
+import { queryRow } from "./plan.ts";
+import { whyFenced } from "./plans/append.ts";
 import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import { findPlan } from "./plans/queues.ts";
 import { readOf } from "./read.ts";
@@ -64,6 +67,12 @@ function claimOf(driver: SqlBackend, random: Random): ClaimOps {
     },
     async renew(renewals) {
       return renewals.length === 0 ? [] : driver.renew(renewals);
+    },
+    async callbackSecret(fence) {
+      const { tenant, journal, token, nonce } = fence;
+      const row = await driver.read(queryRow("callback.secret", { tenant, journal, token, nonce }), tenant);
+      if (row === undefined) throw staleError(fence, await driver.read(whyFenced(fence), tenant));
+      return callbackSecret(String(row.secret), journal);
     },
     async pause(tenant, name, paused, by, auditReason, via) {
       const nonce = random.bits63();

@@ -1,14 +1,17 @@
 import { encode } from "../../base/codec.ts";
+import { callbackOf } from "../../model/callback-token.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { everyTenant } from "../../model/quota.ts";
 import type { AdminWriteOps, IdempotencyKey, IntakeOps } from "../contract/store.ts";
 import { valueRowOf } from "../decode-rows.ts";
-import { checkBatch, runBatch } from "../validate/arguments.ts";
+import { checkBatch, runBatch, unknownCallback } from "../validate/arguments.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord, toItemResult } from "../validate/entry.ts";
+import { checkStart } from "../validate/start.ts";
 import type { SqlBackend } from "./backend.ts";
-import { type Plan, type PlanContext, query } from "./plan.ts";
+import { type Plan, type PlanContext, query, queryRow } from "./plan.ts";
 import { auditPlan, operatorActionBy, storeJournal } from "./plans/audit.ts";
+import { deliverOnce, deliverPlan } from "./plans/callback.ts";
 import * as plans from "./plans/intake.ts";
 import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
 import {
@@ -22,7 +25,7 @@ import {
 
 /** One write of the intake, by name and in its tenant's turn. */
 type Write = <T>(
-  [what, tenant]: readonly [what: string, tenant?: string],
+  [what, tenant]: readonly [what: string, tenant?: string | undefined],
   make: (context: PlanContext) => Plan<T>,
   storage?: ResultStorage<T>,
 ) => Promise<T>;
@@ -50,7 +53,8 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
       if (result instanceof TapeError) throw result;
       return result;
     };
-  const written = intakeOf(driver, limits, ([, tenant], make) => driver.write(make, tenant));
+  const secret = storeSecret(driver);
+  const written = intakeOf(driver, limits, secret, ([, tenant], make) => driver.write(make, tenant));
   const plain: IntakeOps =
     driver.fire === undefined
       ? written
@@ -60,11 +64,11 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
     once(key) {
       const write = writeOnce(key);
       return {
-        ...intakeOf(driver, limits, write),
+        ...intakeOf(driver, limits, secret, write),
         async createRuns(tenant, specs, first) {
           if (first !== undefined) return plain.createRuns(tenant, specs, first);
           checkBatch(specs, limits);
-          const runs = specs.map((spec) => toItemResult(() => checkRunSpec(spec, limits)));
+          const runs = specs.map((spec) => toItemResult(() => checkStart(spec, limits, specs.length)));
           const create = (context: PlanContext) => plans.createAllPlan(context, tenant, runs);
           return write(["createRuns", tenant], create, { refused: (results) => results.every(({ ok }) => !ok) });
         },
@@ -73,13 +77,15 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
   };
 }
 
-function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
+function intakeOf(driver: SqlBackend, limits: Limits, secret: () => Promise<string>, write: Write): IntakeOps {
   return {
     ...adminWritesOf(driver, limits, write),
     async createRuns(tenant, specs, first) {
-      const results = await runBatch(specs, limits, async (spec) =>
-        driver.create(tenant, checkRunSpec(spec, limits), first),
-      );
+      const results = await runBatch(specs, limits, async (spec) => {
+        const start = checkStart(spec, limits);
+        if (start.signals.length === 0) return driver.create(tenant, start.data, first);
+        return driver.write((context) => plans.startPlan(context, tenant, start, first), tenant);
+      });
       const refused = results.some((result) => !result.ok && isTapeError(result.error, "TAPE_QUOTA"));
       if (refused) await driver.write(() => keepCountPlan(tenant), tenant).catch(() => {}); // the next rejection counts again
       return results;
@@ -88,6 +94,13 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
       const data = definedOnly(signal);
       encodeRecord({ kind: "signal.sent", data }, limits);
       return write(["signal", tenant], (context) => plans.signalPlan(context, tenant, run, data));
+    },
+    async deliver(tenant, token, body) {
+      for (const value of Object.values(body))
+        encodeRecord({ kind: "signal.sent", data: { name: "callback", value } }, limits);
+      const ref = callbackOf(await secret(), token);
+      if (ref === undefined) throw unknownCallback();
+      return deliverOnce(() => write(["deliver", tenant], (context) => deliverPlan(context, tenant, ref, body)));
     },
     async cancel(tenant, run, { key, ...request }) {
       const data = definedOnly(request);
@@ -169,6 +182,15 @@ function adminWritesOf(driver: SqlBackend, limits: Limits, write: Write): AdminW
     async removeProcess(tenant, owner) {
       await driver.write(() => query("process.drop", { tenant, owner }), tenant);
     },
+  };
+}
+
+/** The secret of the store's callbacks, read once. */
+function storeSecret(driver: SqlBackend): () => Promise<string> {
+  let known: string | undefined;
+  return async () => {
+    known ??= String((await driver.read(queryRow("meta.secret"), undefined))?.secret);
+    return known;
   };
 }
 

@@ -18,6 +18,7 @@ export const payloads: { readonly [N in StatementName]?: readonly (keyof RowOf<N
   "gate.list": ["payload", "value"],
   "gate.open": ["payload", "value"],
   "gate.run": ["payload", "value"],
+  "published.list": ["value"],
   "schedule.list": ["spec"],
   "schedule.due": ["spec"],
   "process.list": ["body"],

@@ -7,7 +7,9 @@ import {
   budgetRowOf,
   claimRowOf,
   processOf,
+  publishedOf,
   quotaOf,
+  replyOf,
   scheduleRowOf,
   timerRowOf,
   valueRowOf,
@@ -32,7 +34,7 @@ const processTimeoutMs = 60_000;
 
 export function readOf(driver: SqlBackend, limits: Limits, random: Random): ReadOps {
   const seal = sealUnder(async () => String((await driver.read(queryRow("feed.key"), undefined))?.key), random);
-  const { row, few } = queriesOf(driver, limits);
+  const { row, few, list } = queriesOf(driver, limits);
   return {
     ...listsOf(driver, limits),
     ...adminReadsOf(driver, limits),
@@ -64,6 +66,9 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
       (await driver.read(dueSchedulesPlan(few(limit), tenant), tenant)).map(scheduleRowOf),
     businessKeyOwner: (tenant, scope, businessKey) =>
       row(tenant, "business_key.find", { tenant, scope, businessKey }, claimRowOf),
+    published: async (tenant, id, { name = null, above = "", limit } = {}) =>
+      list(tenant, "published.list", { tenant, id, name, above, limit: pageLimit(limit, limits) }, publishedOf),
+    reply: (tenant, id, n) => row(tenant, "reply.find", { tenant, id, n }, replyOf),
     value: (tenant, key) => row(tenant, "value.get", { tenant, key }, valueRowOf),
     lease: (tenant, target) => driver.read(reads.leasePlan(tenant, target), tenant),
     async feed(cursor, limit, tenant) {

@@ -103,6 +103,14 @@ export interface SharedStatements {
     params: { run: Whole };
     row: Record<never, never>;
   };
+  "callback.find": {
+    params: { run: Whole; pos: Whole };
+    row: { tenant: string; id: string; name: string; status: string; callback: string | null; called: number | null };
+  };
+  "callback.secret": {
+    params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole };
+    row: { secret: string | null };
+  };
   "effect.create": {
     params: {
       run: Whole;
@@ -402,8 +410,12 @@ export interface SharedStatements {
     params: { note: Text; run: Whole; pos: Whole };
     row: Record<never, never>;
   };
+  "gate.call": {
+    params: { note: Whole; run: Whole; pos: Whole };
+    row: Record<never, never>;
+  };
   "gate.create": {
-    params: { run: Whole; pos: Whole; name: Text; binds: Text; payload: Text; approvers: Text };
+    params: { run: Whole; pos: Whole; name: Text; binds: Text; payload: Text; approvers: Text; callback: Text };
     row: Record<never, never>;
   };
   "gate.list": {
@@ -419,6 +431,7 @@ export interface SharedStatements {
       value: string | null;
       opened_at: number;
       approvers: string | null;
+      callback: string | null;
     };
   };
   "gate.open": {
@@ -434,6 +447,7 @@ export interface SharedStatements {
       value: string | null;
       opened_at: number;
       approvers: string | null;
+      callback: string | null;
     };
   };
   "gate.run": {
@@ -458,6 +472,7 @@ export interface SharedStatements {
       value: string | null;
       opened_at: number;
       approvers: string | null;
+      callback: string | null;
     };
   };
   "gate.status": {
@@ -746,6 +761,10 @@ export interface SharedStatements {
     params: Record<never, never>;
     row: { epoch: number };
   };
+  "meta.secret": {
+    params: Record<never, never>;
+    row: { secret: string | null };
+  };
   "migrations.add": {
     params: { number: Whole; name: Text; checksum: Text };
     row: Record<never, never>;
@@ -842,7 +861,15 @@ export interface SharedStatements {
     params: { run: Whole };
     row: { journal: number | null; id: string; created_at: number; ended_at: number | null; token: string | null };
   };
+  "prune.published": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
   "prune.records": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.replies": {
     params: { run: Whole };
     row: Record<never, never>;
   };
@@ -860,6 +887,14 @@ export interface SharedStatements {
   };
   "prune.usage": {
     params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "published.list": {
+    params: { tenant: Text; id: Text; above: Text; name: Text; limit: Whole; pageBytes?: Whole };
+    row: { name: string; value: string; seq: number; at: number };
+  };
+  "published.put": {
+    params: { run: Whole; name: Text; value: Text; seq: Whole; max: Whole };
     row: Record<never, never>;
   };
   "quota.create": {
@@ -973,6 +1008,14 @@ export interface SharedStatements {
   "record.create": {
     params: { journal: Whole; seq: Whole; token: Whole; kind: Text; body: Text };
     row: Record<never, never>;
+  };
+  "reply.create": {
+    params: { run: Whole; note: Whole; body: Text };
+    row: Record<never, never>;
+  };
+  "reply.find": {
+    params: { tenant: Text; id: Text; n: Whole };
+    row: { n: number; body: string; at: number };
   };
   "run.assert_settled": {
     params: { journal: Whole; armed: Truth };

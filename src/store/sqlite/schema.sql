@@ -51,7 +51,7 @@ CREATE TABLE gates(
   run integer not null, pos integer not null, tenant text not null, name text not null, status text not null,
   binds text, payload text, value text, opened_at integer not null,
   approvers text,
-  approvals text not null default ',',
+  approvals text not null default ',', callback text, called integer,
   primary key(run, pos)
 ) strict, without rowid;
 
@@ -98,7 +98,7 @@ CREATE TABLE meta(
   anchor integer,
   file text,
   cursor_key text
-) strict;
+, secret text) strict;
 
 CREATE TABLE migrations(number integer primary key, name text not null, checksum text not null) strict;
 
@@ -119,6 +119,12 @@ CREATE TABLE processes(
 
 CREATE INDEX processes_at on processes(at);
 
+CREATE TABLE published(
+  run integer not null, name text not null, value text not null,
+  seq integer not null,
+  at integer not null, primary key(run, name)
+) strict, without rowid;
+
 CREATE TABLE quotas(
   tenant text not null primary key, runs integer, bytes integer, schedules integer, streams integer,
   runs_used integer not null default 0, runs_at integer not null default 0, bytes_used integer not null default 0,
@@ -132,6 +138,11 @@ CREATE TABLE records(
 ) strict;
 
 CREATE UNIQUE INDEX records_head on records(journal, seq);
+
+CREATE TABLE replies(
+  journal integer not null, n integer not null,
+  body text not null, at integer not null, primary key(journal, n)
+) strict, without rowid;
 
 CREATE TABLE runs(
   journal integer primary key,

@@ -82,6 +82,11 @@ export function noAttempt({ run, pos, sub = 0 }: { run: number; pos: number; sub
   return new TapeError("TAPE_FENCED", message, { run, pos, sub });
 }
 
+/** The one error for a callback's token that opens nothing, whatever the reason. */
+export function unknownCallback(): TapeError {
+  return new TapeError("TAPE_NOT_FOUND", "no gate waits for this callback");
+}
+
 /** The position in a consecutively numbered feed; the cursor is that number. */
 export function parseCursor(cursor: string | undefined, start = 0): number {
   if (cursor === undefined) return start;

@@ -39,6 +39,10 @@ export function validatedClaim(claim: ClaimOps, limits: Limits): ClaimOps {
       }
       return claim.renew(renewals);
     },
+    async callbackSecret(fence) {
+      checkFence(fence);
+      return claim.callbackSecret(fence);
+    },
     async pause(tenant, name, paused, by, why, via) {
       names({ tenant, name, by, why });
       checkFlag("paused", paused);

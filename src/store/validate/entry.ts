@@ -125,6 +125,11 @@ const plainKinds: ReadonlySet<string> = new Set([
   "fork.kept",
 ]);
 
+/** Records of plain kinds that change a table all the same: a sleep's timer, the reply to a refused request. */
+const changesTables = (record: NewRecord): boolean =>
+  (record.kind === "sleep.ended" && record.data.fired === true) ||
+  (record.kind === "signal.refused" && record.data.asks === true);
+
 export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   checkWhole("after", entry?.after, 1);
   const { records } = entry;
@@ -141,7 +146,7 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   const bodies = records.map((record, k) => {
     const body = encodeRecord(record, limits);
     bytes += body.length;
-    if (!plainKinds.has(record.kind) || (record.kind === "sleep.ended" && record.data.fired)) plain = false;
+    if (!plainKinds.has(record.kind) || changesTables(record)) plain = false;
     if (record.kind === "term.ended" || record.kind === "run.ended") {
       releases = true;
       if (k !== records.length - 1) {

@@ -5,6 +5,7 @@ import { validatedAdminWrites } from "./admin.ts";
 import { ifGiven, nameChecker } from "./arguments.ts";
 import { checkClaimant, checkList, checkNonce, checkObject, checkStored, checkWhole } from "./entry.ts";
 import { checkSchedule } from "./schedule.ts";
+import { assertNoReservedField, validatedTalkWrites } from "./talk.ts";
 
 type Evidence = Parameters<IntakeOps["leaveEvidence"]>;
 const evidenceFields: ReadonlySet<string> = new Set(["happened", "value", "error"]);
@@ -13,6 +14,7 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
   const names = nameChecker(limits);
   return {
     ...validatedAdminWrites(intake, limits),
+    ...validatedTalkWrites(intake, limits),
     async createRuns(tenant, specs, first) {
       names({ tenant });
       if (first !== undefined) {
@@ -24,10 +26,7 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     async signal(tenant, run, signal) {
       names({ tenant, run });
       checkObject("signal", signal);
-      // The store determines which gates a signal may answer.
-      if (Object.hasOwn(signal, "approves")) {
-        throw new TapeError("TAPE_BAD_INPUT", "signal has no field approves", { field: "signal" });
-      }
+      assertNoReservedField(signal);
       return intake.signal(tenant, run, signal);
     },
     async cancel(tenant, run, request) {

@@ -7,6 +7,7 @@ import { checkTarget, ifGiven, nameChecker } from "./arguments.ts";
 import { checkList, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
 import { validatedLists } from "./list.ts";
+import { validatedTalkReads } from "./talk.ts";
 
 const effectStatuses = {
   effect: effectMachine.states,
@@ -23,6 +24,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     ...read,
     ...validatedLists(read, limits),
     ...validatedAdminReads(read, limits),
+    ...validatedTalkReads(read, limits),
     async run(tenant, id) {
       names({ tenant, id });
       return read.run(tenant, id);

@@ -51,6 +51,11 @@ select m.journal, r.id, r.created_at, r.ended_at, l.token from m
 cross join lateral (select r.id, r.created_at, r.ended_at from tape.runs r where r.journal = m.journal limit 1) r
 cross join lateral (select cast(l.token as text) as token from tape.leases l where l.journal = m.journal limit 1) l;
 
+-- name: prune.published
+-- unfenced: only finished runs are pruned
+-- writes: published
+delete from tape.published where run = :run;
+
 -- name: prune.records
 -- unfenced: only finished runs are pruned. An array, because OR with a sub-select would scan the table.
 -- writes: records
@@ -58,6 +63,11 @@ delete from tape.records where journal = any(array(
   select x.journal from (values (:run), (-:run::bigint)) x(journal)
   union all select j.journal from tape.leases j where j.run = :run and j.kind = 'item'
   union all select -j.journal from tape.leases j where j.run = :run and j.kind = 'item'));
+
+-- name: prune.replies
+-- unfenced: only finished runs are pruned
+-- writes: replies
+delete from tape.replies where journal = :run;
 
 -- name: prune.run
 -- unfenced: only finished runs are pruned

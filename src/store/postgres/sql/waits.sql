@@ -8,34 +8,36 @@ update tape.gates set approvals = approvals || :note || ',' where run = :run and
 -- fenced
 -- writes: gates
 -- The || as in run.assert_settled.
-insert into tape.gates(run, pos, tenant, name, status, binds, payload, approvers, opened_at)
-select :run, :pos, r.tenant, :name, 'OPEN', :binds, :payload, :approvers, tape.now_ms() from tape.runs r where r.journal = :run and r.phase || '' = 'LIVE'
+insert into tape.gates(run, pos, tenant, name, status, binds, payload, approvers, callback, opened_at)
+select :run, :pos, r.tenant, :name, 'OPEN', :binds, :payload, :approvers, :callback, tape.now_ms() from tape.runs r where r.journal = :run and r.phase || '' = 'LIVE'
 on conflict do nothing;
 
 -- name: gate.list
 -- read
-select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers from tape.gates where tenant = :tenant and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers, callback from tape.gates where tenant = :tenant and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
 order by opened_at, run, pos limit :limit;
 
 -- name: gate.open
 -- read
-select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers from tape.gates where tenant = :tenant and status = 'OPEN' and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers, callback from tape.gates where tenant = :tenant and status = 'OPEN' and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
 order by opened_at, run, pos limit :limit;
 
 -- name: gate.run
 -- read
 -- IS NOT DISTINCT FROM keeps the planner from the order of the tenant's other gates.
-select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers from tape.gates where run = :run and tenant is not distinct from :tenant and (not :open or status || '' = 'OPEN')
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers, callback from tape.gates where run = :run and tenant is not distinct from :tenant and (not :open or status || '' = 'OPEN')
   and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
 order by opened_at, pos limit :limit;
 
 -- name: gate.status
 -- fenced
 -- writes: gates
--- A gate with approvers is resolved only by a signal that one of them has sent. Concatenated, the status keeps the
--- partial index gates_open out of the plan: (run, pos) is the key, also of a table known to be empty.
+-- A gate with approvers is resolved only by a signal that one of them has sent, a callback only by its token's.
+-- Concatenated, the status keeps the partial index gates_open out of the plan: (run, pos) is the key, also of a table
+-- known to be empty.
 update tape.gates set status = :to, value = :value where run = :run and pos = :pos and status || '' = 'OPEN'
-  and (approvers is null or :to <> 'RECEIVED' or position(',' || :note || ',' in approvals) > 0);
+  and (approvers is null or :to <> 'RECEIVED' or position(',' || :note || ',' in approvals) > 0)
+  and (callback is null or :to <> 'RECEIVED' or called::text = :note);
 
 -- name: gate.waiting
 -- read

@@ -22,7 +22,7 @@ export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEn
   if (row === undefined) return yield* appendRetryPlan(fence, entry);
   const recordContext = recordContextOf(context, fence, row);
   // Changes are computed before the first write: a record in the wrong journal is rejected with nothing to roll back.
-  const changes = records.flatMap((record) => changesOf(record, recordContext));
+  const changes = records.flatMap((record, k) => changesOf(record, recordContext, after + 1 + k));
   // A change that only checks, and sees no other record of this entry, runs first, too.
   const [first, ...others] = changes;
   const checksFirst = records.length === 1 && first?.do === "run.assert_settled";
@@ -56,6 +56,7 @@ export function recordContextOf(context: PlanContext, fence: Fence, row: RowOf<"
     nonce: fence.nonce,
     tenant: row.tenant,
     keepVersions: context.limits.valueHistory,
+    maxNames: context.limits.publishedNames,
     allocate: () => context.allocate(),
   };
 }
@@ -88,6 +89,9 @@ export function* applyChange(context: PlanContext, change: Change, tenant: strin
       return context.wake({ of: "value", tenant, key: change.key });
     case "timer.create":
       return context.wake(wakeOf("timers", tenant));
+    case "published.put":
+    case "reply.create":
+      return context.wake({ of: "published", tenant, journal: change.run });
     default:
   }
 }
@@ -165,6 +169,10 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
       if (taken !== undefined) return new TapeError(code, `run ${id} exists already, or was deleted`, { id });
       return new TapeError("TAPE_ILLEGAL_TRANSITION", "a run that is ending or stuck cannot start children", { id });
     }
+    case "published.put":
+      return new TapeError(code, `${change.name}: the run has published as many names as it may`, {
+        ...{ limit: "publishedNames", name: change.name },
+      });
     case "value.put":
       return new TapeError(code, `${change.key} does not have version ${change.version - 1}`, { key: change.key });
     default:

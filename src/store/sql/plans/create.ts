@@ -13,18 +13,20 @@ export type FirstTerm = Claimant & { readonly nonce: bigint };
 
 /**
  * Creates a run, or finds the same one. With `first`, its creator holds the first term from the same transaction on.
+ * `joins`: a run with another input is the same one, too.
  */
 export function* createPlan(
   context: PlanContext,
   tenant: string,
   data: RecordData<"run.created">,
   first?: FirstTerm,
+  joins = false,
 ): Plan<CreateResult> {
   if (data.fork !== undefined) {
     // A record must not name another tenant's journal, nor one that does not exist.
     const { journal: source } = data.fork;
     if ((yield* queryRow("run.list_key", { tenant, journal: source })) === undefined) {
-      const known = yield* existingRun(tenant, data, first);
+      const known = yield* existingRun(tenant, data, first, joins);
       if (known !== undefined) return known;
       const message = `the fork names journal ${source}, which belongs to no run`;
       throw new TapeError("TAPE_BAD_INPUT", message, { field: "fork" });
@@ -32,20 +34,21 @@ export function* createPlan(
   }
   const journal = context.allocate();
   const { workflow } = data;
-  const at = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: context.allocate } as const;
+  const none = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0 };
+  const at = { journal, kind: "run", ...none, allocate: context.allocate } as const;
   const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, at);
   let token = 0n;
   for (const change of changes) {
     if (change.do === "run.create") {
       const { count } = yield* query("run.root", { ...change, admitted: false });
       if (count === 0) {
-        const known = yield* existingRun(tenant, data, first);
+        const known = yield* existingRun(tenant, data, first, joins);
         if (known !== undefined) return known;
         const room = yield* admitRun(tenant);
         // Another transaction may have been faster, if their statements can interleave.
         if ((yield* query("run.root", { ...change, admitted: true })).count === 0) {
           yield* dismissRun(tenant, room);
-          return (yield* existingRun(tenant, data, first)) ?? gone(data.id);
+          return (yield* existingRun(tenant, data, first, joins)) ?? gone(data.id);
         }
       }
     } else if (first !== undefined && change.do === "lease.create") {
@@ -92,13 +95,14 @@ function* existingRun(
   tenant: string,
   data: RecordData<"run.created">,
   first: FirstTerm | undefined,
+  joins: boolean,
 ): Plan<CreateResult | undefined> {
   const row = yield* queryRow("run.find", { tenant, id: data.id });
   if (row === undefined) {
     const tombstone = yield* queryRow("tombstone.find", { tenant, id: data.id });
     return tombstone === undefined ? undefined : gone(data.id);
   }
-  if (row.workflow !== data.workflow || row.input_hash !== data.inputHash) {
+  if (row.workflow !== data.workflow || (!joins && row.input_hash !== data.inputHash)) {
     const message = `run ${data.id} exists with another ${row.workflow !== data.workflow ? "workflow" : "input"}`;
     throw new TapeError("TAPE_RUN_CONFLICT", message, { id: data.id });
   }

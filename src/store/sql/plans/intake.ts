@@ -9,11 +9,12 @@ import type { ScheduleRow } from "../../../model/rows.ts";
 import type { AuditInfo, CreateResult, ValueCondition } from "../../contract/store.ts";
 import { scheduleRowOf } from "../../decode-rows.ts";
 import { noAttempt } from "../../validate/arguments.ts";
+import type { StartData } from "../../validate/start.ts";
 import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
 import { applyChange, sendNote, wakeOf } from "./append.ts";
 import { auditPlan, operatorActionBy } from "./audit.ts";
-import { createPlan } from "./create.ts";
+import { createPlan, type FirstTerm } from "./create.ts";
 import { admitSchedule } from "./quotas.ts";
 import { type ResultStorage, recordOperatorAction } from "./service.ts";
 
@@ -111,7 +112,7 @@ function* noteOnce(
   return { n, duplicate: false };
 }
 
-function* note(
+export function* note(
   context: PlanContext,
   to: { readonly tenant: string; readonly journal: number },
   kind: string,
@@ -265,17 +266,30 @@ export function* fireSchedulePlan(
   return true;
 }
 
+/** Creates or finds the run and sends its signals, all of it or nothing. */
+export function* startPlan(
+  context: PlanContext,
+  tenant: string,
+  { data, signals }: StartData,
+  first?: FirstTerm,
+): Plan<CreateResult> {
+  const created = yield* createPlan(context, tenant, data, first, signals.length > 0);
+  let notes = created.term?.notes ?? 0;
+  for (const signal of signals) notes = Math.max(notes, (yield* signalPlan(context, tenant, data.id, signal)).n);
+  return created.term === undefined ? created : { ...created, term: { ...created.term, notes } };
+}
+
 /** As in a batch, each run succeeds or fails alone: a rejected creation has written nothing yet. */
 export function* createAllPlan(
   context: PlanContext,
   tenant: string,
-  runs: readonly ItemResult<{ readonly value: RecordData<"run.created"> }>[],
+  runs: readonly ItemResult<{ readonly value: StartData }>[],
 ): Plan<ItemResult<CreateResult>[]> {
   const results: ItemResult<CreateResult>[] = [];
   // Always in the same order, so that two calls with the same runs do not deadlock.
   const idOf = (k: number): string => {
     const run = runs[k]!;
-    return run.ok ? run.value.id : "";
+    return run.ok ? run.value.data.id : "";
   };
   const order = [...runs.keys()].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
   for (const k of order) {
@@ -285,9 +299,10 @@ export function* createAllPlan(
       continue;
     }
     try {
-      results[k] = { ok: true, ...(yield* createPlan(context, tenant, run.value)) };
+      results[k] = { ok: true, ...(yield* startPlan(context, tenant, run.value)) };
     } catch (error) {
-      if (!(error instanceof TapeError)) throw error;
+      // With signals something may have been written; such a run is the only one of its call.
+      if (!(error instanceof TapeError) || run.value.signals.length > 0) throw error;
       results[k] = { ok: false, error };
     }
   }
@@ -300,6 +315,8 @@ const pruned = [
   "effects",
   "business_keys",
   "gates",
+  "published",
+  "replies",
   "timers",
   "budgets",
   "keys",

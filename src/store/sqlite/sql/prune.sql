@@ -45,12 +45,22 @@ delete from leases where journal = :run or (run = :run and kind = 'item');
 select r.journal, r.id, r.created_at, r.ended_at, cast(l.token as text) as token from runs r join leases l on l.journal = r.journal
 where r.journal in (select :run union all select c.journal from runs c where c.root = :run and c.parent is not null);
 
+-- name: prune.published
+-- unfenced: only finished runs are pruned
+-- writes: published
+delete from published where run = :run;
+
 -- name: prune.records
 -- unfenced: only finished runs are pruned
 -- writes: records
 delete from records where journal in (:run, -:run) or journal in (
   select j.journal from leases j where j.run = :run and j.kind = 'item'
   union all select -j.journal from leases j where j.run = :run and j.kind = 'item');
+
+-- name: prune.replies
+-- unfenced: only finished runs are pruned
+-- writes: replies
+delete from replies where journal = :run;
 
 -- name: prune.run
 -- unfenced: only finished runs are pruned

@@ -6,26 +6,26 @@ update gates set approvals = approvals || :note || ',' where run = :run and pos 
 -- name: gate.create
 -- fenced
 -- writes: gates
-insert into gates(run, pos, tenant, name, status, binds, payload, approvers, opened_at)
-select :run, :pos, r.tenant, :name, 'OPEN', :binds, :payload, :approvers, :at from runs r where r.journal = :run and r.phase = 'LIVE'
+insert into gates(run, pos, tenant, name, status, binds, payload, approvers, callback, opened_at)
+select :run, :pos, r.tenant, :name, 'OPEN', :binds, :payload, :approvers, :callback, :at from runs r where r.journal = :run and r.phase = 'LIVE'
 on conflict do nothing;
 
 -- name: gate.list
 -- read
-select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers, callback
   from gates where tenant = :tenant and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
 order by opened_at, run, pos limit :limit;
 
 -- name: gate.open
 -- read
 -- The index is named because the planner rates the index of all gates as equal, but most gates are closed.
-select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers, callback
   from gates indexed by gates_open where tenant = :tenant and status = 'OPEN' and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
 order by opened_at, run, pos limit :limit;
 
 -- name: gate.run
 -- read
-select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers, callback
   from gates where run = :run and +tenant = :tenant and (not :open or status = 'OPEN')
   and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
 order by opened_at, run, pos limit :limit;
@@ -33,9 +33,10 @@ order by opened_at, run, pos limit :limit;
 -- name: gate.status
 -- fenced
 -- writes: gates
--- A gate with approvers is resolved only by a signal that one of them has sent.
+-- A gate with approvers is resolved only by a signal that one of them has sent, a callback only by its token's.
 update gates set status = :to, value = :value where run = :run and pos = :pos and status = 'OPEN'
-  and (approvers is null or :to <> 'RECEIVED' or instr(approvals, ',' || :note || ',') > 0);
+  and (approvers is null or :to <> 'RECEIVED' or instr(approvals, ',' || :note || ',') > 0)
+  and (callback is null or :to <> 'RECEIVED' or called = cast(:note as integer));
 
 -- name: gate.waiting
 -- read
