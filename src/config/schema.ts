@@ -137,6 +137,10 @@ export const configSchema = z
               .regex(/^https?:\/\/[^/]+$/, "must be a scheme and a host, such as https://tape.example")
               .optional()
               .describe("Public origin of the server, if a proxy in front of it has another name"),
+            public_url: text
+              .regex(/^https?:\/\/[^/?#]+[^?#]*$/, "must be an address, such as https://tape.example")
+              .optional()
+              .describe("Address under which other systems reach the server: the start of the URLs of callbacks"),
             trusted_proxies: text
               .optional()
               .describe(

@@ -32,6 +32,7 @@ export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplanation, LeaseOptions, Leases } from "../host/leases.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
+export type { CallOptions } from "../host/options.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
 export type {
@@ -41,6 +42,7 @@ export type {
   SingletonView,
 } from "../host/singleton/singleton.ts";
 export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton/term.ts";
+export type { AskOptions, SignalToStart } from "../host/talk.ts";
 export { type ConnectOptions, type RunHandle, type StartOptions, Tape, type TapeOptions } from "../host/tape.ts";
 export { type OpenTelemetryApi, type OpenTelemetrySpan, openTelemetry } from "../host/telemetry.ts";
 export type { Worker, WorkerOptions } from "../host/worker.ts";
@@ -105,9 +107,10 @@ export {
   type RetryPolicy,
   type Semantics,
 } from "../sdk/effect.ts";
-export { type GateDefinition, type GateDefinitionOptions, gate } from "../sdk/gate.ts";
+export { type GateDefinition, type GateDefinitionOptions, gate, type ReplyGate } from "../sdk/gate.ts";
 export { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
 export type { Schema, SchemaResult } from "../sdk/schema.ts";
+export type { Callback, CallbackOptions, GateRequest, RawCallback } from "../sdk/talk.ts";
 export {
   type AnyWorkflow,
   createRunner,
@@ -122,6 +125,7 @@ export type {
   AppendResult,
   AuditEntry,
   AuditInfo,
+  CallbackBody,
   ClaimOps,
   CreateResult,
   FeedPage,
@@ -132,14 +136,19 @@ export type {
   IntakeOps,
   NewToken,
   OperatorReason,
+  PublishedValue,
   ReadOps,
+  Reply,
   RunFilter,
   RunSpec,
   RunView,
+  StartSignal,
   Store,
   StoredValue,
   StoreHealth,
   StoreSettings,
+  TalkReadOps,
+  TalkWriteOps,
   ValueCondition,
   WakeHint,
 } from "../store/contract/store.ts";

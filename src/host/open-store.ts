@@ -123,3 +123,13 @@ export async function grantsOf(url: string, role: string): Promise<string[]> {
   ]);
   return grantsFor(parsePostgresUrl(url).schema, role);
 }
+
+/** Closes the store if the app that it was opened for cannot be created. */
+export async function closedUnless<T>(store: Store, make: () => T): Promise<T> {
+  try {
+    return make();
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}

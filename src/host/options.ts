@@ -10,6 +10,7 @@ import { TapeError } from "../model/errors.ts";
 import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
+import type { SignalToStart } from "./talk.ts";
 
 /** What `Tape.open` needs: a store, a runner, and settings. */
 export interface TapeOptions {
@@ -32,6 +33,8 @@ export interface TapeOptions {
   readonly tracing?: Tracer;
   /** false: this process starts and reads runs but drives nothing. Default true. */
   readonly work?: boolean;
+  /** The address under which other systems reach the server: the start of the URLs of callbacks. */
+  readonly publicUrl?: string;
   /** false: this process stores no process report, and the dashboard does not list it. Default true. */
   readonly report?: boolean;
 }
@@ -50,13 +53,20 @@ export interface StartOptions {
   readonly budget?: Readonly<Record<string, number>>;
   /** The starter, for gates that the starter may not answer. Through a server the token counts instead. */
   readonly by?: string;
+  /** Sent with the start, or to the run that lives under this id: then its input may differ. All of it, or nothing. */
+  readonly signals?: readonly SignalToStart[];
+}
+
+/** {@link StartOptions}, and how to stop waiting for the result. */
+export interface CallOptions extends StartOptions {
+  readonly signal?: AbortSignal;
 }
 
 // Options are checked before a store is opened: a mistyped option must not silently mean its default.
 
 const workKeys = [
   ...["runner", "concurrency", "leaseTtl", "replayPatience", "slowAfter", "clock", "random"],
-  ...["log", "tracing", "work", "report"],
+  ...["log", "tracing", "work", "report", "publicUrl"],
 ];
 const openKeys = [...workKeys, "store", "tenant"];
 const connectKeys = [...workKeys, "token", "tls", "allowPlain", "retryForMs", "exchange"];
@@ -105,14 +115,21 @@ export function checkConcurrency(subject: string, concurrency: number | undefine
 }
 
 function checkWork(subject: string, options: Omit<TapeOptions, "store" | "runner">): void {
-  const { concurrency, leaseTtl, replayPatience, slowAfter, work, report } = options;
+  const { concurrency, leaseTtl, replayPatience, slowAfter, work, report, publicUrl } = options;
   checkConcurrency(subject, concurrency);
   if (leaseTtl !== undefined) durationOrThrow(subject, "leaseTtl", leaseTtl);
   if (replayPatience !== undefined) durationOrThrow(subject, "replayPatience", replayPatience, 1);
   if (slowAfter !== undefined) durationOrThrow(subject, "slowAfter", slowAfter, 1);
   booleanOr(subject, "work", work);
   booleanOr(subject, "report", report);
+  checkPublicUrl(subject, publicUrl);
   appLog(options.log, subject);
+}
+
+function checkPublicUrl(subject: string, url: unknown): void {
+  if (url === undefined || (typeof url === "string" && /^https?:\/\/[^/?#]+[^?#]*$/.test(url))) return;
+  const message = `${subject}: publicUrl is an address such as "https://tape.example", not ${shown(url)}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field: "publicUrl" });
 }
 
 /** The log of an app: the given one, otherwise stderr from the level of TAPE_LOG_LEVEL, otherwise from warn. */
@@ -142,4 +159,9 @@ export function warnOfOldNode(log: Log, version = process.versions.node): void {
 function isStore(store: unknown): store is Store {
   if (typeof store !== "object" || store === null) return false;
   return ["intake", "claim", "fenced", "read"].every((group) => group in store);
+}
+
+/** Caps in whole millionths of their units. */
+export function millionths(budget: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(budget).map(([unit, cap]) => [unit, Math.round(cap * 1_000_000)]));
 }

@@ -18,7 +18,7 @@ import type { ForkRequest } from "../operator/fork.ts";
 import type { ForkPlan } from "../operator/fork-plan.ts";
 import type { Operator } from "../operator/operator.ts";
 import type { ResolveRequest } from "../operator/resolve.ts";
-import type { GateDefinition } from "../sdk/gate.ts";
+import type { GateDefinition, ReplyGate } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
 import { assertKnownKeys, assertName, assertOneOf, durationOf, durationOrThrow } from "../sdk/validate.ts";
 import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
@@ -28,37 +28,34 @@ import { journalPages } from "../store/read-all.ts";
 import { type EffectListFilter, type EffectView, listEffects } from "./effects.ts";
 import { type GateListFilter, type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
-import { openStore } from "./open-store.ts";
+import { closedUnless, openStore } from "./open-store.ts";
 import { createOperator } from "./operator.ts";
 import {
   appLog,
   assertRunner,
+  type CallOptions,
   type ConnectOptions,
   checkConcurrency,
   checkConnectOptions,
   checkOpenOptions,
+  millionths,
   type StartOptions,
   type TapeOptions,
   warnOfOldNode,
 } from "./options.ts";
 import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
 import { ResultWaiter } from "./result-waiter.ts";
+import type { RunHandle } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
 import { Singletons } from "./singleton/singletons.ts";
 import type { SingletonWork } from "./singleton/term.ts";
+import { type AskOptions, Talk } from "./talk.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
 export type { ConnectOptions, StartOptions, TapeOptions } from "./options.ts";
-
-/** A handle to one run. */
-export interface RunHandle<O> {
-  readonly id: string;
-  /** Waits for the outcome; throws TAPE_RUN_FAILED for a run that did not complete. */
-  result(options?: { readonly signal?: AbortSignal }): Promise<O>;
-  status(): Promise<RunView["status"]>;
-}
+export type { RunHandle } from "./run-handle.ts";
 
 const defaultTtl = 30_000;
 
@@ -86,9 +83,10 @@ export class Tape implements AsyncDisposable {
   readonly #deps: ReactorDeps;
   readonly #workers: Worker[] = [];
   readonly #results: ResultWaiter;
+  readonly #talk: Talk;
   readonly #unserved: UnservedWarning;
   readonly #reporter: ProcessReporter | undefined;
-  readonly #waits: { readonly patienceMs?: number; readonly slowMs?: number };
+  readonly #waits: { readonly patienceMs?: number; readonly slowMs?: number; readonly publicUrl?: string };
   #closing: Promise<void> | undefined;
 
   private constructor(store: Store, options: TapeOptions, ownsStore: boolean) {
@@ -112,6 +110,7 @@ export class Tape implements AsyncDisposable {
     const random = options.random ?? systemRandom;
     this.#clock = clock;
     this.#random = random;
+    this.#talk = new Talk({ store, tenant, clock, random });
     this.schedules = new Schedules(store, tenant, random);
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
     const { replayPatience, slowAfter } = options;
@@ -120,6 +119,7 @@ export class Tape implements AsyncDisposable {
         patienceMs: durationOrThrow("the app", "replayPatience", replayPatience, 1),
       }),
       ...(slowAfter !== undefined && { slowMs: durationOrThrow("the app", "slowAfter", slowAfter, 1) }),
+      ...defined({ publicUrl: options.publicUrl?.replace(/\/+$/, "") }),
     };
     const keeper = new LeaseKeeper({
       store,
@@ -178,11 +178,11 @@ export class Tape implements AsyncDisposable {
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     assertWorkflow(workflow);
-    assertKnownKeys("start", options, ["id", "labels", "budget", "by"]);
+    assertKnownKeys("start", options, ["id", "labels", "budget", "by", "signals"]);
     const checked = await validate(workflow.schema, input);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
-    const { id = this.#random.uuid(this.#clock.wall()), labels, budget, by } = options;
+    const { id = this.#random.uuid(this.#clock.wall()), labels, budget, by, signals } = options;
     const { version } = workflow;
     // Another process validates the input again, and the schema's output may not be a valid input.
     const isLocal = !isRemote(this.store) || this.#workers.some((worker) => worker.serves(workflow.name));
@@ -195,6 +195,7 @@ export class Tape implements AsyncDisposable {
       ...defined({ version, labels }),
       ...(budget === undefined ? {} : { budget: millionths(budget) }),
       ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
+      ...(signals === undefined ? {} : { signals: await this.#talk.startSignals(signals) }),
     };
     const worker = this.#workers.find((candidate) => candidate.serves(workflow.name));
     const starting = worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);
@@ -203,6 +204,28 @@ export class Tape implements AsyncDisposable {
     if (!created.ok) throw created.error;
     if (worker === undefined && created.fresh) this.#unserved.warn(workflow.name, id);
     return this.#handle<O>(id, created.journal);
+  }
+
+  /** Starts a run and waits for its result. */
+  async call<I, O>(workflow: Workflow<I, O>, input: I, options: CallOptions = {}): Promise<O> {
+    const { signal, ...rest } = options;
+    return (await this.start(workflow, input, rest)).result(defined({ signal }));
+  }
+
+  /**
+   * Sends a request to a gate with `reply: true` and waits for the reply. Throws TAPE_ASK_REJECTED, TAPE_RUN_ENDED or
+   * TAPE_NO_REPLY.
+   *
+   * @example
+   * const { total } = await app.ask("cart-7", add, { sku: "b-1" }, { key: "click-9", timeout: "10s" });
+   */
+  ask<T, R>(run: string, gate: ReplyGate<T, R>, value: T, options: AskOptions = {}): Promise<R> {
+    return this.#talk.ask(run, gate, value, options);
+  }
+
+  /** Opens the gate of a callback, for a program that has received the call itself. false: it was open already. */
+  async deliver(token: string, value: unknown): Promise<boolean> {
+    return !(await this.store.intake.deliver(this.tenant, token, { value })).duplicate;
   }
 
   /** A handle to an existing run. */
@@ -372,20 +395,8 @@ export class Tape implements AsyncDisposable {
       id,
       status: async () => (await this.runs.get(id))?.status ?? "RUNNABLE",
       result: (options = {}) => this.#results.of<O>(id, journal, options.signal),
+      published: (name) => this.#talk.published(id, name),
+      watch: (name, options = {}) => this.#talk.watch(id, journal, name, options),
     };
   }
-}
-
-/** Closes the store if the app that it was opened for cannot be created. */
-async function closedUnless<T>(store: Store, make: () => T): Promise<T> {
-  try {
-    return make();
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
-function millionths(budget: Readonly<Record<string, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(budget).map(([unit, cap]) => [unit, Math.round(cap * 1_000_000)]));
 }

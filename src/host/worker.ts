@@ -22,7 +22,7 @@ export class Worker implements AsyncDisposable {
 
   constructor(
     deps: ReactorDeps,
-    driver: WorkerOptions & Pick<RunDriverOptions, "tracing" | "patienceMs" | "slowMs" | "onSettled">,
+    driver: WorkerOptions & Pick<RunDriverOptions, "tracing" | "patienceMs" | "slowMs" | "publicUrl" | "onSettled">,
   ) {
     this.#reactors = startReactors({ specs: defaultReactors, deps, driver, drainMs: effectsMs, bodiesMs });
     this.driver = this.#reactors.driver!; // recovery is one of the five

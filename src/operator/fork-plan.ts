@@ -75,7 +75,10 @@ export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
   }
   const lanes = cutsBeside(operations, point);
   const kept = ({ pos }: ForkedOperation): boolean => pos < cutOf(point, lanes, laneOf(pos));
-  const unfinished = operations.find((operation) => kept(operation) && isOpen(operation));
+  const unfinished = operations.find(
+    (operation) =>
+      kept(operation) && (isOpen(operation) || operations.some((later) => !kept(later) && isCut(operation, later))),
+  );
   if (unfinished !== undefined) {
     const { pos, what, name } = unfinished;
     throw new TapeError("TAPE_BAD_FORK_POINT", `${what} ${name} at ${pos} is not settled: fork at ${pos} or before`, {
@@ -135,6 +138,8 @@ const operationNames: Readonly<Record<string, string>> = {
   "effect.intended": "effect",
   "effect.received": "effect",
   "gate.opened": "gate",
+  "state.published": "published value",
+  "reply.sent": "reply",
   "timer.set": "timer",
   "child.started": "child",
   "child.received": "result of child",
@@ -191,6 +196,16 @@ function isFailure(record: JournalRecord): boolean {
   if (record.kind === "step.done" || record.kind === "decision.made") return record.data.error !== undefined;
   if (record.kind === "effect.settled") return record.data.to === "FAILED";
   return record.kind === "effect.received" && record.data.status !== "CONFIRMED";
+}
+
+/**
+ * A callback has two results. The code asked for the second after it had the results of other operations: if one of
+ * these runs again, the replay would deliver the second result too early.
+ */
+function isCut({ records }: Operation, later: Operation): boolean {
+  const opened = records.find((record) => record.kind === "gate.opened" && record.data.callback !== undefined);
+  const resolved = records.find(({ kind }) => kind === "gate.resolved");
+  return opened !== undefined && resolved !== undefined && later.settledAt < resolved.seq;
 }
 
 /** If it were kept, it would wait for a note that goes to the source run. */

@@ -76,7 +76,10 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     reactors = startReactors({
       specs: specsOf(chosen, app),
       deps: { store, runner, keeper, tenant, ...seams },
-      driver: { patienceMs: tape.replay_patience_s * 1_000, slowMs: tape.slow_after_s * 1_000 },
+      driver: {
+        ...{ patienceMs: tape.replay_patience_s * 1_000, slowMs: tape.slow_after_s * 1_000 },
+        ...defined({ publicUrl: tape.server.public_url?.replace(/\/+$/, "") }),
+      },
       drainMs: tape.drain_s * 1_000,
     });
     const names = chosen.map(({ name }) => name);

@@ -4,6 +4,7 @@ import { notFound } from "../../model/not-found.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { ReadOps, RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract/store.ts";
+import { concernsJournal } from "../../store/follow.ts";
 import { stamped, started } from "../authority.ts";
 import { auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
@@ -46,7 +47,7 @@ function readHandlers(deps: ServerDeps) {
       let from = query.from ?? 1;
       return follow({
         ...{ store, clock, signal },
-        concerns: (wake) => wake.of === "any" || (wake.of === "journal" && wake.journal === journal),
+        concerns: concernsJournal(journal),
         page: async () => {
           // Checked before the records are read: records read after the end are complete.
           const ended = (await read.run(tenant, id))?.endedAt !== null;
@@ -143,7 +144,7 @@ export async function waitFor(
   const checks = follow({
     ...{ store, clock },
     signal: AbortSignal.any([signal, timeout.signal]),
-    concerns: (wake) => wake.of === "any" || ("journal" in wake && wake.journal === journal),
+    concerns: concernsJournal(journal),
     page: async () => ((await done()) ? ("end" as const) : []),
   });
   try {

@@ -3,10 +3,10 @@ import type { talk } from "../../protocol/routes/talk.ts";
 import { fenceOf } from "../../protocol/shapes.ts";
 import { assertGateValue } from "../../sdk/workflow.ts";
 import type { CallbackBody, Reply } from "../../store/contract/store.ts";
+import { followPublished } from "../../store/follow.ts";
 import { limitKey } from "../address.ts";
 import { stamped } from "../authority.ts";
 import { type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
-import { follow } from "../streams.ts";
 import { existingRun, maxWaitMs, progressOf, waitFor } from "./runs.ts";
 
 export function talkHandlers(deps: ServerDeps): HandlersOf<typeof talk> {
@@ -18,18 +18,8 @@ export function talkHandlers(deps: ServerDeps): HandlersOf<typeof talk> {
     },
     async "runs.watch"({ params: { id, name }, query }, { tenant, signal }) {
       const { journal } = await existingRun(read, tenant, id);
-      let after = query.after ?? 0;
-      return follow({
-        ...{ store, clock, signal },
-        concerns: (wake) => wake.of === "any" || ("journal" in wake && wake.journal === journal),
-        page: async () => {
-          // Checked before the value is read: a value read after the end is the last one.
-          const ended = (await read.run(tenant, id))?.endedAt !== null;
-          const news = (await read.published(tenant, id, { name })).filter(({ seq }) => seq > after);
-          after = news[0]?.seq ?? after;
-          return news.length === 0 && ended ? "end" : news;
-        },
-      });
+      const { after = 0 } = query;
+      return followPublished({ ...{ store, clock, signal, tenant, run: id, journal, name }, after });
     },
     async "runs.ask"({ params: { id }, query, body }, who) {
       await assertGateValue(runner, body.name, body.value);
