@@ -45,7 +45,11 @@ export type EffectState = Omit<Stored<"effect.create">, "do" | "source"> & {
   outcome: string | null;
   uncertain: boolean;
 };
-export type GateState = Omit<Stored<"gate.create">, "do"> & { status: string; value: string | null };
+export type GateState = Omit<Stored<"gate.create">, "do" | "callback"> & {
+  callback?: string;
+  status: string;
+  value: string | null;
+};
 export type PublishedState = Omit<Stored<"published.put">, "do" | "max">;
 export type ReplyState = Omit<Stored<"reply.create">, "do">;
 export type TimerState = Omit<Stored<"timer.create">, "do" | "delayMs" | "until"> & { status: string };
@@ -197,8 +201,8 @@ export class ProjectionTables {
       case "gate.create": {
         const { run, pos, name, binds, payload, approvers, callback } = change;
         if (this.gates.has(keyOf(run, pos)) || this.runs.get(run)?.phase !== "LIVE") return false;
-        const row = { run, pos, name, binds, payload, approvers, callback, status: "OPEN", value: null };
-        this.gates.set(keyOf(run, pos), row);
+        const row = { run, pos, name, binds, payload, approvers, status: "OPEN", value: null };
+        this.gates.set(keyOf(run, pos), callback === null ? row : { ...row, callback });
         return true;
       }
       case "gate.status": {

@@ -107,7 +107,7 @@ export interface GateRow {
   /** The approvers as JSON; null: every sender of signals may answer. */
   readonly approvers: string | null;
   /** Set for a gate that only its token opens. */
-  readonly callback: "json" | "raw" | null;
+  readonly callback?: "json" | "raw";
   readonly value: string | null;
   readonly openedAt: number;
 }

@@ -176,7 +176,7 @@ export const gateRow = z.strictObject({
   binds: z.string().nullable(),
   payload: stored.nullable(),
   approvers: stored.nullable(),
-  callback: z.enum(["json", "raw"]).nullable(),
+  callback: z.enum(["json", "raw"]).exactOptional(),
   value: stored.nullable(),
   openedAt: at,
 });

@@ -158,7 +158,7 @@ export function gateRowOf(row: RowOf<"gate.run">): GateRow {
     binds: orNull(row.binds),
     payload: orNull(row.payload),
     approvers: orNull(row.approvers),
-    callback: orNull(row.callback) as GateRow["callback"],
+    ...(row.callback !== null && { callback: row.callback as "json" | "raw" }),
     value: orNull(row.value),
     openedAt: Number(row.opened_at),
   };

@@ -26,7 +26,9 @@ export interface Scene {
   readonly businessKey: string;
   readonly schedule: string;
   readonly token: string;
-  /** The token of a callback of the held run. */
+  /** A held run that has published a value, its fence, and the token of its callback. */
+  readonly talk: string;
+  readonly talkFence: Scene["fence"];
   readonly callback: string;
 }
 
@@ -61,9 +63,9 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     string,
     string,
   ];
-  const begin = async (id: string): Promise<Term> => {
+  const begin = async (id: string, more: object = { budget: { usd: 5 } }): Promise<Term> => {
     const nonce = nextNonce++;
-    const spec = { id, workflow: "pay", input: { secret: hidden }, labels: { of: hidden }, budget: { usd: 5 } };
+    const spec = { id, workflow: "pay", input: { secret: hidden }, labels: { of: hidden }, ...more };
     const [created] = await store.intake.createRuns(tenant, [spec], { ...claimant, nonce });
     assert.ok(created?.ok && created.term);
     return created.term;
@@ -87,8 +89,6 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     { kind: "gate.opened", data: { pos: 1, name: "cfo", payload: hidden, timeoutMs: 1 } },
     intent(2, {}),
     dispatched(2),
-    { kind: "gate.opened", data: { pos: 3, name: "paid", callback: "json" } },
-    { kind: "state.published", data: { pos: 4, name: "progress", value: hidden } },
   );
   await write(await begin(stuck), { kind: "run.stuck", data: { reason: hidden } }, released);
   const doubted = await begin(inDoubt);
@@ -114,13 +114,22 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
   });
   await giveTokens(store, tenant);
   const { journal, token, nonce } = held.fence;
+  nextNonce++;
+  const talk = await begin(`${prefix}-talk`, {});
+  await write(
+    talk,
+    { kind: "gate.opened", data: { pos: 0, name: "paid", callback: "json" } },
+    { kind: "state.published", data: { pos: 1, name: "progress", value: hidden } },
+  );
+  const callback = callbackToken(await store.claim.callbackSecret(talk.fence), { journal: talk.journal, pos: 0 });
   return {
     ...{ tenant, run, idle, stuck, inDoubt, head, journal: held.journal, item: effect.item },
     fence: { journal, token: String(token), nonce: String(nonce) },
     ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
     ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
     token: `${tenant}-starter`,
-    callback: callbackToken(await store.claim.callbackSecret(held.fence), { journal, pos: 3 }),
+    ...{ talk: `${prefix}-talk`, callback },
+    talkFence: { journal: talk.journal, token: String(talk.fence.token), nonce: String(talk.fence.nonce) },
   };
 }
 
@@ -134,6 +143,6 @@ export function ghostOf(scene: Scene): Scene {
     ...{ journal, head: scene.head, item: 900_000_002, fence: { ...scene.fence, journal } },
     ...{ lease: "ghost-sweeper", key: "ghost-key", businessKey: "ghost-invoice", schedule: "ghost-nightly" },
     token: "ghost-starter",
-    callback: `${journal}.3.${secret}`,
+    ...{ talk: "ghost-talk", callback: `${journal}.0.${secret}`, talkFence: { ...scene.talkFence, journal } },
   };
 }
