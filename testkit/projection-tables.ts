@@ -1,60 +1,16 @@
 import { type Change, isRequired } from "../src/model/changes.ts";
-import type { RunPhase } from "../src/model/machines.ts";
-import type { JournalKind } from "../src/model/rows.ts";
+import type {
+  BudgetState,
+  ClaimState,
+  EffectState,
+  GateState,
+  LeaseState,
+  PublishedState,
+  ReplyState,
+  RunState,
+  TimerState,
+} from "./projection-rows.ts";
 import { RevertibleMap, Rollback } from "./revertible-map.ts";
-
-/**
- * The tables as the records explain them: an independent interpreter of the Change kinds that shares no code with a
- * store. Times are left out, because a record does not contain the time at which its transaction wrote the row.
- */
-export interface RunState {
-  journal: number;
-  tenant: string;
-  id: string;
-  workflow: string;
-  version: string | null;
-  phase: RunPhase;
-  cause: string | null;
-  stuckFrom: RunPhase | null;
-  inputHash: string;
-  labels: string | null;
-  outcome: string | null;
-  parent: number | null;
-  root: number;
-  ended: boolean;
-}
-export interface LeaseState {
-  kind: JournalKind;
-  tenant: string;
-  run: number;
-  token: bigint;
-  owner: string | null;
-  nextReactor: string | null;
-  notes: number;
-  open: boolean;
-  doomed: boolean;
-}
-type Stored<K extends Change["do"]> = {
-  -readonly [F in keyof Extract<Change, { do: K }>]: Extract<Change, { do: K }>[F];
-};
-export type EffectState = Omit<Stored<"effect.create">, "do" | "source"> & {
-  root: number;
-  attempt: number;
-  attemptToken: bigint | null;
-  reason: string | null;
-  outcome: string | null;
-  uncertain: boolean;
-};
-export type GateState = Omit<Stored<"gate.create">, "do" | "callback"> & {
-  callback?: string;
-  status: string;
-  value: string | null;
-};
-export type PublishedState = Omit<Stored<"published.put">, "do" | "max">;
-export type ReplyState = Omit<Stored<"reply.create">, "do">;
-export type TimerState = Omit<Stored<"timer.create">, "do" | "delayMs" | "until"> & { status: string };
-export type BudgetState = Omit<Stored<"budget.create">, "do"> & { reserved: number; spent: number };
-export type ClaimState = Omit<Stored<"business_key.claim">, "do"> & { tenant: string };
 
 const openEffects = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
 const openObligations = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
@@ -62,6 +18,10 @@ const finals = ["COMPLETED", "FAILED", "CANCELLED", "COMPENSATED"];
 const includesName = (list: string, name: string): boolean => list.split(",").includes(name);
 const keyOf = (...parts: readonly (string | number)[]): string => JSON.stringify(parts);
 
+/**
+ * The tables as the records explain them: an independent interpreter of the Change kinds that shares no code with a
+ * store. Times are left out, because a record does not contain the time at which its transaction wrote the row.
+ */
 export class ProjectionTables {
   /** Changes of all tables since the last record that fitted. */
   readonly rollback = new Rollback();

@@ -5,7 +5,8 @@ import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts"
 import { statusOf } from "../src/store/decode-rows.ts";
 import { feedPages } from "../src/store/read-all.ts";
 import { foldInSomeOrder, type RecordSink } from "./fold-order.ts";
-import { ProjectionTables, type RunState, show } from "./projection-tables.ts";
+import type { RunState } from "./projection-rows.ts";
+import { ProjectionTables, show } from "./projection-tables.ts";
 
 /**
  * Checks that the tables are the fold of the records. Reads every record through the feed, applies its changes to

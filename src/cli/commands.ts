@@ -15,6 +15,7 @@ import { runCommands } from "./commands/runs.ts";
 import { serve } from "./commands/serve.ts";
 import { statusCommands } from "./commands/status.ts";
 import { storeCommands } from "./commands/store.ts";
+import { talkCommands } from "./commands/talk.ts";
 import { tokenCommands } from "./commands/tokens.ts";
 
 /** Everything that the program can do, in the order in which --help shows it. */
@@ -23,6 +24,7 @@ export const commands: readonly Command[] = [
   dev,
   ...statusCommands,
   ...runCommands,
+  ...talkCommands,
   forkCommand,
   ...inspectCommands,
   ...effectCommands,

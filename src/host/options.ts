@@ -165,3 +165,18 @@ function isStore(store: unknown): store is Store {
 export function millionths(budget: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(budget).map(([unit, cap]) => [unit, Math.round(cap * 1_000_000)]));
 }
+
+/** What the run driver needs of an app's options. */
+export function drivingOptions({ replayPatience, slowAfter, publicUrl }: Partial<TapeOptions>): {
+  readonly patienceMs?: number;
+  readonly slowMs?: number;
+  readonly publicUrl?: string;
+} {
+  return {
+    ...(replayPatience !== undefined && {
+      patienceMs: durationOrThrow("the app", "replayPatience", replayPatience, 1),
+    }),
+    ...(slowAfter !== undefined && { slowMs: durationOrThrow("the app", "slowAfter", slowAfter, 1) }),
+    ...(publicUrl !== undefined && { publicUrl: publicUrl.replace(/\/+$/, "") }),
+  };
+}

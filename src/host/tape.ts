@@ -20,7 +20,7 @@ import type { Operator } from "../operator/operator.ts";
 import type { ResolveRequest } from "../operator/resolve.ts";
 import type { GateDefinition, ReplyGate } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
-import { assertKnownKeys, assertName, assertOneOf, durationOf, durationOrThrow } from "../sdk/validate.ts";
+import { assertKnownKeys, assertName, assertOneOf, durationOf } from "../sdk/validate.ts";
 import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { AuditInfo, FeedRecord, OperatorReason, RunFilter, RunView, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
@@ -38,6 +38,7 @@ import {
   checkConcurrency,
   checkConnectOptions,
   checkOpenOptions,
+  drivingOptions,
   millionths,
   type StartOptions,
   type TapeOptions,
@@ -86,7 +87,7 @@ export class Tape implements AsyncDisposable {
   readonly #talk: Talk;
   readonly #unserved: UnservedWarning;
   readonly #reporter: ProcessReporter | undefined;
-  readonly #waits: { readonly patienceMs?: number; readonly slowMs?: number; readonly publicUrl?: string };
+  readonly #driving: ReturnType<typeof drivingOptions>;
   #closing: Promise<void> | undefined;
 
   private constructor(store: Store, options: TapeOptions, ownsStore: boolean) {
@@ -113,14 +114,7 @@ export class Tape implements AsyncDisposable {
     this.#talk = new Talk({ store, tenant, clock, random });
     this.schedules = new Schedules(store, tenant, random);
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
-    const { replayPatience, slowAfter } = options;
-    this.#waits = {
-      ...(replayPatience !== undefined && {
-        patienceMs: durationOrThrow("the app", "replayPatience", replayPatience, 1),
-      }),
-      ...(slowAfter !== undefined && { slowMs: durationOrThrow("the app", "slowAfter", slowAfter, 1) }),
-      ...defined({ publicUrl: options.publicUrl?.replace(/\/+$/, "") }),
-    };
+    this.#driving = drivingOptions(options);
     const keeper = new LeaseKeeper({
       store,
       identity: identify(process.env, random),
@@ -349,7 +343,7 @@ export class Tape implements AsyncDisposable {
       {
         ...options,
         ...(this.#tracing && { tracing: this.#tracing }),
-        ...this.#waits,
+        ...this.#driving,
         onSettled: (journal, settled) => this.#results.settled(journal, settled),
       },
     );

@@ -21,7 +21,8 @@ export function waitsOf(run: RunView, { journal, gates, timers, effects }: OpenW
   const lines = [
     ...gates
       .filter(({ status }) => status === "OPEN")
-      .map(({ name, openedAt }) => {
+      .map(({ name, openedAt, callback }) => {
+        if (callback !== undefined) return `waits for callback ${name}, open for ${lasting(now - openedAt)}`;
         const send = `durable-tape signal ${shellWord(run.id)} ${shellWord(name)} --value JSON`;
         return `waits for gate ${name}, open for ${lasting(now - openedAt)}: ${send}`;
       }),

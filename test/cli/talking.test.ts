@@ -1,0 +1,55 @@
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Tape } from "../../src/host/tape.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { program, temporaryFolder } from "./stage.ts";
+
+const add = gate<number, number>("add", { reply: true });
+const sum = workflow("sum", async (tape) => {
+  let total = 0;
+  for (;;) {
+    const request = await tape.gate(add);
+    if (request.status !== "received") return total;
+    total += request.value;
+    tape.publish("total", total);
+    request.reply(total);
+    if (total >= 10) return total;
+    if (total === 5) await tape.callback("paid").then((paid) => paid.result());
+  }
+});
+
+describe("talking on the command line", () => {
+  it("asks a run, prints what it has published, and follows it to the end", async () => {
+    const store = `sqlite:${join(await temporaryFolder(), "tape.db")}`;
+    const app = await Tape.open({ store, runner: createRunner({ workflows: [sum] }), log: "silent" });
+    onTestFinished(() => app.close());
+    await app.start(sum, null, { id: "sum-1" });
+    const tape = (...args: string[]) => program(...args, "--store", store);
+    expect(await tape("ask", "sum-1", "add", "--value", "4", "--key", "k")).toMatchObject({ code: 0, stdout: "4\n" });
+    expect(JSON.parse((await tape("ask", "sum-1", "add", "--value", "9", "--key", "k", "-o", "json")).stdout)).toEqual({
+      reply: 4,
+    });
+    const shown = JSON.parse((await tape("published", "sum-1", "-o", "json")).stdout) as object[];
+    expect(shown).toMatchObject([{ name: "total", value: 4 }]);
+    expect((await tape("published", "sum-1", "other")).stdout).toContain("nothing");
+    expect((await tape("published", "none")).code).toBe(1);
+    const watched = tape("watch", "sum-1", "total");
+    expect(await app.ask("sum-1", add, 6)).toBe(10);
+    expect((await watched).stdout).toMatch(/10\n$/);
+    expect((await tape("ask", "sum-1", "add", "--value", "1")).stderr).toContain("TAPE_RUN_ENDED");
+  });
+
+  it("names a callback that a run waits for, and how long to wait for a reply", async () => {
+    const store = `sqlite:${join(await temporaryFolder(), "tape.db")}`;
+    const app = await Tape.open({ store, runner: createRunner({ workflows: [sum] }), log: "silent" });
+    onTestFinished(() => app.close());
+    const run = await app.start(sum, null, { id: "sum-2" });
+    await app.ask(run.id, add, 5);
+    await expect.poll(() => run.status()).toBe("WAITING");
+    const tape = (...args: string[]) => program(...args, "--store", store);
+    expect((await tape("inspect", "sum-2")).stdout).toMatch(/waits for callback paid, open for/);
+    const late = await tape("ask", "sum-2", "add", "--value", "1", "--timeout", "50ms");
+    expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("TAPE_NO_REPLY")]);
+  });
+});
