@@ -203,6 +203,15 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "lanes side by side": some((r) => r.kind === "lane.opened" && r.data.lane > 1),
   "lane result replayed": ({ laneResults }) => laneResults.some(({ called }) => !called),
   "lanes replayed in another order": ({ laneResults }) => reordered(laneResults),
+  "value published": ({ published }) => published.length > 0,
+  "request answered": ({ asks }) => asks.some(({ to, code }) => to !== undefined && code === undefined),
+  "request rejected": ({ asks }) => asks.some(({ code }) => code === "TAPE_ASK_REJECTED"),
+  "same key asked twice": ({ asks }) =>
+    asks.some(({ key, to, from, answered }) => to === key && answered !== undefined && answered !== from),
+  "run ended without a reply": ({ asks }) => asks.some(({ code }) => code === "TAPE_RUN_ENDED"),
+  "callback received": ({ callbackCalls }) => callbackCalls.some(({ result }) => result === "opened"),
+  "callback called again": ({ callbackCalls }) => callbackCalls.some(({ result }) => result === "duplicate"),
+  "callback refused": ({ callbackCalls }) => callbackCalls.some(({ wrong }) => wrong === "position"),
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation compensated by its root": ({ effects }) =>

@@ -1,5 +1,5 @@
 import type { EffectRow, GateRow, TimerRow } from "../src/model/rows.ts";
-import type { AuditEntry, FeedRecord, RunView, StoredValue } from "../src/store/contract/store.ts";
+import type { AuditEntry, FeedRecord, PublishedValue, RunView, StoredValue } from "../src/store/contract/store.ts";
 import type { ValueTransition } from "../src/store/values.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
@@ -17,6 +17,7 @@ import { type FaultHit, type Stage, tenant } from "./stage.ts";
 import { unstepped } from "./stepped-clock.ts";
 import type { StrangerCall } from "./strangers.ts";
 import type { FenceEvent, Sweep } from "./sweeper.ts";
+import type { AskResult, CallbackResult } from "./talk-clients.ts";
 import { neighbourTenant } from "./tenants.ts";
 import type { ValueOperation } from "./value-clients.ts";
 import type { WalkResult } from "./walkers.ts";
@@ -69,6 +70,10 @@ export interface Evidence {
   readonly schedules: readonly ScheduleHistory[];
   readonly strangers: readonly StrangerCall[];
   readonly guarded: readonly GuardedCall[];
+  /** Requests and callbacks of the talker, and what it has published. */
+  readonly asks: readonly AskResult[];
+  readonly callbackCalls: readonly CallbackResult[];
+  readonly published: readonly PublishedValue[];
   readonly quotas: readonly QuotaCheck[];
   readonly measured: ByteCount | undefined;
   readonly keptValues: readonly KeyHistory[];
@@ -94,6 +99,11 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
   readonly schedules: { readonly histories: Evidence["schedules"] };
   readonly strangers: { readonly calls: Evidence["strangers"] };
   readonly guarded: { readonly signals: Evidence["guarded"] };
+  readonly talk: {
+    readonly asks: Evidence["asks"];
+    readonly calls: Evidence["callbackCalls"];
+    published(): Promise<Evidence["published"]>;
+  };
   readonly neighbours: {
     readonly quotaChecks: Evidence["quotas"];
     readonly histories: Evidence["keptValues"];
@@ -139,6 +149,9 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     schedules: witnesses.schedules.histories,
     strangers: witnesses.strangers.calls,
     guarded: witnesses.guarded.signals,
+    asks: witnesses.talk.asks,
+    callbackCalls: witnesses.talk.calls,
+    published: await witnesses.talk.published(),
     quotas: witnesses.neighbours.quotaChecks,
     measured: witnesses.neighbours.measured,
     keptValues: witnesses.neighbours.histories,

@@ -14,6 +14,7 @@ function* smaller(plan: Plan): Generator<Plan> {
   if (plan.strangers.length > 0) yield { ...plan, strangers: [] };
   if (plan.neighbours !== noNeighbours) yield { ...plan, neighbours: noNeighbours };
   if (plan.unstarted !== undefined) yield { ...plan, unstarted: undefined };
+  if (plan.talk !== undefined) yield { ...plan, talk: undefined };
   if (plan.wallStep !== undefined) yield { ...plan, wallStep: undefined };
   if (singleton !== undefined) yield { ...plan, singleton: undefined };
   if (rewind !== undefined) yield { ...plan, rewind: undefined };
@@ -85,6 +86,7 @@ export function describePlan(plan: Plan): string[] {
     ...plan.neighbours.actions.map(({ atMs, what, n }) => `at ${atMs} a neighbour: ${what} (${n})`),
     ...plan.neighbours.walks.map((walk) => `at ${walk.atMs} a walk ${JSON.stringify(walk)}`),
     ...plan.strangers.map(({ atMs, what }) => `at ${atMs} a stranger: ${what}`),
+    plan.talk === undefined ? "" : `talk ${JSON.stringify(plan.talk)}`,
     plan.unstarted === undefined ? "" : `unstarted ${JSON.stringify(plan.unstarted)}`,
     plan.wallStep === undefined
       ? ""

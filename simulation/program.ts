@@ -2,6 +2,7 @@ import type { TapeContext } from "../src/sdk/context.ts";
 import { gate } from "../src/sdk/gate.ts";
 import { type Workflow, workflow } from "../src/sdk/workflow.ts";
 import { startWallMs } from "../testkit/kit/virtual-time.ts";
+import { askGate } from "./ask-gate.ts";
 import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
@@ -12,6 +13,9 @@ export type Op =
   | { readonly op: "effect"; readonly effect: string; readonly args: EffectArgs; readonly caught: boolean }
   | { readonly op: "gate"; readonly name: string; readonly timeoutMs?: number }
   | { readonly op: "guarded" }
+  | { readonly op: "publish"; readonly name: string; readonly value: number }
+  | { readonly op: "answer" }
+  | { readonly op: "callback" }
   | { readonly op: "sleep"; readonly ms: number }
   | { readonly op: "child"; readonly ops: readonly Op[]; readonly awaited: boolean }
   | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
@@ -27,10 +31,22 @@ export interface Program {
   readonly attempts: number;
 }
 
+/** Answers one request, after a step; odd senders are rejected. */
+async function answerRequest(tape: TapeContext): Promise<unknown> {
+  const request = await tape.gate(askGate);
+  if (request.status !== "received") return request.status;
+  const { key, from } = request.value;
+  await tape.step("consider", () => key);
+  if (from % 2 === 1) request.reject(new Error(`rejected ${key} from ${from}`));
+  else request.reply({ to: key, from });
+  return key;
+}
+
 /** The workflow that all simulated runs execute: an interpreter of {@link Op}. */
 export function programs(
   effects: SimulatedEffects,
   local: LaneWork,
+  onToken: (token: string) => void,
 ): {
   readonly once: Workflow<Program, unknown>;
   readonly thrice: Workflow<Program, unknown>;
@@ -59,6 +75,16 @@ export function programs(
         return tape.gate(gate(op.name), op.timeoutMs === undefined ? {} : { timeout: op.timeoutMs });
       case "guarded":
         return tape.gate(guardedGate);
+      case "publish":
+        tape.publish(op.name, op.value);
+        return op.value;
+      case "answer":
+        return answerRequest(tape);
+      case "callback": {
+        const hook = await tape.callback("hook");
+        onToken(hook.token);
+        return hook.result();
+      }
       case "sleep":
         // A date in the world's calendar. One computed from a wrong clock would be an hour away.
         return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(startWallMs + 3 * op.ms);

@@ -27,6 +27,7 @@ import { type Stage, serverOn, tenant } from "./stage.ts";
 import { steppedClock, unstepped } from "./stepped-clock.ts";
 import { Strangers } from "./strangers.ts";
 import { Sweeper } from "./sweeper.ts";
+import { TalkClients } from "./talk-clients.ts";
 import { ValueClients } from "./value-clients.ts";
 import { Walkers } from "./walkers.ts";
 
@@ -52,8 +53,12 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const time = new VirtualTime();
   const effects = new SimulatedEffects(time);
   const laneResults: LaneResult[] = [];
+  const tokens: string[] = [];
+  const onToken = (token: string): void => {
+    if (!tokens.includes(token)) tokens.push(token);
+  };
   const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
-    programs(effects, new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults));
+    programs(effects, new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults), onToken);
   const runnerOf = ({ once, thrice }: ReturnType<typeof programs>): Runner =>
     createRunner({ workflows: [once, thrice], effects: effects.all });
   const workflows = programsOn({ name: "server", clock: time });
@@ -72,6 +77,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     calls: [],
     faultHits: [],
     laneResults,
+    tokens,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,
@@ -93,6 +99,7 @@ class SimulationRun implements Witnesses {
   readonly schedules: ScheduleClients;
   readonly strangers: Strangers;
   readonly guarded: GuardedClients;
+  readonly talk: TalkClients;
   readonly neighbours: Neighbours;
   readonly walkers: Walkers;
   readonly rewinder: Rewinder;
@@ -115,6 +122,7 @@ class SimulationRun implements Witnesses {
     this.schedules = new ScheduleClients(stage, this.clients, workflows);
     this.strangers = new Strangers(stage);
     this.guarded = new GuardedClients(stage);
+    this.talk = new TalkClients(stage, this.clients, workflows);
     this.neighbours = new Neighbours(stage);
     this.walkers = new Walkers(stage);
     this.rewinder = new Rewinder(stage);
@@ -141,6 +149,7 @@ class SimulationRun implements Witnesses {
       this.schedules.run(),
       this.strangers.run(),
       this.guarded.run(),
+      this.talk.run(),
       this.neighbours.run(),
       this.walkers.run(),
       this.rewinder.run(),
@@ -207,12 +216,17 @@ class SimulationRun implements Witnesses {
   }
 
   async #answerGates(): Promise<void> {
-    const { orphanWatch, shared, time } = this.#stage;
+    const { orphanWatch, shared, time, tokens } = this.#stage;
     const { gates, runs } = await orphanWatch.read();
-    for (const { run, pos, name } of gates) {
+    for (const { run, pos, name, callback } of gates) {
       const id = runs.find(({ journal }) => journal === run)!.id;
       const key = `answer ${pos}`;
       try {
+        if (callback !== undefined) {
+          const token = tokens.find((one) => one.startsWith(`${run}.${pos}.`));
+          if (token !== undefined) await shared.store.intake.deliver(tenant, token, { value: { key } });
+          continue;
+        }
         const answer = name === guardedName ? { value: pos, by: approver } : { value: { key } };
         await shared.store.intake.signal(tenant, id, { name, ...answer, key });
         this.clients.acknowledge({ what: "signal", run: id, key, requestedAt: time.wall() });

@@ -37,6 +37,8 @@ export interface Stage {
   readonly calls: BodyCall[];
   readonly faultHits: FaultHit[];
   readonly laneResults: LaneResult[];
+  /** Tokens of callbacks, in the order in which code first received them. */
+  readonly tokens: string[];
   /** Error codes that the store returned, with counts. */
   readonly refusals: Map<string, number>;
   readonly log: Log;

@@ -19,6 +19,7 @@ import * as schedules from "./schedules.ts";
 import * as signals from "./signals.ts";
 import * as singletons from "./singletons.ts";
 import * as strangers from "./strangers.ts";
+import * as talk from "./talk.ts";
 import * as unstarted from "./unstarted.ts";
 import * as values from "./values.ts";
 import * as wire from "./wire.ts";
@@ -40,6 +41,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...guarded,
   ...unstarted,
   ...strangers,
+  ...talk,
   ...quotas,
   ...cursors,
   ...erasure,

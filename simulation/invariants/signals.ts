@@ -9,10 +9,12 @@ export const signalsAreNotSkipped: Invariant = (evidence) =>
     const names = new Map<number, string>();
     const used = new Set<number>();
     const guarded = new Set<number>();
+    const callbacks = new Set<number>();
     return each(records, (record) => {
       if (record.kind === "signal.refused") used.add(record.data.note);
       if (record.kind === "gate.opened") names.set(record.data.pos, record.data.name);
       if (record.kind === "gate.opened" && record.data.approvers !== undefined) guarded.add(record.data.pos);
+      if (record.kind === "gate.opened" && record.data.callback !== undefined) callbacks.add(record.data.pos);
       if (record.kind !== "gate.resolved") return exempt;
       const { pos, to, note } = record.data;
       const before = to === "RECEIVED" ? note : inbox.find((one) => isTimeout(one, pos))?.seq;
@@ -21,6 +23,7 @@ export const signalsAreNotSkipped: Invariant = (evidence) =>
         (one) =>
           one.kind === "signal.sent" &&
           one.data.name === names.get(pos) &&
+          one.data.pos === (callbacks.has(pos) ? pos : undefined) &&
           (!guarded.has(pos) || one.data.approves?.includes(pos) === true) &&
           one.seq < before &&
           !used.has(one.seq),

@@ -9,6 +9,7 @@ import { leaseBugs } from "./bugs/leases.ts";
 import { neighbourBugs } from "./bugs/neighbours.ts";
 import { serviceBugs } from "./bugs/services.ts";
 import { strangerBugs } from "./bugs/strangers.ts";
+import { talkingBugs } from "./bugs/talking.ts";
 
 export const page = join(resolve(import.meta.dirname, "../.."), "docs/planted-bugs.md");
 
@@ -23,6 +24,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Values, schedules, operators, restores", serviceBugs],
   ["Strangers, approvals, audit, forks and clocks", strangerBugs],
   ["Quotas, cursors, erasure and request fences", neighbourBugs],
+  ["Talking to runs", talkingBugs],
 ];
 
 function tables(): string {

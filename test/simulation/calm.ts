@@ -86,6 +86,27 @@ export const calm: Plan = {
     atMs: 1_000,
     cancelAfterMs: 0,
   },
+  talk: {
+    ops: [
+      { op: "publish", name: "stage", value: 1 },
+      { op: "gate", name: "left" },
+      { op: "answer" },
+      { op: "publish", name: "stage", value: 2 },
+      { op: "callback" },
+    ],
+    starts: [
+      { atMs: 200, key: "start 0" },
+      { atMs: 600, key: "start 1" },
+    ],
+    asks: [
+      { atMs: 1_000, key: "ask 0", from: 0 },
+      { atMs: 3_000, key: "ask 0", from: 1 },
+    ],
+    calls: [
+      { atMs: 4_000, which: 0, wrong: "position" },
+      { atMs: 4_500, which: 0, wrong: undefined },
+    ],
+  },
   wallStep: undefined,
   faults: [],
   rewind: undefined,

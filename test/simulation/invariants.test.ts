@@ -31,7 +31,7 @@ describe("the invariants", () => {
     const sleep = { op: "sleep", ms: 9_000 } as const;
     const rewind = { snapshotAtMs: 4_000, atMs: 7_000, awayMs: 500 };
     const sleeper = { ...run, program: { ops: [sleep, { op: "step", fails: false } as const], attempts: 1 } };
-    const without = { signals: [], schedules: [], actions: [], guarded: [], unstarted: undefined };
+    const without = { signals: [], schedules: [], actions: [], guarded: [], unstarted: undefined, talk: undefined };
     rewound = await simulate({ ...calm, ...without, runs: [sleeper], rewind });
     busy = await simulate(eventful);
   });

@@ -199,6 +199,19 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
       ({ data }) => data.key !== undefined,
       (note) => [note, { ...note, seq: 99 }],
     ),
+  repliesMatch: (world) => ({ ...world, asks: world.asks.map((ask) => ({ ...ask, to: "another" })) }),
+  askedOnce: (world) =>
+    replace(
+      world,
+      "signal.sent",
+      ({ data }) => data.asks === true,
+      (note) => [note, { ...note, seq: 98 }],
+    ),
+  publishedIsFenced: (world) => ({ ...world, published: world.published.map((row) => ({ ...row, value: "stale" })) }),
+  callbacksOnce: (world) => ({
+    ...world,
+    callbackCalls: world.callbackCalls.map((call) => ({ ...call, result: "opened" })),
+  }),
   budgetsHold: (world) => ({ ...world, budgets: world.budgets.map((budget) => ({ ...budget, cap: 1 })) }),
   endsAsDecided: (world) =>
     replace(

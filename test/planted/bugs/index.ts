@@ -6,6 +6,7 @@ import { leaseBugs } from "./leases.ts";
 import { neighbourBugs } from "./neighbours.ts";
 import { serviceBugs } from "./services.ts";
 import { strangerBugs } from "./strangers.ts";
+import { talkingBugs } from "./talking.ts";
 
 /** Every planted bug, in the order of docs/planted-bugs.md. */
 export const bugs: readonly Bug[] = [
@@ -16,4 +17,5 @@ export const bugs: readonly Bug[] = [
   ...serviceBugs,
   ...strangerBugs,
   ...neighbourBugs,
+  ...talkingBugs,
 ];
