@@ -1,3 +1,4 @@
+import { benchAsks } from "./asks.ts";
 import { readResults, writeReport, writeResults } from "./charts.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchHandover } from "./handover.ts";
@@ -22,6 +23,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   migrate: benchMigrate,
   neighbours: benchNeighbours,
   sleeps: benchSleeps,
+  asks: benchAsks,
   profile: benchProfile,
   peers: benchPeers,
   charts: drawCharts,

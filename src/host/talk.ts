@@ -112,18 +112,19 @@ export class Talk {
   ): Promise<Reply> {
     const { store, clock, tenant } = this.#deps;
     const read = () => store.read.reply(tenant, run, n);
-    let reply = await read();
-    if (reply !== undefined) return reply;
-    const { journal } = await this.#progress(run);
+    let reply: Reply | undefined;
+    let journal: number | undefined;
     const late = new AbortController();
     const cancel = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, () => late.abort());
     const checks = follow({
-      ...{ store, clock, concerns: concernsJournal(journal) },
+      ...{ store, clock },
+      concerns: (wake) => journal === undefined || concernsJournal(journal)(wake),
       signal: signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]),
       page: async () => {
         reply = await read();
         if (reply !== undefined) return "end";
         const progress = await this.#progress(run);
+        journal = progress.journal;
         if (progress.status === "STUCK" && progress.idle) throw await stuckError(store, tenant, run);
         if (!progress.ended) return [];
         reply = await read(); // it may have been sent with the end
