@@ -2,10 +2,10 @@ import type { TapeContext } from "../src/sdk/context.ts";
 import { gate } from "../src/sdk/gate.ts";
 import { type Workflow, workflow } from "../src/sdk/workflow.ts";
 import { startWallMs } from "../testkit/kit/virtual-time.ts";
-import { askGate } from "./ask-gate.ts";
 import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
+import { runTalkOp, type TalkOp } from "./talk-ops.ts";
 
 export type Op =
   | { readonly op: "step"; readonly fails: boolean }
@@ -13,9 +13,7 @@ export type Op =
   | { readonly op: "effect"; readonly effect: string; readonly args: EffectArgs; readonly caught: boolean }
   | { readonly op: "gate"; readonly name: string; readonly timeoutMs?: number }
   | { readonly op: "guarded" }
-  | { readonly op: "publish"; readonly name: string; readonly value: number }
-  | { readonly op: "answer" }
-  | { readonly op: "callback" }
+  | TalkOp
   | { readonly op: "sleep"; readonly ms: number }
   | { readonly op: "child"; readonly ops: readonly Op[]; readonly awaited: boolean }
   | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
@@ -31,15 +29,16 @@ export interface Program {
   readonly attempts: number;
 }
 
-/** Answers one request, after a step; odd senders are rejected. */
-async function answerRequest(tape: TapeContext): Promise<unknown> {
-  const request = await tape.gate(askGate);
-  if (request.status !== "received") return request.status;
-  const { key, from } = request.value;
-  await tape.step("consider", () => key);
-  if (from % 2 === 1) request.reject(new Error(`rejected ${key} from ${from}`));
-  else request.reply({ to: key, from });
-  return key;
+function spend(tape: TapeContext, { usd, cost, ms }: Extract<Op, { op: "spend" }>): Promise<unknown> {
+  return tape.budget.spend({ usd }, async () => {
+    await tape.sleep(ms); // the run may be cancelled, fail or crash before it is charged
+    return { cost: { usd: cost }, value: "bought" };
+  });
+}
+
+async function put(tape: TapeContext, key: string): Promise<number> {
+  const found = await tape.values.get(key);
+  return tape.values.put(key, tape.runId, found?.version ?? 0);
 }
 
 /** The workflow that all simulated runs execute: an interpreter of {@link Op}. */
@@ -76,15 +75,9 @@ export function programs(
       case "guarded":
         return tape.gate(guardedGate);
       case "publish":
-        tape.publish(op.name, op.value);
-        return op.value;
       case "answer":
-        return answerRequest(tape);
-      case "callback": {
-        const hook = await tape.callback("hook");
-        onToken(hook.token);
-        return hook.result();
-      }
+      case "callback":
+        return runTalkOp(tape, op, onToken);
       case "sleep":
         // A date in the world's calendar. One computed from a wrong clock would be an hour away.
         return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(startWallMs + 3 * op.ms);
@@ -105,14 +98,9 @@ export function programs(
           await tape.step("tidy", () => {});
         }
       case "spend":
-        return tape.budget.spend({ usd: op.usd }, async () => {
-          await tape.sleep(op.ms); // the run may be cancelled, fail or crash before it is charged
-          return { cost: { usd: op.cost }, value: "bought" };
-        });
-      case "put": {
-        const found = await tape.values.get(op.key);
-        return tape.values.put(op.key, tape.runId, found?.version ?? 0);
-      }
+        return spend(tape, op);
+      case "put":
+        return put(tape, op.key);
       case "fail":
         throw new Error("the program fails");
     }

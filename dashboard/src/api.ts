@@ -18,6 +18,8 @@ const calls = {
   "runs.tree": ["GET", "/v1/runs/{id}/tree"],
   "runs.terms": ["GET", "/v1/runs/{id}/terms"],
   "runs.budgets": ["GET", "/v1/runs/{id}/budgets"],
+  "runs.published": ["GET", "/v1/runs/{id}/published"],
+  "runs.reply": ["GET", "/v1/runs/{id}/replies/{n}"],
   "runs.signal": ["POST", "/v1/runs/{id}/signals"],
   "runs.cancel": ["POST", "/v1/runs/{id}/cancel"],
   "runs.takeover": ["POST", "/v1/runs/{id}/takeover"],

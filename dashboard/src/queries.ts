@@ -163,6 +163,52 @@ export const runTree = (id: string) =>
 export const runBudgets = (id: string) =>
   queryOptions({ queryKey: ["run", id, "budgets"], queryFn: () => call("runs.budgets", params(id)) });
 
+export const runPublished = ({ id, endedAt }: Run) =>
+  queryOptions({
+    queryKey: ["run", id, "published"],
+    queryFn: () => call("runs.published", params(id)),
+    refetchInterval: runMs(endedAt === null),
+  });
+
+/** The latest requests of a run that are shown. */
+const requestRows = 20;
+export interface RunRequest {
+  readonly n: number;
+  readonly name: string;
+  readonly key: string | undefined;
+  readonly at: number;
+  readonly reply: "waiting for a reply" | "answered" | "rejected" | "refused";
+}
+
+/** Requests in the inbox, newest first. `notes`: how many notes the inbox has. */
+export const runRequests = ({ id, notes }: Run) =>
+  queryOptions({
+    queryKey: ["run", id, "requests", notes],
+    queryFn: async (): Promise<RunRequest[]> => {
+      const from = Math.max(1, notes - windowRows + 1);
+      const { records } = await call("runs.journal", {
+        params: { id },
+        query: { from, limit: windowRows, inbox: true },
+      });
+      const requested = records.flatMap((record) => {
+        const { asks, name, key } = unwrap(record.data) as { asks?: boolean; name?: string; key?: string };
+        return record.kind === "signal.sent" && asks === true
+          ? [{ n: record.seq, at: record.at, name: name!, key }]
+          : [];
+      });
+      const latest = requested.toReversed().slice(0, requestRows);
+      return Promise.all(latest.map(async (request) => ({ ...request, reply: await replyOf(id, request.n) })));
+    },
+    enabled: notes > 0,
+  });
+
+async function replyOf(id: string, n: number): Promise<RunRequest["reply"]> {
+  const { reply } = await call("runs.reply", { params: { id, n } });
+  if (reply === undefined) return "waiting for a reply";
+  if (reply.refused !== undefined) return "refused";
+  return reply.error === undefined ? "answered" : "rejected";
+}
+
 export const runRecords = (id: string, from: number, through: number) =>
   queryOptions({
     queryKey: ["run", id, "records", from, through],

@@ -26,9 +26,9 @@ export const repliesMatch: Invariant = (evidence) => {
     if (request?.name !== askName) return [`reply ${seq} answers note ${note}, which is no request`];
     const { key, from } = request.value as AskValue;
     if (from === undefined) return exempt; // the answer to a gate that was still open after the heal
-    const said =
+    const text =
       value === undefined ? (error as Error).message : `answered ${Object.values(value as object).join(" from ")}`;
-    return said.endsWith(`${key} from ${from}`) ? [] : [`reply ${seq} to ${key} from ${from} is ${said}`];
+    return text.endsWith(`${key} from ${from}`) ? [] : [`reply ${seq} to ${key} from ${from} is ${text}`];
   });
   const got = each(evidence.asks, ({ key, to, answered, code }) => {
     if (to === undefined) return exempt;
@@ -42,7 +42,7 @@ export const repliesMatch: Invariant = (evidence) => {
 };
 
 /** A key is one request and gets one reply. A client with a reply, or with none, has the truth. */
-export const askedOnce: Invariant = (evidence) => {
+export const oneRequestPerKey: Invariant = (evidence) => {
   const talk = talkOf(evidence);
   if (talk === undefined) return notApplicable;
   const keys = [...new Set(talk.inbox.flatMap(({ data }) => (data.asks === true ? (data.key ?? []) : [])))];

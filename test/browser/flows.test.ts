@@ -185,6 +185,35 @@ it("shows markup in names and values as text, on every screen", async () => {
 
 describeAttention(() => ({ page, stage, submit }));
 
+it("run: shows what the run has published, its requests, and a callback that no button opens", async () => {
+  const { store } = stage;
+  const first = { owner: "worker-a/1", label: "worker-a", reactor: "agent", ttlMs: 3_600_000, nonce: 4_242n };
+  const [made] = await store.intake.createRuns("default", [{ id: "cart-7", workflow: "cart", input: 1 }], first);
+  if (!made?.ok || made.term === undefined) throw new Error("the run was not created");
+  await store.intake.signal("default", "cart-7", { name: "add", value: 5, key: "click-9", asks: true });
+  await store.intake.signal("default", "cart-7", { name: "add", value: 7, key: "click-10", asks: true });
+  await store.fenced.append(made.term.fence, {
+    after: 1,
+    records: [
+      { kind: "state.published", data: { pos: 0, name: "total", value: { usd: 5 } } },
+      { kind: "reply.sent", data: { pos: 1, note: 1, value: 5 } },
+      { kind: "gate.opened", data: { pos: 2, name: "paid", callback: "json" } },
+    ],
+  });
+  await page.goto("/runs/cart-7");
+  const published = page.getByRole("article", { name: "Published values" });
+  await expect.poll(() => published.textContent()).toMatch(/total.*"usd": 5/s);
+  const requests = page.getByRole("article", { name: "Requests" }).getByRole("listitem");
+  await expect.poll(() => requests.allTextContents()).toHaveLength(2);
+  expect(await requests.allTextContents()).toEqual([
+    expect.stringMatching(/add click-10 asked .* waiting for a reply/),
+    expect.stringMatching(/add click-9 asked .* answered/),
+  ]);
+  const gate = page.getByRole("article", { name: "Gate paid of cart-7" });
+  expect(await gate.textContent()).toContain("only the token of this callback opens it");
+  expect(await gate.getByRole("button").count()).toBe(0);
+});
+
 it("gates: sends the fingerprint that the gate is bound to with an approval", async () => {
   const run = "treasury-2026-11-15";
   await page.goto("/gates");

@@ -15,7 +15,7 @@ const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): 
 const waiting = (s: Stage, p: Process, id: string) => p.until(async () => (await s.run(id)).status === "WAITING");
 
 const add = gate<number, { total: number }>("add", { schema: z.number().max(100), reply: true });
-/** Adds up what it is asked to, until it is asked for zero; rejects what is negative. */
+/** Adds up what it is requested to, until it is requested for zero; rejects what is negative. */
 const cart = flow("cart", async (tape) => {
   for (let total = 0; ; ) {
     const request = await tape.gate(add);
@@ -35,12 +35,12 @@ function asker(s: Stage, p: Process) {
   const talk = new Talk({ store: s.store, tenant, clock: s.clock, random: seededRandom("asker") });
   return async (id: string, value: number, options: AskOptions = {}): Promise<unknown> => {
     let over = false;
-    const asked = talk.ask(id, add, value, options).finally(() => {
+    const requested = talk.ask(id, add, value, options).finally(() => {
       over = true;
     });
-    asked.catch(() => {});
+    requested.catch(() => {});
     await p.until(() => over);
-    return asked;
+    return requested;
   };
 }
 
@@ -154,12 +154,12 @@ describe("requests", () => {
     const loose = { ...add, schema: undefined } as ReplyGate<number, unknown>;
     const talk = new Talk({ store: s.store, tenant, clock: s.clock, random: seededRandom("asker") });
     let over = false;
-    const asked = talk.ask(id, loose, 1_000).finally(() => {
+    const requested = talk.ask(id, loose, 1_000).finally(() => {
       over = true;
     });
-    asked.catch(() => {});
+    requested.catch(() => {});
     await p.until(() => over);
-    await expect(asked).rejects.toMatchObject({ code: "TAPE_BAD_GATE_VALUE" });
+    await expect(requested).rejects.toMatchObject({ code: "TAPE_BAD_GATE_VALUE" });
     expect(await ask(id, 1)).toEqual({ total: 1 });
     const plain = gate<number>("add") as ReplyGate<number, unknown>;
     await expect(talk.ask(id, plain, 1)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT", details: { field: "gate" } });
@@ -171,12 +171,12 @@ describe("a start with signals", () => {
     const s = await stage();
     const message = gate<string>("message");
     const chat = flow("chat", async (tape) => {
-      const said: unknown[] = [];
-      while (said.length < 3) {
+      const texts: unknown[] = [];
+      while (texts.length < 3) {
         const answer = await tape.gate(message);
-        said.push(answer.status === "received" && answer.value);
+        texts.push(answer.status === "received" && answer.value);
       }
-      return said;
+      return texts;
     });
     const p = s.process([chat]);
     const send = (value: string) => ({ id: "chat-7", signals: [{ name: "message", value, key: value }] });

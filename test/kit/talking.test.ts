@@ -23,6 +23,7 @@ describe("talking to a run that crashes", () => {
     const report = await crashAtEveryBoundary({
       workflow: once,
       input: null,
+      modes: ["crash"],
       runner: createRunner({ workflows: [once] }),
       signals: [{ gate: add, value: 21 }],
       check: async ({ store, tenant: of, run }) => {
@@ -31,7 +32,7 @@ describe("talking to a run that crashes", () => {
         expect(records.filter(({ kind }) => kind === "reply.sent")).toHaveLength(1);
       },
     });
-    expect(report.rounds).toBeGreaterThan(15);
+    expect(report.rounds).toBeGreaterThan(10);
     expect(report.statuses).toEqual({ COMPLETED: report.rounds });
   });
 

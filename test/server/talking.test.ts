@@ -95,10 +95,10 @@ describe("requests over HTTP", () => {
 
   it("wait for the reply, and the same key gets it again", async () => {
     const { server, write, notes } = await opened();
-    const asked = ask(server.exchange, "POST", "/v1/runs/cart/asks?waitMs=30000", { body, token });
+    const requested = ask(server.exchange, "POST", "/v1/runs/cart/asks?waitMs=30000", { body, token });
     while ((await notes()).length === 0) await new Promise((resolve) => setImmediate(resolve));
     await write({ kind: "reply.sent", data: { pos: 2, note: 1, value: { total: 5 } } });
-    expect((await asked).json).toMatchObject({ n: 1, duplicate: false, reply: { value: { total: 5 } } });
+    expect((await requested).json).toMatchObject({ n: 1, duplicate: false, reply: { value: { total: 5 } } });
     const again = await ask(server.exchange, "POST", "/v1/runs/cart/asks", { body, token });
     expect(again.json).toMatchObject({ n: 1, duplicate: true, reply: { value: { total: 5 } } });
     const read = await ask(server.exchange, "GET", "/v1/runs/cart/replies/1", { token: tokenOf(tenant, "reader") });

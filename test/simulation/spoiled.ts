@@ -200,7 +200,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
       (note) => [note, { ...note, seq: 99 }],
     ),
   repliesMatch: (world) => ({ ...world, asks: world.asks.map((ask) => ({ ...ask, to: "another" })) }),
-  askedOnce: (world) =>
+  oneRequestPerKey: (world) =>
     replace(
       world,
       "signal.sent",

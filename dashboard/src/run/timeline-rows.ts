@@ -67,6 +67,8 @@ const kindNames: Readonly<Record<string, string>> = {
   "decision.made": "decision",
   "sample.taken": "sample",
   "patch.marked": "patch",
+  "state.published": "published",
+  "reply.sent": "reply",
   "lane.opened": "lane",
   "race.won": "race",
   "effect.intended": "effect",

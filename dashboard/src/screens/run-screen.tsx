@@ -8,6 +8,7 @@ import { ForkDialog } from "../run/fork-dialog.tsx";
 import { Journal } from "../run/journal.tsx";
 import { RunTakeover } from "../run/run-takeover.tsx";
 import { RunTree } from "../run/run-tree.tsx";
+import { TalkCards } from "../run/talk-cards.tsx";
 import { Timeline } from "../run/timeline.tsx";
 import { usePermissions } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
@@ -77,6 +78,7 @@ function RunView({ run }: { readonly run: Run }) {
         </section>
       )}
       <AttentionCards run={run} />
+      <TalkCards run={run} />
       <nav className="tabs" aria-label="Views of the run">
         {runTabs.map((name) => (
           <Link

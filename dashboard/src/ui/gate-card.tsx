@@ -12,7 +12,7 @@ import { useNow } from "./use-now.ts";
 export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: string | undefined }) {
   const { start } = usePermissions();
   const now = useNow();
-  const { name, payload, binds, openedAt } = gate;
+  const { name, payload, binds, openedAt, callback } = gate;
   const identity = useIdentity();
   const approvers = gate.approvers as Approvers | null;
   const refusal = approvers === null ? undefined : refusalFor(approvers, identity);
@@ -36,7 +36,14 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
               </span>
             ),
           ],
-          ["Approvers", approvers === null ? "everyone who may send signals" : describeApprovers(approvers)],
+          [
+            "Approvers",
+            callback !== undefined
+              ? "none: only the token of this callback opens it"
+              : approvers === null
+                ? "everyone who may send signals"
+                : describeApprovers(approvers),
+          ],
         ]}
       />
       {payload !== null && <Json value={payload} label="Payload" />}
@@ -48,7 +55,9 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
           {refusal}
         </p>
       )}
-      {start && refusal === undefined && run !== undefined && <GateActions gate={gate} run={run} />}
+      {start && refusal === undefined && callback === undefined && run !== undefined && (
+        <GateActions gate={gate} run={run} />
+      )}
     </article>
   );
 }

@@ -35,7 +35,7 @@ export const talkingBugs: readonly Bug[] = [
         replace: "...(note !== undefined && { note: ops.drive.waits.notesTaken })",
       },
     ],
-    detectedBy: ["repliesMatch", "askedOnce"],
+    detectedBy: ["repliesMatch", "oneRequestPerKey"],
     kind: "with a talker",
     within: 200,
   },
