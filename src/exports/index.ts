@@ -41,7 +41,14 @@ export type {
   SingletonView,
 } from "../host/singleton/singleton.ts";
 export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton/term.ts";
-export { type ConnectOptions, type RunHandle, type StartOptions, Tape, type TapeOptions } from "../host/tape.ts";
+export {
+  type ConnectOptions,
+  type RunHandle,
+  type SignalOptions,
+  type StartOptions,
+  Tape,
+  type TapeOptions,
+} from "../host/tape.ts";
 export { type OpenTelemetryApi, type OpenTelemetrySpan, openTelemetry } from "../host/telemetry.ts";
 export type { Worker, WorkerOptions } from "../host/worker.ts";
 export { type Belief, type ClockReading, readClocks } from "../lease/belief.ts";
@@ -108,6 +115,14 @@ export {
 export { type GateDefinition, type GateDefinitionOptions, gate } from "../sdk/gate.ts";
 export { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
 export type { Schema, SchemaResult } from "../sdk/schema.ts";
+export type {
+  ClientOf,
+  OwnTransaction,
+  PostgresConnection,
+  PostgresPool,
+  SqliteConnection,
+  StepContext,
+} from "../sdk/transaction.ts";
 export {
   type AnyWorkflow,
   createRunner,
@@ -136,10 +151,12 @@ export type {
   RunFilter,
   RunSpec,
   RunView,
+  StepTransaction,
   Store,
   StoredValue,
   StoreHealth,
   StoreSettings,
+  TransactionOps,
   ValueCondition,
   WakeHint,
 } from "../store/contract/store.ts";

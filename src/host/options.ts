@@ -7,9 +7,10 @@ import { errorFields } from "../base/reason.ts";
 import type { Tracer } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
 import { TapeError } from "../model/errors.ts";
+import type { OwnTransaction } from "../sdk/transaction.ts";
 import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
-import type { Store } from "../store/contract/store.ts";
+import type { Store, TransactionOps } from "../store/contract/store.ts";
 
 /** What `Tape.open` needs: a store, a runner, and settings. */
 export interface TapeOptions {
@@ -50,6 +51,22 @@ export interface StartOptions {
   readonly budget?: Readonly<Record<string, number>>;
   /** The starter, for gates that the starter may not answer. Through a server the token counts instead. */
   readonly by?: string;
+  /**
+   * A connection to the store's database, inside a transaction of yours: the run exists if and only if that commits.
+   * No process drives the run before.
+   */
+  readonly transaction?: OwnTransaction;
+}
+
+/** Key, binding, author and transaction of a signal. */
+export interface SignalOptions {
+  /** Sending the same key again is no second signal. */
+  readonly key?: string;
+  /** The call that an approval is bound to, as the open gate shows it. */
+  readonly binds?: string | undefined;
+  readonly by?: string;
+  /** As in {@link StartOptions}: the signal is sent if and only if your transaction commits. */
+  readonly transaction?: OwnTransaction;
 }
 
 // Options are checked before a store is opened: a mistyped option must not silently mean its default.
@@ -137,6 +154,13 @@ export function warnOfOldNode(log: Log, version = process.versions.node): void {
     version,
   });
   log("warn", "node.outdated", { ...errorFields(error) });
+}
+
+/** The store's writes inside a transaction of the caller. */
+export function withinOf(store: Store): TransactionOps {
+  if (store.within !== undefined) return store.within;
+  const message = "the store is behind a server: no transaction of this process can contain its records";
+  throw new TapeError("TAPE_OTHER_DATABASE", message, { field: "transaction" });
 }
 
 function isStore(store: unknown): store is Store {

@@ -37,9 +37,11 @@ import {
   checkConcurrency,
   checkConnectOptions,
   checkOpenOptions,
+  type SignalOptions,
   type StartOptions,
   type TapeOptions,
   warnOfOldNode,
+  withinOf,
 } from "./options.ts";
 import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
 import { ResultWaiter } from "./result-waiter.ts";
@@ -50,7 +52,7 @@ import type { SingletonWork } from "./singleton/term.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
-export type { ConnectOptions, StartOptions, TapeOptions } from "./options.ts";
+export type { ConnectOptions, SignalOptions, StartOptions, TapeOptions } from "./options.ts";
 
 /** A handle to one run. */
 export interface RunHandle<O> {
@@ -178,7 +180,9 @@ export class Tape implements AsyncDisposable {
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     assertWorkflow(workflow);
-    assertKnownKeys("start", options, ["id", "labels", "budget", "by"]);
+    assertKnownKeys("start", options, ["id", "labels", "budget", "by", "transaction"]);
+    const { transaction } = options;
+    const within = transaction === undefined ? undefined : withinOf(this.store);
     const checked = await validate(workflow.schema, input);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
@@ -197,6 +201,10 @@ export class Tape implements AsyncDisposable {
       ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
     };
     const worker = this.#workers.find((candidate) => candidate.serves(workflow.name));
+    if (within !== undefined) {
+      const { journal } = await within.createRun(transaction, this.tenant, spec);
+      return this.#handle<O>(id, journal);
+    }
     const starting = worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);
     const [created] = await starting;
     if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
@@ -212,20 +220,17 @@ export class Tape implements AsyncDisposable {
     return this.#handle<O>(id, run.journal);
   }
 
-  async signal<T>(
-    run: string,
-    gate: GateDefinition<T>,
-    value: T,
-    options: { key?: string; binds?: string | undefined; by?: string } = {},
-  ): Promise<void> {
-    assertKnownKeys("signal", options, ["key", "binds", "by"]);
+  async signal<T>(run: string, gate: GateDefinition<T>, value: T, options: SignalOptions = {}): Promise<void> {
+    assertKnownKeys("signal", options, ["key", "binds", "by", "transaction"]);
     assertName("signal: the gate", gate?.name);
-    const { binds, ...rest } = options;
+    const { binds, transaction, ...rest } = options;
+    const within = transaction === undefined ? undefined : withinOf(this.store);
     const checked = await validate(gate.schema, value);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_GATE_VALUE", `${gate.name}: ${checked.fault}`, { gate: gate.name });
     const signal = { name: gate.name, value, ...rest, ...defined({ binds }) };
-    await this.store.intake.signal(this.tenant, run, signal);
+    if (within === undefined) await this.store.intake.signal(this.tenant, run, signal);
+    else await within.signal(transaction, this.tenant, run, signal);
   }
 
   async cancel(run: string, options: OperatorReason): Promise<void> {

@@ -23,11 +23,7 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     },
     async signal(tenant, run, signal) {
       names({ tenant, run });
-      checkObject("signal", signal);
-      // The store determines which gates a signal may answer.
-      if (Object.hasOwn(signal, "approves")) {
-        throw new TapeError("TAPE_BAD_INPUT", "signal has no field approves", { field: "signal" });
-      }
+      checkSignal(signal);
       return intake.signal(tenant, run, signal);
     },
     async cancel(tenant, run, request) {
@@ -76,6 +72,14 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
       return intake.fireSchedule(tenant, id, version, nextAt, runs, spec);
     },
   };
+}
+
+/** The store determines which gates a signal may answer. */
+export function checkSignal(signal: Parameters<IntakeOps["signal"]>[2]): void {
+  checkObject("signal", signal);
+  if (Object.hasOwn(signal, "approves")) {
+    throw new TapeError("TAPE_BAD_INPUT", "signal has no field approves", { field: "signal" });
+  }
 }
 
 function checkAttempt(attempt: Evidence[1]): void {
