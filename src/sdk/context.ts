@@ -80,7 +80,9 @@ export interface TapeContext {
    * gets a client of your pool inside a transaction. It may run again if that is rolled back.
    *
    * @example
-   * await tape.transaction("book", pool, (client) => client.query("insert into bookings values ($1)", [tape.runId]));
+   * await tape.transaction("book", pool, async (client) => {
+   *   await client.query("insert into bookings values ($1)", [tape.runId]);
+   * });
    */
   transaction<T, P extends PostgresPool>(
     name: string,

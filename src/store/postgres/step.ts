@@ -44,7 +44,7 @@ export class PostgresStep implements StepTransaction {
   /** Why the server ended the connection, if it did. */
   #ended: unknown;
   readonly #onError = (error: unknown): void => {
-    this.#ended = error;
+    this.#ended ??= error; // the second one is only that the connection is gone
   };
 
   constructor(options: PostgresStepOptions, source: unknown, body: (client: unknown) => unknown) {
