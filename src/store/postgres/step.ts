@@ -60,7 +60,9 @@ export class PostgresStep implements StepTransaction {
 
   async execute(): Promise<void> {
     const { connections, timeline } = this.#options;
-    if (typeof this.#pool?.connect !== "function") {
+    const { connect, query, totalCount } = (this.#pool ?? {}) as Partial<Record<string, unknown>>;
+    const isClient = typeof query === "function" && totalCount === undefined;
+    if (typeof connect !== "function" || isClient) {
       const message = "a transaction needs a Pool of pg, because the store is a PostgreSQL database";
       throw new BodyThrew(new TapeError("TAPE_BAD_INPUT", message, { field: "pool" }));
     }

@@ -107,7 +107,7 @@ describe("the connection", () => {
 
   it("is one client, not a pool; a step takes a pool", async () => {
     expect(await codeOf(within.createRun(poolOn(), tenant, spec()))).toBe("TAPE_BAD_INPUT");
-    for (const none of [undefined, {}, "postgres://", 7]) {
+    for (const none of [undefined, {}, "postgres://", 7, await connected()]) {
       expect(await outcomeOf(within.step(none, take("none")).execute())).toBe("body: TAPE_BAD_INPUT");
     }
   });

@@ -6,11 +6,11 @@
 -- name: transaction.enter
 -- read
 -- The first statement in a transaction of the caller. Three settings last as long as the transaction: a mark, by which
--- its end is noticed; a commit that is durable, as the store's own; and a bound on idleness, because a process that is
+-- its end is noticed and which the first call sets; a commit that is durable, as the store's own; and a bound on idleness, because a process that is
 -- paused here would otherwise keep its locks for as long as it is paused.
 select m.store_id, tape.on_timeline() as known, %server% as server,
   current_setting('transaction_read_only') as read_only,
-  set_config('tape.transaction', :mark, true) as mark,
+  set_config('tape.transaction', coalesce(nullif(current_setting('tape.transaction', true), ''), :mark), true) as mark,
   set_config('synchronous_commit', case when current_setting('synchronous_commit') = 'off' then 'on'
     else current_setting('synchronous_commit') end, true) as durable,
   set_config('idle_in_transaction_session_timeout', (
