@@ -12,6 +12,7 @@ import {
 import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
+import { type PlannedCallerStart, withTransactions } from "./plan-transactions.ts";
 import {
   type GuardedSignal,
   type PlannedUnstarted,
@@ -49,6 +50,8 @@ export interface Plan {
   readonly guarded: readonly GuardedSignal[];
   readonly neighbours: PlannedNeighbours;
   readonly unstarted: PlannedUnstarted | undefined;
+  /** Runs that a caller starts in its own transactions. */
+  readonly callers: readonly PlannedCallerStart[];
   /** The wall clock of the store's machine is set. */
   readonly wallStep: WallStep | undefined;
   readonly faults: readonly Fault[];
@@ -94,7 +97,7 @@ export function planOf(seed: number | string): Plan {
     heals: !chance(random, 0.12),
     resolver: chance(random, 0.75),
   };
-  return withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
+  return withTransactions(seed, withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan)))));
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

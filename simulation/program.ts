@@ -2,6 +2,7 @@ import type { TapeContext } from "../src/sdk/context.ts";
 import { gate } from "../src/sdk/gate.ts";
 import { type Workflow, workflow } from "../src/sdk/workflow.ts";
 import { startWallMs } from "../testkit/kit/virtual-time.ts";
+import { runBooking, type TransactionOp } from "./bookings.ts";
 import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
@@ -9,6 +10,7 @@ import type { LanesOp, LaneWork } from "./lanes.ts";
 export type Op =
   | { readonly op: "step"; readonly fails: boolean }
   | { readonly op: "sample" }
+  | TransactionOp
   | { readonly op: "effect"; readonly effect: string; readonly args: EffectArgs; readonly caught: boolean }
   | { readonly op: "gate"; readonly name: string; readonly timeoutMs?: number }
   | { readonly op: "guarded" }
@@ -47,6 +49,8 @@ export function programs(
           if (op.fails) throw new Error("a step failed");
           return tape.runId.length;
         });
+      case "transaction":
+        return runBooking(tape, op);
       case "sample":
         return [await tape.sample("dice", () => 4), tape.now(), tape.uuid(), tape.random()];
       case "effect": {
@@ -83,10 +87,8 @@ export function programs(
           await tape.sleep(op.ms); // the run may be cancelled, fail or crash before it is charged
           return { cost: { usd: op.cost }, value: "bought" };
         });
-      case "put": {
-        const found = await tape.values.get(op.key);
-        return tape.values.put(op.key, tape.runId, found?.version ?? 0);
-      }
+      case "put":
+        return tape.values.put(op.key, tape.runId, (await tape.values.get(op.key))?.version ?? 0);
       case "fail":
         throw new Error("the program fails");
     }

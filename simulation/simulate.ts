@@ -7,6 +7,7 @@ import { createRunner, type Runner } from "../src/sdk/workflow.ts";
 import type { TestProcess } from "../testkit/kit/process.ts";
 import { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import type { WorldLedger } from "../testkit/kit/world.ts";
+import { CallerClients } from "./caller-clients.ts";
 import { Clients } from "./clients.ts";
 import { SimulatedEffects } from "./effects.ts";
 import { collectEvidence, type Evidence, type Witnesses } from "./evidence.ts";
@@ -93,6 +94,7 @@ class SimulationRun implements Witnesses {
   readonly schedules: ScheduleClients;
   readonly strangers: Strangers;
   readonly guarded: GuardedClients;
+  readonly callers: CallerClients;
   readonly neighbours: Neighbours;
   readonly walkers: Walkers;
   readonly rewinder: Rewinder;
@@ -115,6 +117,7 @@ class SimulationRun implements Witnesses {
     this.schedules = new ScheduleClients(stage, this.clients, workflows);
     this.strangers = new Strangers(stage);
     this.guarded = new GuardedClients(stage);
+    this.callers = new CallerClients(stage);
     this.neighbours = new Neighbours(stage);
     this.walkers = new Walkers(stage);
     this.rewinder = new Rewinder(stage);
@@ -141,6 +144,7 @@ class SimulationRun implements Witnesses {
       this.schedules.run(),
       this.strangers.run(),
       this.guarded.run(),
+      this.callers.run(),
       this.neighbours.run(),
       this.walkers.run(),
       this.rewinder.run(),

@@ -9,7 +9,7 @@ import { BodyThrew } from "../../store/contract/transaction.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import type { OperationHandle } from "../core/operation.ts";
 import { reportThrown } from "../core/report.ts";
-import type { AppendOutcome, PendingWrite } from "../journal/journal-writer.ts";
+import type { AppendOutcome, JournalAppender, PendingWrite } from "../journal/journal-writer.ts";
 import { asStored, toStoredError } from "../replay/stored-value.ts";
 
 /** Other transactions were in the way, or the database was away: the step is executed again this often. */
@@ -83,8 +83,9 @@ function fail<T>(drive: DriveHandle, handle: OperationHandle<T>, thrown: unknown
 }
 
 /** The commit of a step: appends the record of its result inside the transaction that has its rows. */
-class TransactionWrite<T> implements PendingWrite {
+class TransactionWrite<T> implements PendingWrite, JournalAppender {
   readonly exclusive = true;
+  readonly appender = this;
   records: readonly NewRecord[] = [];
   readonly #drive: DriveHandle;
   readonly #handle: OperationHandle<T>;
@@ -105,7 +106,7 @@ class TransactionWrite<T> implements PendingWrite {
     this.#over = over;
   }
 
-  async through(fence: Fence, after: number): Promise<AppendOutcome | undefined> {
+  async append(fence: Fence, { after }: { readonly after: number }): Promise<AppendOutcome | undefined> {
     try {
       const appended = await this.#transaction.commit(fence, after, (value) => this.#record(value));
       if (this.#drive.finished) this.#over();

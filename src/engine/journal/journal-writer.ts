@@ -5,7 +5,8 @@ import type { NewRecord } from "../../model/records.ts";
 
 /** The part of a store that appends records. */
 export interface JournalAppender {
-  append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<AppendOutcome>;
+  /** undefined: nothing was written, and the writer knows why. */
+  append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<AppendOutcome | undefined>;
 }
 
 export interface AppendOutcome {
@@ -15,16 +16,16 @@ export interface AppendOutcome {
 
 /** Records that are written together, and the callbacks for the result. */
 export interface PendingWrite {
-  /** Of a write with `through`: complete once that has resolved. */
+  /** Of a write with its own appender: complete once that has resolved. */
   readonly records: readonly NewRecord[];
   /** AppendOutcome alone, so that every error belongs to it. */
   readonly exclusive: boolean;
   /** Called in journal order; microtasks are drained between two calls. */
   written(): void;
   refused(error: TapeError): void;
-  /** Appends instead of the store, in a transaction of its own. undefined: nothing was written. Requires `exclusive`. */
-  through?(fence: Fence, after: number): Promise<AppendOutcome | undefined>;
-  /** The drive is over, and the write with `through` is not tried. */
+  /** Appends in place of the store, in a transaction of its own, which decides what the records are. */
+  readonly appender?: JournalAppender;
+  /** The drive is over, and the write is not tried. */
   dropped?(): void;
 }
 
@@ -165,14 +166,15 @@ export class JournalWriter {
   }
 
   #append(batch: readonly PendingWrite[], next: () => void): void {
-    const { appender, fence, assertHeld } = this.#options;
+    const [first] = batch;
+    const { fence, assertHeld } = this.#options;
+    const appender = first!.appender ?? this.#options.appender;
     const records = batch.length === 1 ? batch[0]!.records : batch.flatMap((write) => write.records);
     this.#flight = { batch, records, next };
-    const [first] = batch;
     let appended: Promise<AppendOutcome | undefined>;
     try {
       assertHeld();
-      appended = first!.through?.(fence, this.#head) ?? appender.append(fence, { after: this.#head, records });
+      appended = appender.append(fence, { after: this.#head, records });
     } catch (error) {
       first!.dropped?.();
       this.#refused(this.#flight, error);
@@ -194,7 +196,7 @@ export class JournalWriter {
 
   #written({ batch, records }: InFlightAppend, notes: number): void {
     for (const write of batch) this.#deliver(write);
-    this.#options.onWritten(batch[0]!.through === undefined ? records : batch[0]!.records, this.#head);
+    this.#options.onWritten(batch[0]!.appender === undefined ? records : batch[0]!.records, this.#head);
     this.#options.onNotes(notes);
   }
 

@@ -92,11 +92,12 @@ export class SqliteCallers implements CallerTransactions {
     const statements = this.#checked(() => this.#statementsOf(db));
     const until = clock.mono() + busyMs;
     for (;;) {
-      if (db.isTransaction) throw new BodyThrew(noTransaction("the database has an open transaction of its own"));
       try {
         statements.begin();
         return db;
       } catch (error) {
+        if (!isBusy(error) && db.isTransaction)
+          throw new BodyThrew(noTransaction("the database has an open transaction of its own"));
         if (!isBusy(error) || clock.mono() >= until) throw faultOf(error);
         await clock.sleep(retryMs);
       }

@@ -6,6 +6,7 @@ import { leaseBugs } from "./leases.ts";
 import { neighbourBugs } from "./neighbours.ts";
 import { serviceBugs } from "./services.ts";
 import { strangerBugs } from "./strangers.ts";
+import { transactionBugs } from "./transactions.ts";
 
 /** Every planted bug, in the order of docs/planted-bugs.md. */
 export const bugs: readonly Bug[] = [
@@ -14,6 +15,7 @@ export const bugs: readonly Bug[] = [
   ...journalBugs,
   ...endingBugs,
   ...serviceBugs,
+  ...transactionBugs,
   ...strangerBugs,
   ...neighbourBugs,
 ];

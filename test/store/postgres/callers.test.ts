@@ -152,10 +152,10 @@ describe("the connection", () => {
 
 it("wake hints arrive with the commit, in this process, too, and never after a rollback", async () => {
   const other = await scene.open();
-  const heard: string[] = [];
+  const received: string[] = [];
   const listen = (store: Store, who: string): void => {
     const stop = store.onWake((wake: WakeHint) => {
-      if (wake.of === "reactor" && wake.workflow !== undefined) heard.push(`${who} ${wake.workflow}`);
+      if (wake.of === "reactor" && wake.workflow !== undefined) received.push(`${who} ${wake.workflow}`);
     });
     onTestFinished(stop);
   };
@@ -172,11 +172,11 @@ it("wake hints arrive with the commit, in this process, too, and never after a r
   ] as const) {
     await client.query("begin");
     await within.createRun(client, tenant, spec({ workflow }));
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     await client.query(end);
   }
-  await until(async () => heard.length >= 2, "no hint arrived");
-  expect(heard.toSorted()).toEqual(["other kept", "own kept"]);
+  await until(async () => received.length >= 2, "no hint arrived");
+  expect(received.toSorted()).toEqual(["other kept", "own kept"]);
 });
 
 it("a stricter isolation level gets a serialization failure, and the caller may try again", async () => {
