@@ -4,7 +4,7 @@ import type { NewRecord } from "../../../src/model/records.ts";
 import type { StepTransaction, Store, TransactionOps, WakeHint } from "../../../src/store/contract/store.ts";
 import { BodyThrew } from "../../../src/store/contract/transaction.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
-import { claimant, heldRun, record, spec, tenant, unique } from "../../../testkit/conformance/frame.ts";
+import { claimant, heldRun, record, spec, step, tenant, unique } from "../../../testkit/conformance/frame.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { startProxy } from "../../postgres/proxy.ts";
 import { codeOf, type Scene, sceneOn, until } from "./scene.ts";
@@ -54,9 +54,9 @@ async function outcomeOf(work: Promise<unknown>): Promise<string> {
   }
 }
 
-async function stepOn(step: StepTransaction, run: { fence: Parameters<StepTransaction["commit"]>[0] }) {
-  await step.execute();
-  return step.commit(run.fence, 1, done);
+async function stepOn(transaction: StepTransaction, run: { fence: Parameters<StepTransaction["commit"]>[0] }) {
+  await transaction.execute();
+  return transaction.commit(run.fence, 1, done);
 }
 
 describe("the connection", () => {
@@ -88,8 +88,8 @@ describe("the connection", () => {
       const client = await connected(url);
       await client.query("begin");
       expect(await codeOf(store.within!.createRun(client, tenant, spec()))).toBe("TAPE_OTHER_DATABASE");
-      const step = store.within!.step(poolOn(url), take("none"));
-      expect(await outcomeOf(step.execute())).toBe("body: TAPE_OTHER_DATABASE");
+      const transaction = store.within!.step(poolOn(url), take("none"));
+      expect(await outcomeOf(transaction.execute())).toBe("body: TAPE_OTHER_DATABASE");
     }
     const right = await connected(other);
     await right.query("begin");
@@ -192,6 +192,22 @@ it("a stricter isolation level gets a serialization failure, and the caller may 
   await client.query("commit");
 });
 
+it("[INV-5] a signal that is refused after its note was counted leaves no note", async () => {
+  const store = await openPostgres({ url: scene.url, limits: { inboxNotes: 1 } });
+  onTestFinished(() => store.close());
+  const run = await held(store);
+  const client = await connected();
+  const seat = unique("seat");
+  await client.query("begin");
+  await store.within!.signal(client, tenant, run.id, { name: "go", value: 1 });
+  const second = store.within!.signal(client, tenant, run.id, { name: "go", value: 2 });
+  expect(await codeOf(second)).toBe("TAPE_TOO_LARGE");
+  await take(seat)(client);
+  await client.query("commit");
+  expect(await seats()).toContain(seat);
+  expect(await store.fenced.append(run.fence, { after: 1, records: [step(0)] })).toEqual({ head: 2, notes: 1 });
+});
+
 it("an open start of a tenant with quotas delays no other tenant", async () => {
   const audit = { by: "ann", reason: "drill" };
   for (const name of ["first", "second"]) {
@@ -235,11 +251,11 @@ describe("a step", () => {
   ])("whose body %s ends with %s and leaves nothing", async (_title, expected, misbehave) => {
     const run = await held();
     const before = await seats();
-    const step = within.step(poolOn(), async (client) => {
+    const transaction = within.step(poolOn(), async (client) => {
       await take(unique("seat"))(client);
       await misbehave(client as pg.Client);
     });
-    expect(await outcomeOf(stepOn(step, run))).toBe(expected);
+    expect(await outcomeOf(stepOn(transaction, run))).toBe(expected);
     expect(await seats()).toEqual(before);
     expect(await scene.store.read.journal(tenant, { run: run.id })).toHaveLength(1);
   });
@@ -247,22 +263,22 @@ describe("a step", () => {
   it("whose body leaves the transaction idle for too long fails with the reason", async () => {
     const store = await scene.open("?transaction_bound_ms=100");
     const run = await held(store);
-    const step = store.within!.step(poolOn(), async (client) => {
+    const transaction = store.within!.step(poolOn(), async (client) => {
       await take(unique("seat"))(client);
       const ended = new Promise((resolve) => (client as pg.Client).once("end", resolve));
       await ended;
     });
-    expect(await outcomeOf(stepOn(step, run))).toBe("body: TAPE_NO_TRANSACTION");
+    expect(await outcomeOf(stepOn(transaction, run))).toBe("body: TAPE_NO_TRANSACTION");
   });
 
   it("makes a takeover wait only while it commits", async () => {
     const run = await held();
-    const step = within.step(poolOn(), take(unique("seat")));
-    await step.execute();
+    const transaction = within.step(poolOn(), take(unique("seat")));
+    await transaction.execute();
     const target = { target: { run: run.id }, claimant: claimant(), nonce: 5n, expect: "any" as const };
     const taken = await scene.store.claim.acquire(tenant, { ...target, by: "ann", auditReason: "drill" });
     expect(taken.ok).toBe(true);
-    expect(await outcomeOf(step.commit(run.fence, 1, done))).toBe("TAPE_FENCED");
+    expect(await outcomeOf(transaction.commit(run.fence, 1, done))).toBe("TAPE_FENCED");
   });
 
   it.each(["after", "before"] as const)(
@@ -274,10 +290,10 @@ describe("a step", () => {
       const seat = unique("seat");
       const commit = /^commit\0$/;
       const pool = poolOn(proxy.url);
-      const step = within.step(pool, take(seat));
-      await step.execute();
+      const transaction = within.step(pool, take(seat));
+      await transaction.execute();
       const cut = when === "after" ? proxy.cutAfterRequest(commit) : proxy.cutBeforeRequest(commit);
-      const outcome = await outcomeOf(step.commit(run.fence, 1, done));
+      const outcome = await outcomeOf(transaction.commit(run.fence, 1, done));
       await cut;
       const landed = when === "after";
       expect(outcome).toBe(landed ? "done" : "TAPE_STORE_UNREACHABLE");

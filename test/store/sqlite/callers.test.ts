@@ -129,6 +129,20 @@ it("the store's own writes wait for the caller's commit, and continue behind it"
   expect((await creating).every(({ ok }) => ok)).toBe(true);
 });
 
+it("[INV-5] a signal that is refused after its note was counted leaves no note", async () => {
+  const store = await place.open({ limits: { inboxNotes: 1 } });
+  const run = await held(store);
+  const db = withSeats(place.raw());
+  db.exec("begin immediate");
+  await store.within!.signal(db, tenant, run.id, { name: "go", value: 1 });
+  const second = store.within!.signal(db, tenant, run.id, { name: "go", value: 2 });
+  expect(await codeOf(second)).toBe("TAPE_TOO_LARGE");
+  take(db);
+  db.exec("commit");
+  expect(seatsIn(db)).toBe(1);
+  expect(await store.fenced.append(run.fence, { after: 1, records: [step(0)] })).toEqual({ head: 2, notes: 1 });
+});
+
 it("other processes notice a run of the caller's transaction", async () => {
   const store = await place.open();
   const noticed = new Promise<void>((resolve) => {
