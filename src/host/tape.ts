@@ -201,11 +201,10 @@ export class Tape implements AsyncDisposable {
       ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
     };
     const worker = this.#workers.find((candidate) => candidate.serves(workflow.name));
-    if (within !== undefined) {
-      const { journal } = await within.createRun(transaction, this.tenant, spec);
-      return this.#handle<O>(id, journal);
-    }
-    const starting = worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);
+    const starting =
+      within === undefined
+        ? (worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]))
+        : [{ ok: true as const, ...(await within.createRun(transaction, this.tenant, spec)) }];
     const [created] = await starting;
     if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
     if (!created.ok) throw created.error;

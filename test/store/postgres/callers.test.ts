@@ -1,12 +1,11 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
-import type { NewRecord } from "../../../src/model/records.ts";
-import type { StepTransaction, Store, TransactionOps, WakeHint } from "../../../src/store/contract/store.ts";
-import { BodyThrew } from "../../../src/store/contract/transaction.ts";
+import type { Store, TransactionOps, WakeHint } from "../../../src/store/contract/store.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
-import { claimant, heldRun, record, spec, step, tenant, unique } from "../../../testkit/conformance/frame.ts";
+import { claimant, heldRun, spec, step, tenant, unique } from "../../../testkit/conformance/frame.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { startProxy } from "../../postgres/proxy.ts";
+import { done, outcomeOf, stepOn } from "../caller-outcomes.ts";
 import { codeOf, type Scene, sceneOn, until } from "./scene.ts";
 
 /** Transactions of the caller on PostgreSQL, beyond what the conformance suite asks of every store. */
@@ -39,25 +38,8 @@ const seats = async (): Promise<string[]> =>
   (await scene.admin.query<{ seat: string }>("select seat from seats order by seat")).rows.map(({ seat }) => seat);
 
 const held = (store: Store = scene.store) => heldRun(store, {}, claimant(undefined, { ttlMs: 60_000 }));
-const done = (value: unknown): NewRecord => record("step.done", { pos: 0, name: "take", value, transaction: true });
 const take = (seat: string) => (client: unknown) =>
   (client as pg.Client).query("insert into seats values ($1)", [seat]).then(() => seat);
-
-/** The code of a rejection, or the error of the body. */
-async function outcomeOf(work: Promise<unknown>): Promise<string> {
-  try {
-    await work;
-    return "done";
-  } catch (error) {
-    if (!(error instanceof BodyThrew)) return codeOf(Promise.reject(error));
-    return `body: ${await codeOf(Promise.reject(error.cause))}`;
-  }
-}
-
-async function stepOn(transaction: StepTransaction, run: { fence: Parameters<StepTransaction["commit"]>[0] }) {
-  await transaction.execute();
-  return transaction.commit(run.fence, 1, done);
-}
 
 describe("the connection", () => {
   it.each<[string, (client: pg.Client) => Promise<unknown>]>([

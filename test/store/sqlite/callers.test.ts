@@ -3,10 +3,9 @@ import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../../src/host/open-store.ts";
-import type { NewRecord } from "../../../src/model/records.ts";
-import type { StepTransaction, Store } from "../../../src/store/contract/store.ts";
-import { BodyThrew } from "../../../src/store/contract/transaction.ts";
-import { claimant, heldRun, record, spec, step, tenant } from "../../../testkit/conformance/frame.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
+import { claimant, heldRun, spec, step, tenant } from "../../../testkit/conformance/frame.ts";
+import { done, outcomeOf, stepOn } from "../caller-outcomes.ts";
 import { codeOf } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
 
@@ -18,7 +17,6 @@ beforeEach(() => {
 afterEach(() => place.close());
 
 const held = (store: Store) => heldRun(store, {}, claimant("holder", { ttlMs: 60_000 }));
-const done = (value: unknown): NewRecord => record("step.done", { pos: 0, name: "take", value, transaction: true });
 const take = (client: unknown): string => {
   (client as DatabaseSync).exec("insert into seats values ('12A')");
   return "12A";
@@ -28,21 +26,6 @@ const withSeats = (db: DatabaseSync): DatabaseSync => {
   return db;
 };
 const seatsIn = (db: DatabaseSync): number => db.prepare("select seat from seats").all().length;
-
-async function outcomeOf(work: Promise<unknown>): Promise<string> {
-  try {
-    await work;
-    return "done";
-  } catch (error) {
-    if (!(error instanceof BodyThrew)) return codeOf(Promise.reject(error));
-    return `body: ${await codeOf(Promise.reject(error.cause))}`;
-  }
-}
-
-async function stepOn(transaction: StepTransaction, run: { fence: Parameters<StepTransaction["commit"]>[0] }) {
-  await transaction.execute();
-  return transaction.commit(run.fence, 1, done);
-}
 
 describe("the connection", () => {
   it("must have the store's own file open, not a copy and not another one", async () => {
