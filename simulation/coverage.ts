@@ -200,6 +200,8 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "fork without compensated effects": action("fork unnamed"),
   "store's clock set while runs slept": ({ plan, feed, virtualMs }) =>
     plan.wallStep !== undefined && virtualMs > plan.wallStep.atMs && feed.some(({ kind }) => kind === "timer.set"),
+  "step committed with its rows": some((r) => r.kind === "step.done" && r.data.transaction === true),
+  "caller's transaction committed": ({ bookings }) => bookings.some(({ run }) => run === ""),
   "lanes side by side": some((r) => r.kind === "lane.opened" && r.data.lane > 1),
   "lane result replayed": ({ laneResults }) => laneResults.some(({ called }) => !called),
   "lanes replayed in another order": ({ laneResults }) => reordered(laneResults),

@@ -4,6 +4,7 @@ import type { ValueTransition } from "../src/store/values.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
 import { checkProjection } from "../testkit/projection.ts";
+import type { BookingRow } from "./bookings.ts";
 import type { AcknowledgedCall, KeylessSignal } from "./clients.ts";
 import type { GuardedCall } from "./guarded-clients.ts";
 import type { LaneResult } from "./lanes.ts";
@@ -74,6 +75,8 @@ export interface Evidence {
   readonly asks: readonly AskResult[];
   readonly callbackCalls: readonly CallbackResult[];
   readonly published: readonly PublishedValue[];
+  /** Rows of transactional steps and of the callers' own transactions. */
+  readonly bookings: readonly BookingRow[];
   readonly quotas: readonly QuotaCheck[];
   readonly measured: ByteCount | undefined;
   readonly keptValues: readonly KeyHistory[];
@@ -152,6 +155,7 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     asks: witnesses.talk.asks,
     callbackCalls: witnesses.talk.calls,
     published: await witnesses.talk.published(),
+    bookings: shared.bookings,
     quotas: witnesses.neighbours.quotaChecks,
     measured: witnesses.neighbours.measured,
     keptValues: witnesses.neighbours.histories,

@@ -29,6 +29,7 @@ function* smaller(plan: Plan): Generator<Plan> {
   }
   for (const action of actions) yield { ...plan, actions: actions.filter((one) => one !== action) };
   for (const signal of signals) yield { ...plan, signals: signals.filter((one) => one !== signal) };
+  for (const start of plan.callers) yield { ...plan, callers: plan.callers.filter((one) => one !== start) };
   for (const signal of plan.guarded) yield { ...plan, guarded: plan.guarded.filter((one) => one !== signal) };
   const { actions: neighbourActions, walks } = plan.neighbours;
   for (const action of neighbourActions) {
@@ -82,6 +83,9 @@ export function describePlan(plan: Plan): string[] {
     ...(plan.values.length > 0 ? [`${plan.values.length} writes of values`] : []),
     ...plan.runs.map((run) => `run ${JSON.stringify(run)}`),
     ...plan.signals.map(({ run, gate, atMs, key }) => `at ${atMs} signal ${gate} to ${run}, ${key ?? "no key"}`),
+    ...plan.callers.map(
+      (one) => `at ${one.atMs} start ${one.id} in a transaction: ${one.commits ? "commit" : "rollback"}`,
+    ),
     ...plan.guarded.map((one) => `at ${one.atMs} signal guarded to ${one.run} by ${one.by}: ${one.value}`),
     ...plan.neighbours.actions.map(({ atMs, what, n }) => `at ${atMs} a neighbour: ${what} (${n})`),
     ...plan.neighbours.walks.map((walk) => `at ${walk.atMs} a walk ${JSON.stringify(walk)}`),

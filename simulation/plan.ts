@@ -13,6 +13,7 @@ import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type W
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
 import { type PlannedTalk, withTalk } from "./plan-talk.ts";
+import { type PlannedCallerStart, withTransactions } from "./plan-transactions.ts";
 import {
   type GuardedSignal,
   type PlannedUnstarted,
@@ -52,6 +53,8 @@ export interface Plan {
   readonly unstarted: PlannedUnstarted | undefined;
   /** A run that clients talk to. */
   readonly talk: PlannedTalk | undefined;
+  /** Runs that a caller starts in its own transactions. */
+  readonly callers: readonly PlannedCallerStart[];
   /** The wall clock of the store's machine is set. */
   readonly wallStep: WallStep | undefined;
   readonly faults: readonly Fault[];
@@ -97,7 +100,8 @@ export function planOf(seed: number | string): Plan {
     heals: !chance(random, 0.12),
     resolver: chance(random, 0.75),
   };
-  return withTalk(seed, withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan)))));
+  const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
+  return withTalk(seed, withTransactions(seed, visited));
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

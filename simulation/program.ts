@@ -2,6 +2,7 @@ import type { TapeContext } from "../src/sdk/context.ts";
 import { gate } from "../src/sdk/gate.ts";
 import { type Workflow, workflow } from "../src/sdk/workflow.ts";
 import { startWallMs } from "../testkit/kit/virtual-time.ts";
+import { runBooking, type TransactionOp } from "./bookings.ts";
 import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
@@ -10,6 +11,7 @@ import { runTalkOp, type TalkOp } from "./talk-ops.ts";
 export type Op =
   | { readonly op: "step"; readonly fails: boolean }
   | { readonly op: "sample" }
+  | TransactionOp
   | { readonly op: "effect"; readonly effect: string; readonly args: EffectArgs; readonly caught: boolean }
   | { readonly op: "gate"; readonly name: string; readonly timeoutMs?: number }
   | { readonly op: "guarded" }
@@ -62,6 +64,8 @@ export function programs(
           if (op.fails) throw new Error("a step failed");
           return tape.runId.length;
         });
+      case "transaction":
+        return runBooking(tape, op);
       case "sample":
         return [await tape.sample("dice", () => 4), tape.now(), tape.uuid(), tape.random()];
       case "effect": {

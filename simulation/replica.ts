@@ -182,7 +182,7 @@ export class Replica {
 function kindOf(boundary: Boundary): Fault["at"] | undefined {
   const { what, name, edge, result } = boundary;
   if (what === "effect") return "effect";
-  if (name === "fenced.append") return "append";
+  if (name === "fenced.append" || name === "within.commit") return "append";
   if (name.startsWith("intake.")) return "intake";
   if (name === "claim.renew") return "renew";
   if (name === "claim.find" || name === "claim.acquire") {

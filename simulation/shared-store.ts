@@ -5,9 +5,10 @@ import { openStore } from "../src/host/open-store.ts";
 import { TapeError } from "../src/model/errors.ts";
 import type { Fence } from "../src/model/fence.ts";
 import type { RenewRequest, RenewResult } from "../src/model/lease.ts";
-import type { FeedRecord, Store, WakeHint } from "../src/store/contract/store.ts";
+import type { FeedRecord, RunSpec, StepTransaction, Store, WakeHint } from "../src/store/contract/store.ts";
 import { feedPages } from "../src/store/read-all.ts";
 import { VirtualTime } from "../testkit/kit/virtual-time.ts";
+import { type BookingRow, bookingsIn, bookWith, createBookings } from "./bookings.ts";
 import { ReusedDatabase } from "./reused-database.ts";
 import { tenant } from "./tenants.ts";
 
@@ -27,6 +28,7 @@ async function makeBlank(): Promise<Uint8Array> {
     random: seededRandom("blank"),
     open: () => db,
   });
+  createBookings(db);
   const bytes = db.serialize();
   await store.close();
   return bytes;
@@ -72,6 +74,10 @@ export class SharedStore {
       claim: this.#group("claim"),
       fenced: this.#group("fenced"),
       read: this.#group("read"),
+      within: {
+        ...this.#group("within"),
+        step: (_source, body) => this.#step(body),
+      },
       once: (key) => this.#proxy("intake", () => this.#inner.once(key)),
       health: () => this.#inner.health(),
       onWake: (listener) => this.#onWake(listener),
@@ -136,8 +142,34 @@ export class SharedStore {
     };
   }
 
-  #group<G extends "intake" | "claim" | "fenced" | "read">(group: G): Store[G] {
-    return this.#proxy(group, () => this.#inner[group]);
+  #group<G extends "intake" | "claim" | "fenced" | "read" | "within">(group: G): NonNullable<Store[G]> {
+    return this.#proxy<NonNullable<Store[G]>>(group, () => this.#inner[group]!);
+  }
+
+  /** A transactional step on the current database, as if the process had a connection of its own to it. */
+  #step(body: (client: unknown) => unknown): StepTransaction {
+    const target = () => ({
+      execute: async () => {},
+      commit: (...args: Parameters<StepTransaction["commit"]>) => {
+        this.#rememberFence(args[0]);
+        return this.#inner.within!.step(this.#db, body).commit(...args);
+      },
+      rollback: async () => {},
+    });
+    return this.#proxy("step", target);
+  }
+
+  /** A transaction of a caller, in one turn: a row, and a run that must exist if and only if the row does. */
+  async startInTransaction(of: string, spec: RunSpec, commits: boolean): Promise<void> {
+    const db = this.#db;
+    const row = { run: "", booking: spec.id };
+    const created = bookWith(db, row, commits, () => this.#inner.within!.createRun(db, of, spec));
+    this.changes++;
+    await created;
+  }
+
+  get bookings(): BookingRow[] {
+    return bookingsIn(this.#db);
   }
 
   #proxy<T extends object>(group: string, target: () => T): T {

@@ -7,6 +7,7 @@ import { createRunner, type Runner } from "../src/sdk/workflow.ts";
 import type { TestProcess } from "../testkit/kit/process.ts";
 import { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import type { WorldLedger } from "../testkit/kit/world.ts";
+import { CallerClients } from "./caller-clients.ts";
 import { Clients } from "./clients.ts";
 import { SimulatedEffects } from "./effects.ts";
 import { collectEvidence, type Evidence, type Witnesses } from "./evidence.ts";
@@ -100,6 +101,7 @@ class SimulationRun implements Witnesses {
   readonly strangers: Strangers;
   readonly guarded: GuardedClients;
   readonly talk: TalkClients;
+  readonly callers: CallerClients;
   readonly neighbours: Neighbours;
   readonly walkers: Walkers;
   readonly rewinder: Rewinder;
@@ -123,6 +125,7 @@ class SimulationRun implements Witnesses {
     this.strangers = new Strangers(stage);
     this.guarded = new GuardedClients(stage);
     this.talk = new TalkClients(stage, this.clients, workflows);
+    this.callers = new CallerClients(stage);
     this.neighbours = new Neighbours(stage);
     this.walkers = new Walkers(stage);
     this.rewinder = new Rewinder(stage);
@@ -150,6 +153,7 @@ class SimulationRun implements Witnesses {
       this.strangers.run(),
       this.guarded.run(),
       this.talk.run(),
+      this.callers.run(),
       this.neighbours.run(),
       this.walkers.run(),
       this.rewinder.run(),

@@ -1,5 +1,11 @@
 export { ManualClock } from "./clock.ts";
-export { type StoreFixture, storeConformance, type TestRunner } from "./conformance/index.ts";
+export {
+  type CallerConnection,
+  type CallerFixture,
+  type StoreFixture,
+  storeConformance,
+  type TestRunner,
+} from "./conformance/index.ts";
 export { faultyStore } from "./faults.ts";
 export { type CrashReport, crashAtEveryBoundary } from "./kit/crash.ts";
 export type { CrashMode, CrashOptions } from "./kit/crash-options.ts";

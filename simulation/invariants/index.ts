@@ -1,5 +1,6 @@
 import type { Evidence } from "../evidence.ts";
 import * as audit from "./audit.ts";
+import * as bookings from "./bookings.ts";
 import * as cursors from "./cursors.ts";
 import * as effects from "./effects.ts";
 import * as endings from "./endings.ts";
@@ -39,6 +40,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...audit,
   ...forks,
   ...guarded,
+  ...bookings,
   ...unstarted,
   ...strangers,
   ...talk,

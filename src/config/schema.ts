@@ -199,7 +199,7 @@ export const configSchema = z
                   .describe(
                     "Maximum number of connections from one address, or one /64 network of IPv6; trusted proxies are exempt",
                   ),
-                answers_bytes: whole
+                unread_bytes: whole
                   .max(2 ** 40)
                   .default(268_435_456)
                   .describe("Maximum bytes in all unread responses; above it, the oldest responses are aborted"),

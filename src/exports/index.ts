@@ -43,7 +43,14 @@ export type {
 } from "../host/singleton/singleton.ts";
 export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton/term.ts";
 export type { AskOptions, SignalToStart } from "../host/talk.ts";
-export { type ConnectOptions, type RunHandle, type StartOptions, Tape, type TapeOptions } from "../host/tape.ts";
+export {
+  type ConnectOptions,
+  type RunHandle,
+  type SignalOptions,
+  type StartOptions,
+  Tape,
+  type TapeOptions,
+} from "../host/tape.ts";
 export { type OpenTelemetryApi, type OpenTelemetrySpan, openTelemetry } from "../host/telemetry.ts";
 export type { Worker, WorkerOptions } from "../host/worker.ts";
 export { type Belief, type ClockReading, readClocks } from "../lease/belief.ts";
@@ -111,6 +118,14 @@ export { type GateDefinition, type GateDefinitionOptions, gate, type ReplyGate }
 export { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
 export type { Schema, SchemaResult } from "../sdk/schema.ts";
 export type { Callback, CallbackOptions, GateRequest, RawCallback } from "../sdk/talk.ts";
+export type {
+  ClientOf,
+  OwnTransaction,
+  PostgresConnection,
+  PostgresPool,
+  SqliteConnection,
+  StepContext,
+} from "../sdk/transaction.ts";
 export {
   type AnyWorkflow,
   createRunner,
@@ -143,12 +158,14 @@ export type {
   RunSpec,
   RunView,
   StartSignal,
+  StepTransaction,
   Store,
   StoredValue,
   StoreHealth,
   StoreSettings,
   TalkReadOps,
   TalkWriteOps,
+  TransactionOps,
   ValueCondition,
   WakeHint,
 } from "../store/contract/store.ts";

@@ -7,9 +7,10 @@ import { errorFields } from "../base/reason.ts";
 import type { Tracer } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
 import { TapeError } from "../model/errors.ts";
+import type { OwnTransaction } from "../sdk/transaction.ts";
 import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
-import type { Store } from "../store/contract/store.ts";
+import type { Store, TransactionOps } from "../store/contract/store.ts";
 import type { SignalToStart } from "./talk.ts";
 
 /** What `Tape.open` needs: a store, a runner, and settings. */
@@ -55,11 +56,36 @@ export interface StartOptions {
   readonly by?: string;
   /** Sent with the start, or to the run that lives under this id: then its input may differ. All of it, or nothing. */
   readonly signals?: readonly SignalToStart[];
+  /**
+   * A connection to the store's database, inside a transaction of yours: the run exists if and only if that commits.
+   * No process drives the run before.
+   */
+  readonly transaction?: OwnTransaction;
 }
 
 /** {@link StartOptions}, and how to stop waiting for the result. */
-export interface CallOptions extends StartOptions {
+export interface CallOptions extends Omit<StartOptions, "transaction"> {
   readonly signal?: AbortSignal;
+}
+
+/** The options of the start, and those of the wait. */
+export function callOptions({ signal, ...start }: CallOptions): readonly [StartOptions, { signal?: AbortSignal }] {
+  if (Object.hasOwn(start, "transaction")) {
+    const message = "call has no option transaction: it would wait for a run that exists only after the commit";
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: "transaction" });
+  }
+  return [start, signal === undefined ? {} : { signal }];
+}
+
+/** Key, binding, author and transaction of a signal. */
+export interface SignalOptions {
+  /** Sending the same key again is no second signal. */
+  readonly key?: string;
+  /** The call that an approval is bound to, as the open gate shows it. */
+  readonly binds?: string | undefined;
+  readonly by?: string;
+  /** As in {@link StartOptions}: the signal is sent if and only if your transaction commits. */
+  readonly transaction?: OwnTransaction;
 }
 
 // Options are checked before a store is opened: a mistyped option must not silently mean its default.
@@ -154,6 +180,13 @@ export function warnOfOldNode(log: Log, version = process.versions.node): void {
     version,
   });
   log("warn", "node.outdated", { ...errorFields(error) });
+}
+
+/** The store's writes inside a transaction of the caller. */
+export function withinOf(store: Store): TransactionOps {
+  if (store.within !== undefined) return store.within;
+  const message = "the store is behind a server: no transaction of this process can contain its records";
+  throw new TapeError("TAPE_OTHER_DATABASE", message, { field: "transaction" });
 }
 
 function isStore(store: unknown): store is Store {

@@ -35,14 +35,17 @@ import {
   assertRunner,
   type CallOptions,
   type ConnectOptions,
+  callOptions,
   checkConcurrency,
   checkConnectOptions,
   checkOpenOptions,
   drivingOptions,
   millionths,
+  type SignalOptions,
   type StartOptions,
   type TapeOptions,
   warnOfOldNode,
+  withinOf,
 } from "./options.ts";
 import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
 import { ResultWaiter } from "./result-waiter.ts";
@@ -55,7 +58,7 @@ import { type AskOptions, Talk } from "./talk.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
-export type { ConnectOptions, StartOptions, TapeOptions } from "./options.ts";
+export type { ConnectOptions, SignalOptions, StartOptions, TapeOptions } from "./options.ts";
 export type { RunHandle } from "./run-handle.ts";
 
 const defaultTtl = 30_000;
@@ -172,7 +175,9 @@ export class Tape implements AsyncDisposable {
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     assertWorkflow(workflow);
-    assertKnownKeys("start", options, ["id", "labels", "budget", "by", "signals"]);
+    assertKnownKeys("start", options, ["id", "labels", "budget", "by", "signals", "transaction"]);
+    const { transaction } = options;
+    const within = transaction === undefined ? undefined : withinOf(this.store);
     const checked = await validate(workflow.schema, input);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
@@ -192,7 +197,10 @@ export class Tape implements AsyncDisposable {
       ...(signals === undefined ? {} : { signals: await this.#talk.startSignals(signals) }),
     };
     const worker = this.#workers.find((candidate) => candidate.serves(workflow.name));
-    const starting = worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);
+    const starting =
+      within === undefined
+        ? (worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]))
+        : [{ ok: true as const, ...(await within.createRun(transaction, this.tenant, spec)) }];
     const [created] = await starting;
     if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
     if (!created.ok) throw created.error;
@@ -202,13 +210,12 @@ export class Tape implements AsyncDisposable {
 
   /** Starts a run and waits for its result. */
   async call<I, O>(workflow: Workflow<I, O>, input: I, options: CallOptions = {}): Promise<O> {
-    const { signal, ...rest } = options;
-    return (await this.start(workflow, input, rest)).result(defined({ signal }));
+    const [start, wait] = callOptions(options);
+    return (await this.start(workflow, input, start)).result(wait);
   }
 
   /**
-   * Sends a request to a gate with `reply: true` and waits for the reply. Throws TAPE_ASK_REJECTED, TAPE_RUN_ENDED or
-   * TAPE_NO_REPLY.
+   * Sends a request to a gate with `reply: true` and waits for the reply of the run.
    *
    * @example
    * const { total } = await app.ask("cart-7", add, { sku: "b-1" }, { key: "click-9", timeout: "10s" });
@@ -229,20 +236,17 @@ export class Tape implements AsyncDisposable {
     return this.#handle<O>(id, run.journal);
   }
 
-  async signal<T>(
-    run: string,
-    gate: GateDefinition<T>,
-    value: T,
-    options: { key?: string; binds?: string | undefined; by?: string } = {},
-  ): Promise<void> {
-    assertKnownKeys("signal", options, ["key", "binds", "by"]);
+  async signal<T>(run: string, gate: GateDefinition<T>, value: T, options: SignalOptions = {}): Promise<void> {
+    assertKnownKeys("signal", options, ["key", "binds", "by", "transaction"]);
     assertName("signal: the gate", gate?.name);
-    const { binds, ...rest } = options;
+    const { binds, transaction, ...rest } = options;
+    const within = transaction === undefined ? undefined : withinOf(this.store);
     const checked = await validate(gate.schema, value);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_GATE_VALUE", `${gate.name}: ${checked.fault}`, { gate: gate.name });
     const signal = { name: gate.name, value, ...rest, ...defined({ binds }) };
-    await this.store.intake.signal(this.tenant, run, signal);
+    if (within === undefined) await this.store.intake.signal(this.tenant, run, signal);
+    else await within.signal(transaction, this.tenant, run, signal);
   }
 
   async cancel(run: string, options: OperatorReason): Promise<void> {

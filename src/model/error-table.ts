@@ -31,6 +31,16 @@ const table = {
     retry: "no",
     next: "Use memory:, sqlite:./file.db, postgres://…, alloydb://… or a server at https://…",
   },
+  TAPE_NO_TRANSACTION: {
+    fault: "caller",
+    retry: "no",
+    next: "Pass the connection (not a pool) on which you ran BEGIN, before COMMIT and before any statement of it failed.",
+  },
+  TAPE_OTHER_DATABASE: {
+    fault: "caller",
+    retry: "no",
+    next: "Use a connection to the database and schema of this app's store; leave the transaction out where there is none.",
+  },
   TAPE_RUN_NOT_FOUND: {
     fault: "caller",
     retry: "no",

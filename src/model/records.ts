@@ -164,7 +164,14 @@ const schemas = {
     term: termFigures.optional(),
   }),
   "notes.taken": z.strictObject({ through: count }),
-  "step.done": z.strictObject({ pos: count, name, value: value.optional(), error: value.optional() }),
+  "step.done": z.strictObject({
+    pos: count,
+    name,
+    value: value.optional(),
+    error: value.optional(),
+    /** Rows of the author's tables were committed with it. */
+    transaction: z.literal(true).optional(),
+  }),
   "decision.made": z.strictObject({
     pos: count,
     name,

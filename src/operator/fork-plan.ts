@@ -8,12 +8,12 @@ import type { EffectRow } from "../model/rows.ts";
 /** One operation of the source run. */
 export interface ForkedOperation {
   readonly pos: number;
-  /** step, decision, effect, gate, timer, child, … */
+  /** step, transaction, decision, effect, gate, timer, child, … */
   readonly what: string;
   readonly name: string;
 }
 
-/** An effect that has happened and would be repeated, under a new key. */
+/** An effect that has happened, or a transaction that was committed, and would be repeated. An effect gets a new key. */
 export interface RepeatedEffect extends ForkedOperation {
   /** true: repeating it does no harm (idempotent, read). Otherwise it must be named in `repeat`. */
   readonly repeatable: boolean;
@@ -167,7 +167,7 @@ function operationsOf(records: readonly JournalRecord[]): Operation[] {
     .map(([pos, own]) => {
       const [first] = own;
       const data = first!.data as { name?: string; workflow?: string; key?: string; id?: string };
-      const what = operationNames[first!.kind] ?? first!.kind;
+      const what = own.some(isCommitted) ? "transaction" : (operationNames[first!.kind] ?? first!.kind);
       const name = data.name ?? data.workflow ?? data.key ?? data.id ?? "";
       const settled = own.some((record) => settles(record)) && (what !== "child" || received.has(pos));
       // A fork is usually made to retry the failure that ended the run, so by default it runs again.
@@ -176,6 +176,9 @@ function operationsOf(records: readonly JournalRecord[]): Operation[] {
       return { pos, what, name, done, settledAt, records: own };
     });
 }
+
+/** Rows of the author were committed with it; those of a failed step were not. */
+const isCommitted = (record: JournalRecord): boolean => record.kind === "step.done" && record.data.transaction === true;
 
 function settles(record: JournalRecord): boolean {
   switch (record.kind) {
@@ -225,6 +228,7 @@ function repeatedEffect(
   row: Pick<EffectRow, "status" | "uncertain"> | undefined,
 ): RepeatedEffect[] {
   const { pos, what, name, records } = operation;
+  if (what === "transaction") return [{ pos, what, name, repeatable: false, args: null }];
   const intended = records.find((record) => record.kind === "effect.intended");
   if (intended === undefined) return [];
   // An effect that this run kept from another has no row; its records show how it ended.

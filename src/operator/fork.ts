@@ -47,7 +47,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
   if (missing.length > 0) {
     const names = missing.map(({ pos, name }) => `${name} at ${pos}`).join(", ");
     const positions = missing.map(({ pos }) => pos);
-    throw new TapeError("TAPE_FORK_REPEATS", `this would repeat effects that have happened: ${names}`, {
+    throw new TapeError("TAPE_FORK_REPEATS", `this would repeat what has happened: ${names}`, {
       run,
       positions,
     });

@@ -4,6 +4,7 @@ import type { EffectCall, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition, ReplyGate } from "./gate.ts";
 import type { Schema } from "./schema.ts";
 import type { Callback, CallbackOptions, GateAnswer, GateRequest, RawCallback } from "./talk.ts";
+import type { ClientOf, PostgresPool, SqliteConnection, StepContext } from "./transaction.ts";
 
 export type { GateAnswer } from "./talk.ts";
 
@@ -74,6 +75,26 @@ export interface TapeContext {
   readonly runId: string;
   /** Local work that may be repeated: runs at least once. */
   step<T>(name: string, body: (context: { readonly abortSignal: AbortSignal }) => T | Promise<T>): Promise<T>;
+  /**
+   * A step whose rows commit together with its result, exactly once, in the store's own PostgreSQL database. The body
+   * gets a client of your pool inside a transaction. It may run again if that is rolled back.
+   *
+   * @example
+   * await tape.transaction("book", pool, async (client) => {
+   *   await client.query("insert into bookings values ($1)", [tape.runId]);
+   * });
+   */
+  transaction<T, P extends PostgresPool>(
+    name: string,
+    pool: P,
+    body: (client: ClientOf<P>, context: StepContext) => T | Promise<T>,
+  ): Promise<T>;
+  /** The same in the store's own SQLite file. The body is synchronous, because every other writer waits for it. */
+  transaction<T, D extends SqliteConnection>(
+    name: string,
+    database: D,
+    body: (database: D, context: StepContext) => T,
+  ): Promise<T>;
   /** A model call or any other judgement, recorded with its rationale and never repeated once recorded. */
   decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T>;
   /** Resolves when confirmed, throws EffectFailed when failed. While the outcome is unknown, the run is parked. */

@@ -58,8 +58,8 @@ export class Auditor {
   }
 
   signInFailed(from: string | undefined): void {
-    const via = { name: "nobody", role: "none", ...defined({ address: from }) };
-    const who = { tenant: this.#options.home, token: undefined, name: "nobody", via };
+    const via = { name: "anonymous", role: "none", ...defined({ address: from }) };
+    const who = { tenant: this.#options.home, token: undefined, name: "anonymous", via };
     this.#record(`sign-in ${limitKey(from ?? "")}`, this.#options.home, "signin.failed", who, {});
   }
 

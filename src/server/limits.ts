@@ -20,7 +20,7 @@ export interface ServerLimits {
   /** Connections of one address, or of one IPv6 /64 network; a trusted proxy is not limited. */
   readonly connectionsPerAddress: number;
   /** Bytes of all written but unread responses; beyond it the oldest ones are aborted. */
-  readonly answersBytes: number;
+  readonly unreadBytes: number;
   /** Calls of one tenant per second, over time (`ratePerSecond`) and at once (`rateBurst`). */
   readonly ratePerSecond: number;
   readonly rateBurst: number;
@@ -39,7 +39,7 @@ export const defaultServerLimits: ServerLimits = {
   streams: 2_048,
   connections: 8_192,
   connectionsPerAddress: 2_048,
-  answersBytes: 256 * 1024 * 1024,
+  unreadBytes: 256 * 1024 * 1024,
   ratePerSecond: 10_000,
   rateBurst: 20_000,
   failedSignIns: 120,

@@ -82,7 +82,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
   };
   const { limits } = server;
   const connections = new Connections(limits, { trusted, log, clock });
-  const writeDeps = { unread: new UnreadResponses(limits.answersBytes), clock, writeMs };
+  const writeDeps = { unread: new UnreadResponses(limits.unreadBytes), clock, writeMs };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.socket.destroyed) return; // the connection was dropped after this request was read
     if (refusedForHost(request, response)) return;

@@ -396,4 +396,4 @@ const noPlace: Place = { move() {}, widen() {}, leave() {} };
 const anonymousAt = (tenant: string, { from = "" }: WireRequest): CountedCaller => ({ tenant, member: limitKey(from) });
 
 /** The caller of an open route without a credential. */
-const anonymous: Caller = { tenant: "", role: "reader", name: "nobody", token: undefined };
+const anonymous: Caller = { tenant: "", role: "reader", name: "anonymous", token: undefined };

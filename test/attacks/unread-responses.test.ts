@@ -67,7 +67,7 @@ describe("a large unread response", () => {
   });
 
   it("is aborted for another one when all responses together exceed the limit", async () => {
-    const one = await serving({ limits: { answersBytes: 45_000_000 } });
+    const one = await serving({ limits: { unreadBytes: 45_000_000 } });
     const first = mute(one.port, request);
     await once(first, "connect");
     while (one.server.service.callsInProgress > 0) await small(one);

@@ -26,6 +26,8 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "4n manual manual ada maintenance",
   ],
   guard: ["TAPE_FENCED", "200"],
+  "transaction-start": ["undefined", "order 2 is on its way"],
+  "transaction-step": ["seat 12A is yours", "UNIQUE constraint failed: bookings.seat", "1"],
   "fenced-http": ["200 kept under 1", "200 kept under 2", "412 TAPE_FENCED", "b"],
   record: ["the cable was pulled", "page 1 1"],
   journal: ["COMPLETED shipped", "1 0n run.created", "2 1n step.done", "3 1n run.ended"],

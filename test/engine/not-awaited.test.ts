@@ -92,7 +92,7 @@ describe("a call after the workflow has ended", () => {
     expect(await caught).toMatchObject(rejection);
     expect(await request(context!).catch((error: unknown) => error)).toMatchObject(rejection);
     expect(await s.kinds(id)).toEqual(records);
-    const lines = s.logged.filter(({ event }) => event === "run.asked_too_late");
+    const lines = s.logged.filter(({ event }) => event === "run.operation_too_late");
     expect(lines[0]).toMatchObject({ level: "warn", fields: { run: id, operation: name } });
     expect(lines[0]?.fields.error).toContain("TAPE_RUN_ENDED");
     expect(lines[0]?.fields.next).toContain("before the workflow returns");

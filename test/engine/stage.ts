@@ -184,6 +184,12 @@ function killable(store: Store): { readonly store: Store; kill(keeper: LeaseKeep
       claim: group(store.claim),
       fenced: group(store.fenced),
       read: group(store.read),
+      ...(store.within && {
+        within: {
+          ...group(store.within),
+          step: (source, body) => group(store.within!.step(source, body)),
+        },
+      }),
       once: (key) => group(store.once(key)),
       health: () => store.health(),
       onWake: (listener) => {

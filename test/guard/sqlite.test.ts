@@ -5,6 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 import { beforeEach, expect, it } from "vitest";
 import { guardExternalSqlite, guardSqlite } from "../../src/guard/sqlite.ts";
 import { Tape } from "../../src/host/tape.ts";
+import { makeFence } from "../../src/model/fence.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { noRunner } from "../host/stage.ts";
 
 const name = "day-end";
@@ -49,6 +52,32 @@ it("refuses the write of a transaction that only read before a takeover", async 
   expect(() => database.exec("update totals set total = 1")).toThrow("locked");
   database.exec("rollback");
   expect(database.prepare("select total from totals").get()).toEqual({ total: 0 });
+});
+
+it.each(["inline", "outbox"] as const)("inside an %s effect, fx is the holder", async (dispatch) => {
+  const add = effect(
+    "add",
+    (n: number, fx) => {
+      database.exec("begin immediate");
+      try {
+        guardSqlite(database, fx);
+        database.prepare("update totals set total = total + ?").run(n);
+        const { tenant, journal, token, nonce } = fx.fence;
+        const stale = { ...fx, fence: makeFence(tenant, journal, token - 1n, nonce) };
+        expect(() => guardSqlite(database, stale)).toThrow("TAPE_FENCED");
+      } finally {
+        database.exec("commit");
+      }
+    },
+    { dispatch, semantics: "idempotent" },
+  );
+  const flow = workflow("flow", async () => {
+    await add(3);
+  });
+  const app = await Tape.open({ store: first.store, runner: createRunner({ workflows: [flow], effects: [add] }) });
+  await (await app.start(flow, undefined)).result();
+  await app.close();
+  expect(database.prepare("select total from totals").get()).toEqual({ total: 3 });
 });
 
 it("throws outside a transaction and for a lost lease", async () => {

@@ -24,6 +24,7 @@ export const kinds = {
   "with children": ({ runs }) => says(runs, '"op":"child"'),
   "with timers": ({ runs }) => says(runs, '"op":"sleep"') || says(runs, '"timeoutMs"'),
   "with lanes": ({ runs }) => says(runs, '"op":"lanes"'),
+  "with transactions": ({ callers }) => callers.length > 0,
   "with signals": ({ signals }) => signals.length > 0,
   "with values": ({ values }) => values.length > 0,
   "with a schedule": ({ schedules }) => schedules.length > 0,

@@ -10,6 +10,7 @@ import { neighbourBugs } from "./bugs/neighbours.ts";
 import { serviceBugs } from "./bugs/services.ts";
 import { strangerBugs } from "./bugs/strangers.ts";
 import { talkingBugs } from "./bugs/talking.ts";
+import { transactionBugs } from "./bugs/transactions.ts";
 
 export const page = join(resolve(import.meta.dirname, "../.."), "docs/planted-bugs.md");
 
@@ -22,6 +23,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Journals, signals and timers", journalBugs],
   ["Ends, compensation and budgets", endingBugs],
   ["Values, schedules, operators, restores", serviceBugs],
+  ["Transactions of callers", transactionBugs],
   ["Strangers, approvals, audit, forks and clocks", strangerBugs],
   ["Quotas, cursors, erasure and request fences", neighbourBugs],
   ["Talking to runs", talkingBugs],

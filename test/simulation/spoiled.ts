@@ -54,6 +54,7 @@ export const eventful: Plan = {
       { op: "gate", name: "left" },
     ]),
     run("taken", [{ op: "guarded" }]),
+    run("booked", [{ op: "transaction", id: "seat", fails: false }]),
   ],
   signals: [
     { run: "gated", gate: "left", atMs: 4_000, key: "first" },
@@ -61,6 +62,10 @@ export const eventful: Plan = {
   ],
   actions: [{ atMs: 2_000, what: "take over", run: "taken" }],
   guarded: [],
+  callers: [
+    { id: "caller-kept", atMs: 500, commits: true },
+    { id: "caller-lost", atMs: 600, commits: false },
+  ],
   schedules: [],
   // Its runs are taken over after expiry; "not sent" starts after that.
   faults: [{ replica: 0, at: "append", n: 9, edge: "after", kind: "crash", forMs: 4_000 }],
@@ -113,6 +118,8 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
   clientCallsAnswered: (world) => ({ ...world, client: { ...world.client, faults: ["a client was refused"] } }),
   projectionMatches: (world) => ({ ...world, projection: ["a row that no record explains"] }),
   noRunForgotten: (world) => ({ ...world, orphans: ["a run that waits for nothing"] }),
+  rowsMatchSteps: (world) => ({ ...world, bookings: [...world.bookings, { run: "booked", booking: "seat" }] }),
+  runsMatchRows: (world) => ({ ...world, bookings: world.bookings.filter(({ run }) => run !== "") }),
   seqIsDense: (world) => replace(world, "step.done", any, () => []),
   oneStartOneEnd: (world) => replace(world, "run.ended", any, twice),
   oneResult: (world) => replace(world, "step.done", any, twice),

@@ -4,6 +4,7 @@ import type { Store } from "../../src/store/contract/store.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import type { StoreFixture } from "../../testkit/conformance/index.ts";
 import { freshDatabase } from "../postgres/database.ts";
+import { callerTable, postgresCaller } from "./postgres-caller.ts";
 
 /**
  * One database and one open store for a whole suite, emptied after each case: creating and migrating a database takes
@@ -15,8 +16,10 @@ export function postgresFixtures(server: () => string, params = ""): () => Promi
     ready ??= prepare(server(), params);
     const { url, store, admin } = await ready;
     const opened: Store[] = [];
+    const caller = postgresCaller(url.split("?")[0]!, admin);
     return {
       store,
+      caller,
       another: async () => {
         const other = await openPostgres({ url });
         opened.push(other);
@@ -24,6 +27,7 @@ export function postgresFixtures(server: () => string, params = ""): () => Promi
       },
       elapse: (ms) => sleep(ms),
       close: async () => {
+        await caller.close();
         await Promise.all(opened.map((other) => other.close()));
         await admin.query(empty);
       },
@@ -37,6 +41,7 @@ async function prepare(server: string, params: string): Promise<{ url: string; s
   const admin = new pg.Client({ connectionString: url.split("?")[0]! });
   await admin.connect();
   admin.on("error", () => {}); // the server is stopped first at the end
+  await admin.query(callerTable);
   return { url, store, admin };
 }
 
@@ -49,4 +54,5 @@ const empty = [
   "delete from tape.leases where journal <> 1",
   "delete from tape.records where not (journal = 1 and seq = 1)",
   "update tape.meta set epoch = 0, token_floor = 0",
+  "delete from caller_rows",
 ].join("; ");

@@ -1,3 +1,5 @@
+import type { DatabaseSync } from "node:sqlite";
+import type pg from "pg";
 import { z } from "zod";
 import {
   type Child,
@@ -19,6 +21,25 @@ import { inferred } from "./same.ts";
 const mail = effect("mail", async (a: { to: string }) => ({ id: a.to.length }), { semantics: "idempotent" });
 const yes = gate<{ ok: boolean }>("yes");
 const child = workflow("child", async (_tape, n: number) => `${n}`);
+
+declare const pool: pg.Pool;
+declare const database: DatabaseSync;
+
+export const transactions = workflow("transactions", async (tape) => {
+  const booked = await tape.transaction("book", pool, async (client, { abortSignal }) => {
+    inferred(client)<pg.PoolClient>();
+    inferred(abortSignal)<AbortSignal>();
+    return (await client.query<{ id: number }>("select 1 as id")).rows[0]!;
+  });
+  inferred(booked)<{ id: number }>();
+  const single = { connect: async () => await pool.connect() };
+  inferred(await tape.transaction("book", single, (client) => inferred(client)<pg.PoolClient>()))<void>();
+  const seat = await tape.transaction("seat", database, (db) => {
+    inferred(db)<DatabaseSync>();
+    return 12n;
+  });
+  inferred(seat)<bigint>();
+});
 
 export const positive = workflow("positive", async (tape, input: { day: string }) => {
   inferred(input)<{ day: string }>();

@@ -31,8 +31,32 @@ export interface StoreFixture {
   another(): Promise<Store>;
   /** Lets store time pass: moves a virtual clock, or sleeps. */
   elapse(ms: number): Promise<void>;
+  /** A caller's own connections to the store's database. Absent: no caller can have one, and the store has no `within`. */
+  readonly caller?: CallerFixture;
   /** Closes every store it opened and removes the data. */
   close(): Promise<void>;
+}
+
+/** A caller with a table of its own in the store's database, and several connections. */
+export interface CallerFixture {
+  /** A connection of its own, closed with the fixture. */
+  connect(): Promise<CallerConnection>;
+  /** What a transactional step takes: a pool, or a database. */
+  readonly source: unknown;
+  /** Inserts a row by what the body of such a step gets; a promise where the driver is asynchronous. */
+  insert(client: unknown, row: string): unknown;
+  /** The committed rows of its table, in order. */
+  rows(): Promise<string[]>;
+}
+
+/** One connection of a caller. */
+export interface CallerConnection {
+  /** What `within` takes. */
+  readonly transaction: unknown;
+  begin(): Promise<void>;
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
+  insert(row: string): Promise<void>;
 }
 
 /** A group of cases, added to the suite by name. `fresh` returns the fixture of the running case. */

@@ -33,11 +33,12 @@ import { asks, callbacks, published, startSignals } from "./talking.ts";
 import { tenantIsolation } from "./tenant-isolation.ts";
 import { termHistory } from "./term-history.ts";
 import { tokens } from "./tokens.ts";
+import { transactions } from "./transactions.ts";
 import { trees } from "./trees.ts";
 import { budgets, values } from "./values.ts";
 import { gates, timers } from "./waits.ts";
 
-export type { StoreFixture, TestRunner } from "./frame.ts";
+export type { CallerConnection, CallerFixture, StoreFixture, TestRunner } from "./frame.ts";
 
 const groups: Readonly<Record<string, Cases>> = {
   append,
@@ -80,6 +81,7 @@ const groups: Readonly<Record<string, Cases>> = {
   feed,
   idempotency,
   lostResponses,
+  transactions,
   apiTokens,
   audit,
   processReports,

@@ -1,7 +1,7 @@
 import type { Clock } from "../../src/base/clock.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import type { Transport } from "../../src/protocol/transport.ts";
-import type { Store, WakeHint } from "../../src/store/contract/store.ts";
+import type { Store, TransactionOps, WakeHint } from "../../src/store/contract/store.ts";
 import { sleepOn } from "./virtual-time.ts";
 
 /** A point at which a process can be interrupted: just before or just after a store call or an effect. */
@@ -78,6 +78,7 @@ export class TestProcess {
       claim: this.#wrap("claim", store.claim),
       fenced: this.#wrap("fenced", store.fenced),
       read: this.#wrap("read", store.read),
+      ...(store.within && { within: this.#within(store.within) }),
       once: (key) => this.#wrap("intake", store.once(key)),
       health: () => store.health(),
       onWake: (listener) => this.#onWake(store, listener),
@@ -211,6 +212,18 @@ export class TestProcess {
     return () => {
       listening = false;
       unsubscribe();
+    };
+  }
+
+  /** The commit of a step is a call like any other: it may be delayed, lost or applied unnoticed. */
+  #within(within: TransactionOps): TransactionOps {
+    return {
+      ...this.#wrap("within", within),
+      step: (source, body) => {
+        const step = within.step(source, body);
+        const { commit } = this.#wrap("within", { commit: step.commit.bind(step) });
+        return { execute: () => step.execute(), commit, rollback: () => step.rollback() };
+      },
     };
   }
 

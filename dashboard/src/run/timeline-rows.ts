@@ -53,6 +53,7 @@ interface Data {
   readonly nextReactor?: string;
   readonly purpose?: string;
   readonly happened?: boolean;
+  readonly transaction?: boolean;
 }
 const dataOf = (record: JournalRecord): Data => (unwrap(record.data) ?? {}) as Data;
 
@@ -153,8 +154,8 @@ function operationRow(
   items: ReadonlyMap<number, readonly JournalRecord[]>,
 ): Row {
   const first = own[0]!;
-  const kind = kindNames[first.kind] ?? first.kind.replace(".", " ");
   const data = dataOf(first);
+  const kind = data.transaction === true ? "transaction" : (kindNames[first.kind] ?? first.kind.replace(".", " "));
   const shared = {
     key: `pos ${pos}`,
     kind,

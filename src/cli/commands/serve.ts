@@ -111,7 +111,7 @@ export function limitsOf({ limits, rate }: Config["tape"]["server"]): ServerLimi
     streams: limits.streams,
     connections: limits.connections,
     connectionsPerAddress: limits.connections_per_address,
-    answersBytes: limits.answers_bytes,
+    unreadBytes: limits.unread_bytes,
     ratePerSecond: rate.per_second,
     rateBurst: rate.burst,
     failedSignIns: rate.failed_sign_ins,

@@ -19,6 +19,7 @@ import { currentSite, runAt } from "../../sdk/current.ts";
 import type { EffectCall } from "../../sdk/effect.ts";
 import type { GateDefinition } from "../../sdk/gate.ts";
 import type { Callback, CallbackOptions, GateRequest } from "../../sdk/talk.ts";
+import type { StepContext } from "../../sdk/transaction.ts";
 import type { Workflow } from "../../sdk/workflow.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import { EffectFailed, effectResultOf, startEffect } from "../effects/inline.ts";
@@ -32,6 +33,7 @@ import { cutOf } from "./lanes.ts";
 import { type OperationHandle, Operations, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
 import { publish } from "./talk.ts";
+import { runTransaction } from "./transactions.ts";
 import { valuesOf } from "./values.ts";
 
 // Steps are the hottest path of the engine: whatever does not depend on the step is created once.
@@ -148,6 +150,21 @@ export class Context extends Operations implements TapeContext {
           () => body(this.#bodyContext),
           (pos, result) => ({ kind: "step.done", data: { pos, name, ...result } }),
         ),
+    });
+  }
+
+  transaction<T>(
+    name: string,
+    source: unknown,
+    body: (client: never, context: StepContext) => T | Promise<T>,
+  ): Promise<T> {
+    return this.operation<T>({
+      kinds: stepKinds,
+      name,
+      commits: true,
+      result: stepResult as (delivery: Delivery) => T,
+      begin: (handle) =>
+        runTransaction(this.drive, handle, source, (client) => body(client as never, this.#bodyContext)),
     });
   }
 

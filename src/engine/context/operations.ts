@@ -41,7 +41,7 @@ const repeatableKinds: ReadonlySet<string> = new Set([
   "state.published",
   "timer.set",
 ]);
-type OperationRequest = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">;
+type OperationRequest = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args" | "commits">;
 
 /** Makes the record of a body's result. */
 type RecordOf = (pos: number, result: { readonly value?: unknown; readonly error?: unknown }) => NewRecord;
@@ -169,7 +169,7 @@ export class Operations implements OperationOwner {
     const { drive } = this;
     const pos = this.nextIn(lane);
     lane.next++;
-    lane.kinds[pos % laneRoom] = request.kinds[0];
+    lane.kinds[pos % laneRoom] = request.commits === true ? "transaction" : request.kinds[0];
     if (!lane.known) this.#open(lane);
     const fault = drive.finished ? undefined : compare(drive.history.byPos, pos, request);
     if (fault === undefined) return pos;

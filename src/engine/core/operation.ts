@@ -18,6 +18,8 @@ export interface Operation<T> {
   readonly args?: unknown;
   /** Allowed after the run was cancelled, because it cleans up. */
   readonly evenIfCancelled?: boolean;
+  /** Its body commits rows of the author: a retry of the run must not discard and repeat it. */
+  readonly commits?: boolean;
   /** The result in a record; throws the error of a failed operation. */
   readonly result: (delivery: Delivery) => T | Promise<T>;
   readonly begin: (handle: OperationHandle<T>) => void;

@@ -30,7 +30,7 @@ export class Latecomers {
     const late = this.#error(what);
     const { message: error } = late;
     const next = "Await every operation before the workflow returns.";
-    this.#log(expected ? "debug" : "warn", "run.asked_too_late", { run: this.#run, operation: what, error, next });
+    this.#log(expected ? "debug" : "warn", "run.operation_too_late", { run: this.#run, operation: what, error, next });
     if (this.#ended) return ignoreRejection(Promise.reject(late));
     return ignoreRejection(new Promise<never>((_, reject) => this.#waiting.push(() => reject(late))));
   }

@@ -5,22 +5,28 @@ import type { NewRecord } from "../../model/records.ts";
 
 /** The part of a store that appends records. */
 export interface JournalAppender {
-  append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<AppendOutcome>;
+  /** undefined: nothing was written, and the writer knows why. */
+  append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<AppendOutcome | undefined>;
 }
 
-interface AppendOutcome {
+export interface AppendOutcome {
   readonly head: number;
   readonly notes: number;
 }
 
 /** Records that are written together, and the callbacks for the result. */
 export interface PendingWrite {
+  /** Of a write with its own appender: complete once that has resolved. */
   readonly records: readonly NewRecord[];
   /** AppendOutcome alone, so that every error belongs to it. */
   readonly exclusive: boolean;
   /** Called in journal order; microtasks are drained between two calls. */
   written(): void;
   refused(error: TapeError): void;
+  /** Appends in place of the store, in a transaction of its own, which decides what the records are. */
+  readonly appender?: JournalAppender;
+  /** The drive is over, and the write is not tried. */
+  dropped?(): void;
 }
 
 /** An append in flight. */
@@ -79,7 +85,7 @@ export class JournalWriter {
   // Created once per journal, not per write: this is the hottest path of the engine.
   readonly #pumpOn = (): void => this.#pump();
   readonly #deliverOn = (): void => this.#deliverNext();
-  readonly #landOn = (appended: AppendOutcome): void => this.#land(appended);
+  readonly #landOn = (appended: AppendOutcome | undefined): void => this.#land(appended);
   readonly #refuseOn = (error: unknown): void => this.#refused(this.#flight!, error);
 
   constructor(options: JournalWriterOptions) {
@@ -97,7 +103,10 @@ export class JournalWriter {
   }
 
   send(write: PendingWrite): void {
-    if (this.#over) return;
+    if (this.#over) {
+      write.dropped?.();
+      return;
+    }
     this.#queue.push(write);
     if (!this.#writing) this.#pump();
   }
@@ -133,6 +142,7 @@ export class JournalWriter {
 
   stop(): void {
     this.#over = true;
+    for (const write of this.#queue) write.dropped?.();
     this.#queue = [];
   }
 
@@ -156,25 +166,28 @@ export class JournalWriter {
   }
 
   #append(batch: readonly PendingWrite[], next: () => void): void {
-    const { appender, fence, assertHeld } = this.#options;
+    const [first] = batch;
+    const { fence, assertHeld } = this.#options;
+    const appender = first!.appender ?? this.#options.appender;
     const records = batch.length === 1 ? batch[0]!.records : batch.flatMap((write) => write.records);
     this.#flight = { batch, records, next };
-    let appended: Promise<AppendOutcome>;
+    let appended: Promise<AppendOutcome | undefined>;
     try {
       assertHeld();
       appended = appender.append(fence, { after: this.#head, records });
     } catch (error) {
+      first!.dropped?.();
       this.#refused(this.#flight, error);
       return;
     }
     appended.then(this.#landOn, this.#refuseOn);
   }
 
-  #land({ head, notes }: AppendOutcome): void {
+  #land(appended: AppendOutcome | undefined): void {
     const flight = this.#flight!;
-    this.#head = head;
+    if (appended !== undefined) this.#head = appended.head;
     try {
-      if (!this.#over) this.#written(flight, notes);
+      if (!this.#over && appended !== undefined) this.#written(flight, appended.notes);
       flight.next();
     } catch (error) {
       this.#refused(flight, error);
@@ -183,7 +196,7 @@ export class JournalWriter {
 
   #written({ batch, records }: InFlightAppend, notes: number): void {
     for (const write of batch) this.#deliver(write);
-    this.#options.onWritten(records, this.#head);
+    this.#options.onWritten(batch[0]!.appender === undefined ? records : batch[0]!.records, this.#head);
     this.#options.onNotes(notes);
   }
 

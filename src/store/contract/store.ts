@@ -3,6 +3,7 @@ import type { ClaimOps } from "./claim.ts";
 import type { FencedOps } from "./fenced.ts";
 import type { IntakeOps } from "./intake.ts";
 import type { ReadOps } from "./read.ts";
+import type { TransactionOps } from "./transaction.ts";
 
 export type {
   AdminLeaseOps,
@@ -33,14 +34,16 @@ export type {
 } from "./list.ts";
 export type { AgendaItem, DueTimer, FeedPage, FeedRecord, ReadOps, RunProgress, UnservedWorkflow } from "./read.ts";
 export type { CallbackBody, PublishedValue, Reply, StartSignal, TalkReadOps, TalkWriteOps } from "./talk.ts";
+export type { StepTransaction, TransactionOps } from "./transaction.ts";
 
 /**
- * The store contract, in four groups. A store is correct when it passes the conformance suite (testkit).
+ * The store contract, in groups. A store is correct when it passes the conformance suite (testkit).
  *
  *   intake   writes that need no lease, each one conditional transaction: create, note, value, timer, schedule
  *   claim    the right to try: acquire, find work, renew, take over
  *   fenced   writes under a fence: the only way in which records enter a journal
  *   read     reads, at any time
+ *   within   some of these inside a transaction of the caller, where the caller can have one
  *
  * Lists for operators (list.ts) are part of `read`. Administration (admin.ts: schedules, tokens, quotas, process
  * reports, pausing, restoring) is spread over `intake`, `claim` and `read` by the kind of call.
@@ -59,6 +62,8 @@ export interface Store {
   readonly claim: ClaimOps;
   readonly fenced: FencedOps;
   readonly read: ReadOps;
+  /** Absent where no connection of this process can lead to the store's database: behind a server. */
+  readonly within?: TransactionOps;
   /**
    * The same writes, each at most once for this key. A repeat returns the result of the first call, also in another
    * process, and writes nothing; with another hash it is rejected with TAPE_KEY_REUSED. A rejection is not stored,

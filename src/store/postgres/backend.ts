@@ -16,7 +16,7 @@ import type {
   WakeHint,
 } from "../contract/store.ts";
 import { auditEntryOf } from "../decode-rows.ts";
-import type { SqlBackend } from "../sql/backend.ts";
+import type { CallerTransactions, SqlBackend } from "../sql/backend.ts";
 import {
   awaitPlan,
   type Plan,
@@ -71,6 +71,7 @@ export interface PostgresBackendOptions {
   readonly stop: () => void;
   readonly outageRetry: OutageRetry;
   readonly timeline: Timeline;
+  readonly callers: CallerTransactions;
 }
 
 /** The batchers of the batched route. */
@@ -108,6 +109,11 @@ export class PostgresBackend implements SqlBackend {
       options.clock,
     );
     this.transactionBoundMs = options.connections.settings.transactionBoundMs;
+  }
+
+  get callers(): CallerTransactions {
+    this.#assertOpen();
+    return this.#options.callers;
   }
 
   async write<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {

@@ -212,15 +212,21 @@ export class Connections {
     return this.perform(client, { sql: name, params }) as Promise<QueryResult<RowOf<N>>>;
   }
 
+  /**
+   * A query of a plan on a connection of the caller, which may have other types and lead through a pooler: the statement
+   * has no name and brings its types.
+   */
+  async performFor(client: Client, { sql, params }: Query): Promise<QueryResult> {
+    const statement = this.statement(sql);
+    const result = await client.query({ text: statement.text, values: valuesOf(statement, params), types });
+    return boundedResult({ rows: result.rows as Row[], count: result.rowCount ?? 0 }, params.pageBytes);
+  }
+
   /** A query of a plan. */
   async perform(client: Client, { sql, params }: Query): Promise<QueryResult> {
     const statement = this.statement(sql);
     if (this.settings.pooler === "none" && this.#mustReplan(client)) await client.query("discard plans");
-    const values = statement.params.map((param) => {
-      const value = params[param];
-      // Times arrive as fractions of milliseconds; the columns hold whole numbers only.
-      return typeof value === "number" ? Math.floor(value) : (value ?? null);
-    });
+    const values = valuesOf(statement, params);
     const preparation = this.#preparation;
     let result: pg.QueryResult;
     try {
@@ -265,6 +271,14 @@ export class Connections {
     this.transactions.close();
     await this.#pool.end();
   }
+}
+
+function valuesOf(statement: Statement, params: Query["params"]): unknown[] {
+  return statement.params.map((param) => {
+    const value = params[param];
+    // Times arrive as fractions of milliseconds; the columns hold whole numbers only.
+    return typeof value === "number" ? Math.floor(value) : (value ?? null);
+  });
 }
 
 function startupOptions(settings: PostgresSettings): string {

@@ -30,8 +30,8 @@ const anyMs = 100;
 const maxNameChars = 4_096;
 
 /**
- * Hints between processes: NOTIFY after the commit, never inside it (there it takes a lock of the whole database and
- * halves the throughput), coalesced, and LISTEN on its own connection. Lossy by nature: waiting processes poll, too.
+ * Hints between processes: NOTIFY after the commit, not inside it (there it takes a lock of the whole database and
+ * halves the throughput) unless the transaction is the caller's, coalesced, and LISTEN on its own connection. Lossy by nature: waiting processes poll, too.
  */
 export class Notifier {
   readonly #options: NotifierOptions;
@@ -69,21 +69,22 @@ export class Notifier {
   }
 
   async #notify(): Promise<void> {
-    const hints = this.#hints.size > maxHints ? [{ of: "any" }] : [...this.#hints.values()];
+    const values = [this.#channel, hintsText(this.#sender, [...this.#hints.values()])];
     this.#hints.clear();
-    const payload = JSON.stringify({ from: this.#sender, hints });
     try {
-      await this.#options.connections.askText("select pg_notify($1, $2)", [
-        this.#channel,
-        payload.length < 7_900 ? payload : this.#any(),
-      ]);
+      await this.#options.connections.askText(notifyText, values);
     } catch {
       // lost hints are found by polling
     }
   }
 
-  #any(): string {
-    return JSON.stringify({ from: this.#sender, hints: [{ of: "any" }] });
+  /**
+   * Sends hints with the commit of a transaction on this connection, which alone knows when that is. Our own listeners
+   * receive them as other processes do, so the sender is not ours.
+   */
+  async sendWithin(client: Pick<pg.ClientBase, "query">, wakes: readonly WakeHint[]): Promise<void> {
+    const hints = [...new Map(wakes.map((wake) => [JSON.stringify(wake), wake])).values()];
+    if (hints.length > 0) await client.query(notifyText, [this.#channel, hintsText("transaction", hints)]);
   }
 
   /** Starts listening, once. Without an address to listen on, only polling remains. */
@@ -153,6 +154,13 @@ export class Notifier {
     if (this.#hints.size > 0) await this.#notify();
     await this.#listener?.end().catch(() => {});
   }
+}
+
+const notifyText = "select pg_notify($1, $2)";
+
+function hintsText(from: string, hints: readonly WakeHint[]): string {
+  const text = JSON.stringify({ from, hints: hints.length > maxHints ? [{ of: "any" }] : hints });
+  return text.length < 7_900 ? text : JSON.stringify({ from, hints: [{ of: "any" }] });
 }
 
 /** undefined: not a message of ours. */

@@ -26,6 +26,7 @@ import {
   fireWrite,
   parkWrite,
 } from "./batched-writes.ts";
+import { PostgresCallers } from "./callers.ts";
 import { Connections } from "./connections.ts";
 import { classifyError, forbidden, isForbidden, unreachable } from "./errors.ts";
 import { JournalAllocator } from "./journal-numbers.ts";
@@ -89,7 +90,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       channels: new Channels(maxChannels),
     });
     const stop = purgeWitnesses(connections, clock);
-    const parts = { connections, writer, journals, batched, notifier, wakes, outageRetry, timeline };
+    const callers = new PostgresCallers({ connections, writer, journals, notifier, timeline, random, limits });
+    const parts = { connections, writer, journals, batched, notifier, wakes, outageRetry, timeline, callers };
     const driver = new PostgresBackend({ ...parts, limits, clock, schema, durable, stop });
     return assembleStore(driver, random);
   } catch (error) {

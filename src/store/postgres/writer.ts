@@ -211,7 +211,7 @@ type Outcome<T> = { readonly value: T } | { readonly error: unknown; readonly fa
 const faultIn = (error: unknown): ErrorClass =>
   error instanceof NumbersExhausted ? { kind: "again" } : classifyError(error);
 
-function rejection(error: unknown, fault: Extract<ErrorClass, { kind: "refused" }>): TapeError {
+export function rejection(error: unknown, fault: Extract<ErrorClass, { kind: "refused" }>): TapeError {
   if (fault.code === "23505" && fault.constraint === "records_head") {
     return new TapeError("TAPE_NOT_HEAD", "another writer of this term was faster", {}, error);
   }

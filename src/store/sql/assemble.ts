@@ -13,6 +13,7 @@ import { whyFenced } from "./plans/append.ts";
 import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import { findPlan } from "./plans/queues.ts";
 import { readOf } from "./read.ts";
+import { withinOf } from "./within.ts";
 
 /** The contract on top of a backend: encodes the input, then runs one plan. `validated` has checked every argument. */
 export function assembleStore(driver: SqlBackend, random: Random): Store {
@@ -26,6 +27,7 @@ export function assembleStore(driver: SqlBackend, random: Random): Store {
     claim: claimOf(driver, random),
     fenced: fencedOf(driver, limits),
     read: readOf(driver, limits, random),
+    within: withinOf(driver, limits),
     health: () => driver.health(),
     onWake: (listener) => driver.onWake(listener),
     close: () => driver.close(),

@@ -8,6 +8,7 @@ import type {
   CreateResult,
   FeedPage,
   FindRequest,
+  StepTransaction,
   Store,
   StoreHealth,
   StoreSettings,
@@ -17,6 +18,18 @@ import type { CheckedEntry } from "../validate/entry.ts";
 import type { Plan, PlanContext } from "./plan.ts";
 import type { FirstTerm } from "./plans/create.ts";
 import type { TimerRef } from "./plans/intake.ts";
+
+/** Writes inside a transaction that the caller has opened on its own connection to the same database. */
+export interface CallerTransactions {
+  /** Before a run is created: does on another connection what would lock rows of other tenants for too long. */
+  prepare?(tenant: string): Promise<void>;
+  /**
+   * Runs the plan there: entirely, or not at all if it throws. `numbers`: how many journal numbers it may need. It sends
+   * wake hints with the caller's commit, as far as the database can.
+   */
+  run<T>(transaction: unknown, make: (context: PlanContext) => Plan<T>, numbers: number): Promise<T>;
+  step(source: unknown, body: (client: unknown) => unknown): StepTransaction;
+}
 
 /** What an SQL backend must provide. Everything else of the contract is shared (assemble.ts and plans/). */
 export interface SqlBackend {
@@ -42,6 +55,7 @@ export interface SqlBackend {
   /** Fires one timer, together with others if that is cheaper. Absent: like any write. */
   fire?(timer: TimerRef): Promise<boolean>;
   renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]>;
+  readonly callers: CallerTransactions;
   /** How many numbers, separated by dots, name a position in the feed. */
   readonly feedParts: 1 | 3;
   feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage>;

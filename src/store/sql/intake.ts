@@ -3,6 +3,7 @@ import { callbackOf } from "../../model/callback-token.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { everyTenant } from "../../model/quota.ts";
+import type { RecordData } from "../../model/records.ts";
 import type { AdminWriteOps, IdempotencyKey, IntakeOps } from "../contract/store.ts";
 import { valueRowOf } from "../decode-rows.ts";
 import { checkBatch, runBatch, unknownCallback } from "../validate/arguments.ts";
@@ -91,8 +92,7 @@ function intakeOf(driver: SqlBackend, limits: Limits, secret: () => Promise<stri
       return results;
     },
     async signal(tenant, run, signal) {
-      const data = definedOnly(signal);
-      encodeRecord({ kind: "signal.sent", data }, limits);
+      const data = checkedSignal(signal, limits);
       return write(["signal", tenant], (context) => plans.signalPlan(context, tenant, run, data));
     },
     async deliver(tenant, token, body) {
@@ -133,6 +133,13 @@ function intakeOf(driver: SqlBackend, limits: Limits, secret: () => Promise<stri
       return write(["fireSchedule", tenant], (context) => plans.fireSchedulePlan(context, firing, specs));
     },
   };
+}
+
+/** The signal without undefined fields, once its record is known to be valid. */
+export function checkedSignal(signal: Parameters<IntakeOps["signal"]>[2], limits: Limits): RecordData<"signal.sent"> {
+  const data = definedOnly(signal);
+  encodeRecord({ kind: "signal.sent", data }, limits);
+  return data;
 }
 
 function adminWritesOf(driver: SqlBackend, limits: Limits, write: Write): AdminWriteOps {

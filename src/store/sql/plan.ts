@@ -32,6 +32,8 @@ export interface PlanContext {
   readonly limits: Limits;
   /** true if a fenced statement needs a stronger lock to end a term. */
   readonly locksRelease: boolean;
+  /** The transaction is the caller's and may stay open: it must not lock what other tenants need. */
+  readonly lasting?: boolean;
   /** A fresh journal number from this process's block. */
   allocate(): number;
   /** Hints for other processes, sent once the transaction has committed. */

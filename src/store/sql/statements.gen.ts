@@ -1831,6 +1831,26 @@ export interface PostgresStatements extends SharedStatements {
     params: Record<never, never>;
     row: { names: string | null; standbys: number | null };
   };
+  "transaction.enter": {
+    params: { mark: Text; boundMs: Whole };
+    row: {
+      store_id: string;
+      known: Flag | null;
+      server: string | null;
+      read_only: string | null;
+      mark: string | null;
+      durable: string | null;
+      bound: string | null;
+    };
+  };
+  "transaction.mark": {
+    params: Record<never, never>;
+    row: { mark: string | null };
+  };
+  "transaction.server": {
+    params: Record<never, never>;
+    row: { store_id: string; server: string | null };
+  };
   "witness.settle": {
     params: { id: Whole };
     row: { void: Flag };

@@ -15,7 +15,7 @@ import type {
 } from "../contract/store.ts";
 import { auditEntryOf } from "../decode-rows.ts";
 import { FeedTail } from "../feed-tail.ts";
-import type { SqlBackend } from "../sql/backend.ts";
+import type { CallerTransactions, SqlBackend } from "../sql/backend.ts";
 import { type Plan, type PlanContext, type Query, type QueryResult, queryRow, runPlan } from "../sql/plan.ts";
 import { appendPlan, appendRetryPlan, refusalOf } from "../sql/plans/append.ts";
 import { acquirePlan, claimFoundPlan, renewPlan } from "../sql/plans/claim.ts";
@@ -43,6 +43,7 @@ export interface SqliteBackendOptions {
   readonly busyMs: number;
   readonly times: () => Times;
   readonly changeWatch: ChangeWatch;
+  readonly callers: CallerTransactions;
 }
 
 /** The parameters of the fence statement. */
@@ -61,6 +62,7 @@ export class SqliteBackend implements SqlBackend {
   readonly limits: Limits;
   readonly transactionBoundMs: number;
   readonly exclusive: boolean;
+  readonly callers: CallerTransactions;
   readonly #options: SqliteBackendOptions;
   /** The fence that the current plan has passed. */
   #admitted: { readonly journal: number; readonly token: bigint } | undefined;
@@ -73,6 +75,7 @@ export class SqliteBackend implements SqlBackend {
     this.#options = options;
     this.limits = options.limits;
     this.exclusive = options.exclusive;
+    this.callers = options.callers;
     // A transaction starts and ends in one tick of the event loop: a stopped process cannot be inside one for long. A
     // process stopped in mid-commit blocks the file, and others wait for it this long.
     this.transactionBoundMs = 0;

@@ -37,18 +37,18 @@ function cannotOpen(file: string, folder: string, error: NodeJS.ErrnoException):
 }
 
 /** Identifies a file: two paths can lead to one file, and a copy has another inode. */
-interface Identity {
+export interface Identity {
   readonly device: string;
   readonly inode: string;
   readonly path: string;
 }
 
-function identityOf(file: string): Identity {
+export function identityOf(file: string): Identity {
   const { dev, ino } = statSync(file, { bigint: true });
   return { device: String(dev), inode: String(ino), path: realpathSync(file) };
 }
 
-const isSame = (a: Identity, b: Identity): boolean => a.device === b.device && a.inode === b.inode;
+export const isSame = (a: Identity, b: Identity): boolean => a.device === b.device && a.inode === b.inode;
 
 /**
  * Records in the store which file it is. If the recorded file is another one that still exists, this one is a copy:

@@ -10,9 +10,10 @@ import { assembleStore } from "../sql/assemble.ts";
 import { type Migration, newestOf } from "../sql/migrations.ts";
 import { WakeHub } from "../wake-hub.ts";
 import { SqliteBackend } from "./backend.ts";
+import { SqliteCallers } from "./callers.ts";
 import { Committer } from "./committer.ts";
 import { connect, isBusy, isMemory, type OpenDatabase, openDatabase } from "./database.ts";
-import { prepareFile, takeIdentity } from "./file.ts";
+import { identityOf, prepareFile, takeIdentity } from "./file.ts";
 import { HeadCache } from "./head-cache.ts";
 import { isBehind, migrate, migrations } from "./migrate.ts";
 import type { Statements, Times } from "./statements.ts";
@@ -90,16 +91,17 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     everyMs: 50, // 20 checks a second at some microseconds each; a handoff between processes takes at most that long
     state: { watchers: exclusive ? 1 : 0 }, // an exclusive file has no other processes: never check
   };
+  const forget = (): void => heads.clear();
+  const identity = volatile ? undefined : identityOf(file);
+  const shared = { committer, wakes, limits, busyMs, times };
+  const callers = new SqliteCallers({ ...shared, file: identity, durable: !relaxed, clock, forget });
   const driver = new SqliteBackend({
-    committer,
+    ...shared,
+    callers,
     heads,
-    wakes,
-    limits,
     exclusive,
     durability: volatile ? "none" : relaxed ? "relaxed" : "full",
     schema,
-    busyMs,
-    times,
     changeWatch,
   });
   return assembleStore(driver, random);

@@ -25,8 +25,7 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     },
     async signal(tenant, run, signal) {
       names({ tenant, run });
-      checkObject("signal", signal);
-      assertNoReservedField(signal);
+      checkSignal(signal);
       return intake.signal(tenant, run, signal);
     },
     async cancel(tenant, run, request) {
@@ -75,6 +74,12 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
       return intake.fireSchedule(tenant, id, version, nextAt, runs, spec);
     },
   };
+}
+
+/** The store determines which gates a signal may answer. */
+export function checkSignal(signal: Parameters<IntakeOps["signal"]>[2]): void {
+  checkObject("signal", signal);
+  assertNoReservedField(signal);
 }
 
 function checkAttempt(attempt: Evidence[1]): void {

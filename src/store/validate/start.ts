@@ -25,12 +25,12 @@ export function checkStart(spec: RunSpec, limits: Limits, together = 1): StartDa
     const message = "with one idempotency key, a run with signals is started alone";
     throw new TapeError("TAPE_BAD_INPUT", message, { field: "signals" });
   }
-  return { data, signals: signals.map((signal) => checkSignal(signal, limits)) };
+  return { data, signals: signals.map((signal) => checkStartSignal(signal, limits)) };
 }
 
 const none: StartData["signals"] = [];
 
-function checkSignal(signal: StartSignal, limits: Limits): RecordData<"signal.sent"> {
+function checkStartSignal(signal: StartSignal, limits: Limits): RecordData<"signal.sent"> {
   checkObject("signals", signal);
   const { name, value, key, binds, by, via } = signal;
   checkName("signals.key", key, limits);

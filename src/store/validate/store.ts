@@ -4,6 +4,7 @@ import { validatedClaim } from "./claim.ts";
 import { checkObject } from "./entry.ts";
 import { validatedIntake } from "./intake.ts";
 import { validatedRead } from "./read.ts";
+import { validatedWithin } from "./within.ts";
 
 /**
  * Validates every argument of every call first, so that the store behind it receives only what the contract allows.
@@ -17,6 +18,7 @@ export function validated(store: Store): Store {
     intake: validatedIntake(store.intake, limits),
     claim: validatedClaim(store.claim, limits),
     read: validatedRead(store.read, limits),
+    ...(store.within && { within: validatedWithin(store.within, limits) }),
     once(key) {
       checkObject("key", key);
       nameChecker(limits)({ tenant: key.tenant, key: key.key, hash: key.hash });

@@ -7,6 +7,7 @@ import { neighbourBugs } from "./neighbours.ts";
 import { serviceBugs } from "./services.ts";
 import { strangerBugs } from "./strangers.ts";
 import { talkingBugs } from "./talking.ts";
+import { transactionBugs } from "./transactions.ts";
 
 /** Every planted bug, in the order of docs/planted-bugs.md. */
 export const bugs: readonly Bug[] = [
@@ -15,6 +16,7 @@ export const bugs: readonly Bug[] = [
   ...journalBugs,
   ...endingBugs,
   ...serviceBugs,
+  ...transactionBugs,
   ...strangerBugs,
   ...neighbourBugs,
   ...talkingBugs,

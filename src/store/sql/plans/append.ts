@@ -40,6 +40,24 @@ export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEn
   return { head: after + records.length, notes: Number(row.notes) };
 }
 
+/**
+ * An append of plain records that is never taken for a repeat of one whose response was lost: its transaction has rows
+ * of the caller, too, and a repeat would write them twice.
+ */
+export function* appendOncePlan(context: PlanContext, fence: Fence, entry: CheckedEntry): Plan<AppendResult> {
+  const { tenant, journal, token, nonce } = fence;
+  const { after, records, bodies } = entry;
+  const row = yield* queryRow("fence", { tenant, journal, token, nonce, after });
+  if (row === undefined) throw yield* explainRefusal(fence, after);
+  const recordContext = recordContextOf(context, fence, row);
+  for (const record of records) changesOf(record, recordContext); // rejects a record in the wrong journal
+  for (const [k, { kind }] of records.entries()) {
+    const { count } = yield* query("record.append", { journal, seq: after + 1 + k, token, kind, body: bodies[k]! });
+    if (count === 0) throw yield* explainRefusal(fence, after);
+  }
+  return { head: after + records.length, notes: Number(row.notes) };
+}
+
 /** Under the fence's lock the counter cannot change (see fence.release), so it is compared before writing. */
 function* assertNotesTaken(change: Change, row: RowOf<"fence">): Plan<void> {
   if (change.do !== "lease.release" || row.kind === "name" || Number(row.notes) === change.notesTaken) return;

@@ -44,7 +44,7 @@ export function* createPlan(
       if (count === 0) {
         const known = yield* existingRun(tenant, data, first, joins);
         if (known !== undefined) return known;
-        const room = yield* admitRun(tenant);
+        const room = yield* admitRun(tenant, context.lasting !== true);
         // Another transaction may have been faster, if their statements can interleave.
         if ((yield* query("run.root", { ...change, admitted: true })).count === 0) {
           yield* dismissRun(tenant, room);

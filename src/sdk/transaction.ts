@@ -1,0 +1,37 @@
+/** The part of a `pg` client that Tape uses inside your transaction. It is one connection, not a pool. */
+export interface PostgresConnection {
+  query(query: {
+    readonly text: string;
+    readonly values?: unknown[];
+  }): Promise<{ readonly rows: readonly unknown[]; readonly rowCount: number | null }>;
+}
+
+/** The part of a `node:sqlite` database that Tape uses inside your transaction. */
+export interface SqliteConnection {
+  readonly isTransaction: boolean;
+  prepare(sql: string): unknown;
+  exec(sql: string): void;
+}
+
+/** A connection to the store's database on which you have started a transaction. */
+export type OwnTransaction = PostgresConnection | SqliteConnection;
+
+/** A pool of `pg` that leads to the store's database. */
+export interface PostgresPool {
+  connect(): Promise<PostgresConnection>;
+}
+
+/** The client that a pool hands out. The pool of `pg` has a second form of `connect`, with a callback. */
+export type ClientOf<P> = P extends { connect: { (): Promise<infer C>; (callback: never): unknown } }
+  ? unknown extends C
+    ? P extends { connect(): Promise<infer D> }
+      ? D
+      : never
+    : C
+  : never;
+
+/** What the body of a step receives. */
+export interface StepContext {
+  /** Aborts when the run is cancelled or its lease is lost. */
+  readonly abortSignal: AbortSignal;
+}
