@@ -89,6 +89,27 @@ describe("an app on PostgreSQL", () => {
     expect(await waiting.result()).toBe("yes");
   });
 
+  it("a start with signals leaves the run and its signals, or neither; a call cannot wait for it", async () => {
+    const app = await open(createRunner({ workflows: [waits] }));
+    const client = await pool.connect();
+    onTestFinished(() => client.release());
+    const start = (id: string) => {
+      const signals = [{ gate: approval, value: "yes", key: "k" }];
+      return app.start(waits, undefined, { id, transaction: client, signals });
+    };
+    await client.query("begin");
+    await start("undone");
+    await client.query("rollback");
+    expect(await app.runs.get("undone")).toBeUndefined();
+    await client.query("begin");
+    const run = await start("done");
+    await start("done");
+    await client.query("commit");
+    expect(await run.result()).toBe("yes");
+    expect(await app.store.read.journal("default", { run: "done" }, { inbox: true })).toHaveLength(1);
+    expect(await codeOf(app.call(waits, undefined, { transaction: client } as never))).toBe("TAPE_BAD_INPUT");
+  });
+
   it("a step starts a run that exists only with its rows", async () => {
     let app: Tape;
     let calls = 0;

@@ -8,8 +8,8 @@ export const transactionBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sql/within.ts",
-        find: "      return callers.run(transaction, (context) => createPlan(context, tenant, data), 1);\n",
-        replace: "      void [createPlan, transaction];\n      return driver.create(tenant, data, undefined);\n",
+        find: "      return callers.run(transaction, (context) => startPlan(context, tenant, start), 1);\n",
+        replace: "      void [startPlan, transaction];\n      return driver.create(tenant, start.data, undefined);\n",
       },
     ],
     detectedBy: ["runsMatchRows"],
