@@ -48,10 +48,7 @@ export function programs(
   effects: SimulatedEffects,
   local: LaneWork,
   onToken: (token: string) => void,
-): {
-  readonly once: Workflow<Program, unknown>;
-  readonly thrice: Workflow<Program, unknown>;
-} {
+): Readonly<Record<"once" | "thrice", Workflow<Program, unknown>>> {
   const runOps = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
     const results: unknown[] = [];
     for (const op of ops) results.push(await runOp(tape, op));

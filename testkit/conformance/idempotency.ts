@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { callbackToken } from "../../src/model/callback-token.ts";
 import type { AppendResult, CreateResult, IntakeOps, RunSpec, Store } from "../../src/store/contract/store.ts";
 import {
   acquired,
@@ -28,6 +29,8 @@ export const idempotency: Cases = ({ it }, fresh) => {
     await run.write(intent(0, { semantics: "non_idempotent" }));
     await run.write(record("effect.dispatched", { pos: 0, attempt: 1, sendWithinMs: 1_000 }));
     await run.write(record("timer.set", { pos: 1, purpose: "sleep", delayMs: 1 }));
+    await run.write(record("gate.opened", { pos: 2, name: "paid", callback: "json" }));
+    const callback = callbackToken(await store.claim.callbackSecret(run.term.fence), { journal: run.journal, pos: 2 });
     const over = await begin(store);
     await over.write(ended("COMPLETED", { outcome: 1 }));
     await elapse(10);
@@ -44,6 +47,7 @@ export const idempotency: Cases = ({ it }, fresh) => {
     const calls: Readonly<Record<string, (intake: IntakeOps) => Promise<unknown>>> = {
       signal: (intake) => intake.signal(tenant, run.id, { name: "s", value: 1 }),
       cancel: (intake) => intake.cancel(tenant, run.id, { reason: "r" }),
+      deliver: (intake) => intake.deliver(tenant, callback, { value: 1 }),
       leaveEvidence: (intake) => intake.leaveEvidence(tenant, attempt, { happened: true, value: 1 }),
       fireTimer: (intake) => intake.fireTimer(tenant, { run: run.journal, pos: 1, purpose: "sleep" }),
       putValue: (intake) => intake.putValue(tenant, "k", deep, "unconditional"),
@@ -69,7 +73,7 @@ export const idempotency: Cases = ({ it }, fresh) => {
         assert.deepEqual(await call(other.once(repeatOf(what))), first, `${what}, by another process`);
       });
     }
-    assert.equal((await run.view()).notes, 4);
+    assert.equal((await run.view()).notes, 5);
     assert.equal(
       (await store.read.audit(tenant)).length,
       5,
