@@ -35,9 +35,17 @@ export const hashOf = (secret: string): string => createHash("sha256").update(se
 
 /** A new token. Its id may be shown; its secret is returned once. */
 export function mintToken(random: Random): { readonly id: string; readonly secret: string; readonly hash: string } {
-  const id = Buffer.from(random.bytes(9)).toString("base64url");
+  const id = plainId(random);
   const secret = Buffer.from(random.bytes(secretBytes)).toString("base64url");
   return { id, secret, hash: hashOf(secret) };
+}
+
+/** One in 64 would start with a hyphen, and a command line would read it as an option. */
+function plainId(random: Random): string {
+  for (;;) {
+    const id = Buffer.from(random.bytes(9)).toString("base64url");
+    if (!id.startsWith("-")) return id;
+  }
 }
 
 /** The lifetime of a new token: the requested one, within this server's bounds. */

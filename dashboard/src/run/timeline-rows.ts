@@ -167,7 +167,7 @@ function operationRow(
   const failed = own.some((record) => dataOf(record).error !== undefined);
   // A step is recorded when it ends. It started no earlier than the record before it was written.
   const spans: Span[] =
-    kind === "step" || kind === "decision"
+    kind === "step" || kind === "transaction" || kind === "decision"
       ? [{ from: previousAt, to: first.at, tone: failed ? "bad" : "run", label: kind }]
       : [];
   const points: Point[] =
