@@ -33,6 +33,8 @@ export interface LeaseState {
   notes: number;
   open: boolean;
   doomed: boolean;
+  /** Only of runs: other claimants declare it with each term. */
+  maxStallMs: number | null;
 }
 type Stored<K extends Change["do"]> = {
   -readonly [F in keyof Extract<Change, { do: K }>]: Extract<Change, { do: K }>[F];
@@ -107,7 +109,7 @@ export class ProjectionTables {
       case "run.create":
         return this.#createRun(change);
       case "lease.create": {
-        const { journal, kind, run, token, nextReactor } = change;
+        const { journal, kind, run, token, nextReactor, maxStallMs } = change;
         const tenant = change.tenant ?? this.leases.get(change.source ?? 0)?.tenant ?? "";
         this.leases.set(journal, {
           kind,
@@ -119,9 +121,12 @@ export class ProjectionTables {
           notes: 0,
           open: true,
           doomed: false,
+          maxStallMs,
         });
         return true;
       }
+      case "lease.limit":
+        return this.leases.change(change.journal, { maxStallMs: change.maxStallMs });
       case "record.create":
         this.count("journal", change, 1);
         return true;

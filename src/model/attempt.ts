@@ -87,6 +87,16 @@ export function verdictOf(result: CompletedCall | FailedCall, facts?: AttemptFac
   return { to: "UNKNOWN", reason: "ack_lost", history };
 }
 
+/**
+ * Whether a step or decision is attempted again after a failure. It is local work that may be repeated, so any failure
+ * may be retried. `attempt`: the number of the failed one. `final`: the failure is definite, or the run is cancelled.
+ */
+export const isStepRetried = (failure: {
+  readonly attempt: number;
+  readonly attempts: number;
+  readonly final: boolean;
+}): boolean => !failure.final && failure.attempt < failure.attempts;
+
 export interface CrashVerdict {
   readonly to: "PENDING" | "UNKNOWN";
   readonly reason: "lease_lost";

@@ -156,6 +156,16 @@ const table = {
     retry: "no",
     next: "Cancel the run if the awaited call never ends, and add a timeout to that call.",
   },
+  TAPE_TIMEOUT: {
+    fault: "caller",
+    retry: "later",
+    next: "Find out why the step takes so long; raise its timeout, or add a retry.",
+  },
+  TAPE_STALLED: {
+    fault: "caller",
+    retry: "no",
+    next: "Give the step that the message names a timeout, or let it call tape.progress; then redrive the run.",
+  },
   TAPE_EFFECT_UNREGISTERED: {
     fault: "caller",
     retry: "no",

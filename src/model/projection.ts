@@ -43,6 +43,13 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
       return [{ ...phase(own, record.data.to), from: "STUCK" }];
     case "run.retried":
       return [];
+    case "run.limited":
+      return [{ do: "lease.limit", journal: own, maxStallMs: record.data.maxStallMs }];
+    case "step.failed": {
+      const { pos, attempt, delayMs, timer } = record.data;
+      if (timer === undefined) return [];
+      return [{ do: "timer.create", run: own, pos, purpose: retryTimer(attempt), delayMs, until: null }];
+    }
     case "term.ended": {
       const { notesTaken, nextReactor, delayMs, reason } = record.data;
       return [
@@ -146,6 +153,12 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
   }
 }
 
+/** The timer whose firing requests the cancellation of the run. It is set once, at position 0. */
+export const deadlineTimer = { pos: 0, purpose: "deadline" } as const;
+
+/** The timer that ends the pause after this attempt. Each attempt has its own, because a fired timer stays a row. */
+export const retryTimer = (attempt: number): string => `retry ${attempt}`;
+
 /** A unit may have the name of an inherited property, such as `constructor`. */
 const amountOf = (amounts: Readonly<Record<string, number>>, unit: string): number =>
   Object.hasOwn(amounts, unit) ? amounts[unit]! : 0;
@@ -177,6 +190,7 @@ export function changesOfCreation(tenant: string | null, data: RecordData<"run.c
       workflow,
       token: 0n,
       nextReactor: "recovery",
+      maxStallMs: data.maxStallMs ?? null,
     },
     { do: "record.create", journal: own, seq: 1, token: 0n, kind: "run.created", body: encodeBody(data) },
   ];
@@ -200,7 +214,7 @@ export function valueWritten(
 }
 
 function childStarted(data: RecordData<"child.started">, place: RecordContext): Change[] {
-  const { pos, id, workflow, version, input, inputHash, labels } = data;
+  const { pos, id, workflow, version, input, inputHash, labels, maxStallMs } = data;
   const child: RecordData<"run.created"> = {
     id,
     workflow,
@@ -209,6 +223,7 @@ function childStarted(data: RecordData<"child.started">, place: RecordContext): 
     parent: { journal: place.journal, pos },
     ...(version === undefined ? {} : { version }),
     ...(labels === undefined ? {} : { labels }),
+    ...(maxStallMs === undefined ? {} : { maxStallMs }),
   };
   return changesOfCreation(null, child, { ...place, journal: place.allocate() });
 }

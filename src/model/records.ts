@@ -19,6 +19,7 @@ const journal = z.int().positive();
 const ms = z.number().nonnegative();
 /** Becomes a time in a column of whole milliseconds. An integer, so that no store rounds what another rejects. */
 const delayMs = z.int().nonnegative();
+const positiveMs = z.int().positive();
 /** A fencing token in a record: a decimal string, because JSON numbers round above 2^53. */
 const tokenText = z.string().regex(/^\d{1,19}$/);
 /** A user's value: anything that the codec can encode. */
@@ -106,6 +107,10 @@ const schemas = {
     fork: fork.optional(),
     /** The input is the output of its schema: it was validated. */
     checked: z.literal(true).optional(),
+    /** A holder that writes nothing for longer than this loses the run. */
+    maxStallMs: positiveMs.exactOptional(),
+    /** The run is cancelled this long after its first term began, unless it has ended. */
+    deadlineMs: positiveMs.exactOptional(),
     /** Present if the same transaction grants the first term to the creator. */
     holder: holder.optional(),
   }),
@@ -141,6 +146,8 @@ const schemas = {
     /** `from` and `to` of other lanes. */
     lanes: z.array(z.strictObject({ from: count, to: count })).optional(),
   }),
+  /** The limits in the workflow's code, if they differ from those of the run so far. */
+  "run.limited": z.strictObject({ maxStallMs: positiveMs }),
   "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
   "store.restored": z.strictObject({ epoch: count, reason: text, ended: count }),
   "lease.named": z.strictObject({ name }),
@@ -171,6 +178,18 @@ const schemas = {
     /** Rows of the author's tables were committed with it. */
     transaction: z.literal(true).optional(),
   }),
+  /**
+   * An attempt of a step or decision that is retried. The last attempt is in step.done or decision.made. `timer`: a
+   * timer ends the pause, so that the run can park; otherwise the driver waits under its lease.
+   */
+  "step.failed": z.strictObject({
+    pos: count,
+    name,
+    attempt: z.int().positive(),
+    error: value,
+    delayMs,
+    timer: z.literal(true).exactOptional(),
+  }),
   "decision.made": z.strictObject({
     pos: count,
     name,
@@ -196,6 +215,7 @@ const schemas = {
     input: value,
     inputHash: name,
     labels: labels.optional(),
+    maxStallMs: positiveMs.exactOptional(),
   }),
   "child.settled": z.strictObject({ pos: count, id: name, status: name, outcome: value.optional() }),
   "effect.intended": z.strictObject({
@@ -302,11 +322,17 @@ const schemas = {
   }),
   /** A signal that does not match its gate's schema; the gate keeps waiting. `note`: its number in the inbox. */
   "signal.refused": z.strictObject({ name, note: count, reason: text }),
-  "cancel.requested": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
+  /** `deadline`: the run's deadline timer has fired; the store writes it. */
+  "cancel.requested": z.strictObject({
+    reason: text,
+    by: text.optional(),
+    via: credential.exactOptional(),
+    deadline: z.literal(true).exactOptional(),
+  }),
   /** `until`: the wall time, if one was given; otherwise the timer fires `delayMs` after the record. */
   "timer.set": z.strictObject({
     pos: count,
-    purpose: z.enum(["sleep", "redrive", "reconcile"]),
+    purpose: z.enum(["sleep", "redrive", "reconcile", "deadline"]),
     delayMs,
     until: z.int().nonnegative().optional(),
   }),

@@ -14,6 +14,7 @@ import {
   ms,
   name,
   reportedLabels,
+  spanMs,
   text,
   value,
   whole,
@@ -225,6 +226,8 @@ export const runSpec = z.strictObject({
   starters: z.array(name).max(64).exactOptional(),
   forkedFrom: name.exactOptional(),
   checked: z.literal(true).exactOptional(),
+  maxStallMs: spanMs.exactOptional(),
+  deadlineMs: spanMs.exactOptional(),
   fork: z
     .strictObject({
       journal,

@@ -63,6 +63,10 @@ export interface RunSpec {
   readonly fork?: ForkData;
   /** The input has passed the workflow's schema; the driver need not validate it again. */
   readonly checked?: true;
+  /** A holder that makes no progress for longer than this loses the run. */
+  readonly maxStallMs?: number;
+  /** The run is cancelled this long after its first term began, unless it has ended. */
+  readonly deadlineMs?: number;
 }
 
 /** The journal of a created or existing run. */

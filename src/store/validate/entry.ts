@@ -109,6 +109,7 @@ export const isSleepEnd = ({ plain, records }: CheckedEntry): boolean =>
 
 const plainKinds: ReadonlySet<string> = new Set([
   "step.done",
+  "step.failed",
   "decision.made",
   "sample.taken",
   "patch.marked",
@@ -124,6 +125,12 @@ const plainKinds: ReadonlySet<string> = new Set([
   "child.received",
   "fork.kept",
 ]);
+
+/** A record of a plain kind that sets or fires a timer. */
+function changesTimer(record: NewRecord): boolean {
+  if (record.kind === "sleep.ended") return record.data.fired === true;
+  return record.kind === "step.failed" && record.data.timer === true;
+}
 
 export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   checkWhole("after", entry?.after, 1);
@@ -141,7 +148,7 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   const bodies = records.map((record, k) => {
     const body = encodeRecord(record, limits);
     bytes += body.length;
-    if (!plainKinds.has(record.kind) || (record.kind === "sleep.ended" && record.data.fired)) plain = false;
+    if (!plainKinds.has(record.kind) || changesTimer(record)) plain = false;
     if (record.kind === "term.ended" || record.kind === "run.ended") {
       releases = true;
       if (k !== records.length - 1) {
@@ -241,6 +248,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
   checkPayload("input", () => encode(spec.input), limits); // first, because a fingerprint takes several times as long
   const inputHash = fingerprint(spec.input);
   const { id, workflow, input, version, labels, budget, schedule, starters, forkedFrom, fork, checked } = spec;
+  const { maxStallMs, deadlineMs } = spec;
   const data: RecordData<"run.created"> = {
     id,
     workflow,
@@ -254,6 +262,8 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     ...(forkedFrom !== undefined && { forkedFrom }),
     ...(fork !== undefined && { fork }),
     ...(checked === true && { checked }),
+    ...(maxStallMs !== undefined && { maxStallMs }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
   };
   encodeRecord({ kind: "run.created", data }, limits);
   return data;

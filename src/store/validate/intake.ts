@@ -29,6 +29,10 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     async cancel(tenant, run, request) {
       names({ tenant, run });
       checkObject("request", request);
+      // Only the firing of the run's deadline timer writes it.
+      if (Object.hasOwn(request, "deadline")) {
+        throw new TapeError("TAPE_BAD_INPUT", "request has no field deadline", { field: "request" });
+      }
       ifGiven(request.key, (key) => names({ key }));
       return intake.cancel(tenant, run, request);
     },

@@ -3,7 +3,7 @@ import { type Approvers, whyNotApprover } from "../../../model/approvers.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { ItemResult } from "../../../model/lease.ts";
 import { notFound } from "../../../model/not-found.ts";
-import { encodeBody, valueWritten } from "../../../model/projection.ts";
+import { deadlineTimer, encodeBody, valueWritten } from "../../../model/projection.ts";
 import type { Credential, RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
 import type { AuditInfo, CreateResult, ValueCondition } from "../../contract/store.ts";
@@ -170,12 +170,20 @@ export function* evidencePlan(
   return { journal: now, n: (yield* note(context, { tenant, journal: now }, "effect.evidence", data))! };
 }
 
+/** The note of a deadline that has passed: it cancels the run, in the transaction that fires the timer. */
+const deadlinePassed: RecordData<"cancel.requested"> = { reason: "deadline", by: "timers", deadline: true };
+
 export function* fireTimerPlan(context: PlanContext, timer: TimerRef): Plan<boolean> {
   const { tenant, run, pos, purpose } = timer;
   const { count } = yield* query("timer.fire", { tenant, run, pos, purpose });
   if (count === 0) return false;
-  const data: RecordData<"timer.fired"> = { pos, purpose };
-  yield* sendNote(context, { tenant, journal: run }, "timer.fired", encodeBody(data), false);
+  const to = { tenant, journal: run };
+  if (purpose === deadlineTimer.purpose)
+    yield* sendNote(context, to, "cancel.requested", encodeBody(deadlinePassed), false);
+  else {
+    const data: RecordData<"timer.fired"> = { pos, purpose };
+    yield* sendNote(context, to, "timer.fired", encodeBody(data), false);
+  }
   return true;
 }
 
