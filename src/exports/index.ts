@@ -97,6 +97,7 @@ export type {
   GateAnswer,
   GateOptions,
   SpawnOptions,
+  StepContext,
   TapeContext,
   ValuesContext,
 } from "../sdk/context.ts";
@@ -121,7 +122,6 @@ export type {
   PostgresConnection,
   PostgresPool,
   SqliteConnection,
-  StepContext,
 } from "../sdk/transaction.ts";
 export {
   type AnyWorkflow,

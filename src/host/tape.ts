@@ -21,7 +21,7 @@ import type { ResolveRequest } from "../operator/resolve.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
 import { assertKnownKeys, assertName, assertOneOf, durationOf, durationOrThrow } from "../sdk/validate.ts";
-import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
+import { assertWorkflow, createRunner, type Runner, type Workflow, wholeMs } from "../sdk/workflow.ts";
 import type { AuditInfo, FeedRecord, OperatorReason, RunFilter, RunView, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
@@ -180,14 +180,15 @@ export class Tape implements AsyncDisposable {
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     assertWorkflow(workflow);
-    assertKnownKeys("start", options, ["id", "labels", "budget", "by", "transaction"]);
-    const { transaction } = options;
+    assertKnownKeys("start", options, ["id", "labels", "budget", "by", "deadline", "transaction"]);
+    const { deadline, transaction } = options;
+    const deadlineMs = deadline === undefined ? undefined : wholeMs("start", "deadline", deadline);
     const within = transaction === undefined ? undefined : withinOf(this.store);
     const checked = await validate(workflow.schema, input);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
     const { id = this.#random.uuid(this.#clock.wall()), labels, budget, by } = options;
-    const { version } = workflow;
+    const { version, maxStallMs } = workflow;
     // Another process validates the input again, and the schema's output may not be a valid input.
     const isLocal = !isRemote(this.store) || this.#workers.some((worker) => worker.serves(workflow.name));
     const given =
@@ -196,7 +197,7 @@ export class Tape implements AsyncDisposable {
       id,
       workflow: workflow.name,
       ...given,
-      ...defined({ version, labels }),
+      ...defined({ version, labels, maxStallMs, deadlineMs }),
       ...(budget === undefined ? {} : { budget: millionths(budget) }),
       ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
     };

@@ -1,5 +1,6 @@
 import { fingerprint } from "../../base/canonical.ts";
 import { isFailedAttempt, isUncertainRetry } from "../../model/attempt.ts";
+import { deadlineTimer, retryTimer } from "../../model/projection.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import type { RunSpec } from "../../store/contract/store.ts";
@@ -60,6 +61,14 @@ export interface History {
   readonly recoveries: number;
   /** Replays that waited in vain, since the run last made progress. */
   readonly stalls: number;
+  /** Terms that ended because their holder stalled, since the run last made progress. */
+  readonly stalledTerms: number;
+  /** The progress note of the last term that left one, since the run last made progress. */
+  readonly lastNote: string | undefined;
+  /** The limit on stalls in force; undefined: none. */
+  readonly maxStallMs: number | undefined;
+  /** Its deadline has been set. */
+  readonly deadlineSet: boolean;
   /** The record with which the run last made progress. */
   readonly progressAt: number;
   /** Ids of the child runs. */
@@ -117,6 +126,10 @@ class FoldedHistory implements History {
   crashes: number | undefined;
   recoveries = 0;
   stalls = 0;
+  stalledTerms = 0;
+  lastNote: string | undefined;
+  maxStallMs: number | undefined;
+  deadlineSet = false;
   progressAt = 1;
   readonly children: string[] = [];
   readonly #records: readonly JournalRecord[];
@@ -133,6 +146,7 @@ class FoldedHistory implements History {
     this.#records = records;
     this.#notes = notes;
     this.#owner = first.data.holder?.owner;
+    this.maxStallMs = first.data.maxStallMs;
     for (const record of records) this.#add(record);
   }
 
@@ -150,6 +164,8 @@ class FoldedHistory implements History {
       this.crashes = undefined;
       this.recoveries = 0;
       this.stalls = 0;
+      this.stalledTerms = 0;
+      this.lastNote = undefined;
       this.progressAt = seq;
     }
     if (kind.startsWith("effect.")) this.#addToEffect(record);
@@ -223,6 +239,17 @@ class FoldedHistory implements History {
         // An owner that takes over its own term was slow and has not crashed.
         if (record.data.reason === "recovery" && record.data.owner !== this.#owner) this.recoveries++;
         this.#owner = record.data.owner;
+        if (record.data.reason === "stalled") this.stalledTerms++;
+        this.lastNote = record.data.previous?.progressNote ?? this.lastNote;
+        break;
+      case "term.ended":
+        this.lastNote = record.data.term?.progressNote ?? this.lastNote;
+        break;
+      case "run.limited":
+        this.maxStallMs = record.data.maxStallMs;
+        break;
+      case "timer.set":
+        if (record.data.purpose === deadlineTimer.purpose) this.deadlineSet = true;
         break;
       case "run.stuck":
         this.stuck = { record: record.data, taken: this.taken };
@@ -307,7 +334,10 @@ export function isProgress(record: NewRecord): boolean {
     case "run.suspected":
     case "replay.stalled":
     case "notes.taken":
+    case "run.limited":
       return false;
+    case "timer.set":
+      return record.data.purpose !== deadlineTimer.purpose;
     case "effect.dispatched":
       return record.data.attempt <= 1;
     case "effect.settled":
@@ -320,6 +350,8 @@ export function isProgress(record: NewRecord): boolean {
 export function positionOf(record: JournalRecord): number | undefined {
   const { data } = record as { data: { pos?: unknown; sub?: unknown } };
   if (typeof data.pos !== "number" || record.kind.startsWith("obligation.")) return undefined;
+  // The deadline is of the run, not of an operation.
+  if (record.kind === "timer.set" && record.data.purpose === deadlineTimer.purpose) return undefined;
   return data.pos;
 }
 
@@ -335,6 +367,7 @@ function isUsed(
     case "signal.sent":
       return consumed.has(note.seq);
     case "timer.fired":
+      if (note.data.purpose.startsWith("retry ")) return isRetryUsed(byPos.get(note.data.pos), note.data.purpose);
       return has(note.data.pos, "sleep.ended", "gate.resolved");
     case "effect.outcome":
       return note.data.sub !== 0 || has(note.data.pos, "effect.received");
@@ -343,6 +376,14 @@ function isUsed(
     default:
       return true;
   }
+}
+
+/** The attempt after the timer has a record. */
+function isRetryUsed(records: readonly JournalRecord[] = [], purpose: string): boolean {
+  const set = records.findIndex(
+    (record) => record.kind === "step.failed" && retryTimer(record.data.attempt) === purpose,
+  );
+  return set < records.length - 1;
 }
 
 /** The code reads it synchronously, so there is nothing to deliver. */
