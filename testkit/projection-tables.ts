@@ -303,7 +303,12 @@ export class ProjectionTables {
     const effect = this.effects.get(key);
     const { to, by, from, newAuthority } = change;
     if (effect === undefined || effect.authority !== by || !includesName(from, effect.status)) return false;
-    const sure = effect.semantics !== "non_idempotent" || change.reason === "not_sent" || change.reason === "operator";
+    const observed = effect.role === "effect" && (effect.status === "UNKNOWN" || effect.status === "STUCK");
+    const sure =
+      effect.semantics !== "non_idempotent" ||
+      change.reason === "not_sent" ||
+      change.reason === "operator" ||
+      (change.reason === "ABSENT" && observed);
     if (to === "PENDING" && !sure) return false;
     if (to === "UNKNOWN" && effect.status === "PENDING" && !effect.uncertain) return false;
     return this.effects.change(key, {

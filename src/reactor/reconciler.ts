@@ -8,7 +8,7 @@ import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { Item } from "../engine/item/item.ts";
 import { maxErrorChars, toStoredError } from "../engine/replay/stored-value.ts";
 import type { Handoff } from "../lease/release-journal.ts";
-import { isInterrupted, unknownAtEnd, verdictOnCrash } from "../model/attempt.ts";
+import { isInterrupted, resendsOf, unknownAtEnd, verdictOnAbsence, verdictOnCrash } from "../model/attempt.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import { NotSent, type Observation } from "../sdk/outcomes.ts";
 import { itemReactor } from "./item-reactor.ts";
@@ -171,7 +171,7 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, start
         return [[], { nextReactor: "reconciler", delayMs: Math.ceil(until - startedAt) + 1 }];
       // An obligation stays owed: a compensation that did not happen is retried.
       if (item.isCompensation) return retryOrStick(deps, item, "not_sent");
-      return [[item.settled({ to: "FAILED", reason: "ABSENT" })], done];
+      return verdictIfAbsent(deps, item);
     }
     case "inconclusive": {
       const observations =
@@ -184,6 +184,21 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, start
       ];
     }
   }
+}
+
+/** Under the same keys: they identify the decision to call, and no attempt has used them up. */
+async function verdictIfAbsent(deps: ReactorDeps, item: Item): Promise<ItemVerdict> {
+  const { absentRetries: maxResends, backoff } = item.definition!;
+  const resends = resendsOf(item.records);
+  const verdict = verdictOnAbsence({
+    semantics: item.effect.semantics,
+    resends,
+    maxResends,
+    ending: await item.runIsEnding(),
+  });
+  if (verdict.to === "FAILED") return [[item.settled(verdict)], done];
+  const delayMs = Math.ceil(backoffMs(resends + 1, backoff, deps.random));
+  return [[item.settled(verdict)], { nextReactor: item.actor, delayMs }];
 }
 
 /** An obligation stays owed. An effect is retried while its policy allows, but not in a run that is ending. */

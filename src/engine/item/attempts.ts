@@ -1,10 +1,8 @@
-import { restartOf } from "../../model/attempt.ts";
+import { maxInterruptions, restartOf } from "../../model/attempt.ts";
 import type { Item } from "./item.ts";
 
 /** Nothing else retries an obligation: a repeatable one gets at least this many attempts, whatever the policy. */
 const minCompensationAttempts = 10;
-/** After this many senders crashed during the same item, the item is the cause. */
-const maxInterruptions = 20;
 
 /** The policy allows no further attempt. */
 export function isExhausted(item: Item): boolean {

@@ -1,5 +1,5 @@
 import { fingerprint } from "../../base/canonical.ts";
-import { isFailedAttempt, isUncertainRetry } from "../../model/attempt.ts";
+import { type AttemptHistory, chargeAttempt, isUncertainRetry } from "../../model/attempt.ts";
 import { deadlineTimer, retryTimer } from "../../model/projection.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
@@ -27,6 +27,7 @@ export interface EffectState {
   attempt: number;
   /** Failed attempts. Those that a crash or a drain interrupted do not count. */
   failures: number;
+  interruptions?: number;
   /** An earlier attempt may have happened, although the effect is sent again. */
   uncertain: boolean;
   token: bigint;
@@ -91,13 +92,17 @@ const results: ReadonlySet<string> = new Set([
 ]);
 
 /** The history of a new run. Its input goes through the codec, so that it is what replay will see. */
-export function freshHistory(spec: Pick<RunSpec, "id" | "workflow" | "input" | "checked">): History {
-  const { id, workflow, input, checked } = spec;
+export function freshHistory(
+  spec: Pick<RunSpec, "id" | "workflow" | "input" | "checked" | "maxStallMs" | "deadlineMs">,
+): History {
+  const { id, workflow, input, checked, maxStallMs, deadlineMs } = spec;
   const data = {
     id,
     workflow,
     input: asStored(input),
     ...(checked && { checked }),
+    ...(maxStallMs !== undefined && { maxStallMs }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
     get inputHash() {
       return fingerprint(input); // rarely needed here; the store has computed it
     },
@@ -197,7 +202,7 @@ class FoldedHistory implements History {
         const effect = this.effects.get(pos);
         if (effect === undefined || sub !== 0) break;
         effect.status = to;
-        if (isFailedAttempt(record.data)) effect.failures++;
+        Object.assign(effect, chargeAttempt<AttemptHistory>(effect, record.data));
         effect.uncertain ||= isUncertainRetry(record.data);
         const { seq, at } = record;
         if (to === "CONFIRMED" || to === "FAILED") this.deliveries.push({ seq, at, pos, record });
