@@ -200,6 +200,7 @@ export class Item {
     this.lease.assert();
     const { head } = await this.#deps.store.fenced.append(this.lease.fence, { after: this.#head, records });
     this.#head = head;
+    this.lease.moved();
     for (const record of records) {
       reportSettled(this.#deps.log, { run: this.runId, effect: this.effect.name }, record);
       if (record.kind === "effect.settled" || record.kind === "obligation.settled") this.#status = record.data.to;
