@@ -77,6 +77,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "response lost, in doubt": settled("UNKNOWN", "ack_lost"),
   "in doubt when its run ended": settled("UNKNOWN", "run_ending"),
   "observed: confirmed": settled("CONFIRMED", "observed"),
+  "proven absent, sent again": settled("PENDING", "ABSENT"),
   "observed: absent": settled("FAILED", "ABSENT"),
   "late response recorded as evidence": some((r) => r.in === "inbox" && r.kind === "effect.evidence"),
   "evidence used": settled("CONFIRMED", "evidence"),

@@ -320,7 +320,7 @@ export class ProjectionTables {
       reason: change.reason ?? effect.reason,
       outcome: change.outcome ?? effect.outcome,
       // From the reason, not from change.uncertain: otherwise an error in the model's rule would repeat itself here.
-      uncertain: effect.uncertain || (to === "PENDING" && change.reason !== "not_sent"),
+      uncertain: effect.uncertain || (to === "PENDING" && change.reason !== "not_sent" && change.reason !== "ABSENT"),
     });
   }
 

@@ -240,6 +240,8 @@ const schemas = {
     error: value.optional(),
     /** The number of failed attempts when the item takes over. */
     failures: count.optional(),
+    /** The last attempt, if it is proven absent. If it happens after all, its sender can still say so. */
+    absent: z.strictObject({ attempt: count, token: tokenText }).exactOptional(),
   }),
   "effect.received": z.strictObject({
     pos: count,

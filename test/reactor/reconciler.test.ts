@@ -187,6 +187,43 @@ describe("reconciler", () => {
     }
   });
 
+  it.each([
+    ["before it is sent again", 0],
+    ["while it is sent again", 1],
+    ["after it was sent again", 2],
+  ])("an attempt taken for absent that reports late, %s, leaves no surplus behind", async (_, when) => {
+    const stage = await setStage();
+    const { clock, store } = stage;
+    const run = await inDoubt(store);
+    const compensated: unknown[] = [];
+    const late = () => evidence(store, run, { happened: true, value: "first" });
+    const options = {
+      observe: () => outcome.absent({ final: true }),
+      businessKey: () => "k",
+      compensate: (_args: unknown, result: unknown) => void compensated.push(result),
+    };
+    const send = async () => {
+      if (when === 1) await late();
+      return "second";
+    };
+    const deps = stage.replica({ effects: [stage.wire(options, send)] });
+    await reconciler(deps).runOnce(10);
+    if (when === 0) await late();
+    await clock.elapse(10_000);
+    await outbox(deps).runOnce(10);
+    if (when === 2) await late();
+    for (let k = 0; k < 3; k++) {
+      await reconciler(deps).runOnce(10);
+      await compensation(deps).runOnce(10);
+    }
+    const sent = when === 0 ? [] : [expect.objectContaining({ what: "wire" })];
+    expect(stage.world).toEqual(sent);
+    expect(compensated).toEqual(when === 0 ? [] : ["first"]);
+    const { status, outcome: held } = await run.effect(0);
+    expect([status, decode(held!)]).toEqual(["CONFIRMED", { value: when === 0 ? "first" : "second" }]);
+    expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED" });
+  });
+
   it("does not send an absent effect again for a run that is ending", async () => {
     const stage = await setStage();
     const run = await begin(stage.store);

@@ -13,7 +13,7 @@ import { type ReactorDeps, retryDelayMs } from "./deps.ts";
 import { type OperatorResolution, operatorResolution } from "./operator-resolution.ts";
 
 /** A settlement with the statuses of an effect; {@link Item.settled} translates them for a compensation. */
-export type Settlement = Pick<RecordData<"effect.settled">, "to" | "reason" | "value" | "error">;
+export type Settlement = Pick<RecordData<"effect.settled">, "to" | "reason" | "value" | "error" | "absent">;
 
 type Evidence = RecordData<"effect.evidence">;
 
