@@ -1,3 +1,4 @@
+import { isTapeError } from "../src/model/errors.ts";
 import type { FeedRecord } from "../src/store/contract/store.ts";
 import type { Evidence } from "./evidence.ts";
 import { reordered } from "./lanes.ts";
@@ -203,6 +204,13 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     plan.wallStep !== undefined && virtualMs > plan.wallStep.atMs && feed.some(({ kind }) => kind === "timer.set"),
   "step committed with its rows": some((r) => r.kind === "step.done" && r.data.transaction === true),
   "caller's transaction committed": ({ bookings }) => bookings.some(({ run }) => run === ""),
+  "step retried": some((r) => r.kind === "step.failed" && r.data.timer !== true),
+  "step retried after a timer": some((r) => r.kind === "step.failed" && r.data.timer === true),
+  "step timed out": some((r) => r.kind === "step.failed" && isTapeError(r.data.error, "TAPE_TIMEOUT")),
+  "step retried in another process": ({ trialCalls }) =>
+    trialCalls.some((one) => trialCalls.some((other) => one.trial === other.trial && one.process !== other.process)),
+  "process wedged": ({ trialCalls }) => trialCalls.some(({ trial }) => trial.wedgeMs !== undefined),
+  "term taken from a stalled holder": started("stalled"),
   "lanes side by side": some((r) => r.kind === "lane.opened" && r.data.lane > 1),
   "lane result replayed": ({ laneResults }) => laneResults.some(({ called }) => !called),
   "lanes replayed in another order": ({ laneResults }) => reordered(laneResults),

@@ -13,6 +13,7 @@ import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type W
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
 import { type PlannedCallerStart, withTransactions } from "./plan-transactions.ts";
+import { withTrials } from "./plan-trials.ts";
 import {
   type GuardedSignal,
   type PlannedUnstarted,
@@ -97,7 +98,8 @@ export function planOf(seed: number | string): Plan {
     heals: !chance(random, 0.12),
     resolver: chance(random, 0.75),
   };
-  return withTransactions(seed, withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan)))));
+  const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
+  return withTrials(seed, withTransactions(seed, visited));
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

@@ -6,6 +6,7 @@ import { runBooking, type TransactionOp } from "./bookings.ts";
 import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
+import { type TrialOp, type TrialWork, trialStallMs } from "./trials.ts";
 
 export type Op =
   | { readonly op: "step"; readonly fails: boolean }
@@ -18,6 +19,7 @@ export type Op =
   | { readonly op: "child"; readonly ops: readonly Op[]; readonly awaited: boolean }
   | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
   | LanesOp
+  | TrialOp
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
   | { readonly op: "put"; readonly key: string }
@@ -33,9 +35,11 @@ export interface Program {
 export function programs(
   effects: SimulatedEffects,
   local: LaneWork,
+  trials: TrialWork,
 ): {
   readonly once: Workflow<Program, unknown>;
   readonly thrice: Workflow<Program, unknown>;
+  readonly limited: Workflow<Program, unknown>;
 } {
   const runOps = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
     const results: unknown[] = [];
@@ -76,6 +80,8 @@ export function programs(
         return tape.race(op.branches.map((branch) => runOps(tape, branch)));
       case "lanes":
         return local.runLanes(tape, op);
+      case "trial":
+        return trials.run(tape, op);
       case "tidy":
         try {
           return await runOps(tape, op.ops);
@@ -83,12 +89,9 @@ export function programs(
           await tape.step("tidy", () => {});
         }
       case "spend":
-        return tape.budget.spend({ usd: op.usd }, async () => {
-          await tape.sleep(op.ms); // the run may be cancelled, fail or crash before it is charged
-          return { cost: { usd: op.cost }, value: "bought" };
-        });
+        return spend(tape, op);
       case "put":
-        return tape.values.put(op.key, tape.runId, (await tape.values.get(op.key))?.version ?? 0);
+        return put(tape, op.key);
       case "fail":
         throw new Error("the program fails");
     }
@@ -97,5 +100,19 @@ export function programs(
   const thrice = workflow("thrice", (tape, program: Program) => runOps(tape, program.ops), {
     retry: { attempts: 3, base: "2s" },
   });
-  return { once, thrice };
+  const limited = workflow("limited", (tape, program: Program) => runOps(tape, program.ops), {
+    maxStall: trialStallMs,
+  });
+  return { once, thrice, limited };
+}
+
+const spend = (tape: TapeContext, op: Extract<Op, { op: "spend" }>): Promise<string> =>
+  tape.budget.spend({ usd: op.usd }, async () => {
+    await tape.sleep(op.ms); // the run may be cancelled, fail or crash before it is charged
+    return { cost: { usd: op.cost }, value: "bought" };
+  });
+
+async function put(tape: TapeContext, key: string): Promise<number> {
+  const found = await tape.values.get(key);
+  return tape.values.put(key, tape.runId, found?.version ?? 0);
 }

@@ -28,6 +28,7 @@ import { type Stage, serverOn, tenant } from "./stage.ts";
 import { steppedClock, unstepped } from "./stepped-clock.ts";
 import { Strangers } from "./strangers.ts";
 import { Sweeper } from "./sweeper.ts";
+import { TrialLedger, TrialWork } from "./trials.ts";
 import { ValueClients } from "./value-clients.ts";
 import { Walkers } from "./walkers.ts";
 
@@ -53,10 +54,15 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const time = new VirtualTime();
   const effects = new SimulatedEffects(time);
   const laneResults: LaneResult[] = [];
+  const trials = new TrialLedger(time);
   const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
-    programs(effects, new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults));
-  const runnerOf = ({ once, thrice }: ReturnType<typeof programs>): Runner =>
-    createRunner({ workflows: [once, thrice], effects: effects.all });
+    programs(
+      effects,
+      new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults),
+      new TrialWork(name, clock, trials),
+    );
+  const runnerOf = ({ once, thrice, limited }: ReturnType<typeof programs>): Runner =>
+    createRunner({ workflows: [once, thrice, limited], effects: effects.all });
   const workflows = programsOn({ name: "server", clock: time });
   const runner = runnerOf(workflows);
   const fresh = options.fresh === true || plan.rewind !== undefined;
@@ -73,6 +79,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     calls: [],
     faultHits: [],
     laneResults,
+    trialCalls: trials.calls,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,

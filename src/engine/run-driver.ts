@@ -56,8 +56,11 @@ const reportEveryMs = 60_000;
  */
 export const preloadMs = 1_000;
 
-/** A run that stalled here should continue elsewhere, if there is another process: the cause may be in this one. */
-const yieldMs = 2_000;
+/**
+ * A run that stalled here should continue elsewhere, if there is another process: the cause may be in this one. An idle
+ * process polls every five seconds.
+ */
+const yieldMs = 10_000;
 
 interface ActiveDrive {
   /** undefined until the run is loaded. */

@@ -98,6 +98,8 @@ export type {
   GateOptions,
   SpawnOptions,
   StepContext,
+  StepOptions,
+  StepRetryPolicy,
   TapeContext,
   ValuesContext,
 } from "../sdk/context.ts";
@@ -109,6 +111,7 @@ export {
   type EffectContext,
   type EffectDefinition,
   type EffectOptions,
+  type EffectRetryPolicy,
   effect,
   type RetryPolicy,
   type Semantics,

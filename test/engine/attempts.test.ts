@@ -78,9 +78,9 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
       const ended = await t.settle();
       const result = await t.time.during(run.result().catch((thrown: Error) => thrown));
       // Nothing was sent in the second case, so that the effect fails; twenty of its attempts pass for interruptions.
-      const [status, most] = calls > 2 ? (["COMPLETED", 22] as const) : (["STUCK", 2] as const);
+      const [status, total] = calls > 2 ? (["COMPLETED", 22] as const) : (["STUCK", 2] as const);
       expect(ended).toMatchObject([{ status }]);
-      expect(calls).toBe(most);
+      expect(calls).toBe(total);
       if (status === "STUCK") expect(String(result)).toContain("the desk is taken, call 2");
       else expect(result).toMatchObject({ status: "failed", reason: "not_sent" });
     }

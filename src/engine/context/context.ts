@@ -206,7 +206,7 @@ export class Context extends Operations implements TapeContext {
         record: (details) => {
           const before = own;
           own = { ...own, ...asStored(details) };
-          if (notes === before) notes = own; // a later attempt has begun otherwise
+          if (notes === before) notes = own; // otherwise a later attempt has started
         },
       });
     };

@@ -5,7 +5,8 @@ import type { Fence } from "../../model/fence.ts";
 import type { Claimant } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import { encodeBody } from "../../model/projection.ts";
-import { isRecordKind, type NewRecord, type RecordData, recordFault } from "../../model/records.ts";
+import { recordFault } from "../../model/record-fault.ts";
+import { isRecordKind, type NewRecord, type RecordData } from "../../model/records.ts";
 import type { AppendRequest, ProcessReport, RunSpec } from "../contract/store.ts";
 
 /**

@@ -28,11 +28,7 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     },
     async cancel(tenant, run, request) {
       names({ tenant, run });
-      checkObject("request", request);
-      // Only the firing of the run's deadline timer writes it.
-      if (Object.hasOwn(request, "deadline")) {
-        throw new TapeError("TAPE_BAD_INPUT", "request has no field deadline", { field: "request" });
-      }
+      checkCancel(request);
       ifGiven(request.key, (key) => names({ key }));
       return intake.cancel(tenant, run, request);
     },
@@ -84,6 +80,13 @@ export function checkSignal(signal: Parameters<IntakeOps["signal"]>[2]): void {
   if (Object.hasOwn(signal, "approves")) {
     throw new TapeError("TAPE_BAD_INPUT", "signal has no field approves", { field: "signal" });
   }
+}
+
+function checkCancel(request: Parameters<IntakeOps["cancel"]>[2]): void {
+  checkObject("request", request);
+  // Only the firing of the run's deadline timer writes it.
+  if (!Object.hasOwn(request, "deadline")) return;
+  throw new TapeError("TAPE_BAD_INPUT", "request has no field deadline", { field: "request" });
 }
 
 function checkAttempt(attempt: Evidence[1]): void {

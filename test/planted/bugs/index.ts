@@ -5,6 +5,7 @@ import { journalBugs } from "./journals.ts";
 import { leaseBugs } from "./leases.ts";
 import { neighbourBugs } from "./neighbours.ts";
 import { serviceBugs } from "./services.ts";
+import { stepBugs } from "./steps.ts";
 import { strangerBugs } from "./strangers.ts";
 import { transactionBugs } from "./transactions.ts";
 
@@ -13,6 +14,7 @@ export const bugs: readonly Bug[] = [
   ...leaseBugs,
   ...effectBugs,
   ...journalBugs,
+  ...stepBugs,
   ...endingBugs,
   ...serviceBugs,
   ...transactionBugs,
