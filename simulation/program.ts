@@ -49,10 +49,7 @@ export function programs(
   const runOp = async (tape: TapeContext, op: Op): Promise<unknown> => {
     switch (op.op) {
       case "step":
-        return tape.step("step", () => {
-          if (op.fails) throw new Error("a step failed");
-          return tape.runId.length;
-        });
+        return step(tape, op.fails);
       case "transaction":
         return runBooking(tape, op);
       case "sample":
@@ -116,3 +113,9 @@ async function put(tape: TapeContext, key: string): Promise<number> {
   const found = await tape.values.get(key);
   return tape.values.put(key, tape.runId, found?.version ?? 0);
 }
+
+const step = (tape: TapeContext, fails: boolean): Promise<number> =>
+  tape.step("step", () => {
+    if (fails) throw new Error("a step failed");
+    return tape.runId.length;
+  });

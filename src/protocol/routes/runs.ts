@@ -10,6 +10,7 @@ import {
   name,
   record,
   signal,
+  spanMs,
   text,
   value,
   whole,
@@ -37,6 +38,8 @@ export const runs = group({
       version: text.exactOptional(),
       labels: labels.exactOptional(),
       budget: amounts.exactOptional(),
+      maxStallMs: spanMs.exactOptional(),
+      deadlineMs: spanMs.exactOptional(),
     }),
     // The hint repeats the workflow's name. A bound on it would fail a call that has succeeded.
     answer: z.strictObject({
