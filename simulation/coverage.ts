@@ -208,7 +208,9 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "step retried after a timer": some((r) => r.kind === "step.failed" && r.data.timer === true),
   "step timed out": some((r) => r.kind === "step.failed" && isTapeError(r.data.error, "TAPE_TIMEOUT")),
   "step retried in another process": ({ trialCalls }) =>
-    trialCalls.some((one) => trialCalls.some((other) => one.trial === other.trial && one.process !== other.process)),
+    trialCalls.some(({ run, trial, process }) =>
+      trialCalls.some((one) => one.run === run && one.trial.name === trial.name && one.process !== process),
+    ),
   "process wedged": ({ trialCalls }) => trialCalls.some(({ trial }) => trial.wedgeMs !== undefined),
   "term taken from a stalled holder": started("stalled"),
   "lanes side by side": some((r) => r.kind === "lane.opened" && r.data.lane > 1),

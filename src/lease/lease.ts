@@ -41,6 +41,7 @@ export class Lease {
   #progress = 0;
   #moves = 0;
   #progressAt: number;
+  #timed = false;
   #waits = 0;
   #stalled = false;
   #progressNote: string | undefined;
@@ -120,6 +121,12 @@ export class Lease {
   /** Its holder has written to the journal, which counts as progress even if no code reports any. */
   moved(): void {
     this.#moves++;
+    if (this.#timed) this.#progressAt = this.#callbacks.clock.mono();
+  }
+
+  /** From now on each write is timed, for a lease with a limit on stalls. Without one a write reads no clock for it. */
+  timeProgress(): void {
+    this.#timed = true;
     this.#progressAt = this.#callbacks.clock.mono();
   }
 
@@ -141,7 +148,7 @@ export class Lease {
   /** For the keeper: what the next renewal reports. A declared wait counts as progress. */
   reportedProgress(): { readonly progress: number; readonly agoMs: number } {
     if (this.#waits > 0) this.moved();
-    const agoMs = Math.max(0, Math.floor(this.#callbacks.clock.mono() - this.#progressAt));
+    const agoMs = this.#timed ? Math.max(0, Math.floor(this.#callbacks.clock.mono() - this.#progressAt)) : 0;
     return { progress: this.#progress + this.#moves, agoMs };
   }
 
@@ -156,7 +163,7 @@ export class Lease {
    */
   progress(note?: string): void {
     this.#progress++;
-    this.#progressAt = this.#callbacks.clock.mono();
+    if (this.#timed) this.#progressAt = this.#callbacks.clock.mono();
     if (note === undefined) return;
     this.#progressNote = note.slice(0, this.#callbacks.noteLength).replaceAll("\0", "\ufffd").toWellFormed();
   }

@@ -110,6 +110,7 @@ async function workOn(
   let item: Item | undefined;
   try {
     lease = keeper.adopt(`${name} ${term.journal}`, term, sent);
+    lease.timeProgress();
     item = await loadItem(deps, lease, term);
     await options.work(item);
     return { handoff: item.handoff, lagMs: item.lagMs, failed: false, unserved: item.unserved };

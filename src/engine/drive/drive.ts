@@ -273,6 +273,7 @@ export class Drive implements DriveHandle {
     const input = unchecked ? await inputOf(history, workflow) : { value: history.created.input };
     if (this.finished) return;
     if ("fault" in input) return this.#outcome({ cause: "failed", outcome: input.fault, final: true });
+    if ((workflow.maxStallMs ?? history.maxStallMs) !== undefined) lease.timeProgress();
     const limits = limitRecords(history, workflow);
     if (limits.length > 0)
       this.journal.enqueue(
