@@ -175,7 +175,7 @@ function renewalOf(lease: Lease): RenewRequest {
   return {
     fence: lease.fence,
     progress,
-    progressAgoMs: agoMs,
+    ...(agoMs > 0 && { progressAgoMs: agoMs }),
     ...(progressNote === undefined ? {} : { progressNote }),
   };
 }

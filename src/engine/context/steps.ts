@@ -171,7 +171,8 @@ export class StepAttempts<T> {
       const failed = this.#attempt++;
       this.#counted++;
       if (!timer) return void this.#pause(delayMs);
-      this.#awaitTimer(failed);
+      // A cancelled run has rejected the step: a wait would only keep the run from its end.
+      if (!drive.finished && !drive.cancelRequested) this.#awaitTimer(failed);
       this.#ops.bodyOver();
     };
     drive.journal.enqueue([record], written, (refusal) => drive.fail(refusal));
