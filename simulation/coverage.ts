@@ -1,3 +1,4 @@
+import { isTapeError } from "../src/model/errors.ts";
 import type { FeedRecord } from "../src/store/contract/store.ts";
 import type { Evidence } from "./evidence.ts";
 import { reordered } from "./lanes.ts";
@@ -77,6 +78,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "response lost, in doubt": settled("UNKNOWN", "ack_lost"),
   "in doubt when its run ended": settled("UNKNOWN", "run_ending"),
   "observed: confirmed": settled("CONFIRMED", "observed"),
+  "proven absent, sent again": settled("PENDING", "ABSENT"),
   "observed: absent": settled("FAILED", "ABSENT"),
   "late response recorded as evidence": some((r) => r.in === "inbox" && r.kind === "effect.evidence"),
   "evidence used": settled("CONFIRMED", "evidence"),
@@ -202,6 +204,15 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     plan.wallStep !== undefined && virtualMs > plan.wallStep.atMs && feed.some(({ kind }) => kind === "timer.set"),
   "step committed with its rows": some((r) => r.kind === "step.done" && r.data.transaction === true),
   "caller's transaction committed": ({ bookings }) => bookings.some(({ run }) => run === ""),
+  "step retried": some((r) => r.kind === "step.failed" && r.data.timer !== true),
+  "step retried after a timer": some((r) => r.kind === "step.failed" && r.data.timer === true),
+  "step timed out": some((r) => r.kind === "step.failed" && isTapeError(r.data.error, "TAPE_TIMEOUT")),
+  "step retried in another process": ({ trialCalls }) =>
+    trialCalls.some(({ run, trial, process }) =>
+      trialCalls.some((one) => one.run === run && one.trial.name === trial.name && one.process !== process),
+    ),
+  "process wedged": ({ trialCalls }) => trialCalls.some(({ trial }) => trial.wedgeMs !== undefined),
+  "term taken from a stalled holder": started("stalled"),
   "lanes side by side": some((r) => r.kind === "lane.opened" && r.data.lane > 1),
   "lane result replayed": ({ laneResults }) => laneResults.some(({ called }) => !called),
   "lanes replayed in another order": ({ laneResults }) => reordered(laneResults),

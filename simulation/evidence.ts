@@ -20,6 +20,7 @@ import type { StrangerCall } from "./strangers.ts";
 import type { FenceEvent, Sweep } from "./sweeper.ts";
 import type { AskResult, CallbackResult } from "./talk-clients.ts";
 import { neighbourTenant } from "./tenants.ts";
+import type { TrialCall } from "./trials.ts";
 import type { ValueOperation } from "./value-clients.ts";
 import type { WalkResult } from "./walkers.ts";
 
@@ -56,6 +57,8 @@ export interface Evidence {
   readonly faultHits: readonly FaultHit[];
   /** Results that branches in lanes received. */
   readonly laneResults: readonly LaneResult[];
+  /** Calls of steps with retries and time-outs. */
+  readonly trialCalls: readonly TrialCall[];
   /** Error codes that the store returned, with counts. */
   readonly refusals: ReadonlyMap<string, number>;
   readonly client: ClientView;
@@ -117,7 +120,7 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
 }
 
 export async function collectEvidence(stage: Stage, ledger: WorldLedger, witnesses: Witnesses): Promise<Evidence> {
-  const { plan, shared, orphanWatch, time, calls, faultHits, laneResults, refusals, sweeper } = stage;
+  const { plan, shared, orphanWatch, time, calls, faultHits, laneResults, trialCalls, refusals, sweeper } = stage;
   const { store } = shared;
   const { runs, effects, timers, leases } = await orphanWatch.read();
   const budgets: Evidence["budgets"][number][] = [];
@@ -140,6 +143,7 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     calls,
     faultHits,
     laneResults,
+    trialCalls,
     refusals,
     client: { acknowledged, keylessSignals, refusalCodes, results, faults },
     projection: await checkProjection(store, [tenant]),

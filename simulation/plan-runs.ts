@@ -7,7 +7,7 @@ import type { Size } from "./size.ts";
 
 export interface PlannedRun {
   readonly id: string;
-  readonly workflow: "once" | "thrice";
+  readonly workflow: "once" | "thrice" | "limited";
   readonly program: Program;
   readonly atMs: number;
   readonly cancelAtMs: number | undefined;

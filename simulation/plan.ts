@@ -14,6 +14,7 @@ import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
 import { type PlannedTalk, withTalk } from "./plan-talk.ts";
 import { type PlannedCallerStart, withTransactions } from "./plan-transactions.ts";
+import { withTrials } from "./plan-trials.ts";
 import {
   type GuardedSignal,
   type PlannedUnstarted,
@@ -101,7 +102,7 @@ export function planOf(seed: number | string): Plan {
     resolver: chance(random, 0.75),
   };
   const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
-  return withTalk(seed, withTransactions(seed, visited));
+  return withTrials(seed, withTalk(seed, withTransactions(seed, visited)));
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

@@ -7,6 +7,7 @@ import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
 import { runTalkOp, type TalkOp } from "./talk-ops.ts";
+import { type TrialOp, type TrialWork, trialStallMs } from "./trials.ts";
 
 export type Op =
   | { readonly op: "step"; readonly fails: boolean }
@@ -20,6 +21,7 @@ export type Op =
   | { readonly op: "child"; readonly ops: readonly Op[]; readonly awaited: boolean }
   | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
   | LanesOp
+  | TrialOp
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
   | { readonly op: "put"; readonly key: string }
@@ -31,24 +33,13 @@ export interface Program {
   readonly attempts: number;
 }
 
-function spend(tape: TapeContext, { usd, cost, ms }: Extract<Op, { op: "spend" }>): Promise<unknown> {
-  return tape.budget.spend({ usd }, async () => {
-    await tape.sleep(ms); // the run may be cancelled, fail or crash before it is charged
-    return { cost: { usd: cost }, value: "bought" };
-  });
-}
-
-async function put(tape: TapeContext, key: string): Promise<number> {
-  const found = await tape.values.get(key);
-  return tape.values.put(key, tape.runId, found?.version ?? 0);
-}
-
 /** The workflow that all simulated runs execute: an interpreter of {@link Op}. */
 export function programs(
   effects: SimulatedEffects,
   local: LaneWork,
   onToken: (token: string) => void,
-): Readonly<Record<"once" | "thrice", Workflow<Program, unknown>>> {
+  trials: TrialWork,
+): Readonly<Record<"once" | "thrice" | "limited", Workflow<Program, unknown>>> {
   const runOps = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
     const results: unknown[] = [];
     for (const op of ops) results.push(await runOp(tape, op));
@@ -57,20 +48,13 @@ export function programs(
   const runOp = async (tape: TapeContext, op: Op): Promise<unknown> => {
     switch (op.op) {
       case "step":
-        return tape.step("step", () => {
-          if (op.fails) throw new Error("a step failed");
-          return tape.runId.length;
-        });
+        return step(tape, op.fails);
       case "transaction":
         return runBooking(tape, op);
       case "sample":
         return [await tape.sample("dice", () => 4), tape.now(), tape.uuid(), tape.random()];
-      case "effect": {
-        const call = effects.named(op.effect).with(op.args);
-        if (!op.caught) return tape.effect(call);
-        const attempted = await tape.attempt(call);
-        return attempted.status === "confirmed" ? attempted.value : attempted.reason;
-      }
+      case "effect":
+        return callEffect(tape, effects, op);
       case "gate":
         return tape.gate(gate(op.name), op.timeoutMs === undefined ? {} : { timeout: op.timeoutMs });
       case "guarded":
@@ -92,6 +76,8 @@ export function programs(
         return tape.race(op.branches.map((branch) => runOps(tape, branch)));
       case "lanes":
         return local.runLanes(tape, op);
+      case "trial":
+        return trials.run(tape, op);
       case "tidy":
         try {
           return await runOps(tape, op.ops);
@@ -110,5 +96,36 @@ export function programs(
   const thrice = workflow("thrice", (tape, program: Program) => runOps(tape, program.ops), {
     retry: { attempts: 3, base: "2s" },
   });
-  return { once, thrice };
+  const limited = workflow("limited", (tape, program: Program) => runOps(tape, program.ops), {
+    maxStall: trialStallMs,
+  });
+  return { once, thrice, limited };
 }
+
+async function callEffect(
+  tape: TapeContext,
+  effects: SimulatedEffects,
+  { effect, args, caught }: Extract<Op, { op: "effect" }>,
+): Promise<unknown> {
+  const call = effects.named(effect).with(args);
+  if (!caught) return tape.effect(call);
+  const attempted = await tape.attempt(call);
+  return attempted.status === "confirmed" ? attempted.value : attempted.reason;
+}
+
+const spend = (tape: TapeContext, op: Extract<Op, { op: "spend" }>): Promise<string> =>
+  tape.budget.spend({ usd: op.usd }, async () => {
+    await tape.sleep(op.ms); // the run may be cancelled, fail or crash before it is charged
+    return { cost: { usd: op.cost }, value: "bought" };
+  });
+
+async function put(tape: TapeContext, key: string): Promise<number> {
+  const found = await tape.values.get(key);
+  return tape.values.put(key, tape.runId, found?.version ?? 0);
+}
+
+const step = (tape: TapeContext, fails: boolean): Promise<number> =>
+  tape.step("step", () => {
+    if (fails) throw new Error("a step failed");
+    return tape.runId.length;
+  });

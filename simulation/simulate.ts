@@ -29,6 +29,7 @@ import { steppedClock, unstepped } from "./stepped-clock.ts";
 import { Strangers } from "./strangers.ts";
 import { Sweeper } from "./sweeper.ts";
 import { TalkClients } from "./talk-clients.ts";
+import { TrialLedger, TrialWork } from "./trials.ts";
 import { ValueClients } from "./value-clients.ts";
 import { Walkers } from "./walkers.ts";
 
@@ -58,10 +59,16 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const onToken = (token: string): void => {
     if (!tokens.includes(token)) tokens.push(token);
   };
+  const trials = new TrialLedger(time);
   const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
-    programs(effects, new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults), onToken);
-  const runnerOf = ({ once, thrice }: ReturnType<typeof programs>): Runner =>
-    createRunner({ workflows: [once, thrice], effects: effects.all });
+    programs(
+      effects,
+      new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults),
+      onToken,
+      new TrialWork(name, clock, trials),
+    );
+  const runnerOf = ({ once, thrice, limited }: ReturnType<typeof programs>): Runner =>
+    createRunner({ workflows: [once, thrice, limited], effects: effects.all });
   const workflows = programsOn({ name: "server", clock: time });
   const runner = runnerOf(workflows);
   const fresh = options.fresh === true || plan.rewind !== undefined;
@@ -79,6 +86,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     faultHits: [],
     laneResults,
     tokens,
+    trialCalls: trials.calls,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,

@@ -12,6 +12,7 @@ import type { Fault } from "./plan-faults.ts";
 import type { SharedStore } from "./shared-store.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { tenant } from "./tenants.ts";
+import type { TrialCall } from "./trials.ts";
 
 export { tenant } from "./tenants.ts";
 
@@ -39,6 +40,7 @@ export interface Stage {
   readonly laneResults: LaneResult[];
   /** Tokens of callbacks, in the order in which code first received them. */
   readonly tokens: string[];
+  readonly trialCalls: readonly TrialCall[];
   /** Error codes that the store returned, with counts. */
   readonly refusals: Map<string, number>;
   readonly log: Log;

@@ -29,6 +29,8 @@ export interface LeaseState {
   notes: number;
   open: boolean;
   doomed: boolean;
+  /** Only of runs: other claimants declare it with each term. */
+  maxStallMs: number | null;
 }
 type Stored<K extends Change["do"]> = {
   -readonly [F in keyof Extract<Change, { do: K }>]: Extract<Change, { do: K }>[F];

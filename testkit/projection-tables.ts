@@ -79,7 +79,7 @@ export class ProjectionTables {
       case "run.create":
         return this.#createRun(change);
       case "lease.create": {
-        const { journal, kind, run, token, nextReactor } = change;
+        const { journal, kind, run, token, nextReactor, maxStallMs } = change;
         const tenant = change.tenant ?? this.leases.get(change.source ?? 0)?.tenant ?? "";
         this.leases.set(journal, {
           kind,
@@ -91,9 +91,12 @@ export class ProjectionTables {
           notes: 0,
           open: true,
           doomed: false,
+          maxStallMs,
         });
         return true;
       }
+      case "lease.limit":
+        return this.leases.change(change.journal, { maxStallMs: change.maxStallMs });
       case "record.create":
         this.count("journal", change, 1);
         return true;
@@ -282,7 +285,12 @@ export class ProjectionTables {
     const effect = this.effects.get(key);
     const { to, by, from, newAuthority } = change;
     if (effect === undefined || effect.authority !== by || !includesName(from, effect.status)) return false;
-    const sure = effect.semantics !== "non_idempotent" || change.reason === "not_sent" || change.reason === "operator";
+    const observed = effect.role === "effect" && (effect.status === "UNKNOWN" || effect.status === "STUCK");
+    const sure =
+      effect.semantics !== "non_idempotent" ||
+      change.reason === "not_sent" ||
+      change.reason === "operator" ||
+      (change.reason === "ABSENT" && observed);
     if (to === "PENDING" && !sure) return false;
     if (to === "UNKNOWN" && effect.status === "PENDING" && !effect.uncertain) return false;
     return this.effects.change(key, {
@@ -294,7 +302,7 @@ export class ProjectionTables {
       reason: change.reason ?? effect.reason,
       outcome: change.outcome ?? effect.outcome,
       // From the reason, not from change.uncertain: otherwise an error in the model's rule would repeat itself here.
-      uncertain: effect.uncertain || (to === "PENDING" && change.reason !== "not_sent"),
+      uncertain: effect.uncertain || (to === "PENDING" && change.reason !== "not_sent" && change.reason !== "ABSENT"),
     });
   }
 

@@ -1,5 +1,11 @@
 import { encode } from "../src/base/codec.ts";
-import { changesOf, changesOfCreation, encodeBody, type RecordContext } from "../src/model/projection.ts";
+import {
+  changesOf,
+  changesOfCreation,
+  deadlineTimer,
+  encodeBody,
+  type RecordContext,
+} from "../src/model/projection.ts";
 import type { NewRecord, RecordData } from "../src/model/records.ts";
 import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts";
 import { statusOf } from "../src/store/decode-rows.ts";
@@ -115,7 +121,15 @@ class Fold implements RecordSink {
         break;
       case "lease.named": {
         const tenant = this.#tenantOf.get(journal) ?? "";
-        const blank = { token: 0n, owner: null, nextReactor: null, notes: 0, open: true, doomed: false };
+        const blank = {
+          token: 0n,
+          owner: null,
+          nextReactor: null,
+          notes: 0,
+          open: true,
+          doomed: false,
+          maxStallMs: null,
+        };
         this.tables.leases.set(journal, { kind: "name", tenant, run: journal, ...blank });
         return;
       }
@@ -201,8 +215,10 @@ class Fold implements RecordSink {
     const nextReactor = lease.kind === "run" ? "recovery" : (lease.nextReactor ?? "reconciler");
     this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, nextReactor } : { notes });
     if (kind === "signal.sent") this.tables.addSignal(journal, seq);
-    if (kind === "timer.fired") {
-      const { pos, purpose } = data;
+    const timer =
+      kind === "timer.fired" ? data : kind === "cancel.requested" && data.deadline ? deadlineTimer : undefined;
+    if (timer !== undefined) {
+      const { pos, purpose } = timer;
       const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", required: true });
       if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
     }
@@ -258,10 +274,12 @@ async function compare(store: Store, tenant: string, tables: ProjectionTables): 
   }
   for (const [journal, lease] of tables.leases) {
     if (lease.tenant !== tenant) continue;
-    const { kind, run, token, owner, nextReactor } = lease;
+    const { kind, run, token, owner, nextReactor, maxStallMs } = lease;
     const view = await read.lease(tenant, { journal });
-    const found = view && [view.kind, view.run, view.token, view.owner, view.nextReactor];
-    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, nextReactor]);
+    // Without a limit in its records, the term of a run may have one that its claimant declared.
+    const limit = maxStallMs === null ? null : view?.maxStallMs;
+    const found = view && [view.kind, view.run, view.token, view.owner, view.nextReactor, limit];
+    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, nextReactor, maxStallMs]);
   }
   return faults;
 }

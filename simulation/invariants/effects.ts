@@ -1,3 +1,4 @@
+import { decode } from "../../src/base/codec.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
 import { NotSent } from "../../src/sdk/outcomes.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
@@ -97,7 +98,9 @@ export const nonIdempotentOnce: Invariant = (evidence) =>
     // A compensation is repeated once it was observed as absent. A sender paused just before its call may then come on
     // top.
     if (effect.role === "compensation" && calls.some(wasStopped)) return exempt;
-    const faults = applied > 1 ? [`${name(history)} was applied ${applied} times`] : [];
+    // So is an effect that was proven absent: it is sent again.
+    const late = history.records.some(isResend) && calls.some(wasStopped);
+    const faults = applied > 1 && !late ? [`${name(history)} was applied ${applied} times`] : [];
     const uncertain = calls.filter(
       ({ result }) => !(result !== undefined && "error" in result && result.error instanceof NotSent),
     );
@@ -111,12 +114,37 @@ export const nonIdempotentOnce: Invariant = (evidence) =>
 const retriedByOperator = ({ records }: EffectHistory, { at }: BodyCall): boolean =>
   records.some((r) => settledTo(r) === "PENDING" && (r.data as { reason: string }).reason === "operator" && r.at >= at);
 
-/** A compensation may be retried once an observation after the deadline and the settle delay reports it absent. */
+/** It may be sent again once an observation after the deadline and the settle delay reports it absent. */
 const observedAbsent = ({ effect, records }: EffectHistory, call: BodyCall): boolean =>
-  effect.role === "compensation" &&
-  records.some(
-    (record) => record.at >= call.at && record.kind === "obligation.settled" && record.data.to === "PENDING",
+  records.some((record) => {
+    if (record.at < call.requestedAt) return false;
+    return effect.role === "effect"
+      ? isResend(record)
+      : record.kind === "obligation.settled" && record.data.to === "PENDING";
+  });
+
+const isResend = (record: FeedRecord): boolean =>
+  record.kind === "effect.settled" && record.data.to === "PENDING" && record.data.reason === "ABSENT";
+
+/** More than this many times an effect is not sent again, as its policy says. */
+const maxResends = 3;
+
+/**
+ * The absence is proven: a final observation, or one that started after the last attempt's send window and the settle
+ * delay. A record is written after its observation started, so it can only be later.
+ */
+function isProven({ effect, records }: EffectHistory, resend: FeedRecord): boolean {
+  const before = records.filter(
+    ({ journal, seq, at }) => at <= resend.at && (journal !== resend.journal || seq < resend.seq),
   );
+  const seen = before.findLast(({ kind }) => kind === "effect.observed");
+  const sent = before.findLast(({ kind }) => kind === "effect.dispatched");
+  if (seen?.kind !== "effect.observed" || sent?.kind !== "effect.dispatched") return false;
+  if (seen.data.observation !== "absent") return false;
+  const { settleMs = 0 } = (effect.policy === null ? {} : decode(effect.policy)) as { readonly settleMs?: number };
+  const { final } = seen.data.detail as { readonly final?: boolean };
+  return final === true || resend.at >= sent.at + sent.data.sendWithinMs + settleMs;
+}
 
 export const idempotentOnce: Invariant = (evidence) =>
   each(histories(evidence), (history) => {
@@ -154,9 +182,15 @@ export const intentBeforeCall: Invariant = (evidence) =>
 export const noBlindRetry: Invariant = (evidence) =>
   across(histories(evidence), (history) => {
     if (history.effect.semantics !== "non_idempotent") return notApplicable;
+    const resends = history.records.filter(isResend);
     return each(history.records, (record) => {
       if (settledTo(record) !== "PENDING") return exempt;
       const { reason } = record.data as { reason: string };
+      if (isResend(record)) {
+        if (resends.indexOf(record) >= maxResends)
+          return [`${name(history)} was sent again more than ${maxResends} times`];
+        return isProven(history, record) ? [] : [`${name(history)} was sent again although it may have happened`];
+      }
       return reason === "not_sent" || reason === "operator" ? [] : [`${name(history)} went back to PENDING: ${reason}`];
     });
   });

@@ -70,6 +70,7 @@ export const timersNeverEarly: Invariant = (evidence) =>
     const due = new Map<string, number>();
     for (const { kind, data, at } of recordsOf(evidence, journal)) {
       if (kind === "timer.set") due.set(`${data.pos} ${data.purpose}`, data.until ?? at + data.delayMs);
+      if (kind === "step.failed" && data.timer) due.set(`${data.pos} retry ${data.attempt}`, at + data.delayMs);
       if (kind === "gate.opened" && data.timeoutMs !== undefined) {
         due.set(`${data.pos} gate_timeout`, at + data.timeoutMs);
       }

@@ -21,6 +21,7 @@ import * as signals from "./signals.ts";
 import * as singletons from "./singletons.ts";
 import * as strangers from "./strangers.ts";
 import * as talk from "./talk.ts";
+import * as trials from "./trials.ts";
 import * as unstarted from "./unstarted.ts";
 import * as values from "./values.ts";
 import * as wire from "./wire.ts";
@@ -32,6 +33,7 @@ const { remembered, ...rewoundRules } = rewound;
 export const invariants: Readonly<Record<string, Invariant>> = {
   ...journalRules,
   ...lanes,
+  ...trials,
   ...leases,
   ...effects,
   ...intents,

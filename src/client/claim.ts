@@ -41,7 +41,9 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
     // A holder's trust counts from before this call, however often it is sent: a late response never extends it.
     async renew(renewals) {
       const ours = renewals.filter(({ fence }) => isOwn(deps, fence.tenant));
-      const request = ours.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote }));
+      const request = ours.map(({ fence, progress, progressAgoMs, progressNote }) =>
+        defined({ fence, progress, progressAgoMs, progressNote }),
+      );
       const parts = await inParts(request, (part) =>
         caller.call("store.renew", { body: { renewals: part } }, { retryForMs: renewMs }),
       );

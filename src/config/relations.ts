@@ -38,7 +38,8 @@ export function contradictions(config: Config): Contradiction[] {
   return found;
 }
 
-function reactorProblems({ lease_ttl_s: ttl, heartbeat_s: heartbeat, backoff }: ReactorSettings): [string, string][] {
+function reactorProblems(settings: ReactorSettings): [string, string][] {
+  const { lease_ttl_s: ttl, heartbeat_s: heartbeat, max_stall_s: maxStall, backoff } = settings;
   const found: [string, string][] = [];
   // The lease keeper accepts up to 5/6, but then a single failed renewal would lose the lease.
   if (heartbeat !== undefined && heartbeat > ttl / 2) {
@@ -46,6 +47,9 @@ function reactorProblems({ lease_ttl_s: ttl, heartbeat_s: heartbeat, backoff }: 
       "heartbeat_s",
       `${heartbeat} s is more than half of lease_ttl_s (${ttl} s): one failed renewal would lose the lease`,
     ]);
+  }
+  if (maxStall !== undefined && maxStall <= (heartbeat ?? ttl / 3)) {
+    found.push(["max_stall_s", `${maxStall} s is not longer than the heartbeat, which carries the progress`]);
   }
   if (backoff.base_ms > backoff.cap_ms) {
     found.push(["backoff.base_ms", `${backoff.base_ms} ms is more than cap_ms (${backoff.cap_ms} ms)`]);

@@ -41,6 +41,12 @@ const tuning = {
     .union([whole, z.literal("unlimited")])
     .default("unlimited")
     .describe("After this many failed terms in a row, an item is parked for an hour and logged"),
+  max_stall_s: z
+    .number()
+    .positive()
+    .max(dayS)
+    .optional()
+    .describe("Only with a handler: a call that reports no progress for longer loses its lease; more than heartbeat_s"),
 };
 
 const builtIn = z.strictObject({

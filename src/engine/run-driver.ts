@@ -6,6 +6,7 @@ import type { Tracer } from "../base/trace.ts";
 import { type ClockReading, readClocks } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import { releaseJournal } from "../lease/release-journal.ts";
+import { checkStall } from "../lease/timings.ts";
 import { errorTable } from "../model/errors.ts";
 import type { Term } from "../model/lease.ts";
 import type { Runner } from "../sdk/workflow.ts";
@@ -57,6 +58,12 @@ const reportEveryMs = 60_000;
  */
 export const preloadMs = 1_000;
 
+/**
+ * A run that stalled here should continue elsewhere, if there is another process: the cause may be in this one. An idle
+ * process polls every five seconds.
+ */
+const yieldMs = 10_000;
+
 interface ActiveDrive {
   /** undefined until the run is loaded. */
   drive?: Drive;
@@ -83,11 +90,15 @@ export class RunDriver {
   #polls = 0;
   readonly #hints = new Set<number | "any">();
   #cancelCheck: (() => void) | undefined;
+  /** Until then runs whose holder is gone are left to other processes. */
+  #yieldUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: RunDriverOptions) {
     this.#options = options;
     this.#hung = new HungWatch(options.slowMs);
     this.#workflows = [...options.runner.workflows.keys()];
+    for (const { name, maxStallMs } of options.runner.workflows.values())
+      checkStall(`workflow ${name}`, maxStallMs, options.keeper.timings);
     this.#suspects = new Suspects({
       clock: options.clock,
       graceMs: Math.min(maxGraceMs, options.keeper.timings.ttlMs / 2),
@@ -226,7 +237,7 @@ export class RunDriver {
         claimant: keeper.claimant("recovery"),
         nextReactor: "recovery",
         staleOf: ["agent", "recovery"],
-        staleLimit: this.#suspects.capacity,
+        staleLimit: clock.mono() < this.#yieldUntil ? 0 : this.#suspects.capacity,
         limit: room,
         nonce: random.bits63(),
         tenant,
@@ -306,6 +317,7 @@ export class RunDriver {
     } finally {
       if (term.preloaded) this.#preloaded--;
       suspicion?.clear();
+      if (lease.stalled) this.#yieldUntil = clock.mono() + yieldMs;
       lease.end("the drive is over");
     }
   }

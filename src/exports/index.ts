@@ -99,6 +99,9 @@ export type {
   GateAnswer,
   GateOptions,
   SpawnOptions,
+  StepContext,
+  StepOptions,
+  StepRetryPolicy,
   TapeContext,
   ValuesContext,
 } from "../sdk/context.ts";
@@ -110,6 +113,7 @@ export {
   type EffectContext,
   type EffectDefinition,
   type EffectOptions,
+  type EffectRetryPolicy,
   effect,
   type RetryPolicy,
   type Semantics,
@@ -124,7 +128,6 @@ export type {
   PostgresConnection,
   PostgresPool,
   SqliteConnection,
-  StepContext,
 } from "../sdk/transaction.ts";
 export {
   type AnyWorkflow,

@@ -52,6 +52,8 @@ export interface StartOptions {
   readonly id?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly budget?: Readonly<Record<string, number>>;
+  /** Cancels the run if it has not ended this long after it began. Default: the workflow's. */
+  readonly deadline?: Duration;
   /** The starter, for gates that the starter may not answer. Through a server the token counts instead. */
   readonly by?: string;
   /** Sent with the start, or to the run that lives under this id: then its input may differ. All of it, or nothing. */

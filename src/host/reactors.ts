@@ -89,10 +89,12 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
     const own = depsOf(spec);
     if (custom !== undefined) {
       const paced = settings === undefined || isBuiltIn(name) ? {} : { intervalMs: settings.interval_ms };
+      const maxStallS = settings?.max_stall_s;
       const backoff = own.retry?.backoff;
       return customReactor({
         ...{ name, ...custom, keeper: own.keeper, clock, random, log, ...paced },
         ...(backoff && { backoff }),
+        ...(maxStallS !== undefined && { maxStallMs: Math.ceil(maxStallS * 1_000) }),
         stopping: stopping.signal,
       });
     }

@@ -21,7 +21,7 @@ import type { ResolveRequest } from "../operator/resolve.ts";
 import type { GateDefinition, ReplyGate } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
 import { assertKnownKeys, assertName, assertOneOf, durationOf } from "../sdk/validate.ts";
-import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
+import { assertWorkflow, createRunner, type Runner, type Workflow, wholeMs } from "../sdk/workflow.ts";
 import type { AuditInfo, FeedRecord, OperatorReason, RunFilter, RunView, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
@@ -175,14 +175,15 @@ export class Tape implements AsyncDisposable {
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     assertWorkflow(workflow);
-    assertKnownKeys("start", options, ["id", "labels", "budget", "by", "signals", "transaction"]);
-    const { transaction } = options;
+    assertKnownKeys("start", options, ["id", "labels", "budget", "by", "deadline", "signals", "transaction"]);
+    const { deadline, transaction } = options;
+    const deadlineMs = deadline === undefined ? undefined : wholeMs("start", "deadline", deadline);
     const within = transaction === undefined ? undefined : withinOf(this.store);
     const checked = await validate(workflow.schema, input);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
     const { id = this.#random.uuid(this.#clock.wall()), labels, budget, by, signals } = options;
-    const { version } = workflow;
+    const { version, maxStallMs } = workflow;
     // Another process validates the input again, and the schema's output may not be a valid input.
     const isLocal = !isRemote(this.store) || this.#workers.some((worker) => worker.serves(workflow.name));
     const given =
@@ -191,7 +192,7 @@ export class Tape implements AsyncDisposable {
       id,
       workflow: workflow.name,
       ...given,
-      ...defined({ version, labels }),
+      ...defined({ version, labels, maxStallMs, deadlineMs }),
       ...(budget === undefined ? {} : { budget: millionths(budget) }),
       ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
       ...(signals === undefined ? {} : { signals: await this.#talk.startSignals(signals) }),
@@ -202,8 +203,7 @@ export class Tape implements AsyncDisposable {
         ? (worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]))
         : [{ ok: true as const, ...(await within.createRun(transaction, this.tenant, spec)) }];
     const [created] = await starting;
-    if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
-    if (!created.ok) throw created.error;
+    if (!created?.ok) throw created?.error ?? new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
     if (worker === undefined && created.fresh) this.#unserved.warn(workflow.name, id);
     return this.#handle<O>(id, created.journal);
   }

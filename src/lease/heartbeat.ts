@@ -134,7 +134,8 @@ export class Heartbeat {
     } else if (verdict !== undefined && terminalCodes.has(verdict.error.code)) {
       const { code, message } = verdict.error;
       this.#options.log("warn", "lease.lost", { name: lease.name, token: lease.token, code });
-      lease.end(code === "TAPE_LEASE_STALLED" ? "stalled: renewed without progress" : message);
+      if (code === "TAPE_LEASE_STALLED") lease.endStalled();
+      else lease.end(message);
     } else {
       this.#markUnknown(lease, `renewal failed: ${verdict?.error.message ?? "no verdict"}`);
     }
@@ -169,10 +170,12 @@ function attemptTimeoutMs(lease: Lease): number {
 }
 
 function renewalOf(lease: Lease): RenewRequest {
-  const { progress, progressNote } = lease.counters();
+  const { progressNote } = lease.counters();
+  const { progress, agoMs } = lease.reportedProgress();
   return {
     fence: lease.fence,
-    progress: progress + lease.moves,
+    progress,
+    ...(agoMs > 0 && { progressAgoMs: agoMs }),
     ...(progressNote === undefined ? {} : { progressNote }),
   };
 }

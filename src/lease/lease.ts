@@ -40,6 +40,10 @@ export class Lease {
   #why = "granted";
   #progress = 0;
   #moves = 0;
+  #progressAt: number;
+  #timed = false;
+  #waits = 0;
+  #stalled = false;
   #progressNote: string | undefined;
   #renewals = 0;
   #longestGapMs = 0;
@@ -60,6 +64,7 @@ export class Lease {
     this.head = term.head;
     this.#sent = sent;
     this.#notes = term.notes;
+    this.#progressAt = sent.mono;
     this.#callbacks = care;
     this.#transitions = new OrderedListeners((error) => care.onFault(error));
   }
@@ -116,10 +121,40 @@ export class Lease {
   /** Its holder has written to the journal, which counts as progress even if no code reports any. */
   moved(): void {
     this.#moves++;
+    if (this.#timed) this.#progressAt = this.#callbacks.clock.mono();
   }
 
-  get moves(): number {
-    return this.#moves;
+  /** From now on each write is timed, for a lease with a limit on stalls. Without one a write reads no clock for it. */
+  timeProgress(): void {
+    this.#timed = true;
+    this.#progressAt = this.#callbacks.clock.mono();
+  }
+
+  /**
+   * A wait whose length is declared, such as a body with a time-out: until it ends, each heartbeat reports progress. The
+   * caller ends it at its deadline at the latest. Returns the function that ends it.
+   */
+  declareWait(): () => void {
+    this.#waits++;
+    let open = true;
+    return () => {
+      if (!open) return;
+      open = false;
+      this.#waits--;
+      this.moved();
+    };
+  }
+
+  /** For the keeper: what the next renewal reports. A declared wait counts as progress. */
+  reportedProgress(): { readonly progress: number; readonly agoMs: number } {
+    if (this.#waits > 0) this.moved();
+    const agoMs = this.#timed ? Math.max(0, Math.floor(this.#callbacks.clock.mono() - this.#progressAt)) : 0;
+    return { progress: this.#progress + this.#moves, agoMs };
+  }
+
+  /** The store refused a renewal, because the holder made no progress for longer than maxStall. */
+  get stalled(): boolean {
+    return this.#stalled;
   }
 
   /**
@@ -128,6 +163,7 @@ export class Lease {
    */
   progress(note?: string): void {
     this.#progress++;
+    if (this.#timed) this.#progressAt = this.#callbacks.clock.mono();
     if (note === undefined) return;
     this.#progressNote = note.slice(0, this.#callbacks.noteLength).replaceAll("\0", "\ufffd").toWellFormed();
   }
@@ -209,6 +245,12 @@ export class Lease {
   /** For the keeper: a renewal failed, which leaves the lease unknown. */
   markUnknown(why: string): void {
     if (this.belief === "held") this.#transition("unknown", why);
+  }
+
+  /** For the keeper: the term is over, because its holder made no progress. */
+  endStalled(): void {
+    this.#stalled = true;
+    this.end("stalled: renewed without progress");
   }
 
   /** For the keeper: the term is over. */

@@ -28,7 +28,12 @@ export interface AttemptHistory {
   readonly failures: number;
   /** At least one attempt may have happened. */
   readonly uncertain: boolean;
+  /** Attempts that were not sent because the sender lost its lease first. They are not charged, up to a limit. */
+  readonly interruptions?: number;
 }
+
+/** After this many interruptions the effect itself is the cause, and further ones are charged. */
+export const maxInterruptions = 20;
 
 export const noAttempts: AttemptHistory = { failures: 0, uncertain: false };
 
@@ -72,9 +77,12 @@ export function verdictOf(result: CompletedCall | FailedCall, facts?: AttemptFac
   const { semantics, attempts, handOverAfter = attempts, settlesEarlier, interrupted, history: earlier } = facts!;
   // A refusal of this attempt, or proof that it was not sent, says nothing about an earlier uncertain attempt.
   const didNotHappen = result !== "unknown" && !earlier.uncertain;
-  const failures = earlier.failures + (interrupted ? 0 : 1);
+  // A body that throws the error of another lease has not lost its own: only an unsent attempt can be interrupted.
+  const { interruptions = 0 } = earlier;
+  const free = interrupted && result === "not_sent" && interruptions < maxInterruptions;
+  const failures = earlier.failures + (free ? 0 : 1);
   const uncertain = earlier.uncertain || result === "unknown";
-  const history = { failures, uncertain };
+  const history = { failures, uncertain, interruptions: interruptions + (free ? 1 : 0) };
   if (result === "refused" && (settlesEarlier || didNotHappen)) return { to: "FAILED", reason: "definite", history };
   const notSent = result === "not_sent";
   const repeatable = notSent || semantics !== "non_idempotent";
@@ -86,6 +94,16 @@ export function verdictOf(result: CompletedCall | FailedCall, facts?: AttemptFac
     return { to: "FAILED", reason: notSent ? "not_sent" : "exhausted", history };
   return { to: "UNKNOWN", reason: "ack_lost", history };
 }
+
+/**
+ * Whether a step or decision is attempted again after a failure. It is local work that may be repeated, so any failure
+ * may be retried. `attempt`: the number of the failed one. `final`: the failure is definite, or the run is cancelled.
+ */
+export const isStepRetried = (failure: {
+  readonly attempt: number;
+  readonly attempts: number;
+  readonly final: boolean;
+}): boolean => !failure.final && failure.attempt < failure.attempts;
 
 export interface CrashVerdict {
   readonly to: "PENDING" | "UNKNOWN";
@@ -112,35 +130,74 @@ export function verdictOnCrash(semantics: Semantics, poison = false): CrashVerdi
 
 type Settlement = Pick<RecordData<"effect.settled">, "reason" | "error"> & { readonly to: string };
 
-/** Whether the record reports a failed attempt, as opposed to one interrupted by a crash or a drain. */
-export function isFailedAttempt({ to, reason, error }: Settlement): boolean {
-  if (to !== "PENDING" && to !== "UNKNOWN") return false;
-  return (reason === "not_sent" || reason === "ack_lost") && !isInterrupted(error);
+/** Whether the record ends an attempt that failed, as opposed to one in which the sender crashed. */
+function endsAttempt({ to, reason }: Settlement): boolean {
+  return (to === "PENDING" || to === "UNKNOWN") && (reason === "not_sent" || reason === "ack_lost");
+}
+
+/** The history with the attempt that this record ends, if it ends one. */
+export function chargeAttempt<H extends AttemptHistory>(history: H, settled: Settlement): H {
+  if (!endsAttempt(settled)) return history;
+  const { failures, interruptions = 0 } = history;
+  const free = settled.reason === "not_sent" && isInterrupted(settled.error) && interruptions < maxInterruptions;
+  return free ? { ...history, interruptions: interruptions + 1 } : { ...history, failures: failures + 1 };
 }
 
 /** Whether the effect is sent again although an attempt may have happened. */
-export const isUncertainRetry = ({ to, reason }: Settlement): boolean => to === "PENDING" && reason !== "not_sent";
+export const isUncertainRetry = ({ to, reason }: Settlement): boolean =>
+  to === "PENDING" && reason !== "not_sent" && reason !== "ABSENT";
+
+/** Whether the effect is sent again because no earlier attempt has happened or can happen any more. */
+const isResend = ({ to, reason }: Settlement): boolean => to === "PENDING" && reason === "ABSENT";
+
+export interface AbsenceVerdict {
+  readonly to: "PENDING" | "FAILED";
+  readonly reason: "ABSENT";
+}
+
+/**
+ * The verdict on an effect that is proven absent: an observation that started after the send window and the settle
+ * delay did not find it, or the upstream guarantees that it will not happen. Sending it again is then a first attempt.
+ * `resends`: how often that was done already. Other semantics have used up their attempts by then. A run that is ending
+ * starts nothing more.
+ */
+export function verdictOnAbsence(facts: {
+  readonly semantics: Semantics;
+  readonly resends: number;
+  readonly maxResends: number;
+  readonly ending: boolean;
+}): AbsenceVerdict {
+  const { semantics, resends, maxResends, ending } = facts;
+  const again = semantics === "non_idempotent" && !ending && resends < maxResends;
+  return { to: again ? "PENDING" : "FAILED", reason: "ABSENT" };
+}
+
+/** How often the effect was sent again after a proven absence, since an operator last had it retried. */
+export function resendsOf(records: readonly NewRecord[]): number {
+  return records.slice(restartOf(records) + 1).filter((r) => r.kind === "effect.settled" && isResend(r.data)).length;
+}
 
 /**
  * Counts the attempts in an item's journal. No attempt is charged twice: one whose acknowledgement was lost may be
- * settled again after an observation. An operator's retry restarts the count but keeps `uncertain`. `handedOver`: there
- * were inline attempts, and the item exists because the last one was in doubt.
+ * settled again after an observation. An operator's retry restarts the count but keeps `uncertain`; a proven absence
+ * restarts both. `handedOver`: there were inline attempts, and the item exists because the last one was in doubt.
  */
 export function attemptHistory(records: readonly NewRecord[], handedOver: boolean): AttemptHistory {
   const restartedAt = restartOf(records);
   const [opened] = records;
-  let failures = restartedAt < 0 && opened?.kind === "item.opened" ? (opened.data.failures ?? 0) : 0;
-  let uncertain = handedOver;
+  const failures = restartedAt < 0 && opened?.kind === "item.opened" ? (opened.data.failures ?? 0) : 0;
+  let history: AttemptHistory = { failures, uncertain: handedOver };
   let open = false;
   for (const [k, record] of records.entries()) {
     if (record.kind === "effect.dispatched") open = k > restartedAt;
     if (record.kind !== "effect.settled" && record.kind !== "obligation.settled") continue;
-    uncertain ||= isUncertainRetry(record.data);
-    if (!open || !isFailedAttempt(record.data)) continue;
+    if (isResend(record.data)) history = noAttempts;
+    if (isUncertainRetry(record.data)) history = { ...history, uncertain: true };
+    if (!open || !endsAttempt(record.data)) continue;
     open = false;
-    failures++;
+    history = chargeAttempt(history, record.data);
   }
-  return { failures, uncertain };
+  return history;
 }
 
 /** The index of the operator's last retry; -1: there was none. */

@@ -34,7 +34,10 @@ export type Change =
       readonly workflow: string;
       readonly token: bigint;
       readonly nextReactor: string | null;
+      /** Renewals of a run without progress for longer than this are refused. */
+      readonly maxStallMs: number | null;
     }
+  | { readonly do: "lease.limit"; readonly journal: number; readonly maxStallMs: number }
   | {
       readonly do: "record.create";
       readonly journal: number;
@@ -227,6 +230,7 @@ export type ChangeKind = Change["do"];
 export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "run.create": "TAPE_RUN_CONFLICT",
   "lease.create": "TAPE_INVARIANT",
+  "lease.limit": null,
   "record.create": "TAPE_INVARIANT",
   "run.phase": "TAPE_ILLEGAL_TRANSITION",
   "run.assert_settled": "TAPE_RUN_UNSETTLED",

@@ -75,6 +75,8 @@ export type AcquireResult =
 export interface RenewRequest {
   readonly fence: Fence;
   readonly progress: number;
+  /** How long before the renewal the last progress was made, by the holder's clock. */
+  readonly progressAgoMs?: number;
   readonly progressNote?: string;
 }
 /** The note counter and the TTL of a renewed lease, or the refusal. */

@@ -44,6 +44,13 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
       return [{ ...phase(own, record.data.to), from: "STUCK" }];
     case "run.retried":
       return [];
+    case "run.limited":
+      return [{ do: "lease.limit", journal: own, maxStallMs: record.data.maxStallMs }];
+    case "step.failed": {
+      const { pos, attempt, delayMs, timer } = record.data;
+      if (timer === undefined) return [];
+      return [{ do: "timer.create", run: own, pos, purpose: retryTimer(attempt), delayMs, until: null }];
+    }
     case "term.ended": {
       const { notesTaken, nextReactor, delayMs, reason } = record.data;
       return [
@@ -163,6 +170,11 @@ function replied(run: number, { note, value, error }: RecordData<"reply.sent">):
   if (note === undefined) return [];
   return [{ do: "reply.create", run, note, body: encode(error === undefined ? { value } : { error }) }];
 }
+/** The timer whose firing requests the cancellation of the run. It is set once, at position 0. */
+export const deadlineTimer = { pos: 0, purpose: "deadline" } as const;
+
+/** The timer that ends the pause after this attempt. Each attempt has its own, because a fired timer stays a row. */
+export const retryTimer = (attempt: number): string => `retry ${attempt}`;
 
 /** A unit may have the name of an inherited property, such as `constructor`. */
 const amountOf = (amounts: Readonly<Record<string, number>>, unit: string): number =>
@@ -195,6 +207,7 @@ export function changesOfCreation(tenant: string | null, data: RecordData<"run.c
       workflow,
       token: 0n,
       nextReactor: "recovery",
+      maxStallMs: data.maxStallMs ?? null,
     },
     { do: "record.create", journal: own, seq: 1, token: 0n, kind: "run.created", body: encodeBody(data) },
   ];
@@ -218,7 +231,7 @@ export function valueWritten(
 }
 
 function childStarted(data: RecordData<"child.started">, place: RecordContext): Change[] {
-  const { pos, id, workflow, version, input, inputHash, labels } = data;
+  const { pos, id, workflow, version, input, inputHash, labels, maxStallMs } = data;
   const child: RecordData<"run.created"> = {
     id,
     workflow,
@@ -227,6 +240,7 @@ function childStarted(data: RecordData<"child.started">, place: RecordContext): 
     parent: { journal: place.journal, pos },
     ...(version === undefined ? {} : { version }),
     ...(labels === undefined ? {} : { labels }),
+    ...(maxStallMs === undefined ? {} : { maxStallMs }),
   };
   return changesOfCreation(null, child, { ...place, journal: place.allocate() });
 }

@@ -20,6 +20,7 @@ const journal = z.int().positive();
 const ms = z.number().nonnegative();
 /** Becomes a time in a column of whole milliseconds. An integer, so that no store rounds what another rejects. */
 const delayMs = z.int().nonnegative();
+const positiveMs = z.int().positive();
 /** A fencing token in a record: a decimal string, because JSON numbers round above 2^53. */
 const tokenText = z.string().regex(/^\d{1,19}$/);
 /** A user's value: anything that the codec can encode. */
@@ -107,6 +108,10 @@ const schemas = {
     fork: fork.optional(),
     /** The input is the output of its schema: it was validated. */
     checked: z.literal(true).optional(),
+    /** A holder that writes nothing for longer than this loses the run. */
+    maxStallMs: positiveMs.exactOptional(),
+    /** The run is cancelled this long after its first term began, unless it has ended. */
+    deadlineMs: positiveMs.exactOptional(),
     /** Present if the same transaction grants the first term to the creator. */
     holder: holder.optional(),
   }),
@@ -142,6 +147,8 @@ const schemas = {
     /** `from` and `to` of other lanes. */
     lanes: z.array(z.strictObject({ from: count, to: count })).optional(),
   }),
+  /** The limits in the workflow's code, if they differ from those of the run so far. */
+  "run.limited": z.strictObject({ maxStallMs: positiveMs }),
   "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
   "store.restored": z.strictObject({ epoch: count, reason: text, ended: count }),
   "lease.named": z.strictObject({ name }),
@@ -172,6 +179,18 @@ const schemas = {
     /** Rows of the author's tables were committed with it. */
     transaction: z.literal(true).optional(),
   }),
+  /**
+   * An attempt of a step or decision that is retried. The last attempt is in step.done or decision.made. `timer`: a
+   * timer ends the pause, so that the run can park; otherwise the driver waits under its lease.
+   */
+  "step.failed": z.strictObject({
+    pos: count,
+    name,
+    attempt: z.int().positive(),
+    error: value,
+    delayMs,
+    timer: z.literal(true).exactOptional(),
+  }),
   "decision.made": z.strictObject({
     pos: count,
     name,
@@ -197,6 +216,7 @@ const schemas = {
     input: value,
     inputHash: name,
     labels: labels.optional(),
+    maxStallMs: positiveMs.exactOptional(),
   }),
   "child.settled": z.strictObject({ pos: count, id: name, status: name, outcome: value.optional() }),
   "effect.intended": z.strictObject({
@@ -221,6 +241,8 @@ const schemas = {
     error: value.optional(),
     /** The number of failed attempts when the item takes over. */
     failures: count.optional(),
+    /** The last attempt, if it is proven absent. If it happens after all, its sender can still say so. */
+    absent: z.strictObject({ attempt: count, token: tokenText }).exactOptional(),
   }),
   "effect.received": z.strictObject({
     pos: count,
@@ -294,11 +316,17 @@ const schemas = {
     value: value.optional(),
   }),
   ...talkSchemas,
-  "cancel.requested": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
+  /** `deadline`: the run's deadline timer has fired; the store writes it. */
+  "cancel.requested": z.strictObject({
+    reason: text,
+    by: text.optional(),
+    via: credential.exactOptional(),
+    deadline: z.literal(true).exactOptional(),
+  }),
   /** `until`: the wall time, if one was given; otherwise the timer fires `delayMs` after the record. */
   "timer.set": z.strictObject({
     pos: count,
-    purpose: z.enum(["sleep", "redrive", "reconcile"]),
+    purpose: z.enum(["sleep", "redrive", "reconcile", "deadline"]),
     delayMs,
     until: z.int().nonnegative().optional(),
   }),
@@ -359,29 +387,4 @@ export const recordSchemas: { readonly [K in RecordKind]: z.ZodType } = schemas;
 
 export function isRecordKind(kind: string): kind is RecordKind {
   return Object.hasOwn(schemas, kind);
-}
-
-/** Describes what is wrong with `data`; undefined: it is valid. */
-export function recordFault(kind: RecordKind, data: unknown): string | undefined {
-  if (kind === "step.done" && isStep(data)) return undefined;
-  if (kind === "sleep.ended" && isSleepEnd(data)) return undefined;
-  const result = schemas[kind].safeParse(data);
-  if (result.success) return undefined;
-  return result.error.issues.map((issue) => `${issue.path.join(".") || "data"}: ${issue.message}`).join("; ");
-}
-
-/** The most frequent record in its most frequent form. Checking it by hand is several times faster than the schema. */
-function isStep(data: unknown): boolean {
-  if (typeof data !== "object" || data === null) return false;
-  for (const key in data) if (key !== "pos" && key !== "name" && key !== "value" && key !== "error") return false;
-  const { pos, name: stepName } = data as { pos?: unknown; name?: unknown };
-  return Number.isSafeInteger(pos) && (pos as number) >= 0 && typeof stepName === "string" && stepName.length > 0;
-}
-
-/** A thousand of these may arrive at the same moment, so this check is hand-written, too. */
-function isSleepEnd(data: unknown): boolean {
-  if (typeof data !== "object" || data === null) return false;
-  for (const key in data) if (key !== "pos" && key !== "fired") return false;
-  const { pos, fired } = data as { pos?: unknown; fired?: unknown };
-  return Number.isSafeInteger(pos) && (pos as number) >= 0 && fired === true;
 }

@@ -1,5 +1,5 @@
 import { cutOf } from "../engine/context/lanes.ts";
-import { positionOf } from "../engine/replay/history.ts";
+import { positionOf } from "../engine/replay/progress.ts";
 import { TapeError } from "../model/errors.ts";
 import { laneOf, laneRoom } from "../model/record-context.ts";
 import type { JournalRecord, RecordData } from "../model/records.ts";

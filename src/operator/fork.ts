@@ -62,6 +62,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
     workflow: created.workflow,
     input: created.input,
     ...defined({ version: created.version, labels: created.labels, budget: created.budget }),
+    ...defined({ maxStallMs: created.maxStallMs, deadlineMs: created.deadlineMs }),
     ...(created.checked && { checked: true }),
     ...startersOf(created.starters, starterOf({ by, via })),
     forkedFrom: run,

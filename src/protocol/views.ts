@@ -14,6 +14,7 @@ import {
   ms,
   name,
   reportedLabels,
+  spanMs,
   startSignals,
   text,
   value,
@@ -238,6 +239,8 @@ export const runSpec = z.strictObject({
   forkedFrom: name.exactOptional(),
   checked: z.literal(true).exactOptional(),
   signals: startSignals.exactOptional(),
+  maxStallMs: spanMs.exactOptional(),
+  deadlineMs: spanMs.exactOptional(),
   fork: z
     .strictObject({
       journal,

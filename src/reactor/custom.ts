@@ -1,5 +1,6 @@
 import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { retryBackoff } from "../engine/item/deps.ts";
@@ -17,6 +18,8 @@ export interface ReactorContext {
   /** For guards: proves that a write belongs to this term. */
   readonly fence: Fence;
   readonly log: Log;
+  /** Reports progress. A handler with a `max_stall_s` that reports none for longer loses its lease. */
+  progress(note?: string): void;
 }
 
 /** How much was done: nothing, a number of items, or counts. */
@@ -45,6 +48,8 @@ export interface CustomOptions<App> {
   readonly log: Log;
   /** Interval between calls; absent: at every poll of the loop, which suits a replacement of a built-in reactor. */
   readonly intervalMs?: number;
+  /** A call that renews its lease without progress for longer than this loses it to another replica. */
+  readonly maxStallMs?: number;
   readonly backoff?: BackoffOptions;
   /** Aborted when the process stops. */
   readonly stopping?: AbortSignal;
@@ -54,19 +59,21 @@ const zeroCounts: ReactorCounts = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
 /** A custom reactor on the same skeleton: acquire its lease, work, heartbeat, release, also after a failure. */
 export function customReactor<App>(options: CustomOptions<App>): Reactor {
-  const { name, handler, app, keeper, clock, random, log, intervalMs, backoff = retryBackoff, stopping } = options;
+  const { name, handler, app, keeper, clock, random, log, intervalMs, maxStallMs, stopping } = options;
+  const { backoff = retryBackoff } = options;
   let dueAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
   return {
     name,
     async runOnce(limit) {
       if (clock.mono() < dueAt) return zeroCounts;
-      const lease = await keeper.acquireOrSteal(`reactor ${name}`, { reactor: name });
+      const lease = await keeper.acquireOrSteal(`reactor ${name}`, { reactor: name, ...defined({ maxStallMs }) });
       if (lease === undefined) return zeroCounts; // another replica runs it
       const aborts = stopping === undefined ? [lease.abortSignal] : [lease.abortSignal, stopping];
       const abortSignal = AbortSignal.any(aborts);
       try {
-        const result = await handler(app, { name, limit, abortSignal, fence: lease.fence, log });
+        const progress = (note?: string): void => lease.progress(note);
+        const result = await handler(app, { name, limit, abortSignal, fence: lease.fence, log, progress });
         failures = 0;
         if (intervalMs !== undefined) dueAt = clock.mono() + intervalMs;
         return countsOf(result);

@@ -5,6 +5,7 @@ import { loadItem } from "../engine/item/load.ts";
 import { readClocks } from "../lease/belief.ts";
 import type { Lease } from "../lease/lease.ts";
 import { releaseJournal } from "../lease/release-journal.ts";
+import type { Timings } from "../lease/timings.ts";
 import { isTapeError } from "../model/errors.ts";
 import type { Term } from "../model/lease.ts";
 import type { FindRequest, Share } from "../store/contract/store.ts";
@@ -60,6 +61,10 @@ export function itemReactor(
   return { name: options.name, onAgenda: true, poll, runOnce };
 }
 
+/** Reading and writing an item takes seconds; the calls in between are declared waits, each within its time-out. */
+const itemMarginMs = 30_000;
+const itemStallMs = ({ heartbeatMs }: Timings): number => Math.max(itemMarginMs, Math.ceil(3 * heartbeatMs));
+
 /** A lost response is retried with the same nonce: the store then returns the same terms, so that none is lost. */
 async function claimItems(
   deps: ReactorDeps,
@@ -69,7 +74,7 @@ async function claimItems(
 ): Promise<Term[]> {
   const { store, keeper, tenant, random } = deps;
   const { name, staleOf } = options;
-  const claimant = keeper.claimant(name);
+  const claimant = { ...keeper.claimant(name), maxStallMs: itemStallMs(keeper.timings) };
   const unshared = {
     claimant,
     nextReactor: name,
@@ -105,6 +110,7 @@ async function workOn(
   let item: Item | undefined;
   try {
     lease = keeper.adopt(`${name} ${term.journal}`, term, sent);
+    lease.timeProgress();
     item = await loadItem(deps, lease, term);
     await options.work(item);
     return { handoff: item.handoff, lagMs: item.lagMs, failed: false, unserved: item.unserved };

@@ -2,13 +2,13 @@ import { backoffMs } from "../base/backoff.ts";
 import { defined } from "../base/defined.ts";
 import { describeThrown } from "../base/thrown.ts";
 import { isUnstorable, resultIn } from "../engine/effects/evidence.ts";
-import { isExhausted, isPoison } from "../engine/item/attempts.ts";
+import { isExhausted, isPoison, surplusEvidence } from "../engine/item/attempts.ts";
 import { observeWithTimeout } from "../engine/item/call.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { Item } from "../engine/item/item.ts";
 import { maxErrorChars, toStoredError } from "../engine/replay/stored-value.ts";
 import type { Handoff } from "../lease/release-journal.ts";
-import { isInterrupted, unknownAtEnd, verdictOnCrash } from "../model/attempt.ts";
+import { isInterrupted, resendsOf, unknownAtEnd, verdictOnAbsence, verdictOnCrash } from "../model/attempt.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import { NotSent, type Observation } from "../sdk/outcomes.ts";
 import { itemReactor } from "./item-reactor.ts";
@@ -44,7 +44,7 @@ async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
   const isOpen = item.status === "UNKNOWN" || item.status === "STUCK";
   const verdict = isOpen ? item.operatorVerdict : undefined;
   const isObservable = item.status === "UNKNOWN" || item.observeRequested;
-  const canDecide = verdict !== undefined || isObservable || (item.status === "FAILED" && item.evidence.length > 0);
+  const canDecide = verdict !== undefined || isObservable || surplusEvidence(item).length > 0;
   if (canDecide && item.definition === undefined) {
     const { connector, name } = item.effect;
     return item.park("reconciler", connector === null ? `effect ${name}` : `connector ${connector} and effect ${name}`);
@@ -54,7 +54,7 @@ async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
     return item.finish([settled, ...item.dueObligation(verdict.value)], done);
   }
   if (verdict !== undefined) return item.finish(item.confirmed("operator", verdict), done);
-  const known = isObservable ? await verdictFromEvidence(deps, item) : await verdictAfterFailure(deps, item);
+  const known = isObservable ? await verdictFromEvidence(deps, item) : await verdictAfterwards(deps, item);
   if (known !== undefined) return item.finish(...known, onNewEvidence);
   if (!isObservable) return item.handOff();
   await observe(deps, item, onNewEvidence);
@@ -98,13 +98,21 @@ async function verdictOnUnsent(deps: ReactorDeps, item: Item, error: unknown): P
   return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { nextReactor: item.actor, delayMs }];
 }
 
-/** Evidence after FAILED(ABSENT) that the effect happened. The verdict stands; the surplus effect is compensated. */
-async function verdictAfterFailure(deps: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
-  const happened = item.evidence.findLast((entry) => entry.happened);
-  const owed = item.records.some(({ kind }) => kind === "obligation.surplus");
-  if (item.status !== "FAILED" || happened === undefined || owed) return undefined;
-  if (item.effect.semantics === "read") return undefined; // a read changed nothing, so nothing needs compensation
-  return [await surplusObligations(deps, item, [happened.value]), done];
+/**
+ * Evidence that the effect happened, although the verdict says otherwise or a later attempt confirmed it. The verdict
+ * stands; each surplus effect is compensated, once.
+ */
+async function verdictAfterwards(deps: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
+  const surplus = surplusEvidence(item);
+  if (surplus.length === 0) return undefined;
+  return [
+    await surplusObligations(
+      deps,
+      item,
+      surplus.map(({ value }) => value),
+    ),
+    done,
+  ];
 }
 
 async function observe(deps: ReactorDeps, item: Item, onNewEvidence: () => Promise<void>): Promise<void> {
@@ -171,7 +179,7 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, start
         return [[], { nextReactor: "reconciler", delayMs: Math.ceil(until - startedAt) + 1 }];
       // An obligation stays owed: a compensation that did not happen is retried.
       if (item.isCompensation) return retryOrStick(deps, item, "not_sent");
-      return [[item.settled({ to: "FAILED", reason: "ABSENT" })], done];
+      return verdictIfAbsent(deps, item);
     }
     case "inconclusive": {
       const observations =
@@ -184,6 +192,26 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, start
       ];
     }
   }
+}
+
+/** Under the same keys: they identify the decision to call, and no attempt has used them up. */
+async function verdictIfAbsent(deps: ReactorDeps, item: Item): Promise<ItemVerdict> {
+  // A late owner of an earlier attempt knows better than the observation.
+  const happened = item.evidence.findLast((entry) => entry.happened);
+  if (happened !== undefined) return [item.confirmed("evidence", resultIn(happened)), done];
+  const { absentRetries: maxResends, backoff } = item.definition!;
+  const resends = resendsOf(item.records);
+  const verdict = verdictOnAbsence({
+    semantics: item.effect.semantics,
+    resends,
+    maxResends,
+    ending: await item.runIsEnding(),
+  });
+  if (verdict.to === "FAILED") return [[item.settled(verdict)], done];
+  const delayMs = Math.ceil(backoffMs(resends + 1, backoff, deps.random));
+  const { attempt, attemptToken } = item.effect;
+  const absent = { attempt, token: String(attemptToken) };
+  return [[item.settled({ ...verdict, absent })], { nextReactor: item.actor, delayMs }];
 }
 
 /** An obligation stays owed. An effect is retried while its policy allows, but not in a run that is ending. */

@@ -4,7 +4,7 @@ import type { EffectCall, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition, ReplyGate } from "./gate.ts";
 import type { Schema } from "./schema.ts";
 import type { Callback, CallbackOptions, GateAnswer, GateRequest, RawCallback } from "./talk.ts";
-import type { ClientOf, PostgresPool, SqliteConnection, StepContext } from "./transaction.ts";
+import type { ClientOf, PostgresPool, SqliteConnection } from "./transaction.ts";
 
 export type { GateAnswer } from "./talk.ts";
 
@@ -32,10 +32,32 @@ export interface DecisionDetails {
   readonly usage?: Readonly<Record<string, number>>;
 }
 
-/** What the function of `tape.decide` receives. */
-export interface DecisionContext {
-  record(notes: DecisionDetails): void;
+/** What the function of `tape.step` receives. */
+export interface StepContext {
+  /** Aborts when the attempt times out, the run is cancelled or its lease is lost. */
   readonly abortSignal: AbortSignal;
+  /** The number of this attempt, from 1 on. Failed attempts count, also those of earlier processes. */
+  readonly attempt: number;
+  /** The last `tape.progress` note of an interrupted or failed attempt, to resume from. */
+  readonly last: string | undefined;
+}
+
+/** What the function of `tape.decide` receives. */
+export interface DecisionContext extends StepContext {
+  record(notes: DecisionDetails): void;
+}
+
+/** How often and when a step or decision is attempted again. */
+export interface StepRetryPolicy extends RetryPolicy {
+  /** false: this error is final. A {@link DefiniteFailure} always is. */
+  readonly when?: (error: unknown) => boolean;
+}
+
+/** Options of a step or a decision. Without them it is attempted once, without a time-out. */
+export interface StepOptions {
+  readonly retry?: StepRetryPolicy;
+  /** Of one attempt. When it is over, the attempt has failed with TAPE_TIMEOUT, and a later result is dropped. */
+  readonly timeout?: Duration;
 }
 
 /** Branches of a race: promises of started operations, or functions, each of which starts in a lane of its own. */
@@ -73,8 +95,13 @@ export interface BudgetContext {
 /** The durable operations of a workflow. Each is recorded once, and replay returns the recorded result. */
 export interface TapeContext {
   readonly runId: string;
-  /** Local work that may be repeated: runs at least once. */
-  step<T>(name: string, body: (context: { readonly abortSignal: AbortSignal }) => T | Promise<T>): Promise<T>;
+  /**
+   * Local work that may be repeated: runs at least once.
+   *
+   * @example
+   * const rate = await tape.step("rate", ({ abortSignal }) => fetchRate(abortSignal), { retry: { attempts: 5 }, timeout: "10s" });
+   */
+  step<T>(name: string, body: (context: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
   /**
    * A step whose rows commit together with its result, exactly once, in the store's own PostgreSQL database. The body
    * gets a client of your pool inside a transaction. It may run again if that is rolled back.
@@ -96,7 +123,7 @@ export interface TapeContext {
     body: (database: D, context: StepContext) => T,
   ): Promise<T>;
   /** A model call or any other judgement, recorded with its rationale and never repeated once recorded. */
-  decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T>;
+  decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
   /** Resolves when confirmed, throws EffectFailed when failed. While the outcome is unknown, the run is parked. */
   effect<R>(call: EffectCall<R>): Promise<R>;
   attempt<R>(call: EffectCall<R>): Promise<EffectResult<R>>;
@@ -143,7 +170,10 @@ export interface TapeContext {
   random(): number;
   readonly values: ValuesContext;
   readonly budget: BudgetContext;
-  /** Reports progress (a heartbeat only shows that the process lives). */
+  /**
+   * Reports progress (a heartbeat only shows that the process lives). The note travels with the next heartbeat; a body
+   * that is repeated after a crash finds it in `last`.
+   */
   progress(note?: string): void;
   log(message: string, fields?: Readonly<Record<string, unknown>>): void;
   /** Aborts when the run is cancelled or its lease is lost. */
@@ -161,4 +191,8 @@ export interface Workflow<I, O> {
   readonly schema: Schema<I> | undefined;
   readonly version: string | undefined;
   readonly retry: RetryPolicy;
+  /** Absent: a holder that renews its lease keeps the run. */
+  readonly maxStallMs?: number;
+  /** Absent: the run may take any time. */
+  readonly deadlineMs?: number;
 }

@@ -26,6 +26,15 @@ export interface RetryPolicy {
   readonly cap?: Duration;
 }
 
+/** The retry policy of an effect. */
+export interface EffectRetryPolicy extends RetryPolicy {
+  /**
+   * How often a `non_idempotent` effect is sent again after an observation has proved that it did not happen. Default 3
+   * for inline effects, 0 for those of the outbox.
+   */
+  readonly absent?: number;
+}
+
 /** Whether an effect may be retried: safely under one key, never, or because it only reads. */
 export type Semantics = "idempotent" | "non_idempotent" | "read";
 export type Body<A, R> = (args: A, fx: EffectContext) => R | Promise<R>;
@@ -46,8 +55,8 @@ interface SharedEffectOptions<A, R> {
         readonly semantics?: Semantics;
         readonly observe?: Observe<{ args: A; result: R }, unknown>;
       };
-  /** On a non_idempotent effect only after NotSent. */
-  readonly retry?: RetryPolicy;
+  /** A non_idempotent effect is retried only after NotSent, and after a proven absence. */
+  readonly retry?: EffectRetryPolicy;
   readonly timeout?: Duration;
   /** How long after its send deadline an absent effect may still appear at the upstream. Default 60 s. */
   readonly settleDelay?: Duration;
@@ -92,6 +101,8 @@ export interface EffectDefinition {
   readonly observe: Observe<unknown, unknown> | undefined;
   readonly compensate: CompensateDefinition | undefined;
   readonly attempts: number;
+  /** How often it is sent again after a proven absence. */
+  readonly absentRetries: number;
   readonly backoff: { readonly baseMs: number; readonly factor: number; readonly capMs: number };
   readonly timeoutMs: number;
   readonly settleDelayMs: number;

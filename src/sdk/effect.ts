@@ -10,7 +10,16 @@ import type {
   EffectDefinition,
   EffectOptions,
 } from "./effect-types.ts";
-import { assertKnownKeys, assertName, assertOneOf, durationOf, functionOr, retryOf, textOr } from "./validate.ts";
+import {
+  assertKnownKeys,
+  assertName,
+  assertOneOf,
+  durationOf,
+  functionOr,
+  numberOf,
+  retryOf,
+  textOr,
+} from "./validate.ts";
 
 export type {
   CompensateDefinition,
@@ -19,6 +28,7 @@ export type {
   EffectContext,
   EffectDefinition,
   EffectOptions,
+  EffectRetryPolicy,
   RetryPolicy,
   Semantics,
 } from "./effect-types.ts";
@@ -75,6 +85,12 @@ function cloneArgs(name: string, args: unknown): unknown {
 
 /** Default attempts. With the default back-off, ten attempts outlast an outage of some minutes at the upstream. */
 const defaultAttempts = { non_idempotent: 3, idempotent: 10, read: 5 } as const;
+/**
+ * An inline call has ended or timed out before it is observed, so absence after the settle delay is proof. What the
+ * outbox hands to a connector may be queued there for longer than any default: its author decides.
+ */
+const defaultAbsentRetries = { inline: 3, outbox: 0 } as const;
+const maxAbsentRetries = 100;
 const defaultTimeoutMs = 30_000;
 const defaultSettleMs = 60_000;
 
@@ -129,7 +145,11 @@ function defineEffect(name: string, body: Body<unknown, unknown> | undefined, op
     businessKey,
     observe,
     compensate: compensateOf(subject, options.compensate),
-    ...retryOf(subject, options.retry, defaultAttempts[semantics]),
+    ...retryOf(subject, options.retry, defaultAttempts[semantics], ["absent"]),
+    absentRetries: numberOf(subject, "retry.absent", options.retry?.absent, defaultAbsentRetries[dispatch], {
+      min: 0,
+      max: maxAbsentRetries,
+    }),
     timeoutMs: durationOf(subject, "timeout", options.timeout, defaultTimeoutMs),
     settleDelayMs: durationOf(subject, "settleDelay", options.settleDelay, defaultSettleMs),
     isDefinite: isDefinite ?? (() => false),

@@ -29,9 +29,3 @@ export type ClientOf<P> = P extends { connect: { (): Promise<infer C>; (callback
       : never
     : C
   : never;
-
-/** What the body of a step receives. */
-export interface StepContext {
-  /** Aborts when the run is cancelled or its lease is lost. */
-  readonly abortSignal: AbortSignal;
-}

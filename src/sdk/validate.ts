@@ -108,9 +108,14 @@ export interface CheckedRetry {
 
 const retryKeys = ["attempts", "base", "factor", "cap"];
 
-/** The retry policy with its defaults; `attempts` applies if the policy does not set it. */
-export function retryOf(subject: string, retry: RetryPolicy | undefined, attempts: number): CheckedRetry {
-  const { attempts: wanted, base, factor, cap } = retry === undefined ? {} : checkedPolicy(subject, retry);
+/** The retry policy with its defaults; `attempts` applies if the policy does not set it. `more`: further known keys. */
+export function retryOf(
+  subject: string,
+  retry: RetryPolicy | undefined,
+  attempts: number,
+  more: readonly string[] = [],
+): CheckedRetry {
+  const { attempts: wanted, base, factor, cap } = retry === undefined ? {} : checkedPolicy(subject, retry, more);
   return {
     attempts: numberOf(subject, "retry.attempts", wanted, attempts, { min: 1 }),
     backoff: {
@@ -121,12 +126,12 @@ export function retryOf(subject: string, retry: RetryPolicy | undefined, attempt
   };
 }
 
-function checkedPolicy(subject: string, retry: RetryPolicy): RetryPolicy {
+function checkedPolicy(subject: string, retry: RetryPolicy, more: readonly string[]): RetryPolicy {
   if (typeof retry !== "object" || retry === null) {
     const message = `${subject}: retry must be an object such as { attempts: 3 }, not ${shown(retry)}`;
     throw new TapeError("TAPE_BAD_INPUT", message, { field: "retry" });
   }
-  assertKnownKeys(`retry of ${subject}`, retry, retryKeys);
+  assertKnownKeys(`retry of ${subject}`, retry, [...retryKeys, ...more]);
   return retry;
 }
 

@@ -1,10 +1,11 @@
+import type { Duration } from "../base/duration.ts";
 import { TapeError } from "../model/errors.ts";
 import { bindConnector, type Connector } from "./connector.ts";
 import type { TapeContext, Workflow } from "./context.ts";
 import type { EffectDefinition, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition } from "./gate.ts";
 import { type Schema, schemaOf, validate } from "./schema.ts";
-import { assertKnownKeys, assertName, retryOf, shown } from "./validate.ts";
+import { assertKnownKeys, assertName, durationOrThrow, retryOf, shown } from "./validate.ts";
 
 export type { Workflow } from "./context.ts";
 
@@ -16,6 +17,13 @@ export interface WorkflowOptions<I> {
   readonly version?: string;
   /** How often a run that throws is retried; default: never. */
   readonly retry?: RetryPolicy;
+  /**
+   * A process that makes no progress with a run for longer than this loses it, even if it still renews its lease. Journal
+   * writes and `tape.progress` are progress; a body with a time-out may use its time. Longer than a third of the TTL.
+   */
+  readonly maxStall?: Duration;
+  /** Cancels a run that has not ended this long after it began. */
+  readonly deadline?: Duration;
 }
 
 /**
@@ -32,13 +40,22 @@ export function workflow<I, O>(
     throw new TapeError("TAPE_BAD_INPUT", `workflow ${name} needs a function, not ${shown(run)}`);
   }
   const subject = `workflow ${name}`;
-  assertKnownKeys(subject, options, ["input", "version", "retry"]);
+  assertKnownKeys(subject, options, ["input", "version", "retry", "maxStall", "deadline"]);
   const { input: schema, version, retry } = options;
   schemaOf(subject, "input", schema);
   if (version !== undefined) assertName(`the version of ${subject}`, version);
   retryOf(subject, retry, 1);
-  return { name, run, schema, version, retry: retry ?? {} };
+  const { maxStall, deadline } = options;
+  const limits = {
+    ...(maxStall !== undefined && { maxStallMs: wholeMs(subject, "maxStall", maxStall) }),
+    ...(deadline !== undefined && { deadlineMs: wholeMs(subject, "deadline", deadline) }),
+  };
+  return { name, run, schema, version, retry: retry ?? {}, ...limits };
 }
+
+/** Whole milliseconds of a duration that is longer than nothing. */
+export const wholeMs = (subject: string, field: string, value: Duration): number =>
+  Math.ceil(durationOrThrow(subject, field, value, 1));
 
 /** `start` and `spawn` take a definition, not its name and not the bare function. */
 export function assertWorkflow(workflow: unknown): asserts workflow is Workflow<never, unknown> {

@@ -42,13 +42,16 @@ describe("the role of a credential", () => {
   it("starter: starts and reads, while a worker elsewhere drives", async () => {
     const { connect } = await scene();
     const starter = await connect("starter");
-    const run = await starter.start(hello, "Ada", { id: "h-1", labels: { team: "a" } });
+    const run = await starter.start(hello, "Ada", { id: "h-1", labels: { team: "a" }, deadline: "1h" });
     expect(await run.status()).toBe("RUNNABLE");
     expect(await codeOf(starter.start(hello, "Grace", { id: "h-1" }))).toBe("TAPE_RUN_CONFLICT");
     await connect("worker", { runner: createRunner({ workflows: [hello] }) });
     expect(await run.result()).toBe("Hello Ada");
     expect((await starter.runs.list({ label: { key: "team", value: "a" } })).map(({ id }) => id)).toEqual(["h-1"]);
     expect(starter.tenant).toBe("acme");
+    for await (const { kind, data } of starter.journal("h-1"))
+      if (kind === "run.created") expect(data.deadlineMs).toBe(3_600_000);
+    expect(await codeOf(starter.start(hello, "Ada", { deadline: 0 }))).toBe("TAPE_BAD_INPUT");
   });
 
   it("reader: starts nothing; a wrong token is refused", async () => {

@@ -183,6 +183,7 @@ describe("contradicting settings", () => {
   it.each([
     ["lease_ttl_s: 10, heartbeat_s: 6", "heartbeat_s: 6 s is more than half of lease_ttl_s (10 s)"],
     ["heartbeat_s: 20", "more than half of lease_ttl_s (30 s)"],
+    ["max_stall_s: 10", "max_stall_s: 10 s is not longer than the heartbeat"],
     ["backoff: { base_ms: 2000, cap_ms: 1000 }", "backoff.base_ms: 2000 ms is more than cap_ms (1000 ms)"],
   ])("rejects %s", (settings, message) => {
     const [problem, ...rest] = problemsOf({ yaml: `tape:\n  reactors:\n    outbox: { ${settings} }\n` });

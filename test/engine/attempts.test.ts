@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type Effect, effect } from "../../src/sdk/effect.ts";
-import { AckLost, outcome } from "../../src/sdk/outcomes.ts";
+import { TapeError } from "../../src/model/errors.ts";
+import { type Effect, type EffectContext, effect } from "../../src/sdk/effect.ts";
+import { AckLost, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { onBothStores } from "../kit/both-stores.ts";
@@ -65,6 +66,26 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
     expect(calls).toBe(3);
   });
 
+  it.each(ways)("%s: errors of other leases that the body throws count, and are in the reason", async (dispatch) => {
+    for (const wrap of [(error: Error) => error, (cause: Error) => new NotSent("not yet", { cause })]) {
+      let calls = 0;
+      const body = () => Promise.reject(wrap(new TapeError("TAPE_LEASE_LOST", `the desk is taken, call ${++calls}`)));
+      const retry = { attempts: 2, base: "100ms", cap: "100ms" } as const;
+      const { send, runner } = sending(effect("mail", body, { semantics: "idempotent", dispatch, retry }));
+      await using t = await VirtualTape.open({ runner });
+      const run = await t.start(send, undefined, { id: "r" });
+      await t.elapse(30_000);
+      const ended = await t.settle();
+      const result = await t.time.during(run.result().catch((thrown: Error) => thrown));
+      // Nothing was sent in the second case, so that the effect fails; twenty of its attempts pass for interruptions.
+      const [status, total] = calls > 2 ? (["COMPLETED", 22] as const) : (["STUCK", 2] as const);
+      expect(ended).toMatchObject([{ status }]);
+      expect(calls).toBe(total);
+      if (status === "STUCK") expect(String(result)).toContain("the desk is taken, call 2");
+      else expect(result).toMatchObject({ status: "failed", reason: "not_sent" });
+    }
+  });
+
   it.each(ways)("%s: the default retries outlast an outage of minutes", async (dispatch) => {
     let calls = 0;
     let down = true;
@@ -103,4 +124,40 @@ describe("a sender that crashes", () => {
     expect(calls).toBeGreaterThan(5);
     expect(calls).toBeLessThanOrEqual(22);
   });
+});
+
+describe("an effect that was provably not sent", () => {
+  for (const lost of [1, 3, 4]) {
+    const times = lost === 1 ? "once" : `${lost} times`;
+    const ends = lost > 3 ? "fails, and is compensated" : "completes, and nothing is compensated";
+    both(`a mail whose answer was lost ${times}: the order ${ends}`, async (open) => {
+      const log: string[] = [];
+      const charge = effect("charge", () => void log.push("charge"), { compensate: () => void log.push("refund") });
+      let left = lost;
+      const body = (_: string, { attempt, key, businessKey }: EffectContext) => {
+        if (left-- > 0) return Promise.reject(new AckLost());
+        log.push(`mail ${attempt} ${key} ${businessKey}`);
+        return "sent";
+      };
+      const mail = effect("mail", body, {
+        businessKey: (order) => order,
+        observe: () => outcome.absent(),
+        settleDelay: "1s",
+        timeout: "1s",
+        retry: { base: "100ms" },
+      });
+      const order = workflow("order", async (_, id: string) => {
+        await charge(undefined as never);
+        return mail(id);
+      });
+      const t = await open(createRunner({ workflows: [order], effects: [charge, mail] }));
+      await t.start(order, "o-1", { id: "r" });
+      await t.elapse(120_000);
+      const [run] = await t.settle();
+      const sent = `mail ${lost + 1} r:1 o-1`;
+      expect([run?.status, log]).toEqual(
+        lost > 3 ? ["COMPENSATED", ["charge", "refund"]] : ["COMPLETED", ["charge", sent]],
+      );
+    });
+  }
 });

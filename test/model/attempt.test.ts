@@ -4,8 +4,10 @@ import {
   attemptHistory,
   type FailedCall,
   isInterrupted,
+  isStepRetried,
   type Semantics,
   verdictOf,
+  verdictOnAbsence,
   verdictOnCrash,
 } from "../../src/model/attempt.ts";
 import { TapeError } from "../../src/model/errors.ts";
@@ -75,9 +77,14 @@ describe("the verdict on an attempt", () => {
     expect(verdictText(result, { ...own, failures: 2, uncertain: true })).toBe(uncertainLast);
   });
 
-  it.each([...cases()])("is not charged when interrupted: $name", ({ name, result, semantics, settlesEarlier }) => {
+  it.each([...cases()])("is charged when interrupted only if sent: $name", ({ name, result, ...more }) => {
     const [fresh, freshLast, uncertain, uncertainLast] = table[name]!;
-    const own = { semantics, settlesEarlier, interrupted: true };
+    const own = { ...more, interrupted: true };
+    if (result !== "not_sent") {
+      expect(verdictText(result, { ...own, failures: 2 })).toBe(freshLast);
+      expect(verdictText(result, { ...own, failures: 2, uncertain: true })).toBe(uncertainLast);
+      return;
+    }
     expect(verdictText(result, { ...own, failures: 2 })).toBe(fresh);
     expect(verdictText(result, { ...own, failures: 3 })).toBe(freshLast);
     expect(verdictText(result, { ...own, failures: 2, uncertain: true })).toBe(uncertain);
@@ -111,7 +118,12 @@ describe("the verdict on an attempt", () => {
         for (const result of ["not_sent", "unknown"] as const) {
           const { to, history } = verdictOf(result, facts({ failures: 1, uncertain, interrupted }));
           expect(to).toBe("PENDING");
-          expect(history).toEqual({ failures: interrupted ? 1 : 2, uncertain: uncertain || result === "unknown" });
+          const free = interrupted && result === "not_sent";
+          expect(history).toEqual({
+            failures: free ? 1 : 2,
+            uncertain: uncertain || result === "unknown",
+            interruptions: free ? 1 : 0,
+          });
         }
       }
     }
@@ -139,7 +151,7 @@ describe("the verdict on an attempt", () => {
                 }
                 // A definite refusal is not sent again.
                 if (settlesEarlier) expect(`${to} ${reason}`, about).toBe(refused);
-                expect(left.failures - failures, about).toBe(interrupted ? 0 : 1);
+                expect(left.failures - failures, about).toBe(interrupted && result === "not_sent" ? 0 : 1);
                 expect(left.uncertain, about).toBe(uncertain || result === "unknown");
                 combinations++;
               }
@@ -149,6 +161,34 @@ describe("the verdict on an attempt", () => {
       }
     }
     expect(combinations).toBe(12 * 2 * 2 * 3 * 25);
+  });
+});
+
+describe("the verdict on a proven absence", () => {
+  const absence = { semantics: "non_idempotent", resends: 0, maxResends: 3, ending: false } as const;
+
+  it.each([
+    ["the first time", {}, "PENDING"],
+    ["the last time of the policy", { resends: 2 }, "PENDING"],
+    ["once the policy is used up", { resends: 3 }, "FAILED"],
+    ["without a policy", { maxResends: 0 }, "FAILED"],
+    ["in a run that is ending", { ending: true }, "FAILED"],
+    ["of an idempotent effect, which its attempts bound", { semantics: "idempotent" as const }, "FAILED"],
+    ["of a read", { semantics: "read" as const }, "FAILED"],
+  ])("%s", (_, facts, to) => {
+    expect(verdictOnAbsence({ ...absence, ...facts })).toEqual({ to, reason: "ABSENT" });
+  });
+});
+
+describe("a failed attempt of a step", () => {
+  it.each([
+    [1, 3, false, true],
+    [2, 3, false, true],
+    [3, 3, false, false],
+    [1, 1, false, false],
+    [1, 3, true, false],
+  ])("%i of %i, final: %s, is retried: %s", (attempt, attempts, final, retried) => {
+    expect(isStepRetried({ attempt, attempts, final })).toBe(retried);
   });
 });
 
@@ -197,6 +237,25 @@ describe("the history of an effect's attempts", () => {
       1,
       true,
     ],
+    ["a lost lease that the body threw", of(sent, to("PENDING", "ack_lost", lost)), 1, true],
+    ["a proven absence", of(opened(2), sent, to("UNKNOWN", "ack_lost"), to("PENDING", "ABSENT")), 0, false],
+    [
+      "an attempt after a proven absence",
+      of(sent, to("UNKNOWN", "ack_lost"), to("PENDING", "ABSENT"), sent, to("PENDING", "not_sent")),
+      1,
+      false,
+    ],
+    [
+      "more interruptions than a healthy sender has",
+      of(
+        ...Array.from({ length: 22 }, () => [
+          sent,
+          to("PENDING", "not_sent", new NotSent("x", { cause: lost })),
+        ]).flat(),
+      ),
+      2,
+      false,
+    ],
     ["two attempts", of(sent, to("PENDING", "ack_lost"), sent, to("PENDING", "not_sent")), 2, true],
     ["attempts of an obligation", of(sent, owed("ack_lost"), sent, owed("not_sent")), 2, true],
     [
@@ -212,7 +271,7 @@ describe("the history of an effect's attempts", () => {
       false,
     ],
   ])("%s", (_, history, failures, uncertain) => {
-    expect(history).toEqual({ failures, uncertain });
+    expect({ failures: history.failures, uncertain: history.uncertain }).toEqual({ failures, uncertain });
   });
 
   it("counts an effect that was handed over as uncertain", () => {

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { encode } from "../../src/base/codec.ts";
 import { itemKinds, nameKinds, noteKinds, storeKinds } from "../../src/model/kinds.ts";
 import { encodeBody } from "../../src/model/projection.ts";
-import { isRecordKind, type RecordKind, recordFault, recordKinds, recordVersion } from "../../src/model/records.ts";
+import { recordFault } from "../../src/model/record-fault.ts";
+import { isRecordKind, type RecordKind, recordKinds, recordVersion } from "../../src/model/records.ts";
 import { decodeRecord } from "../../src/store/decode-rows.ts";
 import { samples } from "../../testkit/conformance/misplaced.ts";
 

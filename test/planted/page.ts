@@ -8,6 +8,7 @@ import { journalBugs } from "./bugs/journals.ts";
 import { leaseBugs } from "./bugs/leases.ts";
 import { neighbourBugs } from "./bugs/neighbours.ts";
 import { serviceBugs } from "./bugs/services.ts";
+import { stepBugs } from "./bugs/steps.ts";
 import { strangerBugs } from "./bugs/strangers.ts";
 import { talkingBugs } from "./bugs/talking.ts";
 import { transactionBugs } from "./bugs/transactions.ts";
@@ -21,6 +22,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Leases and fences", leaseBugs],
   ["Effects", effectBugs],
   ["Journals, signals and timers", journalBugs],
+  ["Steps", stepBugs],
   ["Ends, compensation and budgets", endingBugs],
   ["Values, schedules, operators, restores", serviceBugs],
   ["Transactions of callers", transactionBugs],

@@ -41,6 +41,8 @@ interface Ration {
   readonly lost: number;
   /** How often an idempotent effect exhausts its retries, so that the reconciler has to observe it. */
   readonly exhausted: number;
+  /** How often an effect that is proven absent is sent again. */
+  readonly resent: number;
 }
 
 interface Worker {
@@ -57,6 +59,8 @@ interface Worker {
     | "saw absence"
     | "saw final absence";
   readonly token: number;
+  /** The send deadline of its own attempt has passed. */
+  readonly late: boolean;
   /** Its requests on the wire; they survive a crash. */
   readonly out: number;
 }
@@ -74,7 +78,7 @@ export interface EffectState {
   readonly early: boolean;
 }
 
-const RATION: Ration = { expiry: 1, crash: 1, lost: 1, exhausted: 1 };
+const RATION: Ration = { expiry: 1, crash: 1, lost: 1, exhausted: 1, resent: 0 };
 
 const isVerdict = (status: Status): boolean => status === "CONFIRMED" || status === "FAILED(ABSENT)";
 
@@ -111,7 +115,8 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
       // The handoff to the item lease: the record with UNKNOWN ends the previous authority.
       add(does, "idle", { status: "UNKNOWN", token: s.token + 1 }, cost);
     };
-    const dispatch = (does: string): void => add(does, "dispatched", { status: "DISPATCHED", window: "open" });
+    const dispatch = (does: string): void =>
+      add(does, "dispatched", { status: "DISPATCHED", window: "open" }, undefined, { late: false });
 
     const drive = (): void => {
       if (s.status === "none" && rules.intent === "before the call")
@@ -133,8 +138,10 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
         (rules.absence === "written after the delay" && s.window === "settled") ||
         (rules.absence === "observed after the delay" && w.phase === "saw final absence");
       if (idempotent) add("puts the absent effect back", "driving", { status: "PENDING" });
-      else if (final) add("settles as absent", "idle", { status: "FAILED(ABSENT)" });
-      else add("stays in doubt about absence", "driving");
+      else if (final) {
+        add("settles as absent", "idle", { status: "FAILED(ABSENT)" });
+        add("sends the absent effect again", "driving", { status: "PENDING" }, "resent");
+      } else add("stays in doubt about absence", "driving");
     };
 
     const underFence = (): void => {
@@ -159,7 +166,7 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
     }
     add("crashes and restarts", "idle", {}, "crash");
     if (w.phase === "dispatched") {
-      const mayCall = s.window === "open" || !rules.senderChecksDeadline;
+      const mayCall = (s.window === "open" && !w.late) || !rules.senderChecksDeadline;
       add(mayCall ? "checks its deadline" : "is too late to call", mayCall ? "cleared" : "in doubt");
     } else if (w.phase === "cleared") {
       add("calls", "waiting", {}, undefined, { out: w.out + 1 });
@@ -194,7 +201,10 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
       } else add("upstream", "executes late", { ...executed, ...received(w.phase) });
     });
     const dispatched = s.status === "DISPATCHED" || s.status === "UNKNOWN";
-    if (dispatched && s.window === "open") add("clock", "passes the send deadline", { window: "closed" });
+    if (dispatched && s.window === "open") {
+      const workers = s.workers.map((w) => (w.phase === "dispatched" ? { ...w, late: true } : w));
+      add("clock", "passes the send deadline", { window: "closed", workers });
+    }
     const quiet = s.workers.every((w) => w.out === 0 && w.phase !== "cleared");
     if (dispatched && s.window === "closed" && quiet) add("clock", "passes the settle delay", { window: "settled" });
   }
@@ -206,7 +216,7 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
       window: "open",
       evidence: false,
       executions: 0,
-      workers: Array.from({ length: 3 }, () => ({ phase: "idle", token: 0, out: 0 })),
+      workers: Array.from({ length: 3 }, () => ({ phase: "idle", token: 0, late: false, out: 0 })),
       left: ration,
       verdict: "none",
       early: false,
@@ -218,7 +228,7 @@ export function effectModel(overrides: Partial<EffectRules> = {}, ration: Ration
       return out;
     },
     key: (s) => {
-      const workers = s.workers.map((w) => `${w.phase},${w.token},${w.out}`).sort();
+      const workers = s.workers.map((w) => `${w.phase},${w.token},${w.late},${w.out}`).sort();
       const row = [s.status, s.token, s.window, s.evidence, s.executions, s.verdict, s.early];
       return `${row.join(",")}|${Object.values(s.left)}|${workers.join("|")}`;
     },

@@ -145,7 +145,7 @@ describe("effect", () => {
   const settled = ["confirms", "confirms by observation", "confirms by evidence", "is too late to call"];
 
   test("non_idempotent: at most one execution, an honest UNKNOWN, absence only when final", () => {
-    const model = effectModel({}, { expiry: 3, crash: 1, lost: 2, exhausted: 0 });
+    const model = effectModel({}, { expiry: 3, crash: 1, lost: 2, exhausted: 0, resent: 0 });
     const inDoubt = [
       "finds a dispatch in doubt",
       "declares UNKNOWN",
@@ -153,6 +153,22 @@ describe("effect", () => {
       "settles as absent",
     ];
     expectVerified(explore(model), 25_000, [...common, ...settled, ...inDoubt]);
+  });
+
+  test("non_idempotent: one that is proven absent is sent again, and still executed at most once", () => {
+    const model = effectModel({}, { expiry: 2, crash: 1, lost: 1, exhausted: 0, resent: 1 });
+    expectVerified(explore(model), 25_000, [
+      ...common,
+      ...settled,
+      "settles as absent",
+      "sends the absent effect again",
+    ]);
+  });
+
+  test("broken: sent again after an absence that is not proven", () => {
+    const ration = { expiry: 1, crash: 0, lost: 1, exhausted: 0, resent: 1 };
+    const model = effectModel({ absence: "written after the delay" }, ration);
+    expect(explore(only(model, once)).violated).toBe(once);
   });
 
   test("idempotent: retried under one key, and always confirmed in the end", () => {

@@ -75,6 +75,35 @@ describe("a custom reactor", () => {
     expect(await other.runOnce(1)).toMatchObject({ done: 1 });
   });
 
+  it("loses its lease if it renews without progress for longer than maxStall", async () => {
+    const { replica, clock, store } = await setStage();
+    const idle = replica();
+    const aborted = signal<boolean>();
+    const never = (_: string, { abortSignal }: ReactorContext) =>
+      new Promise<undefined>(() => abortSignal.addEventListener("abort", () => aborted.give(true)));
+    void on(idle, never, { maxStallMs: 60_000 }).runOnce(1);
+    await calm();
+    const busy = replica();
+    let pages = 0;
+    const reports = async (_: string, { progress }: ReactorContext) => {
+      for (; pages < 6; pages++) {
+        progress(`page ${pages}`);
+        await clock.sleep(30_000);
+      }
+      return pages;
+    };
+    const other = customReactor({ ...busy, name: "busy", app: "app", handler: reports, maxStallMs: 60_000 }).runOnce(1);
+    for (let spent = 0; spent < 200_000; spent += 5_000) {
+      await clock.elapse(5_000);
+      await calm();
+    }
+    expect(await aborted.come).toBe(true);
+    expect(await other).toMatchObject({ done: 6 });
+    expect(await on(busy, () => 1).runOnce(1)).toMatchObject({ done: 1 });
+    const [first] = await store.read.terms(tenant, { name: "reactor mine" });
+    expect(first?.endReason).toBe("stalled");
+  });
+
   it("releases the lease and retries after a backoff when the handler throws", async () => {
     const { store, replica, clock } = await setStage();
     const deps = replica();

@@ -3,12 +3,44 @@ import { decode } from "../../src/base/codec.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { AckLost, DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { decided, Holder, hold } from "../../testkit/conformance/holder.ts";
 import { calm, granting, mortal, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
 describe("outbox", () => {
+  it("loses an item whose write hangs while its lease is renewed, but not one within its time-out", async () => {
+    const stage = await setStage();
+    const { clock, store } = stage;
+    let hangs = true;
+    const append: Store["fenced"]["append"] = (fence, entry) =>
+      hangs && entry.records.some(({ kind }) => kind === "effect.settled")
+        ? new Promise(() => {})
+        : store.fenced.append(fence, entry);
+    const own = { ...store, fenced: { ...store.fenced, append } };
+    const wire = stage.wire({ semantics: "idempotent", timeout: "5m" }, () => clock.sleep(240_000));
+    const run = await waiting(store, "idempotent");
+    const wedged = stage.replica({ effects: [wire], store: own });
+    void outbox(wedged).runOnce(10);
+    const pass = async (ms: number) => {
+      for (let spent = 0; spent < ms; spent += 5_000) {
+        await clock.elapse(5_000);
+        await calm();
+      }
+    };
+    const { item } = await run.effect(0);
+    await pass(240_000);
+    expect((await store.read.terms(tenant, { journal: item! })).at(-1)?.endReason).toBeUndefined();
+    await pass(45_000);
+    hangs = false;
+    const other = stage.replica({ effects: [wire] });
+    await reconciler(other).runOnce(10);
+    const terms = await store.read.terms(tenant, { journal: item! });
+    expect(terms.map(({ endReason }) => endReason).slice(0, 1)).toEqual(["stalled"]);
+    expect(await run.effect(0)).toMatchObject({ status: "PENDING", reason: "lease_lost" });
+  });
+
   it("dispatches a due effect, arms its obligation, wakes the run and releases the item", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store);

@@ -4,7 +4,7 @@ import { TapeError } from "../../src/model/errors.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
-import type { EffectOptions } from "../../src/sdk/effect.ts";
+import type { EffectContext, EffectOptions } from "../../src/sdk/effect.ts";
 import { AckLost, NotSent, type Observation, outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import {
@@ -107,7 +107,8 @@ describe("reconciler", () => {
     const run = await inDoubt(store, "non_idempotent", 1_000);
     const slow = signal<Observation>();
     let wait = true;
-    const deps = seeing(stage, () => (wait ? slow.come : outcome.absent()), { settleDelay: "10s" });
+    const see = () => (wait ? slow.come : outcome.absent());
+    const deps = seeing(stage, see, { settleDelay: "10s", retry: { absent: 0 } });
     // It starts a moment before the deadline and ends long after: it may have missed a send in between.
     await clock.elapse(11_000);
     const round = reconciler(deps).runOnce(10);
@@ -126,7 +127,7 @@ describe("reconciler", () => {
   it("observes an early absence again exactly when it counts", async () => {
     const stage = await setStage();
     const run = await inDoubt(stage.store, "non_idempotent", 1_000);
-    const deps = seeing(stage, () => outcome.absent(), { settleDelay: "10s" });
+    const deps = seeing(stage, () => outcome.absent(), { settleDelay: "10s", retry: { absent: 0 } });
     await reconciler(deps).runOnce(10);
     await stage.clock.elapse(11_000);
     expect(await reconciler(deps).runOnce(10)).toEqual(none);
@@ -138,6 +139,98 @@ describe("reconciler", () => {
   it("settles a final absence at once", async () => {
     const stage = await setStage();
     const run = await inDoubt(stage.store);
+    await reconciler(seeing(stage, () => outcome.absent({ final: true }), { retry: { absent: 0 } })).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
+  });
+
+  it("sends an absent effect again under its keys as a new attempt, as often as the policy allows", async () => {
+    const stage = await setStage();
+    const { clock, store, world } = stage;
+    const run = await inDoubt(store);
+    const sent: { attempt: number; businessKey: string | undefined }[] = [];
+    const lose = ({ attempt, businessKey }: EffectContext) => {
+      sent.push({ attempt, businessKey });
+      throw new AckLost();
+    };
+    const options = { observe: () => outcome.absent({ final: true }), businessKey: () => "k", retry: { absent: 2 } };
+    const deps = stage.replica({ effects: [stage.wire(options, lose)] });
+    for (let k = 0; k < 8; k++) {
+      await reconciler(deps).runOnce(10);
+      await clock.elapse(10_000);
+      await outbox(deps).runOnce(10);
+    }
+    expect(sent.map(({ attempt }) => attempt)).toEqual([2, 3]);
+    expect(new Set(world.map(({ key }) => key)).size).toBe(1);
+    expect((await story(store, run)).filter((line) => line !== "absent")).toEqual([
+      "PENDING ABSENT",
+      "attempt 2",
+      "UNKNOWN ack_lost",
+      "PENDING ABSENT",
+      "attempt 3",
+      "UNKNOWN ack_lost",
+      "FAILED ABSENT",
+    ]);
+    expect((await run.view()).notes).toBe(1);
+  });
+
+  it("sends an absent effect of the outbox again only if its author says so", async () => {
+    for (const [absent, to] of [
+      [undefined, "FAILED"],
+      [1, "PENDING"],
+    ] as const) {
+      const stage = await setStage();
+      const run = await inDoubt(stage.store);
+      const retry = absent === undefined ? {} : { retry: { absent } };
+      const options = { dispatch: "outbox", ...retry } as const;
+      await reconciler(seeing(stage, () => outcome.absent({ final: true }), options)).runOnce(10);
+      expect(await run.effect(0)).toMatchObject({ status: to, reason: "ABSENT" });
+    }
+  });
+
+  it.each([
+    ["before it is sent again", 0],
+    ["while it is sent again", 1],
+    ["after it was sent again", 2],
+  ])("an attempt taken for absent that reports late, %s, leaves no surplus behind", async (_, when) => {
+    const stage = await setStage();
+    const { clock, store } = stage;
+    const run = await inDoubt(store);
+    const compensated: unknown[] = [];
+    const late = () => evidence(store, run, { happened: true, value: "first" });
+    const options = {
+      observe: () => outcome.absent({ final: true }),
+      businessKey: () => "k",
+      compensate: (_args: unknown, result: unknown) => void compensated.push(result),
+    };
+    const send = async () => {
+      if (when === 1) await late();
+      return "second";
+    };
+    const deps = stage.replica({ effects: [stage.wire(options, send)] });
+    await reconciler(deps).runOnce(10);
+    if (when === 0) await late();
+    await clock.elapse(10_000);
+    await outbox(deps).runOnce(10);
+    if (when === 2) await late();
+    for (let k = 0; k < 3; k++) {
+      await reconciler(deps).runOnce(10);
+      await compensation(deps).runOnce(10);
+    }
+    const sent = when === 0 ? [] : [expect.objectContaining({ what: "wire" })];
+    expect(stage.world).toEqual(sent);
+    expect(compensated).toEqual(when === 0 ? [] : ["first"]);
+    const { status, outcome: held } = await run.effect(0);
+    expect([status, decode(held!)]).toEqual(["CONFIRMED", { value: when === 0 ? "first" : "second" }]);
+    expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED" });
+  });
+
+  it("does not send an absent effect again for a run that is ending", async () => {
+    const stage = await setStage();
+    const run = await begin(stage.store);
+    await run.write(intent(0, { semantics: "non_idempotent" }), dispatched(0, { sendWithinMs: 1_000 }));
+    await run.write(settled(0, "UNKNOWN", { reason: "ack_lost" }));
+    await run.write(decided("failed"));
+    await run.release();
     await reconciler(seeing(stage, () => outcome.absent({ final: true }))).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
   });
@@ -263,7 +356,7 @@ describe("reconciler", () => {
     const run = await inDoubt(store);
     const compensated: unknown[] = [];
     const compensate = (_args: unknown, result: unknown) => void compensated.push(result);
-    const deps = seeing(stage, () => outcome.absent({ final: true }), { compensate });
+    const deps = seeing(stage, () => outcome.absent({ final: true }), { compensate, retry: { absent: 0 } });
     await reconciler(deps).runOnce(10);
     await evidence(store, run, { happened: true, value: "late" });
     expect(await reconciler(deps).runOnce(10)).toMatchObject({ done: 1 });

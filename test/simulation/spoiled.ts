@@ -3,6 +3,7 @@ import type { Evidence } from "../../simulation/evidence.ts";
 import type { Plan } from "../../simulation/plan.ts";
 import type { PlannedRun } from "../../simulation/plan-runs.ts";
 import type { Op } from "../../simulation/program.ts";
+import type { TrialOp } from "../../simulation/trials.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { calm } from "./calm.ts";
@@ -35,6 +36,19 @@ const call = (effect: string, id: string, more: Partial<EffectArgs> = {}): Op =>
   caught: true,
 });
 
+const trial = (name: string, more: Partial<TrialOp>): Op => ({
+  op: "trial",
+  name,
+  fails: 0,
+  hangs: 0,
+  hangMs: 0,
+  timeoutMs: undefined,
+  attempts: 3,
+  baseMs: 10,
+  wedgeMs: undefined,
+  ...more,
+});
+
 /** A world in which every invariant about runs and effects has something to judge. */
 export const eventful: Plan = {
   ...calm,
@@ -55,6 +69,8 @@ export const eventful: Plan = {
     ]),
     run("taken", [{ op: "guarded" }]),
     run("booked", [{ op: "transaction", id: "seat", fails: false }]),
+    run("trials", [trial("trial 0", { fails: 1, timeoutMs: 900 })], { workflow: "limited", atMs: 18_000 }),
+    run("wedged", [trial("trial 1", { wedgeMs: 60_000 })], { workflow: "limited", atMs: 22_000 }),
   ],
   signals: [
     { run: "gated", gate: "left", atMs: 4_000, key: "first" },
@@ -115,6 +131,19 @@ const appliedAgain = (world: Evidence, semantics: EffectRow["semantics"]): Evide
 
 /** For each invariant, a change of the eventful world that breaks it. */
 export const spoiled: Readonly<Record<string, Spoil>> = {
+  attemptsAreCounted: (world) =>
+    replace(world, "step.failed", any, (record) => [{ ...record, data: { ...record.data, attempt: 2 } }]),
+  lateResultsAreDropped: (world) => ({
+    ...world,
+    trialCalls: world.trialCalls.map((call) => ({ ...call, endedAt: call.at + 1_000_000 })),
+  }),
+  wedgedLoses: (world) =>
+    replace(
+      world,
+      "term.started",
+      ({ data }) => data.reason === "stalled",
+      (record) => [{ ...record, at: record.at + 1_000_000 }],
+    ),
   clientCallsAnswered: (world) => ({ ...world, client: { ...world.client, faults: ["a client was refused"] } }),
   projectionMatches: (world) => ({ ...world, projection: ["a row that no record explains"] }),
   noRunForgotten: (world) => ({ ...world, orphans: ["a run that waits for nothing"] }),

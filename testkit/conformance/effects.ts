@@ -253,14 +253,14 @@ export const effects: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("[INV-14] a non_idempotent effect is retried only if not sent, or by an operator", async () => {
+  it("[INV-14] a non_idempotent effect is retried only if not sent, absent, or by an operator", async () => {
     const { store } = fresh();
     for (const semantics of ["non_idempotent", "idempotent", "read"] as const) {
       const run = await begin(store);
       await run.write(intent(0, { semantics }), dispatched(0));
       if (semantics === "non_idempotent") {
         await unchanged(store, async () => {
-          for (const reason of ["lease_lost", "absent", "returned", "not_sent "]) {
+          for (const reason of ["lease_lost", "absent", "ABSENT", "returned", "not_sent "]) {
             await run.refused("TAPE_ILLEGAL_TRANSITION", settled(0, "PENDING", { reason }));
           }
         });
@@ -269,7 +269,8 @@ export const effects: Cases = ({ it }, fresh) => {
         const item = await holdItem(store, run.id, 0);
         const again = (reason: string) => settled(0, "PENDING", { run: run.journal, reason });
         await unchanged(store, () => item.refused("TAPE_ILLEGAL_TRANSITION", again("absent")));
-        await item.write(again("operator"));
+        await item.write(again("ABSENT"), dispatched(0, { run: run.journal, attempt: 3 }));
+        await item.write(settled(0, "UNKNOWN", { run: run.journal, reason: "ack_lost" }), again("operator"));
       } else {
         await run.write(settled(0, "PENDING", { reason: "lease_lost" }));
       }

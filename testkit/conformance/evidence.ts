@@ -41,6 +41,30 @@ export const evidence: Cases = ({ it }, fresh) => {
     await successor.release(1);
   });
 
+  it("evidence of an attempt that was taken for absent is accepted by its token", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(intent(0, { semantics: "non_idempotent" }), dispatched(0));
+    await run.write(settled(0, "UNKNOWN", { reason: "ack_lost" }));
+    const early = run.attempt(0);
+    const { item } = await run.effect(0);
+    const holder = await holdItem(store, run.id, 0);
+    const absent = { attempt: 1, token: String(early.token) };
+    const again = settled(0, "PENDING", { run: run.journal, reason: "ABSENT", absent });
+    await holder.write(again, dispatched(0, { run: run.journal, attempt: 2 }));
+    await unchanged(store, () =>
+      refused(
+        "TAPE_FENCED",
+        store.intake.leaveEvidence(tenant, { ...early, token: early.token + 9n }, { happened: true }),
+      ),
+    );
+    const left = await store.intake.leaveEvidence(tenant, early, { happened: true, value: "late" });
+    assert.deepEqual(left, { journal: item, n: 1 });
+    const [note] = await store.read.journal(tenant, { journal: item! }, { inbox: true });
+    const { attempt, token, value } = note!.data as { attempt: number; token: string; value: unknown };
+    assert.deepEqual([note!.kind, attempt, token, value], ["effect.evidence", 1, String(early.token), "late"]);
+  });
+
   it("evidence of an inline attempt goes to the run while it has the authority", async () => {
     const { store } = fresh();
     const run = await begin(store);

@@ -1,4 +1,5 @@
 import { append } from "./append.ts";
+import { attempts } from "./attempts.ts";
 import { batches } from "./batches.ts";
 import { businessKeys } from "./business-keys.ts";
 import { concurrency } from "./concurrency.ts";
@@ -69,6 +70,7 @@ const groups: Readonly<Record<string, Cases>> = {
   asks,
   startSignals,
   callbacks,
+  attempts,
   schedules,
   values,
   budgets,

@@ -50,7 +50,8 @@ function duplicates(round: CrashRound): string[] {
     sent.set(call.key, call);
     if (
       before === undefined ||
-      (before.result !== undefined && "error" in before.result && before.result.error instanceof NotSent)
+      (before.result !== undefined && "error" in before.result && before.result.error instanceof NotSent) ||
+      wasAbsentBetween(round, before, call)
     )
       continue;
     faults.push(
@@ -58,6 +59,21 @@ function duplicates(round: CrashRound): string[] {
     );
   }
   return faults;
+}
+
+/** The first of the two attempts was observed as absent before the second was requested, so it was sent again. */
+function wasAbsentBetween({ calls }: CrashRound, one: BodyCall, other: BodyCall): boolean {
+  const [first, second] = one.attempt < other.attempt ? [one, other] : [other, one];
+  return calls.some(
+    ({ role, key, at, result }) =>
+      role === "observe" &&
+      key === first.key &&
+      at >= first.requestedAt &&
+      at <= second.requestedAt &&
+      result !== undefined &&
+      "value" in result &&
+      (result.value as { observed?: unknown } | undefined)?.observed === "absent",
+  );
 }
 
 function endingFaults(round: CrashRound, calm: CrashRound, pick: (outcome: unknown) => unknown): string[] {

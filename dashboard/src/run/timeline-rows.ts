@@ -59,12 +59,13 @@ const dataOf = (record: JournalRecord): Data => (unwrap(record.data) ?? {}) as D
 
 const isResult = (record: JournalRecord): boolean => {
   if (record.kind === "effect.settled") return ["CONFIRMED", "FAILED"].includes(dataOf(record).to ?? "");
-  return !["effect.intended", "effect.dispatched", "gate.opened", "timer.set"].includes(record.kind);
+  return !["effect.intended", "effect.dispatched", "gate.opened", "timer.set", "step.failed"].includes(record.kind);
 };
 
 /** What a row is called, by the kind of its first record. */
 const kindNames: Readonly<Record<string, string>> = {
   "step.done": "step",
+  "step.failed": "step",
   "decision.made": "decision",
   "sample.taken": "sample",
   "patch.marked": "patch",
@@ -100,8 +101,9 @@ export function timelineRows({ records, effects, timers, items }: TimelineInput)
   const order: (number | JournalRecord)[] = [];
   for (const record of records) {
     if (leaseKinds.has(record.kind)) continue;
-    const { pos } = dataOf(record);
-    if (pos === undefined || record.kind === "run.retried") {
+    const { pos, purpose } = dataOf(record);
+    // The deadline is of the run, not of the operation at position 0.
+    if (pos === undefined || record.kind === "run.retried" || purpose === "deadline") {
       order.push(record);
       continue;
     }
@@ -113,7 +115,9 @@ export function timelineRows({ records, effects, timers, items }: TimelineInput)
     if (typeof entry !== "number") return eventRow(entry);
     const own = byPos.get(entry)!;
     const effect = effects.find(({ pos, sub }) => pos === entry && sub === 0);
-    const timer = timers.find(({ pos, status }) => pos === entry && status === "SET");
+    const timer = timers.find(
+      ({ pos, status, purpose }) => pos === entry && status === "SET" && purpose !== "deadline",
+    );
     return operationRow(entry, own, previousAt.get(own[0]!.seq) ?? own[0]!.at, effect, timer, items);
   });
 }
@@ -155,7 +159,9 @@ function operationRow(
 ): Row {
   const first = own[0]!;
   const data = dataOf(first);
-  const kind = data.transaction === true ? "transaction" : (kindNames[first.kind] ?? first.kind.replace(".", " "));
+  const isDecision = own.some((record) => record.kind === "decision.made");
+  const named = isDecision ? "decision" : (kindNames[first.kind] ?? first.kind.replace(".", " "));
+  const kind = data.transaction === true ? "transaction" : named;
   const shared = {
     key: `pos ${pos}`,
     kind,
@@ -164,15 +170,28 @@ function operationRow(
   };
   if (kind === "effect") return { ...shared, ...effectParts(own, effect, items) };
   if (kind === "gate" || kind === "sleep" || kind === "child") return { ...shared, ...waitParts(own, timer) };
+  if (kind === "step" || kind === "transaction" || kind === "decision")
+    return { ...shared, ...attemptParts(own, kind, previousAt) };
   const failed = own.some((record) => dataOf(record).error !== undefined);
-  // A step is recorded when it ends. It started no earlier than the record before it was written.
-  const spans: Span[] =
-    kind === "step" || kind === "transaction" || kind === "decision"
-      ? [{ from: previousAt, to: first.at, tone: failed ? "bad" : "run", label: kind }]
-      : [];
-  const points: Point[] =
-    spans.length > 0 ? [] : own.map((record) => ({ at: record.at, tone: "idle", label: record.kind }));
-  return { ...shared, status: failed ? "FAILED" : undefined, spans, points, records: own };
+  const points: Point[] = own.map((record) => ({ at: record.at, tone: "idle", label: record.kind }));
+  return { ...shared, status: failed ? "FAILED" : undefined, spans: [], points, records: own };
+}
+
+/** One span for each attempt of a step, which is recorded when it ends; it started no earlier than the one before. */
+function attemptParts(own: readonly JournalRecord[], kind: string, previousAt: number) {
+  let from = previousAt;
+  const spans = own.map((record): Span => {
+    const { attempt, error, delayMs = 0 } = dataOf(record);
+    const label = record.kind === "step.failed" ? `attempt ${attempt} failed: ${brief(error, 60)}` : kind;
+    const span: Span = { from, to: record.at, tone: error === undefined ? "run" : "bad", label };
+    from = record.at + delayMs;
+    return span;
+  });
+  const last = own.at(-1)!;
+  const waits = last.kind === "step.failed";
+  const next: Point = { at: from, tone: "idle", label: "next attempt", planned: true };
+  const status = waits ? "RETRIED" : dataOf(last).error === undefined ? undefined : "FAILED";
+  return { status, spans, points: waits ? [next] : [], records: own };
 }
 
 function waitParts(own: readonly JournalRecord[], timer: Timer | undefined) {

@@ -20,6 +20,10 @@ const recheckAfterMs = 2_500;
 /** A holder may renew late once; a lease that expired longer ago has not been taken over by any process. */
 const staleForMs = 60_000;
 
+/** Enough to find the cause; a thousand runs usually hang for the same one. */
+const maxNamed = 10;
+const more = ({ length }: readonly string[]): string => (length > maxNamed ? ` and ${length - maxNamed} more` : "");
+
 const meantText = (meant: string | undefined): string => (meant === undefined ? "" : `; did you mean ${meant}?`);
 
 export const unservedText = ({ workflow, runs, suggestion }: StoreOverview["unserved"][number]): string =>
@@ -137,6 +141,9 @@ async function workFindings(store: Store, tenant: string, clock: Clock): Promise
   const finding = (check: string, ok: string, state: "warn" | "fail", problem: string, next: string): Finding =>
     problem === "" ? { check, state: "ok", message: ok } : { check, state, message: problem, next };
   const leases = abandoned.map(({ name, journal, heldMs }) => `${name ?? `item ${journal}`} (${lasting(heldMs)})`);
+  const silent = second.silent.map(
+    ({ name, label, progressAgoMs }) => `${name} on ${label} (${lasting(progressAgoMs)})`,
+  );
   const unknown = inDoubt.effectsUnknown + inDoubt.obligationsUnknown;
   const stuck = inDoubt.effectsStuck + inDoubt.obligationsStuck;
   return [
@@ -167,6 +174,13 @@ async function workFindings(store: Store, tenant: string, clock: Clock): Promise
       "warn",
       leases.length === 0 ? "" : `abandoned by an expired holder: ${leases.join(", ")}`,
       'Start recovery, which takes them over; or free one yourself: durable-tape lease release <lease> --reason "…".',
+    ),
+    finding(
+      "progress",
+      "every running run has made progress within ten minutes",
+      "warn",
+      silent.length === 0 ? "" : `running without progress: ${silent.slice(0, maxNamed).join(", ")}${more(silent)}`,
+      "Find out what the step does (the log of its process says run.hung). Give it a timeout, or its workflow a maxStall; durable-tape cancel ends the run.",
     ),
     finding(
       "attention",

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
+import type { Duration } from "../../base/duration.ts";
 import { durationMs } from "../../base/duration.ts";
 import { systemRandom } from "../../base/random.ts";
 import { ServedWorkflows } from "../../engine/served.ts";
 import { TapeError } from "../../model/errors.ts";
 import { runStatuses } from "../../model/machines.ts";
-import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
+import { assertGateValue, assertInput, wholeMs } from "../../sdk/workflow.ts";
 import type { RunView } from "../../store/contract/store.ts";
 import {
   choicesOf,
@@ -37,6 +38,7 @@ const start: Command = {
     label: { value: "KEY=VALUE", many: true, help: "label to filter runs by" },
     budget: { value: "UNIT=AMOUNT", many: true, help: "spending cap, such as usd=50" },
     version: { value: "TEXT", help: "workflow version to record with the run" },
+    deadline: { value: "DURATION", help: "cancel the run if it has not ended this long after it began, such as 2h" },
     wait: { help: "wait for the outcome; exits 1 if the run does not complete" },
     ...storeOptions,
     ...outputOption,
@@ -54,6 +56,8 @@ const start: Command = {
             throw new UsageError(`--budget ${unit} must be an amount, not ${amount}`);
           return [unit, cap] as const;
         });
+        const deadline = invocation.text("deadline");
+        const deadlineMs = deadline === undefined ? undefined : wholeMs("start", "--deadline", deadline as Duration);
         const workflow = invocation.arguments.workflow!;
         const input = inputOf(invocation.text("input"));
         await assertInput(runner, workflow, input);
@@ -62,7 +66,7 @@ const start: Command = {
             id,
             workflow,
             input,
-            ...defined({ version }),
+            ...defined({ version, deadlineMs }),
             ...(Object.keys(labels).length === 0 ? {} : { labels }),
             ...(budget.length === 0 ? {} : { budget: Object.fromEntries(budget) }),
           },

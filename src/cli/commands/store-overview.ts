@@ -15,6 +15,8 @@ export interface StoreOverview {
   readonly openGates: number;
   readonly held: number;
   readonly stale: readonly LeaseView[];
+  /** Runs whose holder renews but has made no progress for ten minutes. */
+  readonly silent: readonly LeaseView[];
   /** Workflows whose runs have been unclaimed for ten seconds and that no process has reported. */
   readonly unserved: readonly UnservedWorkflow[];
   /** Effects that wait for a reactor and that no process defines. */
@@ -26,6 +28,12 @@ export interface StoreOverview {
   /** Counts stop here: the rows of one page of the store. */
   readonly maxCount: number;
 }
+
+/** Longer than most steps take, and short enough that a hanging run is found on the same day. */
+const silentMs = 600_000;
+
+const isSilent = ({ kind, state, progressAgoMs }: LeaseView): boolean =>
+  kind === "run" && state === "HELD" && progressAgoMs > silentMs;
 
 const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK"];
 
@@ -53,6 +61,7 @@ export async function readOverview(store: Store, tenant: string): Promise<StoreO
     openGates,
     held: leases.length,
     stale: leases.filter(({ state }) => state === "EXPIRED" || state === "DOOMED"),
+    silent: leases.filter(isSilent),
     unserved: await unservedWorkflows(store, tenant),
     unservedEffects: await unservedEffects(store, tenant),
     overdue: [...new Set(overdue)],

@@ -13,7 +13,7 @@ export function spawnChild<I, O>(
   value: I,
   options: SpawnOptions,
 ): Promise<Child<O>> {
-  const { name, version } = workflow;
+  const { name, version, maxStallMs } = workflow;
   const { labels } = options;
   const input = asStored(value);
   const inputHash = fingerprint(input);
@@ -38,6 +38,7 @@ export function spawnChild<I, O>(
         inputHash,
         ...(version === undefined ? {} : { version }),
         ...(labels === undefined ? {} : { labels: { ...labels } }),
+        ...(maxStallMs === undefined ? {} : { maxStallMs }),
       };
       ops.drive.children.add(id);
       handle.end({ kind: "child.started", data }, childOf<O>(ops, id, pos));

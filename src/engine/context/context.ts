@@ -12,6 +12,8 @@ import type {
   EffectResult,
   GateOptions,
   SpawnOptions,
+  StepContext,
+  StepOptions,
   TapeContext,
   ValuesContext,
 } from "../../sdk/context.ts";
@@ -19,7 +21,6 @@ import { currentSite, runAt } from "../../sdk/current.ts";
 import type { EffectCall } from "../../sdk/effect.ts";
 import type { GateDefinition } from "../../sdk/gate.ts";
 import type { Callback, CallbackOptions, GateRequest } from "../../sdk/talk.ts";
-import type { StepContext } from "../../sdk/transaction.ts";
 import type { Workflow } from "../../sdk/workflow.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import { EffectFailed, effectResultOf, startEffect } from "../effects/inline.ts";
@@ -30,14 +31,16 @@ import { Callbacks } from "./callbacks.ts";
 import { spawnChild } from "./children.ts";
 import { openGate, sleepFor, sleepUntil } from "./gates.ts";
 import { cutOf } from "./lanes.ts";
-import { type OperationHandle, Operations, unwrap } from "./operations.ts";
+import { type OperationHandle, Operations, type RecordOf, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
+import { StepAttempts, stepPolicyOf } from "./steps.ts";
 import { publish } from "./talk.ts";
 import { runTransaction } from "./transactions.ts";
 import { valuesOf } from "./values.ts";
 
 // Steps are the hottest path of the engine: whatever does not depend on the step is created once.
-const stepKinds = ["step.done"] as const;
+const stepKinds = ["step.done", "step.failed"] as const;
+const decisionKinds = ["decision.made", "step.failed", "step.done"] as const;
 const stepResult = ({ record }: Delivery): unknown => unwrap(record.data as RecordData<"step.done">);
 
 /** The context that a workflow receives. */
@@ -45,13 +48,18 @@ export class Context extends Operations implements TapeContext {
   #values: ValuesContext | undefined;
   #budget: BudgetContext | undefined;
   #callbacks: Callbacks | undefined;
-  readonly #bodyContext: { readonly abortSignal: AbortSignal };
+  readonly #bodyContext: StepContext;
 
   constructor(drive: DriveHandle) {
     super(drive);
+    const lastNote = (): string | undefined => this.lastNote(false);
     this.#bodyContext = {
       get abortSignal() {
         return drive.abortSignal; // created on first access
+      },
+      attempt: 1,
+      get last() {
+        return lastNote();
       },
     };
   }
@@ -139,17 +147,17 @@ export class Context extends Operations implements TapeContext {
     return true;
   }
 
-  step<T>(name: string, body: (context: { readonly abortSignal: AbortSignal }) => T | Promise<T>): Promise<T> {
+  step<T>(name: string, body: (context: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T> {
+    const policy = options === undefined ? undefined : stepPolicyOf(name, options);
+    const record: RecordOf = (pos, result) => ({ kind: "step.done", data: { pos, name, ...result } });
     return this.operation<T>({
       kinds: stepKinds,
       name,
       result: stepResult as (delivery: Delivery) => T,
       begin: (handle) =>
-        this.body(
-          handle,
-          () => body(this.#bodyContext),
-          (pos, result) => ({ kind: "step.done", data: { pos, name, ...result } }),
-        ),
+        policy === undefined
+          ? this.body(handle, () => body(this.#bodyContext), record)
+          : new StepAttempts(this, handle, policy, body, record).start(),
     });
   }
 
@@ -183,27 +191,37 @@ export class Context extends Operations implements TapeContext {
     });
   }
 
-  decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T> {
+  decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>, options?: StepOptions): Promise<T> {
+    const policy = options === undefined ? undefined : stepPolicyOf(name, options);
     let notes: DecisionDetails = {};
-    const { drive } = this;
-    const decision: DecisionContext = {
-      get abortSignal() {
-        return drive.abortSignal;
-      },
-      record: (details) => {
-        notes = { ...notes, ...asStored(details) };
-      },
+    // Each attempt starts without details, so that the record describes the one that succeeded.
+    const decide = (context: StepContext): T | Promise<T> => {
+      let own: DecisionDetails = {};
+      notes = own;
+      return body({
+        get abortSignal() {
+          return context.abortSignal;
+        },
+        attempt: context.attempt,
+        get last() {
+          return context.last;
+        },
+        record: (details) => {
+          const before = own;
+          own = { ...own, ...asStored(details) };
+          if (notes === before) notes = own; // otherwise a later attempt has started
+        },
+      });
     };
+    const record: RecordOf = (pos, result) => ({ kind: "decision.made", data: { pos, name, ...result, ...notes } });
     return this.operation<T>({
-      kinds: ["decision.made", "step.done"],
+      kinds: decisionKinds,
       name,
-      result: ({ record }) => unwrap<T>(record.data as RecordData<"decision.made">),
+      result: ({ record: { data } }) => unwrap<T>(data as RecordData<"decision.made">),
       begin: (handle) =>
-        this.body(
-          handle,
-          () => body(decision),
-          (pos, result) => ({ kind: "decision.made", data: { pos, name, ...result, ...notes } }),
-        ),
+        policy === undefined
+          ? this.body(handle, () => decide(this.#bodyContext), record)
+          : new StepAttempts(this, handle, policy, decide, record).start(),
     });
   }
 

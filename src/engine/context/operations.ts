@@ -44,7 +44,7 @@ const repeatableKinds: ReadonlySet<string> = new Set([
 type OperationRequest = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args" | "commits">;
 
 /** Makes the record of a body's result. */
-type RecordOf = (pos: number, result: { readonly value?: unknown; readonly error?: unknown }) => NewRecord;
+export type RecordOf = (pos: number, result: { readonly value?: unknown; readonly error?: unknown }) => NewRecord;
 
 /** Which failure is retried, and which positions are discarded with it. */
 export type FailureBehind = Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
@@ -64,6 +64,9 @@ export class Operations implements OperationOwner {
     readonly pos: number;
     readonly requestedCount: ReadonlyMap<Lane, number>;
   }[] = [];
+
+  /** A body of this term has ended. */
+  #advanced = false;
 
   /** A race was won; its losers may still be in progress when the function ends. */
   raced = false;
@@ -232,18 +235,18 @@ export class Operations implements OperationOwner {
     drive.activeBodies++;
     try {
       drive.options.lease.assert();
-      const result = this.#call(handle, body);
+      const result = this.callBody(handle, body);
       if (isThenable(result)) {
         result
-          .then((value) => this.#returned(handle, value, record))
-          .catch((thrown) => this.#threw(handle, thrown, record));
-      } else this.#returned(handle, result, record); // most steps return no promise
+          .then((value) => this.returned(handle, value, record))
+          .catch((thrown) => this.threw(handle, thrown, record));
+      } else this.returned(handle, result, record); // most steps return no promise
     } catch (thrown) {
-      this.#threw(handle, thrown, record);
+      this.threw(handle, thrown, record);
     }
   }
 
-  #call<T>(handle: OperationHandle<T>, body: () => T | Promise<T>): T | Promise<T> {
+  callBody<T>(handle: OperationHandle<T>, body: () => T | Promise<T>): T | Promise<T> {
     const at: ExecutionSite = { context: this.drive.context, body: handle };
     const immediate = this.#immediate.has(handle.name);
     const result = immediate ? runSyncAt(at, body) : runAt(at, body);
@@ -252,23 +255,35 @@ export class Operations implements OperationOwner {
     return result;
   }
 
-  #returned<T>(handle: OperationHandle<T>, result: T, record: RecordOf): void {
+  returned<T>(handle: OperationHandle<T>, result: T, record: RecordOf): void {
     const value = asStored(result);
+    this.#advanced = true;
     if (!this.drive.finished) handle.end(record(handle.pos, { value }), value);
-    this.#bodyOver();
+    this.bodyOver();
   }
 
-  #threw<T>(handle: OperationHandle<T>, thrown: unknown, record: RecordOf): void {
+  threw<T>(handle: OperationHandle<T>, thrown: unknown, record: RecordOf): void {
     const tame = tameThrown(thrown);
     const error = toStoredError(tame);
+    this.#advanced = true;
     if (!this.drive.finished) reportThrown(this.drive, handle, tame);
     if (!this.drive.finished) handle.endWithError(error, record(handle.pos, { error }));
-    this.#bodyOver();
+    this.bodyOver();
   }
 
-  #bodyOver(): void {
+  bodyOver(): void {
     this.drive.activeBodies--;
     this.drive.parkIfIdle();
+  }
+
+  /**
+   * The progress note of an interrupted body. `repeated`: an earlier attempt in this term may have left it. Once a body
+   * of this term has ended, the note of the previous term is about work that is done.
+   */
+  lastNote(repeated: boolean): string | undefined {
+    const { history, options } = this.drive;
+    const own = repeated ? options.lease.counters().progressNote : undefined;
+    return own ?? (this.#advanced ? undefined : history.lastNote);
   }
 
   /** Writes the opening record unless the journal has it, then waits for a note that ends the wait. */

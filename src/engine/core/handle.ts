@@ -76,6 +76,8 @@ export interface DriveHandle {
   /** undefined: no tracer is set. */
   readonly spans: Spans | undefined;
   readonly context: TapeContext & {
+    /** Operations without a result, by name. */
+    readonly open: readonly string[];
     /** Operations whose bodies may be running, by name. */
     readonly bodies: ReadonlyMap<object, string>;
     failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;

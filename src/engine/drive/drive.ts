@@ -1,7 +1,7 @@
 import { errorFields } from "../../base/reason.ts";
 import { tameThrown } from "../../base/thrown.ts";
 import { releaseJournal } from "../../lease/release-journal.ts";
-import { isTapeError, TapeError } from "../../model/errors.ts";
+import { type ErrorCode, isTapeError, TapeError } from "../../model/errors.ts";
 import type { NewRecord, TermEnd } from "../../model/records.ts";
 import type { EffectRef } from "../../model/rows.ts";
 import { withContext } from "../../sdk/current.ts";
@@ -15,7 +15,8 @@ import { JournalWriter } from "../journal/journal-writer.ts";
 import { PendingWaits } from "../journal/pending-waits.ts";
 import { Reservations } from "../journal/reservations.ts";
 import type { Spans } from "../journal/spans.ts";
-import { foldHistory, freshHistory, type History, isProgress, type Note } from "../replay/history.ts";
+import { foldHistory, freshHistory, type History, type Note } from "../replay/history.ts";
+import { isProgress } from "../replay/progress.ts";
 import { Replay } from "../replay/replay.ts";
 import { closeRun, type RunOutcome } from "./ending.ts";
 import { IdleParking } from "./idle-parking.ts";
@@ -23,6 +24,7 @@ import { Inbox } from "./inbox.ts";
 import { inputOf } from "./input.ts";
 import { withKeptRecords } from "./kept-records.ts";
 import { Latecomers } from "./latecomers.ts";
+import { hasStalledOften, limitRecords, reportStalled, stalledError } from "./limits.ts";
 import { defaultReplayTimeoutMs, stallReplay } from "./stalled.ts";
 import { isDamaged, stopRun } from "./stop.ts";
 import { unstickIfResolved } from "./stuck.ts";
@@ -33,6 +35,8 @@ import { spansOf } from "./traced.ts";
 const retryAfterMs = 1_000;
 /** The same, where another process is needed. */
 const otherWorkerMs = 5_000;
+/** Errors after which only an operator can continue the run. */
+const stuckCodes: ReadonlySet<ErrorCode> = new Set(["TAPE_DIVERGED", "TAPE_INVARIANT", "TAPE_STALLED"]);
 /** How long a cancelled workflow may clean up before the run ends without it. */
 const cancelGraceMs = 30_000;
 
@@ -68,6 +72,7 @@ export class Drive implements DriveHandle {
   readonly #pendingEffects = new Set<Promise<void>>();
   #late: Latecomers | undefined;
   #cancelCut: (() => void) | undefined;
+  #endReplay: (() => void) | undefined;
 
   constructor(options: DriveOptions) {
     this.options = options;
@@ -103,7 +108,9 @@ export class Drive implements DriveHandle {
     });
     const { lease } = this.options;
     const unsubscribe = lease.onChange(({ to }) => {
-      if (to === "lost") this.finish("lost");
+      if (to !== "lost") return;
+      if (lease.stalled && !this.finished) reportStalled(this);
+      this.finish("lost");
     });
     // Not awaited: once the drive has finished, what it waits for may never happen.
     void this.#begin().catch((error: unknown) => this.fail(error));
@@ -154,7 +161,7 @@ export class Drive implements DriveHandle {
   fail(error: unknown): void {
     if (this.finished) return;
     const { log, runId } = this.options;
-    if (isTapeError(error, "TAPE_DIVERGED") || isTapeError(error, "TAPE_INVARIANT")) {
+    if (isTapeError(error) && stuckCodes.has(error.code)) {
       this.bodyEnded = true;
       void this.markStuck(error).catch((failure: unknown) => this.fail(failure));
       return;
@@ -250,6 +257,8 @@ export class Drive implements DriveHandle {
     if (lost !== undefined) return this.markStuck(lost);
     this.root = lease.term.journal;
     if (history.created.parent !== undefined) this.root = (await store.read.run(tenant, runId))?.root ?? this.root;
+    // A suspect may be queued, and replay has its own limit: neither is a stall of the code.
+    this.#endReplay = lease.declareWait();
     if (suspicion !== undefined && (await suspicion.check(this))) return;
     if (this.finished) return;
     if (history.decided !== undefined) return closeRun(this);
@@ -266,6 +275,14 @@ export class Drive implements DriveHandle {
     if (this.finished) return;
     if (history.hasCallbacks) await this.context.callbacks.load();
     if ("fault" in input) return this.#outcome({ cause: "failed", outcome: input.fault, final: true });
+    if ((workflow.maxStallMs ?? history.maxStallMs) !== undefined) lease.timeProgress();
+    const limits = limitRecords(history, workflow);
+    if (limits.length > 0)
+      this.journal.enqueue(
+        limits,
+        () => {},
+        (error) => this.fail(error),
+      );
     this.#execute(workflow, input.value);
     this.replay.start();
   }
@@ -311,7 +328,10 @@ export class Drive implements DriveHandle {
         this.bodyEnded = true;
         void stallReplay(this, record).catch((error: unknown) => this.fail(error));
       },
+      held: hasStalledOften(history),
       onLive: () => {
+        this.#endReplay?.();
+        if (hasStalledOften(history)) return this.fail(stalledError(this));
         // Notes that arrived while the journal was read and replayed.
         if (this.#inbox.hasUnread) void this.#inbox.takeNotes();
         this.parkIfIdle();
@@ -347,8 +367,11 @@ export class Drive implements DriveHandle {
   }
 
   #wrote(records: readonly NewRecord[], head: number): void {
-    if (this.options.suspicion !== undefined && records.some(isProgress)) this.options.suspicion.clear();
-    this.options.lease.moved();
+    // Notes and retried attempts are no progress: a body that hangs must not be kept alive by signals.
+    if (records.some(isProgress)) {
+      this.options.suspicion?.clear();
+      this.options.lease.moved();
+    }
     this.#size.note(head);
     for (const record of records) this.reservations.apply(record);
     this.#parking?.stopStaying();

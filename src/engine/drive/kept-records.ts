@@ -6,7 +6,7 @@ import type { ForkData, JournalRecord, NewRecord, RecordData } from "../../model
 import type { Store } from "../../store/contract/store.ts";
 import { journalPages } from "../../store/read-all.ts";
 import { cutOf } from "../context/lanes.ts";
-import { positionOf } from "../replay/history.ts";
+import { positionOf } from "../replay/progress.ts";
 
 /** Replaces each `fork.kept` record by the records of the other run that it holds; replay returns them like its own. */
 export function expandKeptRecords(records: readonly JournalRecord[]): JournalRecord[] {
@@ -50,6 +50,7 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
         // A charge without `reservation` is no operation: the ending run wrote it to close its open reservations.
         if (record.data.reservation === undefined) return [];
         return [{ kind: record.kind, data: { ...record.data, spent: {}, reserved: {} } }];
+      case "step.failed":
       case "effect.dispatched":
       case "effect.observed":
         return [];

@@ -181,6 +181,7 @@ async function runAttempt(
   const cancelTimer = drive.options.clock.after(effect.timeoutMs, () =>
     timeout.abort(new AckLost("the effect timed out")),
   );
+  const endWait = lease.declareWait();
   const fx: EffectContext = {
     runId,
     key: idempotencyKeyOf(drive, handle.pos),
@@ -205,6 +206,7 @@ async function runAttempt(
     result = failedCall(effect, tameThrown(error));
   } finally {
     cancelTimer();
+    endWait();
   }
   const evidence = (late: CallResult): Promise<void> => leaveEvidence(drive, call, handle.pos, attempt, late);
   // Compares the clocks now: after a stall, the timer that ends the drive may not have fired yet.
@@ -299,7 +301,9 @@ async function handleFailure(
   if (to !== "PENDING") return;
   const nominalMs = backoffMs(Math.max(1, history.failures), effect.backoff, drive.options.random);
   const delayMs = Math.max(nominalMs, requestedDelayMs(error));
+  const endWait = drive.options.lease.declareWait();
   await drive.options.clock.sleep(delayMs, drive.abortSignal);
+  endWait();
   // If the run was cancelled meanwhile, it is not sent again. The decision withdraws it unless it may have happened.
   if (!drive.finished && !drive.cancelRequested) await retryAttempt(drive, call, handle, attempt, history);
 }

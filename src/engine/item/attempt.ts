@@ -4,7 +4,7 @@ import { type CallResult, isInterrupted, verdictOf } from "../../model/attempt.t
 import type { NewRecord } from "../../model/records.ts";
 import type { EffectContext, EffectDefinition } from "../../sdk/effect.ts";
 import { requestedDelayMs, settlesEarlierAttempts } from "../../sdk/outcomes.ts";
-import { isUnstorable, resultIn } from "../effects/evidence.ts";
+import { type ConfirmedResult, isUnstorable, resultIn } from "../effects/evidence.ts";
 import { sendWindowMs } from "../effects/send-window.ts";
 import { maxErrorChars, toStoredError } from "../replay/stored-value.ts";
 import { callWithDeadline, leaveEvidenceOf } from "./call.ts";
@@ -54,12 +54,10 @@ async function conclude(
 ): Promise<void> {
   if (result.kind === "returned") {
     try {
-      return await item.finish(item.confirmed(verdictOf("returned").reason, { value: result.value }));
+      return await confirm(item, verdictOf("returned").reason, { value: result.value });
     } catch (error) {
       if (!isUnstorable(error)) throw error;
-      return item.finish(
-        item.confirmed(verdictOf("unstorable").reason, { error: toStoredError(error, maxErrorChars) }),
-      );
+      return confirm(item, verdictOf("unstorable").reason, { error: toStoredError(error, maxErrorChars) });
     }
   }
   const { semantics } = item.effect;
@@ -74,4 +72,12 @@ async function conclude(
   const nominalMs = backoffMs(Math.max(1, history.failures), backoff, deps.random);
   const delayMs = Math.ceil(Math.max(nominalMs, requestedDelayMs(result.error)));
   return item.finish([settled], { nextReactor: item.actor, delayMs });
+}
+
+/** If an earlier attempt was taken for absent and has happened after all, the reconciler compensates it. */
+function confirm(item: Item, reason: string, result: ConfirmedResult): Promise<void> {
+  const surplus = item.evidence.some(({ happened }) => happened);
+  return item.finish(item.confirmed(reason, result), surplus ? { nextReactor: "reconciler" } : {}, () =>
+    confirm(item, reason, result),
+  );
 }

@@ -38,9 +38,11 @@ export async function callWithDeadline(
   }
   const timeout = new AbortController();
   const cancel = deps.clock.after(limits.timeoutMs, () => timeout.abort(new AckLost("the effect timed out")));
+  const endWait = lease.declareWait();
   const response = resultOf(() => call(AbortSignal.any([timeout.signal, lease.abortSignal])), limits.isDefinite);
   const result = await Promise.race([response, aborted(timeout.signal)]);
   cancel();
+  endWait();
   if (result !== undefined) return result;
   void response.then((late) => leaveEvidenceOf(item, late));
   return { kind: "unknown", error: timeout.signal.reason };
@@ -56,6 +58,7 @@ export async function observeWithTimeout(
   const timeout = new AbortController();
   const cancel = deps.clock.after(timeoutMs, () => timeout.abort(new AckLost("the observation timed out")));
   const signal = AbortSignal.any([timeout.signal, item.lease.abortSignal]);
+  const endWait = item.lease.declareWait();
   const observed = await Promise.race([
     resultOf(
       () => call(signal),
@@ -64,6 +67,7 @@ export async function observeWithTimeout(
     aborted(signal),
   ]);
   cancel();
+  endWait();
   return observed ?? { kind: "unknown", error: signal.reason };
 }
 

@@ -13,7 +13,7 @@ import { type ReactorDeps, retryDelayMs } from "./deps.ts";
 import { type OperatorResolution, operatorResolution } from "./operator-resolution.ts";
 
 /** A settlement with the statuses of an effect; {@link Item.settled} translates them for a compensation. */
-export type Settlement = Pick<RecordData<"effect.settled">, "to" | "reason" | "value" | "error">;
+export type Settlement = Pick<RecordData<"effect.settled">, "to" | "reason" | "value" | "error" | "absent">;
 
 type Evidence = RecordData<"effect.evidence">;
 
@@ -200,6 +200,7 @@ export class Item {
     this.lease.assert();
     const { head } = await this.#deps.store.fenced.append(this.lease.fence, { after: this.#head, records });
     this.#head = head;
+    this.lease.moved();
     for (const record of records) {
       reportSettled(this.#deps.log, { run: this.runId, effect: this.effect.name }, record);
       if (record.kind === "effect.settled" || record.kind === "obligation.settled") this.#status = record.data.to;

@@ -7,8 +7,8 @@ export interface Wait {
   readonly pos: number;
   /** What the run waits for, shown to operators. */
   readonly description: string;
-  /** The record that ends the wait, or undefined if this note is not for it. */
-  readonly match: (note: Note) => NewRecord | undefined;
+  /** The record that ends the wait, `resume` if it needs none, or undefined if this note is not for it. */
+  readonly match: (note: Note) => NewRecord | "resume" | undefined;
   readonly written: () => void;
   /** The effect whose outcome it waits for, if any. */
   readonly effect?: string;
@@ -135,6 +135,7 @@ export class PendingWaits {
         const record = wait.match(this.#notes[k]!);
         if (record === undefined) continue;
         this.#notes.splice(k, 1);
+        if (record === "resume") return false;
         found.push({ record, wait });
         if (record.kind !== "signal.refused") return false;
         k--; // the note is used, and the gate still waits

@@ -102,6 +102,7 @@ const kindNames: Readonly<Record<string, string>> = {
   "effect.dispatched": "effect",
   "effect.settled": "effect",
   "step.done": "step",
+  "step.failed": "step",
   "decision.made": "decision",
   "sample.taken": "sample",
   "gate.opened": "gate",

@@ -1,8 +1,10 @@
 import { fingerprint } from "../../base/canonical.ts";
-import { isFailedAttempt, isUncertainRetry } from "../../model/attempt.ts";
+import { type AttemptHistory, chargeAttempt, isUncertainRetry } from "../../model/attempt.ts";
+import { deadlineTimer, retryTimer } from "../../model/projection.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
-import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
+import type { JournalRecord, RecordData } from "../../model/records.ts";
 import type { RunSpec } from "../../store/contract/store.ts";
+import { isProgress, positionOf } from "./progress.ts";
 import { asStored } from "./stored-value.ts";
 
 /** The name of the sample that `now` takes; a workflow may not use it. */
@@ -26,6 +28,7 @@ export interface EffectState {
   attempt: number;
   /** Failed attempts. Those that a crash or a drain interrupted do not count. */
   failures: number;
+  interruptions?: number;
   /** An earlier attempt may have happened, although the effect is sent again. */
   uncertain: boolean;
   token: bigint;
@@ -60,6 +63,14 @@ export interface History {
   readonly recoveries: number;
   /** Replays that waited in vain, since the run last made progress. */
   readonly stalls: number;
+  /** Terms that ended because their holder stalled, since the run last made progress. */
+  readonly stalledTerms: number;
+  /** The progress note of the last term that left one, since the run last made progress. */
+  readonly lastNote: string | undefined;
+  /** The limit on stalls in force; undefined: none. */
+  readonly maxStallMs: number | undefined;
+  /** Its deadline has been set. */
+  readonly deadlineSet: boolean;
   /** The record with which the run last made progress. */
   readonly progressAt: number;
   /** Ids of the child runs. */
@@ -86,13 +97,17 @@ const results: ReadonlySet<string> = new Set([
 ]);
 
 /** The history of a new run. Its input goes through the codec, so that it is what replay will see. */
-export function freshHistory(spec: Pick<RunSpec, "id" | "workflow" | "input" | "checked">): History {
-  const { id, workflow, input, checked } = spec;
+export function freshHistory(
+  spec: Pick<RunSpec, "id" | "workflow" | "input" | "checked" | "maxStallMs" | "deadlineMs">,
+): History {
+  const { id, workflow, input, checked, maxStallMs, deadlineMs } = spec;
   const data = {
     id,
     workflow,
     input: asStored(input),
     ...(checked && { checked }),
+    ...(maxStallMs !== undefined && { maxStallMs }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
     get inputHash() {
       return fingerprint(input); // rarely needed here; the store has computed it
     },
@@ -121,6 +136,10 @@ class FoldedHistory implements History {
   crashes: number | undefined;
   recoveries = 0;
   stalls = 0;
+  stalledTerms = 0;
+  lastNote: string | undefined;
+  maxStallMs: number | undefined;
+  deadlineSet = false;
   progressAt = 1;
   readonly children: string[] = [];
   readonly published = new Set<string>();
@@ -139,6 +158,7 @@ class FoldedHistory implements History {
     this.#records = records;
     this.#notes = notes;
     this.#owner = first.data.holder?.owner;
+    this.maxStallMs = first.data.maxStallMs;
     for (const record of records) this.#add(record);
   }
 
@@ -156,6 +176,8 @@ class FoldedHistory implements History {
       this.crashes = undefined;
       this.recoveries = 0;
       this.stalls = 0;
+      this.stalledTerms = 0;
+      this.lastNote = undefined;
       this.progressAt = seq;
     }
     if (kind.startsWith("effect.")) this.#addToEffect(record);
@@ -187,7 +209,7 @@ class FoldedHistory implements History {
         const effect = this.effects.get(pos);
         if (effect === undefined || sub !== 0) break;
         effect.status = to;
-        if (isFailedAttempt(record.data)) effect.failures++;
+        Object.assign(effect, chargeAttempt<AttemptHistory>(effect, record.data));
         effect.uncertain ||= isUncertainRetry(record.data);
         const { seq, at } = record;
         if (to === "CONFIRMED" || to === "FAILED") this.deliveries.push({ seq, at, pos, record });
@@ -235,6 +257,17 @@ class FoldedHistory implements History {
         // An owner that takes over its own term was slow and has not crashed.
         if (record.data.reason === "recovery" && record.data.owner !== this.#owner) this.recoveries++;
         this.#owner = record.data.owner;
+        if (record.data.reason === "stalled") this.stalledTerms++;
+        this.lastNote = record.data.previous?.progressNote ?? this.lastNote;
+        break;
+      case "term.ended":
+        this.lastNote = record.data.term?.progressNote ?? this.lastNote;
+        break;
+      case "run.limited":
+        this.maxStallMs = record.data.maxStallMs;
+        break;
+      case "timer.set":
+        if (record.data.purpose === deadlineTimer.purpose) this.deadlineSet = true;
         break;
       case "run.stuck":
         this.stuck = { record: record.data, taken: this.taken };
@@ -308,33 +341,6 @@ function failed(record: JournalRecord): boolean {
   return (record.kind === "step.done" || record.kind === "decision.made") && record.data.error !== undefined;
 }
 
-/**
- * Whether a record shows progress of the run. What a successor repeats after a crash (a term, an attempt) does not
- * count; otherwise a run that crashes its process in every attempt would seem to make progress forever.
- */
-export function isProgress(record: NewRecord): boolean {
-  switch (record.kind) {
-    case "term.started":
-    case "term.ended":
-    case "run.suspected":
-    case "replay.stalled":
-    case "notes.taken":
-      return false;
-    case "effect.dispatched":
-      return record.data.attempt <= 1;
-    case "effect.settled":
-      return record.data.to !== "PENDING";
-    default:
-      return true;
-  }
-}
-
-export function positionOf(record: JournalRecord): number | undefined {
-  const { data } = record as { data: { pos?: unknown; sub?: unknown } };
-  if (typeof data.pos !== "number" || record.kind.startsWith("obligation.")) return undefined;
-  return data.pos;
-}
-
 function isUsed(
   note: Note,
   byPos: ReadonlyMap<number, readonly JournalRecord[]>,
@@ -347,6 +353,7 @@ function isUsed(
     case "signal.sent":
       return consumed.has(note.seq);
     case "timer.fired":
+      if (note.data.purpose.startsWith("retry ")) return isRetryUsed(byPos.get(note.data.pos), note.data.purpose);
       return has(note.data.pos, "sleep.ended", "gate.resolved");
     case "effect.outcome":
       return note.data.sub !== 0 || has(note.data.pos, "effect.received");
@@ -360,6 +367,14 @@ function isUsed(
 /** An open callback is a result, too: the code receives its token before the call. */
 const isCallback = (record: JournalRecord): boolean =>
   record.kind === "gate.opened" && record.data.callback !== undefined;
+
+/** The attempt after the timer has a record. */
+function isRetryUsed(records: readonly JournalRecord[] = [], purpose: string): boolean {
+  const set = records.findIndex(
+    (record) => record.kind === "step.failed" && retryTimer(record.data.attempt) === purpose,
+  );
+  return set < records.length - 1;
+}
 
 /** The code reads it synchronously, so there is nothing to deliver. */
 function isSynchronous(record: JournalRecord): boolean {

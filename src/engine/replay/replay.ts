@@ -27,7 +27,9 @@ export interface ReplayOptions {
   readonly patienceMs: number;
   /** The code has not requested this record in time. */
   readonly onStalled: (record: JournalRecord) => void;
-  /** Everything recorded has been delivered: operations are live from now on. */
+  /** Operations are not started without {@link onLive}, even if nothing is recorded. */
+  readonly held?: boolean;
+  /** Everything recorded has been delivered: operations are live from now on, unless this ends the drive. */
   readonly onLive: () => void;
 }
 
@@ -51,7 +53,7 @@ export class Replay {
 
   constructor(options: ReplayOptions) {
     this.#options = options;
-    this.#live = options.history.deliveries.length === 0;
+    this.#live = options.history.deliveries.length === 0 && options.held !== true;
   }
 
   get live(): boolean {
@@ -138,6 +140,7 @@ export class Replay {
     this.#live = true;
     this.#cancelPatience?.();
     this.#options.onLive();
+    if (this.#options.held) return; // the run becomes STUCK instead
     const ready = [...this.#waiting.values()].sort((a, b) => a.pos - b.pos);
     this.#waiting.clear();
     for (const operation of ready) operation.begin();

@@ -10,6 +10,7 @@ import {
   name,
   record,
   signal,
+  spanMs,
   startSignals,
   text,
   value,
@@ -40,6 +41,8 @@ export const runs = group({
       labels: labels.exactOptional(),
       budget: amounts.exactOptional(),
       signals: startSignals.exactOptional(),
+      maxStallMs: spanMs.exactOptional(),
+      deadlineMs: spanMs.exactOptional(),
     }),
     // The hint repeats the workflow's name. A bound on it would fail a call that has succeeded.
     answer: z.strictObject({

@@ -41,6 +41,13 @@ import {
  * The store's contract for remote workers. Every write carries its fence, and the store behind the server compares it
  * exactly as for an embedded writer; the server only adds authorisation.
  */
+const renewal = z.strictObject({
+  fence,
+  progress: whole,
+  progressAgoMs: whole.exactOptional(),
+  progressNote: text.exactOptional(),
+});
+
 export const store = group({
   "store.create": {
     method: "POST",
@@ -131,7 +138,7 @@ export const store = group({
     summary: "Renews all leases of a process in one call",
     size: "names",
     body: z.strictObject({
-      renewals: z.array(z.strictObject({ fence, progress: whole, progressNote: text.exactOptional() })).max(maxItems),
+      renewals: z.array(renewal).max(maxItems),
     }),
     answer: z.strictObject({ results: z.array(itemResult({ notes: whole, ttlMs: z.number() })) }),
   },

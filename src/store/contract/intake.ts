@@ -72,6 +72,10 @@ export interface RunSpec {
    * input may differ. TAPE_RUN_ENDED if it has ended and a signal is new.
    */
   readonly signals?: readonly StartSignal[];
+  /** A holder that makes no progress for longer than this loses the run. */
+  readonly maxStallMs?: number;
+  /** The run is cancelled this long after its first term began, unless it has ended. */
+  readonly deadlineMs?: number;
 }
 
 /** The journal of a created or existing run. */

@@ -203,7 +203,7 @@ export const createWrite = (
     ownerLabels: textsLiteral(batch.map(({ first }) => first?.label ?? null)),
     reactors: textsLiteral(batch.map(({ first }) => first?.reactor ?? null)),
     ttls: numbersLiteral(batch.map(({ first }) => first?.ttlMs ?? 0)),
-    stalls: nullableLiteral(batch.map(({ first }) => first?.maxStallMs)),
+    stalls: nullableLiteral(batch.map(({ first, data }) => data.maxStallMs ?? first?.maxStallMs)),
   }),
   result: ({ journal, tenant, first }, row) => {
     if (first === undefined) return { journal, fresh: true };

@@ -45,6 +45,7 @@ async function renewPart(
   const params = {
     ...termsOf(renewals),
     progresses: numbersLiteral(renewals.map((r) => r.progress)),
+    progressAgos: numbersLiteral(renewals.map((r) => r.progressAgoMs ?? 0)),
     progressNotes: textsLiteral(renewals.map((r) => r.progressNote ?? null)),
   };
   for (const row of await resultsOf(() => ask("renew_many", params))) {

@@ -2,6 +2,7 @@ import { encode } from "../../base/codec.ts";
 import { callbackOf } from "../../model/callback-token.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
+import { deadlineTimer } from "../../model/projection.ts";
 import { everyTenant } from "../../model/quota.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { AdminWriteOps, IdempotencyKey, IntakeOps } from "../contract/store.ts";
@@ -59,7 +60,14 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
   const plain: IntakeOps =
     driver.fire === undefined
       ? written
-      : { ...written, fireTimer: async (tenant, { run, pos, purpose }) => driver.fire!({ tenant, run, pos, purpose }) };
+      : {
+          ...written,
+          // The batch leaves the note timer.fired; the timer of a deadline leaves another.
+          fireTimer: async (tenant, { run, pos, purpose }) =>
+            purpose === deadlineTimer.purpose
+              ? written.fireTimer(tenant, { run, pos, purpose })
+              : driver.fire!({ tenant, run, pos, purpose }),
+        };
   return {
     intake: plain,
     once(key) {

@@ -544,6 +544,7 @@ export interface SharedStatements {
       run: Whole;
       workflow: Text;
       token: Whole;
+      maxStallMs: Whole;
       nextReactor: Text;
     };
     row: Record<never, never>;
@@ -573,6 +574,10 @@ export interface SharedStatements {
   "lease.holders": {
     params: { tenant: Text; limit: Whole };
     row: { tenant: string | null; workflow: string | null };
+  };
+  "lease.limit": {
+    params: { maxStallMs: Whole; journal: Whole };
+    row: Record<never, never>;
   };
   "lease.list": {
     params: { tenant: Text; held: Truth; limit: Whole };
@@ -663,7 +668,15 @@ export interface SharedStatements {
     row: Record<never, never>;
   };
   "lease.renew": {
-    params: { progress: Whole; progressNote: Text; journal: Whole; tenant: Text; token: Whole; nonce: Whole };
+    params: {
+      progress: Whole;
+      progressAgoMs: Whole;
+      progressNote: Text;
+      journal: Whole;
+      tenant: Text;
+      token: Whole;
+      nonce: Whole;
+    };
     row: { notes: number; ttl_ms: number };
   };
   "lease.stale": {
@@ -1810,7 +1823,15 @@ export interface PostgresStatements extends SharedStatements {
     row: Record<never, never>;
   };
   renew_many: {
-    params: { journals: Text; tenants: Text; tokens: Text; nonces: Text; progresses: Text; progressNotes: Text };
+    params: {
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      progresses: Text;
+      progressAgos: Text;
+      progressNotes: Text;
+    };
     row: { journal: number; tenant: string; token: string | null; nonce: string | null; notes: number; ttl_ms: number };
   };
   "renew_many.lost": {

@@ -35,6 +35,7 @@ export function validatedClaim(claim: ClaimOps, limits: Limits): ClaimOps {
         checkObject("renewal", renewal);
         checkFence(renewal.fence);
         checkWhole("progress", renewal.progress);
+        ifGiven(renewal.progressAgoMs, (ago) => checkWhole("progressAgoMs", ago));
         ifGiven(renewal.progressNote, (note) => checkText("progressNote", note, limits));
       }
       return claim.renew(renewals);

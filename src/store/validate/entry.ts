@@ -5,7 +5,8 @@ import type { Fence } from "../../model/fence.ts";
 import type { Claimant } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import { encodeBody } from "../../model/projection.ts";
-import { isRecordKind, type NewRecord, type RecordData, recordFault } from "../../model/records.ts";
+import { recordFault } from "../../model/record-fault.ts";
+import { isRecordKind, type NewRecord, type RecordData } from "../../model/records.ts";
 import type { AppendRequest, ProcessReport, RunSpec } from "../contract/store.ts";
 
 /**
@@ -109,6 +110,7 @@ export const isSleepEnd = ({ plain, records }: CheckedEntry): boolean =>
 
 const plainKinds: ReadonlySet<string> = new Set([
   "step.done",
+  "step.failed",
   "decision.made",
   "sample.taken",
   "patch.marked",
@@ -125,10 +127,12 @@ const plainKinds: ReadonlySet<string> = new Set([
   "fork.kept",
 ]);
 
-/** Records of plain kinds that change a table all the same: a sleep's timer, the reply to a refused request. */
-const changesTables = (record: NewRecord): boolean =>
-  (record.kind === "sleep.ended" && record.data.fired === true) ||
-  (record.kind === "signal.refused" && record.data.asks === true);
+/** Records of plain kinds that change a table all the same: a timer, or the reply to a refused request. */
+function changesTables(record: NewRecord): boolean {
+  if (record.kind === "sleep.ended") return record.data.fired === true;
+  if (record.kind === "signal.refused") return record.data.asks === true;
+  return record.kind === "step.failed" && record.data.timer === true;
+}
 
 export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   checkWhole("after", entry?.after, 1);
@@ -246,6 +250,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
   checkPayload("input", () => encode(spec.input), limits); // first, because a fingerprint takes several times as long
   const inputHash = fingerprint(spec.input);
   const { id, workflow, input, version, labels, budget, schedule, starters, forkedFrom, fork, checked } = spec;
+  const { maxStallMs, deadlineMs } = spec;
   const data: RecordData<"run.created"> = {
     id,
     workflow,
@@ -259,6 +264,8 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     ...(forkedFrom !== undefined && { forkedFrom }),
     ...(fork !== undefined && { fork }),
     ...(checked === true && { checked }),
+    ...(maxStallMs !== undefined && { maxStallMs }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
   };
   encodeRecord({ kind: "run.created", data }, limits);
   return data;

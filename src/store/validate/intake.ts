@@ -30,7 +30,7 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     },
     async cancel(tenant, run, request) {
       names({ tenant, run });
-      checkObject("request", request);
+      checkCancel(request);
       ifGiven(request.key, (key) => names({ key }));
       return intake.cancel(tenant, run, request);
     },
@@ -80,6 +80,13 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
 export function checkSignal(signal: Parameters<IntakeOps["signal"]>[2]): void {
   checkObject("signal", signal);
   assertNoReservedField(signal);
+}
+
+function checkCancel(request: Parameters<IntakeOps["cancel"]>[2]): void {
+  checkObject("request", request);
+  // Only the firing of the run's deadline timer writes it.
+  if (!Object.hasOwn(request, "deadline")) return;
+  throw new TapeError("TAPE_BAD_INPUT", "request has no field deadline", { field: "request" });
 }
 
 function checkAttempt(attempt: Evidence[1]): void {

@@ -3,8 +3,8 @@ import type { Bug, Patch } from "../bug.ts";
 /** Disables the store's own check: a system that makes this mistake has no such check. */
 const withoutStoreCheck: Patch = {
   file: "store/sqlite/sql/effects.sql",
-  find: "and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'))",
-  replace: "",
+  find: "and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator')\n",
+  replace: "and (true\n",
 };
 
 export const effectBugs: readonly Bug[] = [
@@ -95,7 +95,7 @@ export const effectBugs: readonly Bug[] = [
   },
   {
     name: "absent too soon",
-    planted: "an observation that does not find the effect settles it as FAILED immediately",
+    planted: "an observation that does not find the effect settles it as FAILED or sends it again immediately",
     why: "Not there yet is taken for never: the request may still be in flight, or an index may lag.",
     patches: [
       {
@@ -104,7 +104,7 @@ export const effectBugs: readonly Bug[] = [
         replace: "if (!seen.final && startedAt <= until - 1e9)",
       },
     ],
-    detectedBy: ["verdictMatchesWorld", "nonIdempotentOnce"],
+    detectedBy: ["verdictMatchesWorld", "nonIdempotentOnce", "noBlindRetry"],
     within: 200,
   },
   {

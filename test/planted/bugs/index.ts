@@ -5,6 +5,7 @@ import { journalBugs } from "./journals.ts";
 import { leaseBugs } from "./leases.ts";
 import { neighbourBugs } from "./neighbours.ts";
 import { serviceBugs } from "./services.ts";
+import { stepBugs } from "./steps.ts";
 import { strangerBugs } from "./strangers.ts";
 import { talkingBugs } from "./talking.ts";
 import { transactionBugs } from "./transactions.ts";
@@ -14,6 +15,7 @@ export const bugs: readonly Bug[] = [
   ...leaseBugs,
   ...effectBugs,
   ...journalBugs,
+  ...stepBugs,
   ...endingBugs,
   ...serviceBugs,
   ...transactionBugs,

@@ -170,8 +170,8 @@ export const leaseBugs: readonly Bug[] = [
       },
       {
         file: "reactor/item-reactor.ts",
-        find: "const claimant = keeper.claimant(name);",
-        replace: "const claimant = { ...keeper.claimant(name), wallMs: deps.clock.wall() };",
+        find: "const claimant = { ...keeper.claimant(name),",
+        replace: "const claimant = { ...keeper.claimant(name), wallMs: deps.clock.wall(),",
       },
       {
         file: "store/sql/plans/claim.ts",

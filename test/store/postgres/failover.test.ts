@@ -135,11 +135,13 @@ it("a promotion that lost commits raises the epoch, fences old holders and issue
   const raw = new Connections(parsePostgresUrl(url));
   for (const { fence } of [first, spare]) {
     const { tenant, journal, token, nonce } = fence;
-    const beat = { tenant, journal, token, nonce, progress: 1, progressNote: null };
+    const beat = { tenant, journal, token, nonce, progress: 1, progressAgoMs: 0, progressNote: null };
     expect((await raw.ask("lease.renew", beat)).rows).toEqual([]);
     const list = (value: unknown) => `{${value}}`;
     const many = { journals: list(journal), tenants: list(tenant), tokens: list(token), nonces: list(nonce) };
-    expect((await raw.ask("renew_many", { ...many, progresses: "{1}", progressNotes: "{NULL}" })).rows).toEqual([]);
+    expect(
+      (await raw.ask("renew_many", { ...many, progresses: "{1}", progressAgos: "{0}", progressNotes: "{NULL}" })).rows,
+    ).toEqual([]);
     await admin.query("update tape.leases set max_stall_ms = 0, progress_at = 0 where journal = $1", [fence.journal]);
     expect((await raw.ask("lease.stall", { ...beat, progress: 0 })).rows).toEqual([]);
     await admin.query("update tape.leases set max_stall_ms = null where journal = $1", [fence.journal]);

@@ -174,7 +174,9 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
       expect((await holder.run("record.append", stepAt(fence, 2))).count).toBe(1);
       const [beat] = await scene.store.claim.renew([{ fence, progress: 1 }]);
       expect(beat?.ok).toBe(true);
-      expect((await rival.run("lease.renew", { ...fenced(fence), progress: 2, progressNote: null })).count).toBe(1);
+      expect(
+        (await rival.run("lease.renew", { ...fenced(fence), progress: 2, progressAgoMs: 0, progressNote: null })).count,
+      ).toBe(1);
       const take = () => rival.run("lease.take", taking(fence, "a", nonce()));
       expect(await impatiently(rival, take)).toBe(lockTimeout);
       await holder.sql("commit");

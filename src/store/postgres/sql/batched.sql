@@ -238,16 +238,17 @@ cross join lateral (select p.stamp from tape.records p where p.journal = i.journ
 -- multi-row statement: 500 unordered heartbeats against updates of 100 rows deadlocked once a second. No rows on a
 -- promoted server, as in `fence`: a holder that was fenced on the old one must not learn that it still holds.
 with f as materialized (
-  select i.journal, i.progress, i.note
-  from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :progresses::bigint[], :progress_notes::text[])
-    as i(journal, tenant, token, nonce, progress, note)
+  select i.journal, i.progress, i.ago, i.note
+  from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :progresses::bigint[],
+      :progress_agos::bigint[], :progress_notes::text[])
+    as i(journal, tenant, token, nonce, progress, ago, note)
   cross join lateral (select 1 from tape.leases l where l.journal = i.journal and l.token = i.token and l.nonce = i.nonce
     and l.tenant is not distinct from i.tenant and not l.doomed and (l.max_stall_ms is null or i.progress > l.progress or tape.now_ms() - l.progress_at <= l.max_stall_ms)
     for no key update skip locked) l
   where tape.on_timeline())
 update tape.leases l set expires_at = tape.now_ms() + l.ttl_ms, renewals = l.renewals + 1,
   longest_gap_ms = greatest(l.longest_gap_ms, tape.now_ms() - l.renewed_at), renewed_at = tape.now_ms(),
-  progress_at = case when f.progress > l.progress then tape.now_ms() else l.progress_at end,
+  progress_at = case when f.progress > l.progress then greatest(l.progress_at, tape.now_ms() - f.ago) else l.progress_at end,
   progress = greatest(l.progress, f.progress), progress_note = coalesce(f.note, l.progress_note), stalled = false
 from f where l.journal = any (array[f.journal])
 returning l.journal, l.tenant, cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.notes, l.ttl_ms;
@@ -303,7 +304,8 @@ with f as materialized (
 update tape.leases l set token = greatest(l.token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner,
   label = :label, reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(),
   reason = f.reason, renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0,
-  progress_at = tape.now_ms(), progress_note = null, max_stall_ms = :max_stall_ms, doomed = false, stalled = false,
+  progress_at = tape.now_ms(), progress_note = null,
+  max_stall_ms = case when l.kind = 'run' then l.max_stall_ms else :max_stall_ms end, doomed = false, stalled = false,
   next_reactor = null, last_end_reason = case when l.owner is null then l.last_end_reason else 'expired' end
 from f where l.journal = any (array[f.journal])
 returning l.journal, cast(l.token as text) as token, l.notes;

@@ -82,8 +82,8 @@ order by e.pos, e.sub limit :limit;
 -- fenced
 -- writes: effects
 -- :by must be the authority. A non_idempotent effect never returns to PENDING automatically: only a sender that knows
--- that nothing was sent, or an operator, may do that. A pending effect is in doubt only if an attempt of it may have
--- happened.
+-- that nothing was sent, an observation that proved its absence, or an operator, may do that. A pending effect is in
+-- doubt only if an attempt of it may have happened.
 update tape.effects set status = :to, authority = coalesce(:new_authority, authority), item = coalesce(:new_authority, item),
   attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
   attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(tape.now_ms() + :send_within_ms, send_until),
@@ -91,7 +91,8 @@ update tape.effects set status = :to, authority = coalesce(:new_authority, autho
   changed_at = tape.now_ms()
 where run = :run and pos = :pos and sub = :sub and tenant is not distinct from :tenant and authority = :by
   and status = any(string_to_array(:from, ','))
-  and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'))
+  and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator')
+    or (:reason = 'ABSENT' and role = 'effect' and status in ('UNKNOWN', 'STUCK')))
   and (:to <> 'UNKNOWN' or status <> 'PENDING' or uncertain);
 
 -- name: effects.withdraw

@@ -58,9 +58,10 @@ from tape.leases l where l.journal = :journal and l.tenant is not distinct from 
 -- name: lease.create
 -- unfenced: the row of a journal that is created in the same transaction; it cannot have a holder yet
 -- writes: leases
-insert into tape.leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, next_reactor, due_at)
+insert into tape.leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, max_stall_ms,
+  next_reactor, due_at)
 values (:journal, :kind, coalesce(:tenant, (select s.tenant from tape.leases s where s.journal = :source)), :run, :workflow, :token,
-        0, tape.now_ms(), tape.now_ms(), tape.now_ms(), tape.now_ms(), :next_reactor, tape.now_ms());
+        0, tape.now_ms(), tape.now_ms(), tape.now_ms(), tape.now_ms(), :max_stall_ms, :next_reactor, tape.now_ms());
 
 -- name: lease.doom
 -- unfenced: announces a takeover that could not get its lock at once
@@ -114,6 +115,11 @@ with recursive q(journal, tenant, workflow) as (
         and l.tenant > q.tenant order by l.tenant, l.workflow limit 1)) e
     order by e.tenant, e.workflow limit 1) n)
 select q.tenant, q.workflow from q where :tenant::text is null or q.tenant = :tenant limit :limit;
+
+-- name: lease.limit
+-- fenced
+-- writes: leases
+update tape.leases set max_stall_ms = :max_stall_ms where journal = :journal and kind = 'run';
 
 -- name: lease.list
 -- read
@@ -192,10 +198,11 @@ where journal = :journal and (kind = 'name' or notes = :notes_taken);
 -- writes: leases
 -- Exact match of the term; the TTL stored in the row; an expired lease that was not taken may be renewed. A term that
 -- declared maxStall and made no progress for longer is not renewed, and is marked so that the term history shows why.
+-- The heartbeat reports progress late: its age counts, so that a stall is noticed one heartbeat earlier.
 -- The timeline as in `fence`.
 update tape.leases set expires_at = tape.now_ms() + ttl_ms, renewals = renewals + 1,
   longest_gap_ms = greatest(longest_gap_ms, tape.now_ms() - renewed_at), renewed_at = tape.now_ms(),
-  progress_at = case when :progress > progress then tape.now_ms() else progress_at end,
+  progress_at = case when :progress > progress then greatest(progress_at, tape.now_ms() - :progress_ago_ms) else progress_at end,
   progress = greatest(progress, :progress), progress_note = coalesce(:progress_note, progress_note),
   stalled = false
 where journal = :journal and tenant is not distinct from :tenant and token = :token and nonce = :nonce and not doomed
@@ -245,11 +252,11 @@ returning journal;
 -- unfenced: this is the takeover itself, one conditional statement on (owner, token) as read
 -- writes: leases
 -- Issues no token while the server's timeline is not the recorded one: a promoted standby may have lost tokens, and the
--- epoch must be raised first.
+-- epoch must be raised first. A run keeps its limit on stalls, which its creator or its driver has set.
 update tape.leases set token = greatest(token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner, label = :label,
   reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(), reason = :reason,
   renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0, progress_at = tape.now_ms(), progress_note = null,
-  max_stall_ms = :max_stall_ms, doomed = false, stalled = false, next_reactor = null,
+  max_stall_ms = case when kind = 'run' then max_stall_ms else :max_stall_ms end, doomed = false, stalled = false, next_reactor = null,
   last_end_reason = case when owner is null then last_end_reason else 'expired' end
 where journal = :journal and token = :token and owner is not distinct from :previous_owner and not paused
   and tape.on_timeline()

@@ -177,8 +177,8 @@ export function claimableAs(lease: LeaseRow, now: number, request: FindRequest):
 }
 
 export function* renewPlan(renewal: RenewRequest): Plan<RenewResult> {
-  const { fence, progress, progressNote = null } = renewal;
-  const row = yield* queryRow("lease.renew", { ...fence, progress, progressNote });
+  const { fence, progress, progressAgoMs = 0, progressNote = null } = renewal;
+  const row = yield* queryRow("lease.renew", { ...fence, progress, progressAgoMs, progressNote });
   if (row !== undefined) return { ok: true, notes: Number(row.notes), ttlMs: Number(row.ttl_ms) };
   return yield* lostPlan(renewal);
 }

@@ -57,7 +57,7 @@ export function* createPlan(
         tenant,
         workflow,
         ...first,
-        maxStallMs: first.maxStallMs ?? null,
+        maxStallMs: change.maxStallMs ?? first.maxStallMs ?? null,
       });
       token = BigInt(row?.token as string | bigint);
     } else {

@@ -3,7 +3,7 @@ import { type Approvers, whyNotApprover } from "../../../model/approvers.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { ItemResult } from "../../../model/lease.ts";
 import { notFound } from "../../../model/not-found.ts";
-import { encodeBody, valueWritten } from "../../../model/projection.ts";
+import { deadlineTimer, encodeBody, valueWritten } from "../../../model/projection.ts";
 import type { Credential, RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
 import type { AuditInfo, CreateResult, ValueCondition } from "../../contract/store.ts";
@@ -151,15 +151,16 @@ export function* evidencePlan(
 ): Plan<{ journal: number; n: number }> {
   const { run, pos, sub = 0, token, nonce } = attempt;
   const effect = yield* queryRow("effect.find", { tenant, run, pos, sub });
-  if (effect?.attempt_token !== String(token) || effect.attempt_nonce !== String(nonce)) {
-    throw noAttempt(attempt);
-  }
+  if (effect === undefined) throw noAttempt(attempt);
+  const current = effect.attempt_token === String(token) && effect.attempt_nonce === String(nonce);
+  const sent = current ? Number(effect.attempt) : yield* absentAttempt(effect.item, token);
+  if (sent === undefined) throw noAttempt(attempt);
   const journal = Number(effect.authority);
   const data: RecordData<"effect.evidence"> = {
     run,
     pos,
     sub,
-    attempt: Number(effect.attempt),
+    attempt: sent,
     token: String(token),
     ...evidence,
   };
@@ -171,12 +172,38 @@ export function* evidencePlan(
   return { journal: now, n: (yield* note(context, { tenant, journal: now }, "effect.evidence", data))! };
 }
 
+/** More records than an effect has that is sent again as often as its policy can say. */
+const maxItemRecords = 1_000;
+
+/**
+ * The attempt under this token that was taken for absent, after which the effect was sent again. Its item's journal has
+ * the token; the nonce belongs to a term that is over. The evidence can only make the effect a surplus one.
+ */
+function* absentAttempt(item: number | null, token: bigint): Plan<number | undefined> {
+  if (item === null) return undefined;
+  const rows = yield* queryRows("journal.page", { journal: item, from: 1, limit: maxItemRecords, tenant: null });
+  for (const { kind, body } of rows) {
+    if (kind !== "effect.settled") continue;
+    const { absent } = decode(body) as RecordData<"effect.settled">;
+    if (absent?.token === String(token)) return absent.attempt;
+  }
+  return undefined;
+}
+
+/** The note of a deadline that has passed: it cancels the run, in the transaction that fires the timer. */
+const deadlinePassed: RecordData<"cancel.requested"> = { reason: "deadline", by: "timers", deadline: true };
+
 export function* fireTimerPlan(context: PlanContext, timer: TimerRef): Plan<boolean> {
   const { tenant, run, pos, purpose } = timer;
   const { count } = yield* query("timer.fire", { tenant, run, pos, purpose });
   if (count === 0) return false;
-  const data: RecordData<"timer.fired"> = { pos, purpose };
-  yield* sendNote(context, { tenant, journal: run }, "timer.fired", encodeBody(data), false);
+  const to = { tenant, journal: run };
+  if (purpose === deadlineTimer.purpose)
+    yield* sendNote(context, to, "cancel.requested", encodeBody(deadlinePassed), false);
+  else {
+    const data: RecordData<"timer.fired"> = { pos, purpose };
+    yield* sendNote(context, to, "timer.fired", encodeBody(data), false);
+  }
   return true;
 }
 

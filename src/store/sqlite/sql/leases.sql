@@ -40,9 +40,10 @@ from leases l where l.journal = :journal and l.tenant = :tenant;
 -- name: lease.create
 -- unfenced: the row of a journal that is created in the same transaction; it cannot have a holder yet
 -- writes: leases
-insert into leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, next_reactor, due_at)
+insert into leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, max_stall_ms,
+  next_reactor, due_at)
 values (:journal, :kind, coalesce(:tenant, (select s.tenant from leases s where s.journal = :source)), :run, :workflow, :token,
-        0, :now, :now, :now, :now, :next_reactor, :now);
+        0, :now, :now, :now, :now, :max_stall_ms, :next_reactor, :now);
 
 -- name: lease.doom
 -- unfenced: announces a takeover; needed only where a takeover could starve behind open guarded transactions
@@ -90,6 +91,11 @@ with recursive q(journal) as (
   from q cross join leases x on x.journal = q.journal
   limit :limit)
 select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal where :tenant is null or l.tenant = :tenant;
+
+-- name: lease.limit
+-- fenced
+-- writes: leases
+update leases set max_stall_ms = :max_stall_ms where journal = :journal and kind = 'run';
 
 -- name: lease.list
 -- read
@@ -161,9 +167,10 @@ where journal = :journal and (kind = 'name' or notes = :notes_taken);
 -- writes: leases
 -- Exact match of the term; the TTL stored in the row; an expired lease that was not taken may be renewed. A term that
 -- declared maxStall and made no progress for longer is not renewed, and is marked so that the term history shows why.
+-- The heartbeat reports progress late: its age counts, so that a stall is noticed one heartbeat earlier.
 update leases set expires_at = :now + ttl_ms, renewals = renewals + 1,
   longest_gap_ms = max(longest_gap_ms, :now - renewed_at), renewed_at = :now,
-  progress_at = case when :progress > progress then :now else progress_at end,
+  progress_at = case when :progress > progress then max(progress_at, :now - :progress_ago_ms) else progress_at end,
   progress = max(progress, :progress), progress_note = coalesce(:progress_note, progress_note),
   stalled = 0
 where journal = :journal and tenant = :tenant and token = :token and nonce = :nonce and doomed = 0
@@ -213,10 +220,11 @@ returning journal;
 -- name: lease.take
 -- unfenced: this is the takeover itself, one conditional statement on (owner, token) as read
 -- writes: leases
+-- A run keeps its limit on stalls, which its creator or its driver has set.
 update leases set token = max(token, (select token_floor from meta)) + 1, nonce = :nonce, owner = :owner, label = :label,
   reactor = :reactor, ttl_ms = :ttl_ms, expires_at = :now + :ttl_ms, acquired_at = :now, reason = :reason,
   renewals = 0, renewed_at = :now, longest_gap_ms = 0, progress = 0, progress_at = :now, progress_note = null,
-  max_stall_ms = :max_stall_ms, doomed = 0, stalled = 0, next_reactor = null,
+  max_stall_ms = case when kind = 'run' then max_stall_ms else :max_stall_ms end, doomed = 0, stalled = 0, next_reactor = null,
   last_end_reason = case when owner is null then last_end_reason else 'expired' end
 where journal = :journal and token = :token and owner is :previous_owner and paused = 0
 returning cast(token as text) as token, notes;

@@ -1,0 +1,34 @@
+import { deadlineTimer } from "../../model/projection.ts";
+import type { JournalRecord, NewRecord } from "../../model/records.ts";
+
+/**
+ * Whether a record shows progress of the run. What a successor repeats after a crash (a term, an attempt) does not
+ * count; otherwise a run that crashes its process in every attempt would seem to make progress forever.
+ */
+export function isProgress(record: NewRecord): boolean {
+  switch (record.kind) {
+    case "term.started":
+    case "term.ended":
+    case "run.suspected":
+    case "replay.stalled":
+    case "notes.taken":
+    case "run.limited":
+      return false;
+    case "timer.set":
+      return record.data.purpose !== deadlineTimer.purpose;
+    case "effect.dispatched":
+      return record.data.attempt <= 1;
+    case "effect.settled":
+      return record.data.to !== "PENDING";
+    default:
+      return true;
+  }
+}
+
+export function positionOf(record: JournalRecord): number | undefined {
+  const { data } = record as { data: { pos?: unknown; sub?: unknown } };
+  if (typeof data.pos !== "number" || record.kind.startsWith("obligation.")) return undefined;
+  // The deadline is of the run, not of an operation.
+  if (record.kind === "timer.set" && record.data.purpose === deadlineTimer.purpose) return undefined;
+  return data.pos;
+}

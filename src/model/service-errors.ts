@@ -1,0 +1,120 @@
+import type { ErrorEntry } from "./error-entry.ts";
+
+/** Rows of the error table about the store and the server, as opposed to runs and leases. */
+export const serviceErrors = {
+  TAPE_OVERLOADED: {
+    fault: "store",
+    retry: "later",
+    next: "The write queue is full: slow down, then retry.",
+  },
+  TAPE_STORE_BUSY: {
+    fault: "store",
+    retry: "later",
+    next: "Retry; if it persists, look for a long-running transaction.",
+  },
+  TAPE_STORE_UNREACHABLE: {
+    fault: "store",
+    retry: "later",
+    next: "Check that the database runs and is reachable. Nothing was written.",
+  },
+  TAPE_OUTCOME_UNKNOWN: {
+    fault: "store",
+    retry: "reread",
+    next: "The commit's outcome is unknown. Acquire a new term and read before writing again.",
+  },
+  TAPE_STORE_CLOSED: {
+    fault: "caller",
+    retry: "no",
+    next: "The store was closed: open a new one.",
+  },
+  TAPE_STORE_NOT_DURABLE: {
+    fault: "operator",
+    retry: "no",
+    next: "Make the named setting durable, or accept the loss explicitly in the store's URL.",
+  },
+  TAPE_NODE_OUTDATED: {
+    fault: "operator",
+    retry: "no",
+    next: "Run on Node 24.14.1 or newer (25.8.2 of that line): in older versions a small request can block a process for minutes.",
+  },
+  TAPE_STORE_PLAIN: {
+    fault: "operator",
+    retry: "no",
+    next: "Add sslmode=verify-full to the store's URL, and sslrootcert=FILE for your own authority; sslmode=disable accepts an unencrypted connection.",
+  },
+  TAPE_STORE_UNPROTECTED: {
+    fault: "operator",
+    retry: "no",
+    next: "Stop every process and recreate the index or table as in schema.sql: without it a stale write would succeed.",
+  },
+  TAPE_STORE_COPIED: {
+    fault: "operator",
+    retry: "no",
+    next: "Open the original, or remove it; to use the copy on its own: durable-tape store restored --reason TEXT.",
+  },
+  TAPE_STORE_FORBIDDEN: {
+    fault: "operator",
+    retry: "no",
+    next: "Run durable-tape migrate as the schema's owner, and grant this role what durable-tape migrate --grants ROLE prints.",
+  },
+  TAPE_SCHEMA_NEWER: {
+    fault: "operator",
+    retry: "no",
+    next: "The store was migrated by a newer Tape: upgrade this process.",
+  },
+  TAPE_SCHEMA_CHANGED: {
+    fault: "operator",
+    retry: "no",
+    next: "An applied migration differs from the one shipped: restore the shipped file or the database.",
+  },
+  TAPE_UNAUTHENTICATED: {
+    fault: "caller",
+    retry: "no",
+    next: "Send `Authorization: Bearer <token>` with a token that has not expired and was not revoked.",
+  },
+  TAPE_FORBIDDEN: {
+    fault: "caller",
+    retry: "no",
+    next: "Use a token with the role that the message names.",
+  },
+  TAPE_NOT_APPROVER: {
+    fault: "caller",
+    retry: "no",
+    next: "Have one of the gate's approvers send it; gates.list shows them.",
+  },
+  TAPE_NO_ROUTE: {
+    fault: "caller",
+    retry: "no",
+    next: "See /openapi.json for the available calls.",
+  },
+  TAPE_NOT_FOUND: {
+    fault: "caller",
+    retry: "no",
+    next: "Check the name and the tenant of the token; list what exists.",
+  },
+  TAPE_KEY_REUSED: {
+    fault: "caller",
+    retry: "no",
+    next: "Use a new Idempotency-Key for a different request.",
+  },
+  TAPE_RATE_LIMITED: {
+    fault: "caller",
+    retry: "later",
+    next: "Wait as long as Retry-After says, and send fewer calls.",
+  },
+  TAPE_DRAINING: {
+    fault: "store",
+    retry: "later",
+    next: "Retry: another replica takes the call. Nothing was done.",
+  },
+  TAPE_BAD_RESPONSE: {
+    fault: "tape",
+    retry: "no",
+    next: "Check that the address is a Tape server's and that both sides run compatible versions.",
+  },
+  TAPE_SERVER_EXPOSED: {
+    fault: "operator",
+    retry: "no",
+    next: "Bind 127.0.0.1, or require credentials and TLS before exposing the server; plain: accepted declares that a proxy terminates TLS.",
+  },
+} as const satisfies Record<string, ErrorEntry>;
