@@ -30,7 +30,7 @@ export type Change =
       /** null: copied from the lease of `source`. */
       readonly tenant: string | null;
       readonly source: number | null;
-      /** The queue in which a run waits. Leases of items and names use the queue with the empty name. */
+      /** The backlog in which a run waits. Leases of items and names use the backlog with the empty name. */
       readonly workflow: string;
       readonly token: bigint;
       readonly nextReactor: string | null;

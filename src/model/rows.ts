@@ -30,7 +30,7 @@ export interface LeaseRow {
   readonly tenant: string;
   /** The run of this journal; for a named lease its own number. */
   readonly run: number;
-  /** The queue in which a run waits. */
+  /** The backlog in which a run waits. */
   readonly workflow: string;
   readonly token: bigint;
   readonly nonce: bigint | null;

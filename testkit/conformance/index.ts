@@ -20,7 +20,7 @@ import { pages } from "./pages.ts";
 import { phases } from "./phases.ts";
 import { processReports } from "./process-reports.ts";
 import { projection } from "./projection.ts";
-import { queues } from "./queues.ts";
+import { backlogs } from "./backlogs.ts";
 import { quotas } from "./quotas.ts";
 import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
@@ -44,7 +44,7 @@ const groups: Readonly<Record<string, Cases>> = {
   renewals,
   takeover,
   finding,
-  queues,
+  backlogs,
   batches,
   sleeps,
   termHistory,

@@ -28,7 +28,7 @@ export interface FindRequest {
   readonly tenant?: string;
   /** Only runs of these workflows; the others are left to processes that serve them. */
   readonly workflows?: readonly string[];
-  /** Only items, for reactors that work on effects: no queue of runs is read. */
+  /** Only items, for reactors that work on effects: no backlog of runs is read. */
   readonly kind?: "item";
   /** Items only: none is claimed whose callee has no capacity left here. It stays free for other processes. */
   readonly share?: Share;

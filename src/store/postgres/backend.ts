@@ -44,7 +44,7 @@ import {
   isEnd,
   isPark,
   type ParkResult,
-  type Queue,
+  type Backlog,
 } from "./batched-writes.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
@@ -138,17 +138,17 @@ export class PostgresBackend implements SqlBackend {
     if (isEnd(entry)) return this.#released(fence, undefined, await end.submit({ fence, entry }));
     const [first] = entry.records;
     if (isPark(entry) && first?.kind === "term.ended") {
-      const { queue, ...appended } = await park.submit({ fence, entry });
-      return this.#released(fence, first.data.nextReactor, appended, queue);
+      const { backlog, ...appended } = await park.submit({ fence, entry });
+      return this.#released(fence, first.data.nextReactor, appended, backlog);
     }
     return appendSingle(this.#options.writer, { fence, entry });
   }
 
   /** Notifies processes that wait for this journal, and the next reactor. */
-  #released(fence: Fence, nextReactor: string | undefined, appended: AppendResult, queue?: Queue): AppendResult {
+  #released(fence: Fence, nextReactor: string | undefined, appended: AppendResult, backlog?: Backlog): AppendResult {
     const { notifier } = this.#options;
     if (nextReactor !== undefined)
-      notifier.send(queue === undefined ? { of: "reactor", reactor: nextReactor } : wakeQueue(nextReactor, queue));
+      notifier.send(backlog === undefined ? { of: "reactor", reactor: nextReactor } : wakeBacklog(nextReactor, backlog));
     notifier.send({ of: "journal", tenant: fence.tenant, journal: fence.journal });
     return appended;
   }
@@ -199,8 +199,8 @@ export class PostgresBackend implements SqlBackend {
   async fire(timer: TimerRef): Promise<boolean> {
     this.#assertOpen();
     const { batched, notifier } = this.#options;
-    const { fired, held, queue } = await batched.fire.submit(timer);
-    if (fired && held === false && queue !== undefined) notifier.send(wakeQueue("recovery", queue));
+    const { fired, held, backlog } = await batched.fire.submit(timer);
+    if (fired && held === false && backlog !== undefined) notifier.send(wakeBacklog("recovery", backlog));
     if (fired && held !== undefined) notifier.send({ of: "journal", tenant: timer.tenant, journal: timer.run });
     return fired;
   }
@@ -321,7 +321,7 @@ export class PostgresBackend implements SqlBackend {
   }
 }
 
-const wakeQueue = (reactor: string, { tenant, workflow }: Queue): WakeHint => wakeOf(reactor, tenant, workflow);
+const wakeBacklog = (reactor: string, { tenant, workflow }: Backlog): WakeHint => wakeOf(reactor, tenant, workflow);
 
 function describe(row: RowOf<"feed.blocker">): string {
   return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;

@@ -32,16 +32,16 @@ export async function appendSingle(writer: Writer, { fence, entry }: AppendItem)
   }
 }
 
-/** The queue in which the journal waits for its next reactor. */
-export interface Queue {
+/** The backlog in which the journal waits for its next reactor. */
+export interface Backlog {
   readonly tenant: string;
   readonly workflow: string;
 }
 
-/** `queue` is absent if the hints have been sent already. */
-export type ParkResult = AppendResult & { readonly queue?: Queue };
+/** `backlog` is absent if the hints have been sent already. */
+export type ParkResult = AppendResult & { readonly backlog?: Backlog };
 
-const queueOf = ({ tenant, workflow }: RowOf<"park_many"> | RowOf<"fire_many">): Queue => ({
+const backlogOf = ({ tenant, workflow }: RowOf<"park_many"> | RowOf<"fire_many">): Backlog => ({
   tenant: tenant!,
   workflow,
 });
@@ -118,7 +118,7 @@ export const parkWrite = (
 ): BatchedWrite<AppendItem, ParkResult, "park_many"> => ({
   ...fenceFields,
   sql: "park_many",
-  result: (item, row) => ({ ...fenceFields.result(item, row), queue: queueOf(row) }),
+  result: (item, row) => ({ ...fenceFields.result(item, row), backlog: backlogOf(row) }),
   params: (batch) => ({
     ...entryParams(batch),
     noteCounts: numbersLiteral(batch.map((item) => endedOf(item).notesTaken)),
@@ -237,7 +237,7 @@ export interface FireResult {
   readonly fired: boolean;
   /** Whether the run has a holder; undefined: the hints have been sent already. */
   readonly held?: boolean;
-  readonly queue?: Queue;
+  readonly backlog?: Backlog;
 }
 
 /** A due timer of an open run: it is fired, and its note is sent. */
@@ -256,7 +256,7 @@ export const fireWrite = (
     purposes: textsLiteral(batch.map(({ purpose }) => purpose)),
     bodies: joinedTexts(batch.map(({ pos, purpose }) => encodeBody({ pos, purpose }))),
   }),
-  result: (_, row) => ({ fired: true, held: Boolean(row.held), queue: queueOf(row) }),
+  result: (_, row) => ({ fired: true, held: Boolean(row.held), backlog: backlogOf(row) }),
   single,
 });
 

@@ -19,7 +19,7 @@ import type { SqlBackend } from "./backend.ts";
 import { type ListName, queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows } from "./plan.ts";
 import * as lists from "./plans/lists.ts";
-import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/queues.ts";
+import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/backlogs.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
 import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";

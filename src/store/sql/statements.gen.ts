@@ -10,7 +10,7 @@ type Flag = boolean | number;
 /** Statements of both stores. */
 export interface SharedStatements {
   agenda: {
-    params: { queues: Text; holders: Text; tenants: Text };
+    params: { backlogs: Text; holders: Text; tenants: Text };
     row: { reactor: string | null; in_ms: number | null };
   };
   "audit.add": {
@@ -603,7 +603,7 @@ export interface SharedStatements {
     params: { tenant: Text; aheadMs: Whole; served: Text; limit: Whole };
     row: { journal: number };
   };
-  "lease.queues": {
+  "lease.backlogs": {
     params: { nextReactor: Text; tenant: Text; limit: Whole };
     row: { tenant: string | null; workflow: string | null };
   };

@@ -6,16 +6,16 @@
 -- name: agenda
 -- read
 -- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
--- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each queue, and
--- nothing of other queues, however long they are.
-select q.queue ->> 0 as reactor, min((select l.due_at from tape.leases l where l.next_reactor = q.queue ->> 0 and l.tenant = q.queue ->> 1
-    and l.workflow = q.queue ->> 2 and not l.paused order by l.due_at limit 1)) - tape.now_ms() as in_ms
-from json_array_elements(:queues::json) q(queue) group by 1
+-- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each backlog, and
+-- nothing of other backlogs, however long they are.
+select q.backlog ->> 0 as reactor, min((select l.due_at from tape.leases l where l.next_reactor = q.backlog ->> 0 and l.tenant = q.backlog ->> 1
+    and l.workflow = q.backlog ->> 2 and not l.paused order by l.due_at limit 1)) - tape.now_ms() as in_ms
+from json_array_elements(:backlogs::json) q(backlog) group by 1
 union all
 select null, min(h.until) - tape.now_ms() from (
   select (select min(case when l.doomed then 0 else l.expires_at end) from tape.leases l
-    where l.owner is not null and l.kind <> 'name' and l.tenant = q.queue ->> 0 and l.workflow = q.queue ->> 1) as until
-  from json_array_elements(:holders::json) q(queue)) h
+    where l.owner is not null and l.kind <> 'name' and l.tenant = q.backlog ->> 0 and l.workflow = q.backlog ->> 1) as until
+  from json_array_elements(:holders::json) q(backlog)) h
 union all
 select 'timers', min(x.due_at) - tape.now_ms() from (
   select (select due_at from tape.timers where status = 'SET' and tenant = i.tenant order by due_at limit 1) as due_at
@@ -73,8 +73,8 @@ where journal = :journal and token = :token and owner is not null and (:force or
 -- name: lease.due
 -- read
 -- Work of one tenant that waits for a reactor, oldest first in each of these workflows. The index holds only such work,
--- queue by queue, and rows of other queues are not read. Items are in the queue without a name; so is a run created by
--- a process of an older version, whose workflow is looked up. The time is in a sub-select because a volatile function
+-- backlog by backlog, and rows of other backlogs are not read. Items are in the backlog without a name; so is a run
+-- created by a process of an older version, whose workflow is looked up. The time is in a sub-select because a volatile function
 -- is no index condition: rows due later would be scanned. Items whose callee is at capacity are skipped.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (
@@ -100,7 +100,7 @@ returning cast(token as text) as token;
 
 -- name: lease.holders
 -- read
--- lease.queues, for held leases.
+-- lease.backlogs, for held leases.
 with recursive q(journal, tenant, workflow) as (
   (select l.journal, l.tenant, l.workflow from tape.leases l where l.owner is not null and l.kind <> 'name'
     and l.tenant >= coalesce(:tenant, '') order by l.tenant, l.workflow limit 1)
@@ -142,7 +142,7 @@ order by l.journal desc limit :limit;
 
 -- name: lease.by_nonce
 -- read
--- The terms that a find with this nonce acquired, in case its response was lost. In the same queues as the find.
+-- The terms that a find with this nonce acquired, in case its response was lost. In the same backlogs as the find.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant
   and x.workflow = w.workflow and x.owner = :owner and x.nonce = :nonce) l;
@@ -152,9 +152,9 @@ cross join lateral (select x.journal from tape.leases x where x.owner is not nul
 -- writes: leases
 update tape.leases set paused = :paused where journal = :journal;
 
--- name: lease.queues
+-- name: lease.backlogs
 -- read
--- The queues that are not empty, of one tenant or of all: one index lookup for each, never a scan.
+-- The backlogs that are not empty, of one tenant or of all: one index lookup for each, never a scan.
 with recursive q(journal, tenant, workflow) as (
   (select l.journal, l.tenant, l.workflow from tape.leases l where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
@@ -218,7 +218,7 @@ order by t.due_at limit :limit;
 -- name: lease.stale
 -- read
 -- Expired holders of one tenant, of the given reactors and workflows. No index has the expiry, because every heartbeat
--- would update it: all held leases of these queues are read. The queue without a name as in lease.due.
+-- would update it: all held leases of these backlogs are read. The backlog without a name as in lease.due.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (
   select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant and x.workflow = w.workflow
@@ -257,7 +257,7 @@ returning cast(token as text) as token, notes;
 
 -- name: lease.unserved
 -- read
--- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each queue are
+-- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each backlog are
 -- counted: enough to show which workflow is unserved.
 select w.workflow, d.runs + h.runs as runs, tape.now_ms() - least(d.since, h.since) as lag_ms
 from (select distinct json_array_elements_text(:workflows::json) as workflow) w

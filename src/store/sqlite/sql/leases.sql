@@ -1,11 +1,11 @@
 -- name: agenda
 -- read
 -- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
--- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each queue, and
--- nothing of other queues, however long they are.
+-- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each backlog, and
+-- nothing of other backlogs, however long they are.
 select q.value ->> 0 as reactor, min((select l.due_at from leases l where l.next_reactor = q.value ->> 0 and l.tenant = q.value ->> 1
     and l.workflow = q.value ->> 2 and l.paused = 0 order by l.due_at limit 1)) - :now as in_ms
-from json_each(:queues) q group by 1
+from json_each(:backlogs) q group by 1
 union all
 select null, min(case when l.doomed = 1 then 0 else l.expires_at end) - :now
 from json_each(:holders) h cross join leases l indexed by leases_held
@@ -53,8 +53,8 @@ where journal = :journal and token = :token and owner is not null and (:force or
 -- name: lease.due
 -- read
 -- Work of one tenant that waits for a reactor, oldest first in each of these workflows. The index holds only such work,
--- queue by queue, and rows of other queues are not read. Items are in the queue without a name; so is a run created by
--- a process of an older version, whose workflow is looked up. Items whose callee is at capacity are skipped.
+-- backlog by backlog, and rows of other backlogs are not read. Items are in the backlog without a name; so is a run
+-- created by a process of an older version, whose workflow is looked up. Items whose callee is at capacity are skipped.
 select l.journal from json_each(:workflows) w cross join leases l
 where l.journal in (
   select x.journal from leases x where x.next_reactor = :next_reactor and x.tenant = :tenant and x.workflow = w.value and x.due_at <= :now
@@ -77,7 +77,7 @@ values (:journal, 'run', :tenant, :journal, :workflow, :token, :nonce, :owner, :
 
 -- name: lease.holders
 -- read
--- lease.queues, for held leases.
+-- lease.backlogs, for held leases.
 with recursive q(journal) as (
   select (select l.journal from leases l where l.owner is not null and l.kind <> 'name' and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
@@ -112,7 +112,7 @@ order by l.journal desc limit :limit;
 
 -- name: lease.by_nonce
 -- read
--- The terms that a find with this nonce acquired, in case its response was lost. In the same queues as the find.
+-- The terms that a find with this nonce acquired, in case its response was lost. In the same backlogs as the find.
 select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
   and l.owner = :owner and l.nonce = :nonce;
@@ -122,9 +122,9 @@ where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.work
 -- writes: leases
 update leases set paused = :paused where journal = :journal;
 
--- name: lease.queues
+-- name: lease.backlogs
 -- read
--- The queues that are not empty, of one tenant or of all: one index lookup for each, never a scan.
+-- The backlogs that are not empty, of one tenant or of all: one index lookup for each, never a scan.
 with recursive q(journal) as (
   select (select l.journal from leases l where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
@@ -190,7 +190,7 @@ order by d.in_ms limit :limit;
 -- name: lease.stale
 -- read
 -- Expired holders of one tenant, of the given reactors and workflows. No index has the expiry, because every heartbeat
--- would update it: all held leases of these queues are read. The queue without a name as in lease.due.
+-- would update it: all held leases of these backlogs are read. The backlog without a name as in lease.due.
 select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
   and (l.expires_at <= :now or l.doomed = 1) and instr(',' || :stale_of || ',', ',' || l.reactor || ',') > 0
@@ -223,7 +223,7 @@ returning cast(token as text) as token, notes;
 
 -- name: lease.unserved
 -- read
--- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each queue are
+-- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each backlog are
 -- counted: enough to show which workflow is unserved.
 select x.workflow, x.due + x.held as runs, :now - min(coalesce(x.due_since, x.held_since), coalesce(x.held_since, x.due_since)) as lag_ms
 from (select w.value as workflow,

@@ -16,8 +16,8 @@ const wire: RecordData<"effect.intended"> = {
 };
 const outboxed = record("effect.intended", wire);
 
-/** Queues by tenant and workflow are independent of each other. */
-export const queues: Cases = ({ it }, fresh) => {
+/** Backlogs by tenant and workflow are independent of each other. */
+export const backlogs: Cases = ({ it }, fresh) => {
   it("the agenda for some workflows contains only these and items", async () => {
     const { store, elapse } = fresh();
     const dueFor = async (...workflows: string[]) =>

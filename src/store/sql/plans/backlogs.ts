@@ -4,35 +4,35 @@ import type { RowOf } from "../statements.gen.ts";
 import { Findings, type FoundRow } from "./findings.ts";
 
 /**
- * Journals that wait for a reactor are in one queue per tenant and workflow, and held ones likewise. A query names its
- * queues; one for all queues first lists them, and takes from each tenant in turn.
+ * Journals that wait for a reactor are in one backlog per tenant and workflow, and held ones likewise. A query names its
+ * backlogs; one for all backlogs first lists them, and takes from each tenant in turn.
  */
 
-/** Maximum number of queues in one query; a tenant beyond it waits for the next. */
-const maxQueues = 1_000;
-/** Items are in the queue without a name. */
+/** Maximum number of backlogs in one query; a tenant beyond it waits for the next. */
+const maxBacklogs = 1_000;
+/** Items are in the backlog without a name. */
 const unnamed = "";
 const itemReactors = ["reconciler", "outbox", "compensation"] as const;
 
 /** Workflows by tenant. */
-type Queues = ReadonlyMap<string, readonly string[]>;
-type QueueRequest = { readonly tenant?: string | undefined; readonly workflows?: readonly string[] | undefined };
+type Backlogs = ReadonlyMap<string, readonly string[]>;
+type BacklogRequest = { readonly tenant?: string | undefined; readonly workflows?: readonly string[] | undefined };
 
-function* queuesOf(nextReactor: string | undefined, { tenant, workflows }: QueueRequest): Plan<Queues> {
+function* backlogsOf(nextReactor: string | undefined, { tenant, workflows }: BacklogRequest): Plan<Backlogs> {
   if (tenant !== undefined && workflows !== undefined) return new Map([[tenant, [unnamed, ...workflows]]]);
-  const where = { tenant: tenant ?? null, limit: maxQueues };
+  const where = { tenant: tenant ?? null, limit: maxBacklogs };
   const rows =
     nextReactor === undefined
       ? yield* queryRows("lease.holders", where)
-      : yield* queryRows("lease.queues", { ...where, nextReactor });
-  const queues = new Map<string, string[]>();
+      : yield* queryRows("lease.backlogs", { ...where, nextReactor });
+  const backlogs = new Map<string, string[]>();
   for (const row of rows) {
     const workflow = String(row.workflow);
     if (workflows !== undefined && workflow !== unnamed && !workflows.includes(workflow)) continue;
     const of = String(row.tenant);
-    queues.set(of, [...(queues.get(of) ?? []), workflow]);
+    backlogs.set(of, [...(backlogs.get(of) ?? []), workflow]);
   }
-  return queues;
+  return backlogs;
 }
 
 /**
@@ -43,22 +43,22 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   const { nextReactor, limit, nonce, preload, kind: itemKind } = request;
   const { owner } = request.claimant;
   const kind = request.workflows === undefined ? (itemKind ?? null) : "run";
-  const where: QueueRequest = { tenant: request.tenant, workflows: itemKind === "item" ? [] : request.workflows };
+  const where: BacklogRequest = { tenant: request.tenant, workflows: itemKind === "item" ? [] : request.workflows };
   // Terms that this very find acquired come first: its response may have been lost.
-  const held = yield* queuesOf(undefined, where);
+  const held = yield* backlogsOf(undefined, where);
   const found = new Findings(request.share);
-  yield* found.add(yield* fromEach(held, limit, (queue) => queryRows("lease.by_nonce", { ...queue, owner, nonce })));
+  yield* found.add(yield* fromEach(held, limit, (backlog) => queryRows("lease.by_nonce", { ...backlog, owner, nonce })));
   if (found.size < limit) {
-    const queues = yield* queuesOf(nextReactor, where);
+    const backlogs = yield* backlogsOf(nextReactor, where);
     yield* found.fill(limit - found.size, (room, full) =>
-      fromEach(queues, room, (queue, max) => queryRows("lease.due", { ...queue, nextReactor, kind, full, limit: max })),
+      fromEach(backlogs, room, (backlog, max) => queryRows("lease.due", { ...backlog, nextReactor, kind, full, limit: max })),
     );
   }
   const room = Math.min(limit - found.size, request.staleLimit ?? limit);
   if (room > 0 && request.staleOf.length > 0) {
     const staleOf = request.staleOf.join(",");
     yield* found.fill(room, (of, full) =>
-      fromEach(held, of, (queue, max) => queryRows("lease.stale", { ...queue, staleOf, kind, full, limit: max })),
+      fromEach(held, of, (backlog, max) => queryRows("lease.stale", { ...backlog, staleOf, kind, full, limit: max })),
     );
   }
   const maxPreloaded = Math.min(limit - found.size, preload?.limit ?? 0);
@@ -72,18 +72,18 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   return found.callees;
 }
 
-type Queue = { readonly tenant: string; readonly workflows: string };
+type Backlog = { readonly tenant: string; readonly workflows: string };
 
 function* fromEach(
-  queues: Queues,
+  backlogs: Backlogs,
   limit: number,
-  find: (queue: Queue, limit: number) => Plan<readonly FoundRow[]>,
+  find: (backlog: Backlog, limit: number) => Plan<readonly FoundRow[]>,
 ): Plan<readonly FoundRow[]> {
-  const findOf = (tenant: string) => find({ tenant, workflows: JSON.stringify(queues.get(tenant)) }, limit);
-  return yield* inTurn([...queues.keys()], limit, findOf);
+  const findOf = (tenant: string) => find({ tenant, workflows: JSON.stringify(backlogs.get(tenant)) }, limit);
+  return yield* inTurn([...backlogs.keys()], limit, findOf);
 }
 
-/** One row of each tenant in turn, until there are enough: a long queue of one tenant does not delay the others. */
+/** One row of each tenant in turn, until there are enough: a long backlog of one tenant does not delay the others. */
 export function* inTurn<R>(
   tenants: readonly string[],
   limit: number,
@@ -103,7 +103,7 @@ export function* inTurn<R>(
 /** The tenants whose timers or schedules to query. */
 export function* tenantsOf(tenant: string | undefined, sql: "timer.tenants" | "schedule.tenants"): Plan<string[]> {
   if (tenant !== undefined) return [tenant];
-  return (yield* queryRows(sql, { limit: maxQueues })).map((row) => String(row.tenant));
+  return (yield* queryRows(sql, { limit: maxBacklogs })).map((row) => String(row.tenant));
 }
 
 type Few = { readonly limit: number; readonly pageBytes: number };
@@ -121,34 +121,34 @@ export function* dueSchedulesPlan(few: Few, tenant: string | undefined): Plan<re
 }
 
 export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Plan<readonly RowOf<"agenda">[]> {
-  const queues: string[][] = [];
-  const ask = function* (reactor: string, where: QueueRequest): Plan<void> {
-    const found = yield* queuesOf(reactor, where);
-    for (const [of, names] of found) for (const workflow of names) queues.push([reactor, of, workflow]);
+  const backlogs: string[][] = [];
+  const ask = function* (reactor: string, where: BacklogRequest): Plan<void> {
+    const found = yield* backlogsOf(reactor, where);
+    for (const [of, names] of found) for (const workflow of names) backlogs.push([reactor, of, workflow]);
   };
   yield* ask("recovery", { tenant, workflows });
   for (const reactor of itemReactors) yield* ask(reactor, { tenant, workflows: tenant === undefined ? undefined : [] });
-  const held = yield* queuesOf(undefined, { tenant, workflows });
+  const held = yield* backlogsOf(undefined, { tenant, workflows });
   const holders = [...held].flatMap(([of, names]) => names.map((workflow) => [of, workflow]));
   const tenants = new Set(yield* tenantsOf(tenant, "timer.tenants"));
   for (const name of yield* tenantsOf(tenant, "schedule.tenants")) tenants.add(name);
   return yield* queryRows("agenda", {
-    queues: JSON.stringify(queues),
+    backlogs: JSON.stringify(backlogs),
     holders: JSON.stringify(holders),
     tenants: JSON.stringify([...tenants]),
   });
 }
 
 export function* unservedPlan(served: readonly string[], minLagMs: number, tenant?: string): Plan<UnservedWorkflow[]> {
-  const filter = { tenant: tenant ?? null, limit: maxQueues };
+  const filter = { tenant: tenant ?? null, limit: maxBacklogs };
   const rows = [
-    ...(yield* queryRows("lease.queues", { nextReactor: "recovery", ...filter })),
+    ...(yield* queryRows("lease.backlogs", { nextReactor: "recovery", ...filter })),
     ...(yield* queryRows("lease.holders", filter)),
   ];
   const others = rows.filter(({ workflow }) => workflow !== unnamed && !served.includes(String(workflow)));
   const found = new Map<string, UnservedWorkflow>();
-  for (const [of, queues] of Map.groupBy(others, (row) => String(row.tenant))) {
-    const workflows = JSON.stringify([...new Set(queues.map(({ workflow }) => String(workflow)))]);
+  for (const [of, backlogs] of Map.groupBy(others, (row) => String(row.tenant))) {
+    const workflows = JSON.stringify([...new Set(backlogs.map(({ workflow }) => String(workflow)))]);
     for (const row of yield* queryRows("lease.unserved", { tenant: of, workflows, minLagMs })) {
       const workflow = String(row.workflow);
       const known = found.get(workflow);
