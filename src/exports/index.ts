@@ -73,6 +73,16 @@ export type {
   TermView,
 } from "../model/lease.ts";
 export { defaultLimits, type Limits } from "../model/limits.ts";
+export type {
+  CountMode,
+  OnConflict,
+  QueueChange,
+  QueueLimits,
+  QueueReason,
+  QueueSpec,
+  RateLimit,
+  SlotState,
+} from "../model/queue.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
 export type { EffectRow } from "../model/rows.ts";
 export type { ForkRequest } from "../operator/fork.ts";
@@ -107,6 +117,7 @@ export {
 } from "../sdk/effect.ts";
 export { type GateDefinition, type GateDefinitionOptions, gate } from "../sdk/gate.ts";
 export { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
+export { type KeyOptions, type QueueDefinition, type QueueOptions, queue, type RateOptions } from "../sdk/queue.ts";
 export type { Schema, SchemaResult } from "../sdk/schema.ts";
 export {
   type AnyWorkflow,
@@ -124,6 +135,7 @@ export type {
   AuditInfo,
   ClaimOps,
   CreateResult,
+  Debounce,
   FeedPage,
   FeedRecord,
   FencedOps,
@@ -132,14 +144,25 @@ export type {
   IntakeOps,
   NewToken,
   OperatorReason,
+  PartitionView,
+  PauseView,
+  QueueDefined,
+  QueuePosition,
+  QueueReadOps,
+  QueueRoom,
+  QueueView,
+  QueueWriteOps,
   ReadOps,
   RunFilter,
   RunSpec,
   RunView,
+  SlotFilter,
+  SlotView,
   Store,
   StoredValue,
   StoreHealth,
   StoreSettings,
+  UniqueKey,
   ValueCondition,
   WakeHint,
 } from "../store/contract/store.ts";

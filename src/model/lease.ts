@@ -41,6 +41,8 @@ export interface Term {
   readonly preloaded?: boolean;
   /** The upstream of this item: its effect's connector, otherwise the effect. Only from a find with a share. */
   readonly callee?: string;
+  /** The queue of this run. */
+  readonly queue?: string;
 }
 
 /** A lease, by its run, its name or its journal. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { approversShape } from "./approvers.ts";
 import { credential } from "./credential.ts";
+import { maxPriority, minPriority, onConflicts } from "./queue.ts";
 
 export type { Credential } from "./credential.ts";
 
@@ -88,6 +89,15 @@ const fork = z.strictObject({
 });
 export type ForkData = z.infer<typeof fork>;
 
+/** The queue of a run, its partition and its priority there. `weight`: of the key, in thousandths. */
+const queued = z.strictObject({
+  name,
+  key: text,
+  priority: z.int().min(minPriority).max(maxPriority),
+  weight: z.int().positive().exactOptional(),
+});
+export type QueuedData = z.infer<typeof queued>;
+
 const schemas = {
   "run.created": z.strictObject({
     id: name,
@@ -108,6 +118,14 @@ const schemas = {
     checked: z.literal(true).optional(),
     /** Present if the same transaction grants the first term to the creator. */
     holder: holder.optional(),
+    queue: queued.exactOptional(),
+    /** It does not start before this. */
+    delayMs: delayMs.exactOptional(),
+    startAt: delayMs.exactOptional(),
+    /** How long it may wait in its queue. */
+    expiresMs: delayMs.exactOptional(),
+    unique: z.strictObject({ key: name, onConflict: z.enum(onConflicts) }).exactOptional(),
+    debounce: z.strictObject({ key: name, waitMs: delayMs, maxWaitMs: delayMs.exactOptional() }).exactOptional(),
   }),
   "run.decided": z.strictObject({ cause: z.enum(["completed", "failed", "cancelled"]), outcome: value }),
   "run.compensating": z.strictObject({}),
@@ -149,6 +167,8 @@ const schemas = {
     reason: z.enum(termReasons),
     by: text.optional(),
     auditReason: text.optional(),
+    /** The slot that the run got with this term. */
+    admitted: z.strictObject({ queue: name, key: text, waitedMs: ms }).exactOptional(),
     /** How the previous term ended, if its holder did not record it. */
     previous: z.strictObject({ ...termFigures.shape, token: tokenText, endReason: z.enum(termEnds) }).optional(),
   }),
@@ -189,6 +209,7 @@ const schemas = {
     input: value,
     inputHash: name,
     labels: labels.optional(),
+    queue: queued.exactOptional(),
   }),
   "child.settled": z.strictObject({ pos: count, id: name, status: name, outcome: value.optional() }),
   "effect.intended": z.strictObject({
@@ -296,6 +317,13 @@ const schemas = {
   /** A signal that does not match its gate's schema; the gate keeps waiting. `note`: its number in the inbox. */
   "signal.refused": z.strictObject({ name, note: count, reason: text }),
   "cancel.requested": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
+  /** A further start of a debounced run: this input replaces the earlier one. Only before the run's first term. */
+  "start.moved": z.strictObject({
+    input: value,
+    inputHash: name,
+    waitMs: delayMs,
+    checked: z.literal(true).exactOptional(),
+  }),
   /** `until`: the wall time, if one was given; otherwise the timer fires `delayMs` after the record. */
   "timer.set": z.strictObject({
     pos: count,

@@ -31,6 +31,7 @@ const at = z.number();
 const journalKind = z.enum(["run", "item", "name", "store"]);
 const reason = z.enum(termReasons);
 export const runStatus = z.enum([
+  "QUEUED",
   "RUNNABLE",
   "RUNNING",
   "WAITING",

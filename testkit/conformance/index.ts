@@ -1,4 +1,5 @@
 import { append } from "./append.ts";
+import { backlogs } from "./backlogs.ts";
 import { batches } from "./batches.ts";
 import { businessKeys } from "./business-keys.ts";
 import { concurrency } from "./concurrency.ts";
@@ -20,7 +21,6 @@ import { pages } from "./pages.ts";
 import { phases } from "./phases.ts";
 import { processReports } from "./process-reports.ts";
 import { projection } from "./projection.ts";
-import { backlogs } from "./backlogs.ts";
 import { quotas } from "./quotas.ts";
 import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";

@@ -37,6 +37,17 @@ export interface FindRequest {
    * does.
    */
   readonly preload?: { readonly withinMs: number; readonly limit: number };
+  /**
+   * Also admit runs of these queues, after everything else: each gets a slot and its term in one transaction. `room`:
+   * how many more runs of the queue this process drives; with 0 it takes over none of them either. Requires a tenant.
+   */
+  readonly queues?: readonly QueueRoom[];
+}
+
+/** A queue from which to admit runs. */
+export interface QueueRoom {
+  readonly name: string;
+  readonly room: number;
 }
 
 /** Capacity per callee, see {@link Term.callee}: a callee that hangs occupies no more than this. */

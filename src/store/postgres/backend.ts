@@ -38,13 +38,13 @@ import type { WakeHub } from "../wake-hub.ts";
 import {
   type AppendItem,
   appendSingle,
+  type Backlog,
   type CreateItem,
   createItemOf,
   type FireResult,
   isEnd,
   isPark,
   type ParkResult,
-  type Backlog,
 } from "./batched-writes.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
@@ -148,7 +148,9 @@ export class PostgresBackend implements SqlBackend {
   #released(fence: Fence, nextReactor: string | undefined, appended: AppendResult, backlog?: Backlog): AppendResult {
     const { notifier } = this.#options;
     if (nextReactor !== undefined)
-      notifier.send(backlog === undefined ? { of: "reactor", reactor: nextReactor } : wakeBacklog(nextReactor, backlog));
+      notifier.send(
+        backlog === undefined ? { of: "reactor", reactor: nextReactor } : wakeBacklog(nextReactor, backlog),
+      );
     notifier.send({ of: "journal", tenant: fence.tenant, journal: fence.journal });
     return appended;
   }

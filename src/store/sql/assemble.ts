@@ -7,8 +7,8 @@ import { checkEntry, checkFence, checkList } from "../validate/entry.ts";
 import { validated } from "../validate/store.ts";
 import type { SqlBackend } from "./backend.ts";
 import { intakesOf } from "./intake.ts";
-import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import { findPlan } from "./plans/backlogs.ts";
+import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import { readOf } from "./read.ts";
 
 /** The contract on top of a backend: encodes the input, then runs one plan. `validated` has checked every argument. */

@@ -47,11 +47,15 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   // Terms that this very find acquired come first: its response may have been lost.
   const held = yield* backlogsOf(undefined, where);
   const found = new Findings(request.share);
-  yield* found.add(yield* fromEach(held, limit, (backlog) => queryRows("lease.by_nonce", { ...backlog, owner, nonce })));
+  yield* found.add(
+    yield* fromEach(held, limit, (backlog) => queryRows("lease.by_nonce", { ...backlog, owner, nonce })),
+  );
   if (found.size < limit) {
     const backlogs = yield* backlogsOf(nextReactor, where);
     yield* found.fill(limit - found.size, (room, full) =>
-      fromEach(backlogs, room, (backlog, max) => queryRows("lease.due", { ...backlog, nextReactor, kind, full, limit: max })),
+      fromEach(backlogs, room, (backlog, max) =>
+        queryRows("lease.due", { ...backlog, nextReactor, kind, full, limit: max }),
+      ),
     );
   }
   const room = Math.min(limit - found.size, request.staleLimit ?? limit);

@@ -1,0 +1,220 @@
+import { z } from "zod";
+import { TapeError } from "./errors.ts";
+
+/**
+ * Queues: how many runs may run at once, in all and per key, how often they may start, and whose turn is next. Pure
+ * rules, the same for every store.
+ *
+ *   queue      a name with limits
+ *   partition  the runs of one key in a queue, in their order
+ *   slot       what a run needs to run; a queue has as many as its concurrency
+ */
+
+/** `running`: a run has its slot while it runs. `started`: from its first term until it has ended, also while it waits. */
+export const countModes = ["running", "started"] as const;
+/** What counts towards the limits of a queue. */
+export type CountMode = (typeof countModes)[number];
+
+/**
+ * DELAYED: not in its partition before its start time. QUEUED: waits in its partition. HELD: has a slot. PARKED: has
+ * run, and gave up its slot while it waits. A run that is decided or ended has no slot any more.
+ */
+export const slotStates = ["DELAYED", "QUEUED", "HELD", "PARKED"] as const;
+/** The state of a run in its queue. */
+export type SlotState = (typeof slotStates)[number];
+
+/** Of runs that have run before and continue. They come before every priority, and pay no rate. */
+export const resumedClass = 0;
+/** 1 is served first. */
+export const minPriority = 1;
+export const maxPriority = 9;
+export const defaultPriority = 5;
+
+export const onConflicts = ["join", "reject", "cancel"] as const;
+/** What a start does if a live run of its workflow has the same unique key. */
+export type OnConflict = (typeof onConflicts)[number];
+
+/** Weights are stored in thousandths. */
+export const weightUnit = 1_000;
+const maxWeight = 1_000 * weightUnit;
+
+const maxSlots = 1_000_000;
+/** A year. */
+const maxPerMs = 366 * 86_400_000;
+
+const slots = z.int().min(1).max(maxSlots);
+const rate = z.strictObject({
+  /** Starts per `perMs`, spread evenly. */
+  limit: z.int().min(1).max(1_000_000_000),
+  perMs: z.int().min(1).max(maxPerMs),
+  /** How many may start at once. */
+  burst: z.int().min(1).max(maxSlots),
+});
+const spec = z.strictObject({
+  concurrency: slots.exactOptional(),
+  /** Of one process. The claimant applies it. */
+  perWorker: slots.exactOptional(),
+  rate: rate.exactOptional(),
+  perKey: z.strictObject({ concurrency: slots.exactOptional(), rate: rate.exactOptional() }).exactOptional(),
+  counts: z.enum(countModes),
+});
+const change = z.strictObject({
+  concurrency: slots.nullable().exactOptional(),
+  rate: rate.nullable().exactOptional(),
+  perKey: z
+    .strictObject({ concurrency: slots.nullable().exactOptional(), rate: rate.nullable().exactOptional() })
+    .exactOptional(),
+});
+
+/** At most `limit` starts per `perMs`, spread evenly, and at most `burst` at once. */
+export type RateLimit = Readonly<z.infer<typeof rate>>;
+/** A queue as its author defines it. */
+export type QueueSpec = Readonly<z.infer<typeof spec>>;
+/** Limits that an operator sets until they are reset; null: no limit. Absent ones keep the definition's. */
+export type QueueChange = Readonly<z.infer<typeof change>>;
+/** The limits in effect. */
+export type QueueLimits = Pick<QueueSpec, "concurrency" | "rate" | "perKey">;
+
+/** The schemas, for callers that decode them. */
+export const queueShapes = { rate, spec, change };
+
+export function checkQueueSpec(name: string, given: unknown): asserts given is QueueSpec {
+  refuseUnless(name, spec.safeParse(given));
+}
+
+export function checkQueueChange(name: string, given: unknown): asserts given is QueueChange {
+  refuseUnless(name, change.safeParse(given));
+}
+
+function refuseUnless(name: string, parsed: z.ZodSafeParseResult<unknown>): void {
+  if (parsed.success) return;
+  const [issue] = parsed.error.issues;
+  const field = issue?.path.join(".") || "queue";
+  throw new TapeError("TAPE_BAD_INPUT", `queue ${name}: ${field}: ${issue?.message}`, { field, queue: name });
+}
+
+/** The definition with an operator's changes. */
+export function effectiveLimits(defined: QueueLimits, override: QueueChange | undefined): QueueLimits {
+  const pick = <T>(own: T | undefined, changed: T | null | undefined): T | undefined =>
+    changed === undefined ? own : (changed ?? undefined);
+  const concurrency = pick(defined.concurrency, override?.concurrency);
+  const overall = pick(defined.rate, override?.rate);
+  const keyConcurrency = pick(defined.perKey?.concurrency, override?.perKey?.concurrency);
+  const keyRate = pick(defined.perKey?.rate, override?.perKey?.rate);
+  const perKey = {
+    ...(keyConcurrency !== undefined && { concurrency: keyConcurrency }),
+    ...(keyRate !== undefined && { rate: keyRate }),
+  };
+  return {
+    ...(concurrency !== undefined && { concurrency }),
+    ...(overall !== undefined && { rate: overall }),
+    ...(Object.keys(perKey).length > 0 && { perKey }),
+  };
+}
+
+/** A later change on top of an earlier one. */
+export function mergedChange(before: QueueChange | undefined, later: QueueChange): QueueChange {
+  const perKey = { ...before?.perKey, ...later.perKey };
+  return { ...before, ...later, ...(Object.keys(perKey).length > 0 && { perKey }) };
+}
+
+/** A weight in thousandths; undefined: it is not a positive number of at most 1 000. */
+export function weightOf(weight: number): number | undefined {
+  const scaled = Number.isFinite(weight) ? Math.round(weight * weightUnit) : 0;
+  return scaled >= 1 && scaled <= maxWeight ? scaled : undefined;
+}
+
+/*
+ * Rates: the generic cell rate algorithm on store time. `tat`, in microseconds, is the time at which the next start
+ * would be exactly on its even schedule. A start may be early by the burst. So any window of `perMs` has at most
+ * limit + burst − 1 starts.
+ */
+
+const usPerMs = 1_000;
+
+/** Microseconds between two starts. Rounded up: rounding must not allow one start more. */
+export const rateInterval = ({ limit, perMs }: RateLimit): number => Math.ceil((perMs * usPerMs) / limit);
+
+/** A `tat` further ahead than any start can set it comes from a clock that was set back. */
+function sane(tat: number, nowUs: number, rule: RateLimit): number {
+  return Math.max(nowUs, Math.min(tat, nowUs + rule.burst * rateInterval(rule)));
+}
+
+/** How many may start now. */
+export function rateRoom(tat: number, nowMs: number, rule: RateLimit | undefined): number {
+  if (rule === undefined) return Number.POSITIVE_INFINITY;
+  const nowUs = nowMs * usPerMs;
+  const interval = rateInterval(rule);
+  return Math.max(0, Math.floor((nowUs + rule.burst * interval - sane(tat, nowUs, rule)) / interval));
+}
+
+/** The `tat` after that many starts now. */
+export function rateAfter(tat: number, nowMs: number, rule: RateLimit | undefined, starts: number): number {
+  if (rule === undefined || starts === 0) return tat;
+  return sane(tat, nowMs * usPerMs, rule) + starts * rateInterval(rule);
+}
+
+/** When the next may start, in milliseconds; undefined: now. */
+export function rateNextAt(tat: number, nowMs: number, rule: RateLimit | undefined): number | undefined {
+  if (rule === undefined || rateRoom(tat, nowMs, rule) > 0) return undefined;
+  const interval = rateInterval(rule);
+  return Math.ceil((sane(tat, nowMs * usPerMs, rule) - (rule.burst - 1) * interval) / usPerMs);
+}
+
+/*
+ * Fairness: start-time fair queueing. A partition's virtual time grows with each start, less for a larger weight, and
+ * the partition with the smallest one is next. One that was empty continues at the queue's virtual time: being idle
+ * earns no credit.
+ */
+
+/** The virtual time of one start at weight 1. */
+const startCost = 1_000_000;
+
+export function virtualTimeAfter(vtime: number, weight: number, starts: number): number {
+  return vtime + Math.ceil((starts * startCost * weightUnit) / weight);
+}
+
+export interface Contender {
+  readonly key: string;
+  readonly class: number;
+  readonly vtime: number;
+  readonly weight: number;
+  /** How many of its runs could start: they wait, and its own limits allow them. */
+  readonly ready: number;
+}
+
+/** The order in which partitions are served. */
+export const byTurn = (a: Contender, b: Contender): number =>
+  a.class - b.class || a.vtime - b.vtime || (a.key < b.key ? -1 : 1);
+
+/**
+ * How many runs of each partition start, of `free` in all. A lower class comes entirely before a higher one. Within a
+ * class each start goes to the partition with the smallest virtual time.
+ */
+export function shareOut(contenders: readonly Contender[], free: number): ReadonlyMap<string, number> {
+  const shares = new Map<string, number>();
+  let left = free;
+  for (const group of Map.groupBy([...contenders].sort(byTurn), (one) => one.class).values()) {
+    const turns = group.map((one) => ({ ...one, taken: 0 })).filter(({ ready }) => ready > 0);
+    for (; left > 0 && turns.length > 0; left--) {
+      turns.sort(byTurn);
+      const [next] = turns;
+      next!.taken++;
+      next!.vtime = virtualTimeAfter(next!.vtime, next!.weight, 1);
+      shares.set(next!.key, (shares.get(next!.key) ?? 0) + 1);
+      if (next!.taken === next!.ready) turns.shift();
+    }
+  }
+  return shares;
+}
+
+/** Why a run does not start yet. */
+export type QueueReason =
+  | { readonly why: "delayed"; readonly at: number }
+  | { readonly why: "paused"; readonly key?: string; readonly by: string; readonly reason: string }
+  | { readonly why: "queue_full"; readonly running: number; readonly limit: number; readonly runs: readonly string[] }
+  | { readonly why: "key_full"; readonly running: number; readonly limit: number; readonly runs: readonly string[] }
+  | { readonly why: "rate"; readonly key?: string; readonly nextAt: number }
+  /** Runs of the same key that come first. `more`: at least this many. */
+  | { readonly why: "behind"; readonly runs: number; readonly more: boolean }
+  | { readonly why: "unserved"; readonly workflow: string };
