@@ -1,6 +1,7 @@
 import { type Change, isRequired } from "../src/model/changes.ts";
 import type { RunPhase } from "../src/model/machines.ts";
 import type { JournalKind } from "../src/model/rows.ts";
+import { type SlotRow, SlotTable } from "./projection-slots.ts";
 import { RevertibleMap, Rollback } from "./revertible-map.ts";
 
 /**
@@ -33,6 +34,8 @@ export interface LeaseState {
   notes: number;
   open: boolean;
   doomed: boolean;
+  /** It has a queue, starts later, or has a unique key. */
+  queued: boolean;
 }
 type Stored<K extends Change["do"]> = {
   -readonly [F in keyof Extract<Change, { do: K }>]: Extract<Change, { do: K }>[F];
@@ -73,6 +76,12 @@ export class ProjectionTables {
    * was not seen yet. Negative: seen, but not explained yet. Either may come first in the feed.
    */
   readonly balance = new RevertibleMap<string, number>(this.rollback);
+  readonly slots: SlotTable;
+
+  /** `counts`: what each queue counts, by tenant and name. */
+  constructor(counts: ReadonlyMap<string, string>) {
+    this.slots = new SlotTable(new RevertibleMap<number, SlotRow>(this.rollback), counts);
+  }
 
   /** Applies a change. Returns what is wrong with it, or undefined. */
   apply(change: Change): string | undefined {
@@ -93,6 +102,7 @@ export class ProjectionTables {
 
   forget(journal: number): void {
     this.runs.delete(journal);
+    this.slots.rows.delete(journal);
     for (const [item, lease] of this.leases) if (lease.run === journal) this.leases.delete(item);
     for (const table of [this.effects, this.gates, this.timers, this.budgets, this.claims] as Map<
       string,
@@ -109,19 +119,14 @@ export class ProjectionTables {
       case "lease.create": {
         const { journal, kind, run, token, nextReactor } = change;
         const tenant = change.tenant ?? this.leases.get(change.source ?? 0)?.tenant ?? "";
-        this.leases.set(journal, {
-          kind,
-          tenant,
-          run,
-          token,
-          owner: null,
-          nextReactor,
-          notes: 0,
-          open: true,
-          doomed: false,
-        });
+        const blank = { owner: null, notes: 0, open: true, doomed: false };
+        this.leases.set(journal, { kind, tenant, run, token, nextReactor, ...blank, queued: change.queue !== null });
         return true;
       }
+      case "slot.create":
+      case "slot.assert_unnested":
+      case "slot.set":
+        return this.slots.apply(change, this.runs.get(change.journal)?.tenant ?? "");
       case "record.create":
         this.count("journal", change, 1);
         return true;
@@ -180,6 +185,9 @@ export class ProjectionTables {
         return true;
       case "business_key.claim":
         return this.#claim(change);
+      case "business_key.replace":
+        this.#dropClaims(({ scope, businessKey }) => scope === change.scope && businessKey === change.businessKey);
+        return this.#claim({ ...change, do: "business_key.claim" });
       case "business_key.drop":
         return this.#dropClaims(({ run, pos }) => run === change.run && pos === change.pos);
       case "business_keys.sweep":
@@ -279,7 +287,14 @@ export class ProjectionTables {
   #release({ journal, notesTaken: taken, nextReactor, open }: Extract<Change, { do: "lease.release" }>): boolean {
     const lease = this.leases.get(journal);
     if (lease === undefined || (lease.kind !== "name" && lease.notes !== taken)) return false;
-    return this.leases.change(journal, { token: lease.token + 1n, owner: null, nextReactor, open, doomed: false });
+    const next = this.slots.isBack(journal) ? null : nextReactor;
+    return this.leases.change(journal, {
+      token: lease.token + 1n,
+      owner: null,
+      nextReactor: next,
+      open,
+      doomed: false,
+    });
   }
 
   #createEffect({ do: _do, source, ...effect }: Extract<Change, { do: "effect.create" }>): boolean {

@@ -1,9 +1,9 @@
 import { encode } from "../src/base/codec.ts";
 import { changesOf, changesOfCreation, encodeBody, type RecordContext } from "../src/model/projection.ts";
 import type { NewRecord, RecordData } from "../src/model/records.ts";
-import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts";
+import type { FeedRecord, PartitionView, QueueView, RunView, Store } from "../src/store/contract/store.ts";
 import { statusOf } from "../src/store/decode-rows.ts";
-import { feedPages } from "../src/store/read-all.ts";
+import { feedPages, readList } from "../src/store/read-all.ts";
 import { foldInSomeOrder, type RecordSink } from "./fold-order.ts";
 import { ProjectionTables, type RunState, show } from "./projection-tables.ts";
 
@@ -21,7 +21,8 @@ import { ProjectionTables, type RunState, show } from "./projection-tables.ts";
  */
 export async function checkProjection(store: Store, tenants: readonly string[]): Promise<string[]> {
   const { records, tenantOf } = await readFeed(store, tenants);
-  const { tables, faults } = foldRecords(records, tenantOf, store.backend === "postgres");
+  const context = { tenantOf, counts: await queueCounts(store, tenants) };
+  const { tables, faults } = foldRecords(records, context, store.backend === "postgres");
   for (const tenant of tenants) faults.push(...(await compare(store, tenant, tables)));
   return faults;
 }
@@ -35,6 +36,26 @@ async function readFeed(store: Store, tenants: readonly string[]) {
   return { tenantOf, records: all.filter(({ journal }) => journal === storeJournal || tenantOf.has(journal)) };
 }
 
+/** What each queue counts. Queues are configuration, like schedules: no record explains them. */
+async function queueCounts(store: Store, tenants: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const counts = new Map<string, string>();
+  for (const tenant of tenants) {
+    for (const { name, spec } of await allQueues(store, tenant)) counts.set(`${tenant}/${name}`, spec.counts);
+  }
+  return counts;
+}
+
+const allQueues = (store: Store, tenant: string): Promise<QueueView[]> =>
+  readList(
+    (above) => store.read.queues(tenant, { above }),
+    ({ name }) => name,
+  );
+
+interface FoldContext {
+  readonly tenantOf: ReadonlyMap<number, string>;
+  readonly counts: ReadonlyMap<string, string>;
+}
+
 const storeJournal = 1;
 
 async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
@@ -44,8 +65,8 @@ async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
 }
 
 /** Folds the records into tables, and lists where they do not fit. `loose`: in any order that the journals allow. */
-function foldRecords(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>, loose: boolean) {
-  const createFold = () => new Fold(records, tenantOf);
+function foldRecords(records: readonly FeedRecord[], context: FoldContext, loose: boolean) {
+  const createFold = () => new Fold(records, context);
   const inFeedOrder = createFold();
   for (const record of records) inFeedOrder.add(record);
   const faults = inFeedOrder.finish();
@@ -55,7 +76,7 @@ function foldRecords(records: readonly FeedRecord[], tenantOf: ReadonlyMap<numbe
 }
 
 class Fold implements RecordSink {
-  readonly tables = new ProjectionTables();
+  readonly tables: ProjectionTables;
   readonly #faults: string[] = [];
   readonly #tenantOf: ReadonlyMap<number, string>;
   /** Journal numbers that records allocated: the journals they open follow in the feed. */
@@ -64,8 +85,9 @@ class Fold implements RecordSink {
   readonly #pruned = new Set<string>();
   #floor = 0n;
 
-  constructor(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>) {
+  constructor(records: readonly FeedRecord[], { tenantOf, counts }: FoldContext) {
     this.#tenantOf = tenantOf;
+    this.tables = new ProjectionTables(counts);
     for (const { kind, data, journal } of records) {
       if (kind === "item.opened") this.#opened.set(`item ${data.run} ${data.pos} ${data.sub}`, journal);
       if (kind === "run.pruned") this.#pruned.add(`${data.tenant}/${data.id}`);
@@ -114,7 +136,7 @@ class Fold implements RecordSink {
         break;
       case "lease.named": {
         const tenant = this.#tenantOf.get(journal) ?? "";
-        const blank = { token: 0n, owner: null, nextReactor: null, notes: 0, open: true, doomed: false };
+        const blank = { token: 0n, owner: null, nextReactor: null, notes: 0, open: true, doomed: false, queued: false };
         this.tables.leases.set(journal, { kind: "name", tenant, run: journal, ...blank });
         return;
       }
@@ -128,6 +150,7 @@ class Fold implements RecordSink {
       case "term.started":
         if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not increase`);
         else this.tables.leases.change(journal, { token, owner: data.owner, nextReactor: null, doomed: false });
+        this.#startTerm(record, data);
         return;
       default:
     }
@@ -138,7 +161,9 @@ class Fold implements RecordSink {
     if (token !== lease.token) this.#fault(`${where(record)}: written under ${token}, the term is ${lease.token}`);
     if (kind === "child.started" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
     // Records do not contain the nonce, so it is not compared.
-    const context = { journal, kind: lease.kind, token, nonce: 0n, keepVersions: 0, allocate: this.#allocator(record) };
+    const { queued } = lease;
+    const allocate = this.#allocator(record);
+    const context = { journal, kind: lease.kind, token, nonce: 0n, queued, keepVersions: 0, allocate };
     this.#apply(record, () => changesOf(record, context));
   }
 
@@ -158,13 +183,24 @@ class Fold implements RecordSink {
     const none = () => {
       throw new Error("creating a run opens no other journal");
     };
-    const context: RecordContext = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: none };
+    const numbers = { token: 0n, nonce: 0n, keepVersions: 0 };
+    const context: RecordContext = { journal, kind: "run", ...numbers, queued: false, allocate: none };
     this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, context));
     const lease = this.tables.leases.get(journal);
     if (data.holder !== undefined && lease !== undefined) {
       const token = (lease.token > this.#floor ? lease.token : this.#floor) + 1n;
       this.tables.leases.change(journal, { token, owner: data.holder.owner, nextReactor: null });
     }
+  }
+
+  /** A run of a queue gets its slot with a term; then it does not expire any more. */
+  #startTerm(record: FeedRecord, { admitted, reason }: RecordData<"term.started">): void {
+    const { journal } = record;
+    const fault = this.tables.slots.startTerm(journal, admitted !== undefined, reason);
+    if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
+    if (admitted === undefined) return;
+    const timer = { run: journal, pos: 0, purpose: "expire", to: "CANCELLED", required: false } as const;
+    this.tables.apply({ do: "timer.status", ...timer });
   }
 
   /** The journal that this record opened. */
@@ -196,15 +232,30 @@ class Fold implements RecordSink {
     if (notes !== seq) this.#fault(`${where(record)}: it should be note ${notes}`);
     // An item that already waits for a reactor keeps waiting for that one.
     const nextReactor = lease.kind === "run" ? "recovery" : (lease.nextReactor ?? "reconciler");
-    this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, nextReactor } : { notes });
+    const free = lease.owner === null && !lease.doomed && !this.tables.slots.isBack(journal);
+    this.tables.leases.change(journal, free ? { notes, nextReactor } : { notes });
     if (kind === "timer.fired") {
       const { pos, purpose } = data;
       const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", required: true });
       if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
     }
+    this.#moveByNote(journal, kind, kind === "timer.fired" ? data.purpose : undefined);
     if (kind !== "child.settled" && kind !== "effect.outcome") return;
     if (kind === "child.settled" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
     this.#countSeen(record);
+  }
+
+  /** A note may return a run to its queue, or take it out of it. */
+  #moveByNote(run: number, kind: string, purpose: string | undefined): void {
+    const { slots } = this.tables;
+    const before = slots.rows.get(run)?.state;
+    const leaves = slots.note(run, kind, purpose) === "leaves";
+    // A debounced run that starts or stops takes no further starts.
+    const waited = before === "DELAYED" && slots.rows.get(run)?.state !== "DELAYED";
+    if (waited) this.tables.apply({ do: "business_key.drop", run, pos: -2 });
+    if (!leaves) return;
+    if (purpose !== "start") this.tables.apply({ do: "timers.cancel", run });
+    this.tables.apply({ do: "lease.wake", journal: run, nextReactor: "recovery", delayMs: 0 });
   }
 
   #fault(what: string): void {
@@ -248,11 +299,35 @@ async function compare(store: Store, tenant: string, tables: ProjectionTables): 
   for (const [journal, lease] of tables.leases) {
     if (lease.tenant !== tenant) continue;
     const { kind, run, token, owner, nextReactor } = lease;
+    const slot = tables.slots.rows.get(journal);
     const view = await read.lease(tenant, { journal });
-    const found = view && [view.kind, view.run, view.token, view.owner, view.nextReactor];
-    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, nextReactor]);
+    const found = view && [view.kind, view.run, view.token, view.owner, view.nextReactor, view.slot];
+    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, nextReactor, slot?.state ?? null]);
+  }
+  for (const { name } of await allQueues(store, tenant)) {
+    const counted = (await allPartitions(store, tenant, name)).filter(
+      ({ running, waiting }) => running !== 0 || waiting !== 0,
+    );
+    const found = counted.map(({ key, running, waiting }) => [key, running, waiting]);
+    const expected = [...tables.slots.keysOf(tenant, name)]
+      .filter(([, { running, waiting }]) => running + waiting > 0)
+      .map(([key, { running, waiting }]) => [key, running, waiting]);
+    expect(`the keys of queue ${name}`, byKey(found), byKey(expected));
   }
   return faults;
+}
+
+const byKey = (rows: readonly unknown[][]): unknown[][] =>
+  rows.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+
+async function allPartitions(store: Store, tenant: string, queue: string): Promise<PartitionView[]> {
+  const all: PartitionView[] = [];
+  for (;;) {
+    const above = all.at(-1)?.key;
+    const page = await store.read.queuePartitions(tenant, queue, above === undefined ? {} : { above });
+    all.push(...page);
+    if (page.more !== true) return all;
+  }
 }
 
 async function allRuns(store: Store, tenant: string): Promise<RunView[]> {
@@ -290,7 +365,8 @@ function actualRun(view: RunView): unknown[] {
 function expectedRun(run: RunState, tables: ProjectionTables): unknown[] {
   const { journal, id, workflow, version, cause, stuckFrom, inputHash, outcome, parent, root, ended } = run;
   const lease = tables.leases.get(journal);
-  const status = statusOf(run.phase, lease?.owner !== null, lease?.nextReactor !== null);
+  const slot = tables.slots.rows.get(journal)?.state;
+  const status = statusOf(run.phase, lease?.owner !== null, lease?.nextReactor !== null, slot);
   const labels = Object.entries(JSON.parse(run.labels ?? "{}") as object);
   const expectedOutcome = outcome === undefinedText ? null : outcome; // an outcome of undefined reads as none
   return [

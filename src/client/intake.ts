@@ -8,6 +8,7 @@ import { checkPayload, checkRunSpec, encodeRecord } from "../store/validate/entr
 import { remoteAdminWrites } from "./admin.ts";
 import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
 import type { CreateBatcher } from "./create-batcher.ts";
+import { remoteQueueWrites } from "./queues.ts";
 
 /** With `key`, every write uses it as its idempotency key instead of a new one; this implements `once`. */
 export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?: string): IntakeOps {
@@ -15,6 +16,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
   const once = { key };
   return {
     ...remoteAdminWrites(deps, key),
+    ...remoteQueueWrites(),
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
     // The server adds the credential.
     async signal(tenant, id, { via: _via, ...signal }) {

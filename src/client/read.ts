@@ -7,6 +7,7 @@ import { pageOf } from "../store/page.ts";
 import { remoteAdminReads } from "./admin.ts";
 import { inParts, isOwn, type RemoteContext } from "./context.ts";
 import { remoteLists } from "./list.ts";
+import { remoteQueueReads } from "./queues.ts";
 
 /** Every read of the contract. Another tenant's data is reported as absent, without a request. */
 export function remoteRead(deps: RemoteContext): ReadOps {
@@ -15,6 +16,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
   return {
     ...remoteLists(deps),
     ...remoteAdminReads(deps),
+    ...remoteQueueReads(),
     async run(tenant, id) {
       if (!own(tenant)) return undefined;
       try {

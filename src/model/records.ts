@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { approversShape } from "./approvers.ts";
 import { credential } from "./credential.ts";
-import { maxPriority, minPriority, onConflicts } from "./queue.ts";
+import { queuedShape, startShape } from "./start-shape.ts";
 
 export type { Credential } from "./credential.ts";
 
@@ -89,15 +89,6 @@ const fork = z.strictObject({
 });
 export type ForkData = z.infer<typeof fork>;
 
-/** The queue of a run, its partition and its priority there. `weight`: of the key, in thousandths. */
-const queued = z.strictObject({
-  name,
-  key: text,
-  priority: z.int().min(minPriority).max(maxPriority),
-  weight: z.int().positive().exactOptional(),
-});
-export type QueuedData = z.infer<typeof queued>;
-
 const schemas = {
   "run.created": z.strictObject({
     id: name,
@@ -118,14 +109,7 @@ const schemas = {
     checked: z.literal(true).optional(),
     /** Present if the same transaction grants the first term to the creator. */
     holder: holder.optional(),
-    queue: queued.exactOptional(),
-    /** It does not start before this. */
-    delayMs: delayMs.exactOptional(),
-    startAt: delayMs.exactOptional(),
-    /** How long it may wait in its queue. */
-    expiresMs: delayMs.exactOptional(),
-    unique: z.strictObject({ key: name, onConflict: z.enum(onConflicts) }).exactOptional(),
-    debounce: z.strictObject({ key: name, waitMs: delayMs, maxWaitMs: delayMs.exactOptional() }).exactOptional(),
+    ...startShape,
   }),
   "run.decided": z.strictObject({ cause: z.enum(["completed", "failed", "cancelled"]), outcome: value }),
   "run.compensating": z.strictObject({}),
@@ -209,7 +193,7 @@ const schemas = {
     input: value,
     inputHash: name,
     labels: labels.optional(),
-    queue: queued.exactOptional(),
+    queue: queuedShape.exactOptional(),
   }),
   "child.settled": z.strictObject({ pos: count, id: name, status: name, outcome: value.optional() }),
   "effect.intended": z.strictObject({

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { credential } from "../model/credential.ts";
 import type { Term } from "../model/lease.ts";
 import { effectMachine, gateMachine, obligationMachine, runMachine, timerMachine } from "../model/machines.ts";
+import { slotStates } from "../model/queue.ts";
 import { termEnds, termReasons } from "../model/records.ts";
 import {
   amounts,
@@ -61,6 +62,8 @@ export const leaseView = z.strictObject({
   maxStallMs: z.number().nullable(),
   paused: z.boolean(),
   nextReactor: z.string().nullable(),
+  queue: z.string().nullable(),
+  slot: z.enum(slotStates).nullable(),
 });
 
 export const runView = z.strictObject({
@@ -108,6 +111,7 @@ const wireTerm = z.strictObject({
   name: z.string().exactOptional(),
   preloaded: z.boolean().exactOptional(),
   callee: z.string().exactOptional(),
+  queue: z.string().exactOptional(),
 });
 
 /** A term; its fence gets the term's tenant. */

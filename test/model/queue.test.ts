@@ -1,20 +1,18 @@
 import { describe, expect, it } from "vitest";
+import { effectiveLimits, mergedChange, type RateLimit, weightOf } from "../../src/model/queue.ts";
 import {
   type Contender,
-  effectiveLimits,
-  mergedChange,
-  type RateLimit,
+  paceOf,
   rateAfter,
-  rateInterval,
   rateNextAt,
   rateRoom,
   shareOut,
   virtualTimeAfter,
-  weightOf,
-} from "../../src/model/queue.ts";
+} from "../../src/model/queue-turns.ts";
 
 /** Starts as many as the rate allows, at every time of the list. */
-function starts(rule: RateLimit, times: readonly number[]): number[] {
+function starts(rate: RateLimit, times: readonly number[]): number[] {
+  const rule = paceOf(rate);
   let tat = 0;
   return times.flatMap((now) => {
     const room = rateRoom(tat, now, rule);
@@ -25,12 +23,12 @@ function starts(rule: RateLimit, times: readonly number[]): number[] {
 
 /** The largest number of starts in any half-open window of `perMs`. */
 function densest(at: readonly number[], perMs: number): number {
-  let most = 0;
+  let densestYet = 0;
   for (let from = 0, to = 0; to < at.length; to++) {
     while (at[from]! + perMs <= at[to]!) from++;
-    most = Math.max(most, to - from + 1);
+    densestYet = Math.max(densestYet, to - from + 1);
   }
-  return most;
+  return densestYet;
 }
 
 describe("the rate of a queue", () => {
@@ -54,7 +52,7 @@ describe("the rate of a queue", () => {
   });
 
   it("names the time of the next start to the millisecond", () => {
-    const rule = { limit: 3, perMs: 1_000, burst: 2 };
+    const rule = paceOf({ limit: 3, perMs: 1_000, burst: 2 });
     const tat = rateAfter(0, 5_000, rule, rateRoom(0, 5_000, rule));
     const next = rateNextAt(tat, 5_000, rule)!;
     expect(rateRoom(tat, next - 1, rule)).toBe(0);
@@ -62,13 +60,13 @@ describe("the rate of a queue", () => {
   });
 
   it("waits no longer than its burst after a clock was set back", () => {
-    const rule = { limit: 1, perMs: 1_000, burst: 2 };
+    const rule = paceOf({ limit: 1, perMs: 1_000, burst: 2 });
     const tat = rateAfter(0, 1_000_000, rule, 2);
     expect(rateNextAt(tat, 5_000, rule)).toBeLessThanOrEqual(5_000 + 2_000);
   });
 
   it("rounds the interval up, so that rounding allows nothing more", () => {
-    expect(rateInterval({ limit: 3, perMs: 1, burst: 1 })).toBe(334);
+    expect(paceOf({ limit: 3, perMs: 1, burst: 1 })).toEqual({ intervalUs: 334, burst: 1 });
   });
 });
 

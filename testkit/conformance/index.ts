@@ -21,6 +21,10 @@ import { pages } from "./pages.ts";
 import { phases } from "./phases.ts";
 import { processReports } from "./process-reports.ts";
 import { projection } from "./projection.ts";
+import { queueClients } from "./queue-clients.ts";
+import { queueLimits } from "./queue-limits.ts";
+import { queueStarts } from "./queue-starts.ts";
+import { queues } from "./queues.ts";
 import { quotas } from "./quotas.ts";
 import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
@@ -45,6 +49,10 @@ const groups: Readonly<Record<string, Cases>> = {
   takeover,
   finding,
   backlogs,
+  queues,
+  queueLimits,
+  queueStarts,
+  queueClients,
   batches,
   sleeps,
   termHistory,

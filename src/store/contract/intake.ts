@@ -3,9 +3,10 @@ import type { OnConflict } from "../../model/queue.ts";
 import type { Credential, ForkData } from "../../model/records.ts";
 import type { AdminWriteOps } from "./admin.ts";
 import type { StoredValue } from "./list.ts";
+import type { QueueWriteOps } from "./queues.ts";
 
 /** Writes that need no lease; each is one conditional transaction. */
-export interface IntakeOps extends AdminWriteOps {
+export interface IntakeOps extends AdminWriteOps, QueueWriteOps {
   createRuns(
     tenant: string,
     specs: readonly RunSpec[],

@@ -2,7 +2,7 @@ import { encode } from "../../base/codec.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { everyTenant } from "../../model/quota.ts";
-import type { AdminWriteOps, IdempotencyKey, IntakeOps } from "../contract/store.ts";
+import type { AdminWriteOps, IdempotencyKey, IntakeOps, QueueWriteOps } from "../contract/store.ts";
 import { valueRowOf } from "../decode-rows.ts";
 import { checkBatch, runBatch } from "../validate/arguments.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord, toItemResult } from "../validate/entry.ts";
@@ -10,6 +10,7 @@ import type { SqlBackend } from "./backend.ts";
 import { type Plan, type PlanContext, query } from "./plan.ts";
 import { auditPlan, operatorActionBy, storeJournal } from "./plans/audit.ts";
 import * as plans from "./plans/intake.ts";
+import { changeQueuePlan, pauseQueuePlan, putQueuePlan } from "./plans/queues.ts";
 import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
 import {
   idempotentPlan,
@@ -76,6 +77,7 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
 function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
   return {
     ...adminWritesOf(driver, limits, write),
+    ...queueWritesOf(write),
     async createRuns(tenant, specs, first) {
       const results = await runBatch(specs, limits, async (spec) =>
         driver.create(tenant, checkRunSpec(spec, limits), first),
@@ -168,6 +170,23 @@ function adminWritesOf(driver: SqlBackend, limits: Limits, write: Write): AdminW
     },
     async removeProcess(tenant, owner) {
       await driver.write(() => query("process.drop", { tenant, owner }), tenant);
+    },
+  };
+}
+
+function queueWritesOf(write: Write): QueueWriteOps {
+  return {
+    async putQueue(tenant, name, spec) {
+      return write(["putQueue", tenant], (context) => putQueuePlan(context, tenant, name, spec));
+    },
+    async changeQueue(tenant, name, change, audit) {
+      return write(["changeQueue", tenant], (context) => changeQueuePlan(context, tenant, name, change, audit));
+    },
+    async resetQueue(tenant, name, audit) {
+      return write(["resetQueue", tenant], (context) => changeQueuePlan(context, tenant, name, undefined, audit));
+    },
+    async pauseQueue(tenant, name, paused, audit, key) {
+      return write(["pauseQueue", tenant], (context) => pauseQueuePlan(context, tenant, name, paused, audit, key));
     },
   };
 }

@@ -4,6 +4,7 @@ import type { IntakeOps } from "../contract/store.ts";
 import { validatedAdminWrites } from "./admin.ts";
 import { ifGiven, nameChecker } from "./arguments.ts";
 import { checkClaimant, checkList, checkNonce, checkObject, checkStored, checkWhole } from "./entry.ts";
+import { validatedQueueWrites } from "./queue.ts";
 import { checkSchedule } from "./schedule.ts";
 
 type Evidence = Parameters<IntakeOps["leaveEvidence"]>;
@@ -13,6 +14,7 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
   const names = nameChecker(limits);
   return {
     ...validatedAdminWrites(intake, limits),
+    ...validatedQueueWrites(intake, limits),
     async createRuns(tenant, specs, first) {
       names({ tenant });
       if (first !== undefined) {

@@ -1,7 +1,8 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { defaultPriority, maxPriority, minPriority, onConflicts } from "../../model/queue.ts";
-import type { QueuedData, RecordData } from "../../model/records.ts";
+import type { RecordData } from "../../model/records.ts";
+import type { QueuedData } from "../../model/start-shape.ts";
 import type { RunSpec } from "../contract/store.ts";
 import { checkName, checkObject, checkText, checkWhole } from "./basic.ts";
 

@@ -9,6 +9,7 @@ import type { CheckedEntry } from "../../validate/entry.ts";
 import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
 import { auditRecords } from "./audit.ts";
+import { moveSlot, noteSlot } from "./slots.ts";
 
 /**
  * The only way in which records enter a journal: checks the fence, appends the records and applies their changes, or
@@ -55,6 +56,7 @@ export function recordContextOf(context: PlanContext, fence: Fence, row: RowOf<"
     token: fence.token,
     nonce: fence.nonce,
     tenant: row.tenant,
+    queued: row.queue !== null,
     keepVersions: context.limits.valueHistory,
     allocate: () => context.allocate(),
   };
@@ -66,6 +68,8 @@ export function recordContextOf(context: PlanContext, fence: Fence, row: RowOf<"
  */
 export function* applyChange(context: PlanContext, change: Change, tenant: string): Plan<void> {
   if (change.do === "note.create") return yield* createNote(context, change, tenant);
+  if (change.do === "slot.set") return yield* applyMove(context, change, tenant);
+  if (change.do === "slot.create") return yield* createSlot(context, change, tenant);
   const result = yield* query(change.do, { ...change, tenant });
   if (result.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
   switch (change.do) {
@@ -90,6 +94,20 @@ export function* applyChange(context: PlanContext, change: Change, tenant: strin
       return context.wake(wakeOf("timers", tenant));
     default:
   }
+}
+
+function* applyMove(context: PlanContext, change: Extract<Change, { do: "slot.set" }>, tenant: string): Plan<void> {
+  const move = yield* moveSlot(context, change.journal, change.event);
+  // Another run may have the slot now, or this one again.
+  if (move !== undefined) context.wake(wakeOf("recovery", tenant));
+}
+
+function* createSlot(context: PlanContext, slot: Extract<Change, { do: "slot.create" }>, tenant: string): Plan<void> {
+  const row = yield* queryRow("slot.create", { ...slot, tenant });
+  if (row === undefined) throw yield* refusalOf(slot, tenant);
+  if (slot.state !== "QUEUED") return;
+  context.partitions.enter(Number(row.queue), slot.key, slot.class, slot.weight);
+  context.wake(wakeOf("recovery", tenant));
 }
 
 /** Only processes that serve this tenant, and for a run this workflow, need to check. */
@@ -128,7 +146,9 @@ export function* sendNote(
     throw new TapeError("TAPE_TOO_LARGE", message, { limit: "inboxNotes", journal });
   }
   yield* query("note.create", { journal, seq, kind, body });
-  if (row.wakes !== null) context.wake(wakeOf(row.wakes, row.tenant, row.workflow));
+  const queued = row.queue !== null && (yield* noteSlot(context, journal, kind, body));
+  if (queued) context.wake(wakeOf("recovery", row.tenant, row.workflow));
+  else if (row.wakes !== null) context.wake(wakeOf(row.wakes, row.tenant, row.workflow));
   context.wake({ of: "journal", tenant, journal });
   return seq;
 }
@@ -165,12 +185,22 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
       if (taken !== undefined) return new TapeError(code, `run ${id} exists already, or was deleted`, { id });
       return new TapeError("TAPE_ILLEGAL_TRANSITION", "a run that is ending or stuck cannot start children", { id });
     }
+    case "slot.create":
+      return unknownQueue(change.queue);
+    case "slot.assert_unnested": {
+      const { queue, key } = change;
+      const message = `a run above holds a slot of queue ${queue} until its children have ended`;
+      return new TapeError(code, message, { queue, key });
+    }
     case "value.put":
       return new TapeError(code, `${change.key} does not have version ${change.version - 1}`, { key: change.key });
     default:
       return new TapeError(code, `${change.do} is not possible in the current state`, { ...change });
   }
 }
+
+export const unknownQueue = (queue: string): TapeError =>
+  new TapeError("TAPE_QUEUE_UNKNOWN", `there is no queue ${queue}`, { queue });
 
 /** Token first: a stale owner learns that it is stale, whatever else is wrong with its write. */
 export function* explainRefusal(fence: Fence, after: number): Plan<TapeError> {

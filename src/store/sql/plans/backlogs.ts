@@ -124,7 +124,11 @@ export function* dueSchedulesPlan(few: Few, tenant: string | undefined): Plan<re
   return yield* inTurn(tenants, few.limit, (of) => queryRows("schedule.due", { tenant: of, ...few }));
 }
 
-export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Plan<readonly RowOf<"agenda">[]> {
+export function* agendaPlan(
+  tenant?: string,
+  workflows?: readonly string[],
+  queues: readonly string[] = [],
+): Plan<readonly RowOf<"agenda">[]> {
   const backlogs: string[][] = [];
   const ask = function* (reactor: string, where: BacklogRequest): Plan<void> {
     const found = yield* backlogsOf(reactor, where);
@@ -140,6 +144,7 @@ export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Pla
     backlogs: JSON.stringify(backlogs),
     holders: JSON.stringify(holders),
     tenants: JSON.stringify([...tenants]),
+    queues: JSON.stringify(tenant === undefined ? [] : queues.map((name) => [tenant, name])),
   });
 }
 

@@ -29,8 +29,8 @@ export function* openTarget(context: PlanContext, tenant: string, target: LeaseT
     const other = yield* queryRow("name.find", { tenant, name });
     return Number(other?.journal);
   }
-  const row = { journal, kind: "name", run: journal, tenant, source: null, workflow: "", token: 0n, nextReactor: null };
-  yield* query("lease.create", row);
+  const row = { journal, kind: "name", run: journal, tenant, source: null, workflow: "", token: 0n };
+  yield* query("lease.create", { ...row, nextReactor: null, queue: null });
   yield* query("record.create", { journal, seq: 1, token: 0n, kind: "lease.named", body: encodeBody({ name }) });
   return journal;
 }
