@@ -32,6 +32,8 @@ export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplanation, LeaseOptions, Leases } from "../host/leases.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
+export { type QueueAction, type QueueSettings, Queues } from "../host/queues.ts";
+export type { StartItem, StartResult } from "../host/run-handle.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
 export type {
@@ -118,7 +120,9 @@ export {
 export { type GateDefinition, type GateDefinitionOptions, gate } from "../sdk/gate.ts";
 export { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
 export { type KeyOptions, type QueueDefinition, type QueueOptions, queue, type RateOptions } from "../sdk/queue.ts";
+export type { QueueChoice } from "../sdk/queue-choice.ts";
 export type { Schema, SchemaResult } from "../sdk/schema.ts";
+export type { StartTiming } from "../sdk/start-options.ts";
 export {
   type AnyWorkflow,
   createRunner,

@@ -104,7 +104,8 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
   const reactors = specs.map(build);
   const workflows = [...runner.workflows.keys()];
   const tuning = Object.fromEntries(specs.map(({ name, settings }) => [name, settings ? tuningOf(settings) : {}]));
-  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, tuning, drainMs });
+  const queues = driver?.queues ?? [];
+  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, queues, tuning, drainMs });
   void loop.start();
   return {
     loop,

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { defined } from "../base/defined.ts";
-import { type Random, systemRandom } from "../base/random.ts";
+import { systemRandom } from "../base/random.ts";
 import type { Tracer } from "../base/trace.ts";
 import { openRemote } from "../client/open.ts";
 import { isRemote } from "../client/remote.ts";
@@ -8,7 +8,6 @@ import { environmentToken } from "../client/token.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
-import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import { runStatuses } from "../model/machines.ts";
 import { notFound } from "../model/not-found.ts";
@@ -21,7 +20,7 @@ import type { ResolveRequest } from "../operator/resolve.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
 import { assertKnownKeys, assertName, assertOneOf, durationOf, durationOrThrow } from "../sdk/validate.ts";
-import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
+import { createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { AuditInfo, FeedRecord, OperatorReason, RunFilter, RunView, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
@@ -42,23 +41,19 @@ import {
   warnOfOldNode,
 } from "./options.ts";
 import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
+import { defineQueues, defineQueuesLater, Queues } from "./queues.ts";
 import { ResultWaiter } from "./result-waiter.ts";
+import type { RunHandle, StartItem, StartResult } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
 import { Singletons } from "./singleton/singletons.ts";
 import type { SingletonWork } from "./singleton/term.ts";
+import { Starts } from "./starts.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
 export type { ConnectOptions, StartOptions, TapeOptions } from "./options.ts";
-
-/** A handle to one run. */
-export interface RunHandle<O> {
-  readonly id: string;
-  /** Waits for the outcome; throws TAPE_RUN_FAILED for a run that did not complete. */
-  result(options?: { readonly signal?: AbortSignal }): Promise<O>;
-  status(): Promise<RunView["status"]>;
-}
+export type { RunHandle, StartItem, StartResult } from "./run-handle.ts";
 
 const defaultTtl = 30_000;
 
@@ -74,6 +69,7 @@ export class Tape implements AsyncDisposable {
   readonly store: Store;
   readonly tenant: string;
   readonly schedules: Schedules;
+  readonly queues: Queues;
   /** Named leases, for work that is not a run. */
   readonly leases: Leases;
   readonly #singletons: Singletons;
@@ -81,12 +77,12 @@ export class Tape implements AsyncDisposable {
   readonly #operator: Operator;
   readonly #ownsStore: boolean;
   readonly #clock: Clock;
-  readonly #random: Random;
   readonly #keeper: LeaseKeeper;
   readonly #deps: ReactorDeps;
   readonly #workers: Worker[] = [];
   readonly #results: ResultWaiter;
   readonly #unserved: UnservedWarning;
+  readonly #starts: Starts;
   readonly #reporter: ProcessReporter | undefined;
   readonly #waits: { readonly patienceMs?: number; readonly slowMs?: number };
   #closing: Promise<void> | undefined;
@@ -111,8 +107,9 @@ export class Tape implements AsyncDisposable {
     const clock = options.clock ?? systemClock;
     const random = options.random ?? systemRandom;
     this.#clock = clock;
-    this.#random = random;
     this.schedules = new Schedules(store, tenant, random);
+    this.queues = new Queues(store, tenant);
+    this.#starts = new Starts({ store, tenant, clock, random, workerFor: (name) => this.#workerFor(name) });
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
     const { replayPatience, slowAfter } = options;
     this.#waits = {
@@ -154,10 +151,10 @@ export class Tape implements AsyncDisposable {
     checkOpenOptions(options);
     const { clock, random } = options;
     const seams = { log: appLog(options.log), ...defined({ clock, random }) };
-    if (typeof options.store !== "string") return new Tape(options.store, options, false);
+    if (typeof options.store !== "string") return await new Tape(options.store, options, false).#defined(options);
     warnOfOldNode(seams.log);
     const store = await openStore(options.store, seams);
-    return closedUnless(store, () => new Tape(store, options, true));
+    return closedUnless(store, () => new Tape(store, options, true).#defined(options));
   }
 
   /**
@@ -173,36 +170,41 @@ export class Tape implements AsyncDisposable {
     const log = appLog(options.log);
     const store = await openRemote(url, { ...rest, token, log });
     const app = { ...rest, store, runner: runner ?? createRunner({ workflows: [] }), work };
-    return closedUnless(store, () => new Tape(store, app, true));
+    return closedUnless(store, () => new Tape(store, app, true).#defined(app));
+  }
+
+  /** The queues of its runner exist from now on. A process that only starts runs of a server defines none. */
+  async #defined({ runner, work = true }: Pick<TapeOptions, "runner" | "work">): Promise<this> {
+    if (!work && isRemote(this.store)) return this;
+    try {
+      await defineQueues(this.#deps, runner.queues?.values() ?? []);
+      return this;
+    } catch (error) {
+      await this.#stop();
+      throw error;
+    }
   }
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
-    assertWorkflow(workflow);
-    assertKnownKeys("start", options, ["id", "labels", "budget", "by"]);
-    const checked = await validate(workflow.schema, input);
-    if ("fault" in checked)
-      throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
-    const { id = this.#random.uuid(this.#clock.wall()), labels, budget, by } = options;
-    const { version } = workflow;
-    // Another process validates the input again, and the schema's output may not be a valid input.
-    const isLocal = !isRemote(this.store) || this.#workers.some((worker) => worker.serves(workflow.name));
-    const given =
-      workflow.schema === undefined || !isLocal ? { input } : { input: checked.value, checked: true as const };
-    const spec = {
-      id,
-      workflow: workflow.name,
-      ...given,
-      ...defined({ version, labels }),
-      ...(budget === undefined ? {} : { budget: millionths(budget) }),
-      ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
-    };
-    const worker = this.#workers.find((candidate) => candidate.serves(workflow.name));
-    const starting = worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);
-    const [created] = await starting;
-    if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
-    if (!created.ok) throw created.error;
-    if (worker === undefined && created.fresh) this.#unserved.warn(workflow.name, id);
-    return this.#handle<O>(id, created.journal);
+    const spec = await this.#starts.spec(workflow, input, options);
+    const { id, journal, fresh } = await this.#starts.createOne(spec);
+    if (fresh && this.#workerFor(workflow.name) === undefined) this.#unserved.warn(workflow.name, id);
+    return this.#handle<O>(id, journal);
+  }
+
+  /**
+   * Starts many runs in one call, each with its own result. An item may have options of its own.
+   *
+   * @example
+   * const results = await app.startAll(resize, images.map((input) => ({ input })));
+   */
+  async startAll<I, O>(
+    workflow: Workflow<I, O>,
+    items: readonly StartItem<I>[],
+    options: StartOptions = {},
+  ): Promise<StartResult<O>[]> {
+    const results = await this.#starts.createAll(workflow, items, options);
+    return results.map((one) => (one.ok ? { ok: true, run: this.#handle<O>(one.id, one.journal) } : one));
   }
 
   /** A handle to an existing run. */
@@ -332,6 +334,7 @@ export class Tape implements AsyncDisposable {
     );
     this.#workers.push(worker);
     this.#reporter?.begin();
+    if (runner !== this.#deps.runner) defineQueuesLater(this.#deps, runner.queues?.values() ?? []);
     return worker;
   }
 
@@ -350,11 +353,15 @@ export class Tape implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
+    await this.#stop();
+    if (this.#ownsStore) await this.store.close();
+  }
+
+  async #stop(): Promise<void> {
     // In parallel, because each has its own bound.
     await Promise.all([...this.#workers.map((worker) => worker.drain()), this.#singletons.stop()]);
     await this.#reporter?.end();
     this.#keeper.close();
-    if (this.#ownsStore) await this.store.close();
   }
 
   #activity(): ProcessActivity {
@@ -367,6 +374,10 @@ export class Tape implements AsyncDisposable {
     };
   }
 
+  #workerFor(workflow: string): Worker | undefined {
+    return this.#workers.find((worker) => worker.serves(workflow));
+  }
+
   #handle<O>(id: string, journal: number): RunHandle<O> {
     return {
       id,
@@ -377,15 +388,11 @@ export class Tape implements AsyncDisposable {
 }
 
 /** Closes the store if the app that it was opened for cannot be created. */
-async function closedUnless<T>(store: Store, make: () => T): Promise<T> {
+async function closedUnless<T>(store: Store, make: () => Promise<T>): Promise<T> {
   try {
-    return make();
+    return await make();
   } catch (error) {
     await store.close();
     throw error;
   }
-}
-
-function millionths(budget: Readonly<Record<string, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(budget).map(([unit, cap]) => [unit, Math.round(cap * 1_000_000)]));
 }

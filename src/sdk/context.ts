@@ -2,6 +2,8 @@ import type { Duration } from "../base/duration.ts";
 import type { Fence } from "../model/fence.ts";
 import type { EffectCall, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition } from "./gate.ts";
+import type { QueueDefinition } from "./queue.ts";
+import type { QueueChoice } from "./queue-choice.ts";
 import type { Schema } from "./schema.ts";
 
 /** The answer to a gate. */
@@ -43,7 +45,7 @@ export type Branches<T extends readonly unknown[]> = {
 };
 
 /** Options of a child run. */
-export interface SpawnOptions {
+export interface SpawnOptions extends QueueChoice {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
@@ -122,4 +124,7 @@ export interface Workflow<I, O> {
   readonly schema: Schema<I> | undefined;
   readonly version: string | undefined;
   readonly retry: RetryPolicy;
+  /** The queue in which its runs wait, unless their start names another. */
+  readonly queue: QueueDefinition | undefined;
+  readonly key: ((input: I) => string) | undefined;
 }

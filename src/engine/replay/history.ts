@@ -3,6 +3,7 @@ import { isFailedAttempt, isUncertainRetry } from "../../model/attempt.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import type { RunSpec } from "../../store/contract/store.ts";
+import { createdBy, stoppedBefore } from "./start-notes.ts";
 import { asStored } from "./stored-value.ts";
 
 /** The name of the sample that `now` takes; a workflow may not use it. */
@@ -64,6 +65,8 @@ export interface History {
   readonly progressAt: number;
   /** Ids of the child runs. */
   readonly children: readonly string[];
+  /** Why the run ends although its code was never called: it waited in a queue, or for its start time. */
+  readonly stoppedEarly: "cancelled" | "expired" | undefined;
 }
 
 const results: ReadonlySet<string> = new Set([
@@ -119,6 +122,8 @@ class FoldedHistory implements History {
   stalls = 0;
   progressAt = 1;
   readonly children: string[] = [];
+  readonly stoppedEarly: History["stoppedEarly"];
+  #admitted = false;
   readonly #records: readonly JournalRecord[];
   readonly #notes: readonly Note[];
   /** Numbers of the notes that a record has used. */
@@ -128,12 +133,13 @@ class FoldedHistory implements History {
   constructor(records: readonly JournalRecord[], notes: readonly Note[]) {
     const [first] = records;
     if (first?.kind !== "run.created") throw new Error("a journal begins with run.created");
-    this.created = first.data;
+    this.created = createdBy(first.data, notes);
     this.head = records.at(-1)!.seq;
     this.#records = records;
     this.#notes = notes;
     this.#owner = first.data.holder?.owner;
     for (const record of records) this.#add(record);
+    this.stoppedEarly = stoppedBefore(this.created, notes, this.#admitted);
   }
 
   used(note: Note): boolean {
@@ -223,6 +229,7 @@ class FoldedHistory implements History {
         // An owner that takes over its own term was slow and has not crashed.
         if (record.data.reason === "recovery" && record.data.owner !== this.#owner) this.recoveries++;
         this.#owner = record.data.owner;
+        this.#admitted ||= record.data.admitted !== undefined;
         break;
       case "run.stuck":
         this.stuck = { record: record.data, taken: this.taken };
