@@ -74,12 +74,15 @@ export function admissionOf(queue: QueueState, keys: readonly KeyState[], free: 
     return [{ key: one.key, starts, vtime: virtualTimeAfter(one.vtime, one.weight, starts), tat, againAt }];
   });
   const served = keys.filter(({ key }) => settled.some((one) => one.key === key && one.starts > 0));
+  const starts = sumOf(resumed) + firstStarts;
+  // With slots left nothing waits: the next run to come, of any key, is level with those that were served last.
+  const level = starts < free ? settled : served;
   return {
     keys: settled,
-    starts: sumOf(resumed) + firstStarts,
+    starts,
     firstStarts,
     tat: rateAfter(queue.tat, nowMs, pace, firstStarts),
-    vnow: Math.max(queue.vnow, ...served.map(({ vtime }) => vtime)),
+    vnow: Math.max(queue.vnow, ...level.map(({ vtime }) => vtime)),
   };
 }
 

@@ -64,6 +64,8 @@ export interface Contender {
   readonly key: string;
   readonly class: number;
   readonly vtime: number;
+  /** When it got its first waiting run. */
+  readonly entered: number;
   readonly weight: number;
   /** How many of its runs could start: they wait, and its own limits allow them. */
   readonly ready: number;
@@ -71,7 +73,7 @@ export interface Contender {
 
 /** The order in which partitions are served. */
 export const byTurn = (a: Contender, b: Contender): number =>
-  a.class - b.class || a.vtime - b.vtime || (a.key < b.key ? -1 : 1);
+  a.class - b.class || a.vtime - b.vtime || a.entered - b.entered || (a.key < b.key ? -1 : 1);
 
 /**
  * How many runs of each partition start, of `free` in all. A lower class comes entirely before a higher one. Within a

@@ -72,7 +72,7 @@ describe("the rate of a queue", () => {
 
 describe("the turns of a queue", () => {
   const one = (key: string, more: Partial<Contender> = {}): Contender => ({
-    ...{ key, class: 5, vtime: 0, weight: 1_000, ready: 100 },
+    ...{ key, class: 5, vtime: 0, entered: 0, weight: 1_000, ready: 100 },
     ...more,
   });
   const shares = (contenders: readonly Contender[], free: number) => Object.fromEntries(shareOut(contenders, free));
@@ -96,6 +96,10 @@ describe("the turns of a queue", () => {
 
   it("serve first the key that got least", () => {
     expect(shares([one("a", { vtime: virtualTimeAfter(0, 1_000, 2) }), one("b")], 2)).toEqual({ b: 2 });
+  });
+
+  it("of new keys come in the order of their arrival, whatever their names", () => {
+    expect(shares([one("a", { entered: 2 }), one("z", { entered: 1 })], 1)).toEqual({ z: 1 });
   });
 
   it("are spread over rounds as over one", () => {

@@ -244,6 +244,18 @@ export const queueLimits: Cases = ({ it }, fresh) => {
     await refused("TAPE_QUEUE_UNKNOWN", store.read.queuePartitions(tenant, "nowhere"));
   });
 
+  it("keys that have been empty for long are forgotten", async () => {
+    const { store } = fresh();
+    const queue = await newQueue(store);
+    for (let n = 0; n < 70; n++) {
+      await enqueue(store, queue, 1, { key: `k${String(n).padStart(3, "0")}` });
+      await (await admitOne(store, queue)).write(ended("COMPLETED", { outcome: 1 }));
+    }
+    const keys = await store.read.queuePartitions(tenant, queue);
+    assert.ok(keys.length < 45, `${keys.length} of 70 keys are kept`);
+    await assertProjected(store);
+  });
+
   it("bad limits are refused before anything is written", async () => {
     const { store } = fresh();
     const { putQueue, changeQueue } = store.intake;

@@ -7,6 +7,7 @@ import type { FindRequest } from "../contract/store.ts";
 import { leaseRowOf, previousTermOf } from "../lease-rules.ts";
 import { type Plan, query, queryRow, queryRows } from "../sql/plan.ts";
 import { type AdmittingQueue, admittingQueueOf, maxClassOf, maxRounds } from "../sql/plans/admit.ts";
+import type { KeySweeper } from "../sql/plans/sweep.ts";
 import type { RowOf } from "../sql/statements.gen.ts";
 import { joinedTexts, nullableLiteral, numbersLiteral, textsLiteral } from "./arrays.ts";
 
@@ -14,7 +15,7 @@ type PickedRow = RowOf<"admit.pick">;
 type PickedKey = KeyState & { readonly runs: readonly PickedRow[] };
 
 /** admitPlan for PostgreSQL: the same decisions, in three statements. */
-export function* admitManyPlan(request: FindRequest, name: string, room: number): Plan<Term[]> {
+export function* admitManyPlan(request: FindRequest, name: string, room: number, sweeper: KeySweeper): Plan<Term[]> {
   const row = yield* queryRow("queue.claim", { tenant: request.tenant!, name });
   if (row === undefined) return [];
   let queue = admittingQueueOf(row);
@@ -41,16 +42,17 @@ export function* admitManyPlan(request: FindRequest, name: string, room: number)
     const { tat, vnow } = admission;
     queue = { ...queue, tat, vnow };
   }
+  if (terms.length > 0) yield* sweeper.sweep(queue);
   return terms;
 }
 
 function keysOf(rows: readonly PickedRow[]): PickedKey[] {
   return [...Map.groupBy(rows, ({ key }) => key)].map(([key, runs]) => {
-    const { key_class: of, vtime, running, weight, tat } = runs[0]!;
+    const { key_class: of, vtime, entered, running, weight, tat } = runs[0]!;
     const blocked = runs.findIndex((run) => run.token === null || Number(run.class) !== Number(of));
     const available = blocked < 0 ? runs.length : blocked;
-    const state = { class: Number(of), vtime: Number(vtime), weight: Number(weight), running: Number(running) };
-    return { key, ...state, tat: Number(tat), available, runs };
+    const turn = { class: Number(of), vtime: Number(vtime), entered: Number(entered), weight: Number(weight) };
+    return { key, ...turn, running: Number(running), tat: Number(tat), available, runs };
   });
 }
 

@@ -213,6 +213,7 @@ table tape.queue_partitions(
   key text not null,
   class bigint not null,
   vtime bigint not null,
+  entered bigint not null default 0,
   running bigint not null default 0,
   waiting bigint not null default 0,
   cap bigint,
@@ -229,7 +230,7 @@ CREATE INDEX queue_partitions_again ON tape.queue_partitions USING btree (queue,
 
 CREATE INDEX queue_partitions_busy ON tape.queue_partitions USING btree (queue) WHERE busy;
 
-CREATE INDEX queue_partitions_ready ON tape.queue_partitions USING btree (queue, class, vtime, key) WHERE ready;
+CREATE INDEX queue_partitions_ready ON tape.queue_partitions USING btree (queue, class, vtime, entered, key) WHERE ready;
 
 table tape.queue_slots(
   journal bigint not null,

@@ -855,7 +855,7 @@ export interface SharedStatements {
   };
   "partition.ready": {
     params: { queue: Whole; maxClass: Whole; workflows: Text; limit: Whole };
-    row: { key: string; class: number; vtime: number; running: number; weight: number; tat: number };
+    row: { key: string; class: number; vtime: number; entered: number; running: number; weight: number; tat: number };
   };
   "partition.reclass": {
     params: { queue: Whole; key: Text };
@@ -870,7 +870,7 @@ export interface SharedStatements {
     row: { running: number; waiting: number; pause: string | null; tat: number; next_at: number | null };
   };
   "partition.sweep": {
-    params: { queue: Whole; above: Text; until: Text; vnow: Whole };
+    params: { queue: Whole; above: Text; until: Text; vnow: Whole; olderMs: Whole };
     row: Record<never, never>;
   };
   "partition.sweep_range": {
@@ -1914,6 +1914,7 @@ export interface PostgresStatements extends SharedStatements {
       key: string;
       key_class: number;
       vtime: number;
+      entered: number;
       running: number;
       weight: number;
       tat: number;

@@ -121,6 +121,7 @@ CREATE INDEX processes_at on processes(at);
 
 CREATE TABLE queue_partitions(
   queue integer not null, key text not null, class integer not null, vtime integer not null,
+  entered integer not null default 0,
   running integer not null default 0, waiting integer not null default 0, cap integer,
   weight integer not null default 1000,
   tat integer not null default 0,
@@ -136,7 +137,7 @@ CREATE INDEX queue_partitions_again on queue_partitions(queue, again_at) where a
 
 CREATE INDEX queue_partitions_busy on queue_partitions(queue, running) where busy = 1;
 
-CREATE INDEX queue_partitions_ready on queue_partitions(queue, class, vtime, key) where ready = 1;
+CREATE INDEX queue_partitions_ready on queue_partitions(queue, class, vtime, entered, key) where ready = 1;
 
 CREATE TABLE queue_slots(
   journal integer primary key, queue integer not null, key text not null, class integer not null, since integer not null,

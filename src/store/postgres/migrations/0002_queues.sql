@@ -18,6 +18,7 @@ create unique index queues_name on tape.queues(tenant, name);
 -- run could start now. Generated columns, because an index on the counters would make every update write all indexes.
 create table tape.queue_partitions(
   queue bigint not null, key text collate "C" not null, class bigint not null, vtime bigint not null,
+  entered bigint not null default 0,    -- when it got its first waiting run: of two with the same turn, the earlier is next
   running bigint not null default 0, waiting bigint not null default 0, cap bigint,
   weight bigint not null default 1000,  -- in thousandths
   tat bigint not null default 0,
@@ -28,7 +29,7 @@ create table tape.queue_partitions(
     and (class = 0 or again_at is null)) stored,
   primary key(queue, key)
 ) with (fillfactor = 70);
-create index queue_partitions_ready on tape.queue_partitions(queue, class, vtime, key) where ready;
+create index queue_partitions_ready on tape.queue_partitions(queue, class, vtime, entered, key) where ready;
 create index queue_partitions_busy on tape.queue_partitions(queue) where busy;
 create index queue_partitions_again on tape.queue_partitions(queue, again_at) where again_at is not null;
 

@@ -13,11 +13,11 @@ c as materialized (
     and (select l.workflow from tape.queue_slots s cross join lateral (select l.workflow from tape.leases l where l.journal = s.journal limit 1) l
       where s.queue = p.queue and s.key = p.key and s.state = 'QUEUED' order by s.class, s.since, s.journal limit 1)
       = any(:workflows::text[])
-  order by p.class, p.vtime, p.key limit (select f.free from f)),
+  order by p.class, p.vtime, p.entered, p.key limit (select f.free from f)),
 o as materialized (select c.key from c order by c.key),
 k as materialized (
-  select p.key, p.class, p.vtime, p.running, p.weight, p.tat from o
-  cross join lateral (select p.key, p.class, p.vtime, p.running, p.weight, p.tat from tape.queue_partitions p
+  select p.key, p.class, p.vtime, p.entered, p.running, p.weight, p.tat from o
+  cross join lateral (select p.key, p.class, p.vtime, p.entered, p.running, p.weight, p.tat from tape.queue_partitions p
     where p.queue = :queue and p.key = o.key and p.ready for no key update) p),
 n as materialized (select count(*) as keys, sum(k.weight) as weights from k),
 h as materialized (
@@ -27,7 +27,7 @@ h as materialized (
       select s.journal, s.class, s.since, s.expires from tape.queue_slots s where s.queue = :queue and s.key = k.key and s.state = 'QUEUED'
       order by s.class, s.since, s.journal
       limit case when n.keys = 1 then f.free else 2 * f.free * k.weight / n.weights + 1 end) s) s)
-select k.key, k.class as key_class, k.vtime, k.running, k.weight, k.tat, f.free, h.journal, h.class, h.expires,
+select k.key, k.class as key_class, k.vtime, k.entered, k.running, k.weight, k.tat, f.free, h.journal, h.class, h.expires,
   tape.now_ms() - h.since as waited_ms, cast(x.token as text) as token, x.notes, x.owner, x.last_end_reason, x.head, x.run_id
 from k cross join f join h on h.key = k.key
 left join lateral (
@@ -94,12 +94,13 @@ r as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select n.journal, 1, 0, m.stamp, m.at, 'run.created', n.body from n cross join m),
 s as (insert into tape.queue_slots(journal, queue, key, class, since, state, keeps, expires)
   select n.journal, n.queue, n.key, n.priority, m.at, 'QUEUED', n.keeps, false from n cross join m),
-p as (insert into tape.queue_partitions(queue, key, class, vtime, waiting, weight)
-  select n.queue, n.key, min(n.priority), min(n.vnow), count(*), coalesce(max(n.weight), 1000)
-  from n group by n.queue, n.key order by n.queue, n.key collate "C"
+p as (insert into tape.queue_partitions(queue, key, class, vtime, entered, waiting, weight)
+  select n.queue, n.key, min(n.priority), min(n.vnow), min(m.at), count(*), coalesce(max(n.weight), 1000)
+  from n cross join m group by n.queue, n.key order by n.queue, n.key collate "C"
   on conflict(queue, key) do update set waiting = queue_partitions.waiting + excluded.waiting,
     class = case when queue_partitions.waiting = 0 then excluded.class else least(queue_partitions.class, excluded.class) end,
     vtime = case when queue_partitions.waiting = 0 then greatest(queue_partitions.vtime, excluded.vtime) else queue_partitions.vtime end,
+    entered = case when queue_partitions.waiting = 0 then excluded.entered else queue_partitions.entered end,
     weight = excluded.weight),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select n.journal, '0' as token from n;

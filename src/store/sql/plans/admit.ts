@@ -8,6 +8,7 @@ import { leaseRowOf, mayTake } from "../../lease-rules.ts";
 import { type Plan, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
 import { takeTerm } from "./claim.ts";
+import type { KeySweeper } from "./sweep.ts";
 
 /** How many times keys are picked in one transaction: lists of keys may be shorter than their shares. */
 export const maxRounds = 4;
@@ -54,7 +55,7 @@ interface WaitingRun {
  * Gives the free slots of a queue to the runs whose turn it is, and a term with each, in one transaction. Locks the
  * queue first: no other process admits runs to it until the commit, so the counters can only fall meanwhile.
  */
-export function* admitPlan(request: FindRequest, name: string, room: number): Plan<Term[]> {
+export function* admitPlan(request: FindRequest, name: string, room: number, sweeper: KeySweeper): Plan<Term[]> {
   const row = yield* queryRow("queue.claim", { tenant: request.tenant!, name });
   if (row === undefined) return [];
   let queue = admittingQueueOf(row);
@@ -76,6 +77,7 @@ export function* admitPlan(request: FindRequest, name: string, room: number): Pl
     queue = { ...queue, tat, vnow };
     free -= starts;
   }
+  if (terms.length > 0) yield* sweeper.sweep(queue);
   return terms;
 }
 
@@ -91,10 +93,10 @@ function* pickKeys(queue: AdmittingQueue, request: FindRequest, free: number): P
   });
   const weights = rows.reduce((sum, { weight }) => sum + Number(weight), 0);
   const keys: PickedKey[] = [];
-  for (const { key, class: of, vtime, running, weight, tat } of rows) {
+  for (const { key, class: of, vtime, entered, running, weight, tat } of rows) {
     const limit = quantumOf(Number(weight), weights, rows.length, free);
     const runs = (yield* queryRows("queue.heads", { queue: queue.id, name: queue.name, key, limit })).map(waitingRunOf);
-    const state = { class: Number(of), vtime: Number(vtime), weight: Number(weight) };
+    const state = { class: Number(of), vtime: Number(vtime), entered: Number(entered), weight: Number(weight) };
     // A run that cannot be taken is waited for, never passed.
     const blocked = runs.findIndex(
       (run) => run.class !== state.class || !isFree(run, request) || !served.has(run.lease.workflow),

@@ -17,6 +17,7 @@ create unique index queues_name on queues(tenant, name);
 -- run could start now. Virtual columns: they change seldom, and so do the indexes.
 create table queue_partitions(
   queue integer not null, key text not null, class integer not null, vtime integer not null,
+  entered integer not null default 0,    -- when it got its first waiting run: of two with the same turn, the earlier is next
   running integer not null default 0, waiting integer not null default 0, cap integer,
   weight integer not null default 1000, -- in thousandths
   tat integer not null default 0,
@@ -27,7 +28,7 @@ create table queue_partitions(
     and (class = 0 or again_at is null)) virtual,
   primary key(queue, key)
 ) strict, without rowid;
-create index queue_partitions_ready on queue_partitions(queue, class, vtime, key) where ready = 1;
+create index queue_partitions_ready on queue_partitions(queue, class, vtime, entered, key) where ready = 1;
 create index queue_partitions_busy on queue_partitions(queue, running) where busy = 1;
 create index queue_partitions_again on queue_partitions(queue, again_at) where again_at is not null;
 

@@ -24,11 +24,12 @@ case when :queue is null then null when :queue = '' then 0 else (select q.id fro
 -- unfenced: the counters of a partition, with a change of a slot that its own statement allows
 -- writes: queue_partitions
 -- A partition that was empty gets the class of its first run, and continues at the queue's virtual time.
-insert into queue_partitions(queue, key, class, vtime, running, waiting, weight)
-values (:queue, :key, :class, (select q.vnow from queues q where q.id = :queue), :running, :waiting, coalesce(:weight, 1000))
+insert into queue_partitions(queue, key, class, vtime, entered, running, waiting, weight)
+values (:queue, :key, :class, (select q.vnow from queues q where q.id = :queue), :steady, :running, :waiting, coalesce(:weight, 1000))
 on conflict(queue, key) do update set running = running + excluded.running, waiting = waiting + excluded.waiting,
   class = case when waiting = 0 then excluded.class else min(class, excluded.class) end,
   vtime = case when waiting = 0 then max(vtime, excluded.vtime) else vtime end,
+  entered = case when waiting = 0 then excluded.entered else entered end,
   weight = coalesce(:weight, weight);
 
 -- name: partition.admit
@@ -67,11 +68,11 @@ on conflict(queue, key) do update set pause = :pause;
 -- read
 -- Keys whose first run could start here, in the order of their turns. A key whose first run is of a workflow that this
 -- process does not have is left to others.
-select p.key, p.class, p.vtime, p.running, p.weight, p.tat from queue_partitions p
+select p.key, p.class, p.vtime, p.entered, p.running, p.weight, p.tat from queue_partitions p
 where p.queue = :queue and p.ready = 1 and p.class <= :max_class
   and (select l.workflow from queue_slots s cross join leases l on l.journal = s.journal where s.queue = p.queue and s.key = p.key
     and s.state = 'QUEUED' order by s.class, s.since, s.journal limit 1) in (select w.value from json_each(:workflows) w)
-order by p.class, p.vtime, p.key limit :limit;
+order by p.class, p.vtime, p.entered, p.key limit :limit;
 
 -- name: partition.reclass
 -- unfenced: after a run has left its partition without a slot
@@ -91,11 +92,11 @@ select p.running, p.waiting, p.pause, p.tat, p.again_at + :at - :steady as next_
 from queue_partitions p where p.queue = :queue and p.key = :key;
 
 -- name: partition.sweep
--- unfenced: empty partitions whose virtual time and rate have passed mean the same as none
+-- unfenced: empty partitions whose turn and rate have passed mean the same as none, and old ones almost so
 -- writes: queue_partitions
 delete from queue_partitions where queue = :queue and key in (
   select p.key from queue_partitions p where p.queue = :queue and p.key > :above and p.key <= :until and p.running = 0
-    and p.waiting = 0 and p.pause is null and p.vtime <= :vnow and p.tat <= :steady * 1000 and p.again_at is null);
+    and p.waiting = 0 and p.pause is null and (p.vtime <= :vnow or p.entered < :steady - :older_ms) and p.tat <= :steady * 1000 and p.again_at is null);
 
 -- name: partition.sweep_range
 -- read
