@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { approversShape } from "./approvers.ts";
 import { credential } from "./credential.ts";
+import { forkShape } from "./fork-shape.ts";
 import { queuedShape, startShape } from "./start-shape.ts";
 
 export type { Credential } from "./credential.ts";
+export type { ForkData } from "./fork-shape.ts";
 
 /**
  * Journal records: a closed, versioned union. An unknown kind is an error and is never skipped. projection.ts defines
@@ -72,23 +74,6 @@ const compensation = {
   args: value,
 };
 
-/**
- * The records of another run's journal that a fork keeps: those of operations before `pos`, written up to `through`.
- * `seeds`: the runs whose random seed the code used, and up to which position.
- */
-const fork = z.strictObject({
-  journal,
-  pos: count,
-  through: count,
-  by: name,
-  via: credential.exactOptional(),
-  reason: name,
-  seeds: z.array(z.strictObject({ before: count, run: name, lanes: z.array(count).optional() })),
-  /** The first position of each lane that is not kept. */
-  lanes: z.array(count).optional(),
-});
-export type ForkData = z.infer<typeof fork>;
-
 const schemas = {
   "run.created": z.strictObject({
     id: name,
@@ -104,7 +89,7 @@ const schemas = {
     /** The starters (`token:ID` or `name:NAME`), for gates that they may not answer. */
     starters: z.array(name).exactOptional(),
     forkedFrom: name.optional(),
-    fork: fork.optional(),
+    fork: forkShape.optional(),
     /** The input is the output of its schema: it was validated. */
     checked: z.literal(true).optional(),
     /** Present if the same transaction grants the first term to the creator. */

@@ -59,6 +59,7 @@ import type { JournalAllocator } from "./journal-numbers.ts";
 import type { Notifier } from "./notifier.ts";
 import type { OutageRetry } from "./outage-retry.ts";
 import { renewAll } from "./renewals.ts";
+import { SlotHints } from "./slot-hints.ts";
 import type { Timeline } from "./timeline.ts";
 import type { Writer } from "./writer.ts";
 
@@ -94,8 +95,6 @@ export interface BatchedWrites {
   readonly createQueued: Batcher<CreateItem, CreateResult>;
 }
 
-/** Interval between two hints that slots are free. */
-const slotHintMs = 50;
 /** Enough for every run of a queue that a process drives at once. */
 const maxQueued = 50_000;
 
@@ -113,12 +112,13 @@ export class PostgresBackend implements SqlBackend {
   /** Runs of queues that this process holds: a hint for the choice of a batch. */
   readonly #queued = new Set<number>();
   readonly #sweeper = new KeySweeper();
-  readonly #slotHints = new Map<string, () => void>();
+  readonly #slotHints: SlotHints;
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresBackendOptions) {
     this.#options = options;
     this.limits = options.limits;
+    this.#slotHints = new SlotHints(options.clock, (tenant) => options.notifier.send(wakeOf("recovery", tenant)));
     this.#feed = new PostgresFeed(
       (sql, params, tenant) => this.#query(sql, params, tenant),
       options.limits,
@@ -162,7 +162,7 @@ export class PostgresBackend implements SqlBackend {
   async #end(fence: Fence, entry: CheckedEntry, queued: boolean): Promise<AppendResult> {
     const { end, endQueued } = this.#options.batched;
     const appended = await (queued ? endQueued : end).submit({ fence, entry });
-    if (queued) this.#hintSlots(fence.tenant);
+    if (queued) this.#slotHints.freed(fence.tenant);
     return this.#released(fence, undefined, appended);
   }
 
@@ -170,19 +170,8 @@ export class PostgresBackend implements SqlBackend {
     const { park, parkQueued } = this.#options.batched;
     const { nextReactor } = entry.records[0]!.data as RecordData<"term.ended">;
     const { backlog, ...appended } = await (queued ? parkQueued : park).submit({ fence, entry });
-    if (queued) this.#hintSlots(fence.tenant);
+    if (queued) this.#slotHints.freed(fence.tenant);
     return this.#released(fence, nextReactor, appended, backlog);
-  }
-
-  /** Slots of queues are free: this process polls anyway, and others need to know now and then. */
-  #hintSlots(tenant: string): void {
-    if (this.#slotHints.has(tenant)) return;
-    const { clock, notifier } = this.#options;
-    const send = (): void => {
-      this.#slotHints.delete(tenant);
-      notifier.send(wakeOf("recovery", tenant));
-    };
-    this.#slotHints.set(tenant, clock.after(slotHintMs, send));
   }
 
   /** Notifies processes that wait for this journal, and the next reactor. */
@@ -382,7 +371,7 @@ export class PostgresBackend implements SqlBackend {
   async #close(): Promise<void> {
     const { batched, notifier, connections, stop } = this.#options;
     stop();
-    for (const cancel of this.#slotHints.values()) cancel();
+    this.#slotHints.close();
     const { counted: _counted, ...batchers } = batched;
     await Promise.all(Object.values(batchers).map((batcher: { close(): Promise<void> }) => batcher.close()));
     await notifier.close();

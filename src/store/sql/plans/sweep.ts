@@ -1,5 +1,4 @@
 import { type Plan, query, queryRow } from "../plan.ts";
-import type { AdmittingQueue } from "./admit.ts";
 
 /** Admissions between two sweeps of a queue, and keys of one sweep. */
 const everyAdmissions = 32;
@@ -14,7 +13,7 @@ const olderMs = 600_000;
 export class KeySweeper {
   readonly #queues = new Map<number, { admissions: number; above: string }>();
 
-  *sweep({ id, vnow }: AdmittingQueue): Plan<void> {
+  *sweep({ id, vnow }: { readonly id: number; readonly vnow: number }): Plan<void> {
     const state = this.#queues.get(id) ?? { admissions: 0, above: "" };
     this.#queues.set(id, state);
     if (++state.admissions % everyAdmissions !== 0) return;
