@@ -6,10 +6,12 @@ import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
 import { checkProjection } from "../testkit/projection.ts";
 import type { AcknowledgedCall, KeylessSignal } from "./clients.ts";
 import type { GuardedCall } from "./guarded-clients.ts";
+import type { InsideEvent } from "./inside.ts";
 import type { LaneResult } from "./lanes.ts";
 import { type ByteCount, type KeyHistory, keptOf, type QuotaCheck } from "./neighbours.ts";
 import type { OperatorAction } from "./operator.ts";
 import type { Plan } from "./plan.ts";
+import type { LimitChange, QueueStart } from "./queue-clients.ts";
 import type { RewindLoss } from "./rewinder.ts";
 import type { ScheduleHistory } from "./schedule-clients.ts";
 import { type SeenRenewal, wholeFeed } from "./shared-store.ts";
@@ -54,6 +56,10 @@ export interface Evidence {
   readonly faultHits: readonly FaultHit[];
   /** Results that branches in lanes received. */
   readonly laneResults: readonly LaneResult[];
+  /** When bodies of queues' runs began and ended. */
+  readonly insideEvents: readonly InsideEvent[];
+  readonly queueStarts: readonly QueueStart[];
+  readonly limitChanges: readonly LimitChange[];
   /** Error codes that the store returned, with counts. */
   readonly refusals: ReadonlyMap<string, number>;
   readonly client: ClientView;
@@ -92,6 +98,7 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
   readonly operator: Pick<Evidence, "actions">;
   readonly values: { readonly history: Evidence["values"]; readonly watched: Evidence["watched"] };
   readonly schedules: { readonly histories: Evidence["schedules"] };
+  readonly queues: { readonly starts: Evidence["queueStarts"]; readonly changes: Evidence["limitChanges"] };
   readonly strangers: { readonly calls: Evidence["strangers"] };
   readonly guarded: { readonly signals: Evidence["guarded"] };
   readonly neighbours: {
@@ -104,7 +111,7 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
 }
 
 export async function collectEvidence(stage: Stage, ledger: WorldLedger, witnesses: Witnesses): Promise<Evidence> {
-  const { plan, shared, orphanWatch, time, calls, faultHits, laneResults, refusals, sweeper } = stage;
+  const { plan, shared, orphanWatch, time, calls, faultHits, laneResults, insideEvents, refusals, sweeper } = stage;
   const { store } = shared;
   const { runs, effects, timers, leases } = await orphanWatch.read();
   const budgets: Evidence["budgets"][number][] = [];
@@ -127,6 +134,9 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     calls,
     faultHits,
     laneResults,
+    insideEvents,
+    queueStarts: witnesses.queues.starts,
+    limitChanges: witnesses.queues.changes,
     refusals,
     client: { acknowledged, keylessSignals, refusalCodes, results, faults },
     projection: await checkProjection(store, [tenant]),

@@ -11,6 +11,7 @@ import {
 } from "./plan-actions.ts";
 import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
+import { type PlannedQueues, withQueues } from "./plan-queues.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
 import {
   type GuardedSignal,
@@ -51,6 +52,7 @@ export interface Plan {
   readonly unstarted: PlannedUnstarted | undefined;
   /** The wall clock of the store's machine is set. */
   readonly wallStep: WallStep | undefined;
+  readonly queues: PlannedQueues;
   readonly faults: readonly Fault[];
   readonly rewind: Rewind | undefined;
   /** No faults happen from here on. */
@@ -94,7 +96,8 @@ export function planOf(seed: number | string): Plan {
     heals: !chance(random, 0.12),
     resolver: chance(random, 0.75),
   };
-  return withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
+  const whole = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
+  return withQueues(seed, whole);
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

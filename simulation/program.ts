@@ -4,6 +4,7 @@ import { type Workflow, workflow } from "../src/sdk/workflow.ts";
 import { startWallMs } from "../testkit/kit/virtual-time.ts";
 import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
+import type { InsideOp, InsideWork } from "./inside.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
 
 export type Op =
@@ -16,6 +17,7 @@ export type Op =
   | { readonly op: "child"; readonly ops: readonly Op[]; readonly awaited: boolean }
   | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
   | LanesOp
+  | InsideOp
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
   | { readonly op: "put"; readonly key: string }
@@ -31,6 +33,7 @@ export interface Program {
 export function programs(
   effects: SimulatedEffects,
   local: LaneWork,
+  inside: InsideWork,
 ): {
   readonly once: Workflow<Program, unknown>;
   readonly thrice: Workflow<Program, unknown>;
@@ -72,6 +75,8 @@ export function programs(
         return tape.race(op.branches.map((branch) => runOps(tape, branch)));
       case "lanes":
         return local.runLanes(tape, op);
+      case "inside":
+        return inside.stay(tape, op);
       case "tidy":
         try {
           return await runOps(tape, op.ops);

@@ -12,12 +12,14 @@ import { SimulatedEffects } from "./effects.ts";
 import { collectEvidence, type Evidence, type Witnesses } from "./evidence.ts";
 import { GuardedClients } from "./guarded-clients.ts";
 import { approver, guardedName } from "./guarded-gate.ts";
+import { type InsideEvent, InsideWork } from "./inside.ts";
 import { type LaneResult, LaneWork } from "./lanes.ts";
 import { Neighbours } from "./neighbours.ts";
 import { SimulatedOperator } from "./operator.ts";
 import { type OrphanReport, OrphanWatch } from "./orphan-watch.ts";
 import type { Plan } from "./plan.ts";
 import { programs } from "./program.ts";
+import { QueueClients, queuesOf } from "./queue-clients.ts";
 import { Replica } from "./replica.ts";
 import { SimulatedResolver } from "./resolver.ts";
 import { Rewinder } from "./rewinder.ts";
@@ -52,10 +54,15 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const time = new VirtualTime();
   const effects = new SimulatedEffects(time);
   const laneResults: LaneResult[] = [];
+  const insideEvents: InsideEvent[] = [];
   const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
-    programs(effects, new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults));
+    programs(
+      effects,
+      new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults),
+      new InsideWork(clock, time, insideEvents),
+    );
   const runnerOf = ({ once, thrice }: ReturnType<typeof programs>): Runner =>
-    createRunner({ workflows: [once, thrice], effects: effects.all });
+    createRunner({ workflows: [once, thrice], effects: effects.all, queues: queuesOf(plan.queues) });
   const workflows = programsOn({ name: "server", clock: time });
   const runner = runnerOf(workflows);
   const fresh = options.fresh === true || plan.rewind !== undefined;
@@ -72,6 +79,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     calls: [],
     faultHits: [],
     laneResults,
+    insideEvents,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,
@@ -91,6 +99,7 @@ class SimulationRun implements Witnesses {
   readonly operator: SimulatedOperator;
   readonly values: ValueClients;
   readonly schedules: ScheduleClients;
+  readonly queues: QueueClients;
   readonly strangers: Strangers;
   readonly guarded: GuardedClients;
   readonly neighbours: Neighbours;
@@ -113,6 +122,7 @@ class SimulationRun implements Witnesses {
     this.operator = new SimulatedOperator(stage, this.clients);
     this.values = new ValueClients(stage, this.clients);
     this.schedules = new ScheduleClients(stage, this.clients, workflows);
+    this.queues = new QueueClients(stage, this.clients, workflows);
     this.strangers = new Strangers(stage);
     this.guarded = new GuardedClients(stage);
     this.neighbours = new Neighbours(stage);
@@ -139,6 +149,7 @@ class SimulationRun implements Witnesses {
       this.operator.run(),
       this.values.run(),
       this.schedules.run(),
+      this.queues.run(),
       this.strangers.run(),
       this.guarded.run(),
       this.neighbours.run(),

@@ -7,7 +7,7 @@ import type { FindRequest } from "../contract/store.ts";
 import { leaseRowOf, previousTermOf } from "../lease-rules.ts";
 import { type Plan, query, queryRow, queryRows } from "../sql/plan.ts";
 import { type AdmittingQueue, admittingQueueOf, maxClassOf, maxRounds } from "../sql/plans/admit.ts";
-import type { KeySweeper } from "../sql/plans/sweep.ts";
+import { sweepKeys } from "../sql/plans/sweep.ts";
 import type { RowOf } from "../sql/statements.gen.ts";
 import { joinedTexts, nullableLiteral, numbersLiteral, textsLiteral } from "./arrays.ts";
 
@@ -15,7 +15,7 @@ type PickedRow = RowOf<"admit.pick">;
 type PickedKey = KeyState & { readonly runs: readonly PickedRow[] };
 
 /** admitPlan for PostgreSQL: the same decisions, in three statements. */
-export function* admitManyPlan(request: FindRequest, name: string, room: number, sweeper: KeySweeper): Plan<Term[]> {
+export function* admitManyPlan(request: FindRequest, name: string, room: number): Plan<Term[]> {
   const row = yield* queryRow("queue.claim", { tenant: request.tenant!, name });
   if (row === undefined) return [];
   let queue = admittingQueueOf(row);
@@ -39,10 +39,10 @@ export function* admitManyPlan(request: FindRequest, name: string, room: number,
     const expiring = taken.filter(({ expires }) => expires);
     for (const { journal } of expiring) yield* query("timers.unexpire", { run: Number(journal) });
     terms.push(...(yield* takeAll(queue, request, taken, admission)));
-    const { tat, vnow } = admission;
-    queue = { ...queue, tat, vnow };
+    const { tat, vnow, firstStarts } = admission;
+    yield* sweepKeys({ ...queue, vnow }, firstStarts, admission.keys.at(-1)!.key);
+    queue = { ...queue, tat, vnow, started: queue.started + firstStarts };
   }
-  if (terms.length > 0) yield* sweeper.sweep(queue);
   return terms;
 }
 

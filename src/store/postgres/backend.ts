@@ -33,7 +33,6 @@ import { wakeOf } from "../sql/plans/append.ts";
 import { acquirePlan, type ClaimRequest, claimFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
-import { KeySweeper } from "../sql/plans/sweep.ts";
 import type { ParamsOf, RowOf } from "../sql/statements.gen.ts";
 import { parseCursor } from "../validate/arguments.ts";
 import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
@@ -111,7 +110,6 @@ export class PostgresBackend implements SqlBackend {
   readonly #feed: PostgresFeed;
   /** Runs of queues that this process holds: a hint for the choice of a batch. */
   readonly #queued = new Set<number>();
-  readonly #sweeper = new KeySweeper();
   readonly #slotHints: SlotHints;
   #closing: Promise<void> | undefined;
 
@@ -229,7 +227,7 @@ export class PostgresBackend implements SqlBackend {
     await timeline.check();
     const { tenant } = request;
     return this.#noted(
-      await writer.run(() => admitManyPlan(request, queue, room, this.#sweeper), {
+      await writer.run(() => admitManyPlan(request, queue, room), {
         allocates: false,
         ...defined({ tenant }),
       }),

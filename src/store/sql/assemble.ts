@@ -51,20 +51,18 @@ function fencedOf(driver: SqlBackend, limits: Limits): FencedOps {
   };
 }
 
-/** Begins with another queue each time, so that none comes last when there is little room. */
-let firstQueue = 0;
-
 /** Admits runs of queues, one transaction for each. A queue that fails does not take back what others have granted. */
 async function admitFrom(
   driver: SqlBackend,
   rooms: ReadonlyMap<string, number>,
   request: FindRequest,
   found: number,
+  turn: number,
 ): Promise<Term[]> {
   const names = [...rooms.keys()];
   const terms: Term[] = [];
   for (let k = 0; k < names.length; k++) {
-    const name = names[(k + firstQueue) % names.length]!;
+    const name = names[(k + turn) % names.length]!;
     const room = Math.min(rooms.get(name)!, request.limit - found - terms.length);
     if (room <= 0) continue;
     try {
@@ -74,11 +72,12 @@ async function admitFrom(
       break; // the terms that were granted are in use; the next find reports the error again
     }
   }
-  firstQueue++;
   return terms;
 }
 
 function claimOf(driver: SqlBackend, random: Random): ClaimOps {
+  /** Begins with another queue each time, so that none comes last when there is little room. */
+  let turn = 0;
   return {
     async acquire(tenant, request) {
       return (await driver.read(peekPlan(tenant, request), tenant)) ?? driver.acquire(tenant, request);
@@ -89,7 +88,7 @@ function claimOf(driver: SqlBackend, random: Random): ClaimOps {
       const rooms = queues && new Map(queues.map(({ name, room }) => [name, room]));
       const claim = { ...request, ...defined({ rooms }) };
       const terms = found.size === 0 ? [] : await driver.take([...found.keys()], claim);
-      if (rooms !== undefined) return [...terms, ...(await admitFrom(driver, rooms, request, terms.length))];
+      if (rooms !== undefined) return [...terms, ...(await admitFrom(driver, rooms, request, terms.length, turn++))];
       if (share === undefined) return terms;
       return terms.map((term) => ({ ...term, callee: found.get(term.journal) ?? "" }));
     },

@@ -985,6 +985,7 @@ export interface SharedStatements {
       key_rate_burst: number | null;
       tat: number;
       vnow: number;
+      started: number;
       now: number | null;
     };
   };

@@ -24,7 +24,6 @@ import { acquirePlan, type ClaimRequest, claimFoundPlan, renewPlan } from "../sq
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import { feedPlan } from "../sql/plans/feed.ts";
 import { PartitionDeltas, withPartitions } from "../sql/plans/partitions.ts";
-import { KeySweeper } from "../sql/plans/sweep.ts";
 import { parseCursor } from "../validate/arguments.ts";
 import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
 import type { WakeHub } from "../wake-hub.ts";
@@ -69,7 +68,6 @@ export class SqliteBackend implements SqlBackend {
   /** The fence that the current plan has passed. */
   #admitted: { readonly journal: number; readonly token: bigint } | undefined;
   readonly #tail = new FeedTail();
-  readonly #sweeper = new KeySweeper();
   #nextJournal = 0;
   #journalsLeft = 0;
   #plainRunEnd: unknown;
@@ -185,7 +183,7 @@ export class SqliteBackend implements SqlBackend {
   async admit(queue: string, room: number, request: FindRequest): Promise<Term[]> {
     const { committer, heads } = this.#options;
     return committer.submit(request.tenant, (session) => {
-      const terms = this.#perform(session, () => admitPlan(request, queue, room, this.#sweeper));
+      const terms = this.#perform(session, () => admitPlan(request, queue, room));
       // A run with only its first record and this term has no effect, gate or child, and its timers are over.
       for (const term of terms) heads.remember(term, term.head === 2 && term.notes === 0);
       return terms;

@@ -128,7 +128,7 @@ where id = :id;
 -- read
 -- The queue, for the process that admits runs. Others wait here until its commit: only the holder of this lock lets runs
 -- in, and it counts them in a later statement. Without the lock 232 runs were in where 100 may be.
-select q.id, q.name, q.concurrency, q.key_concurrency, q.rate_us, q.rate_burst, q.key_rate_us, q.key_rate_burst, q.tat, q.vnow,
+select q.id, q.name, q.concurrency, q.key_concurrency, q.rate_us, q.rate_burst, q.key_rate_us, q.key_rate_burst, q.tat, q.vnow, q.started,
   tape.now_ms() as now
 from tape.queues q where q.tenant = :tenant and q.name = :name and q.pause is null
 for no key update;

@@ -8,7 +8,7 @@ import { leaseRowOf, mayTake } from "../../lease-rules.ts";
 import { type Plan, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
 import { takeTerm } from "./claim.ts";
-import type { KeySweeper } from "./sweep.ts";
+import { sweepKeys } from "./sweep.ts";
 
 /** How many times keys are picked in one transaction: lists of keys may be shorter than their shares. */
 export const maxRounds = 4;
@@ -18,6 +18,8 @@ export interface AdmittingQueue extends QueueState {
   readonly id: number;
   readonly name: string;
   readonly concurrency: number | undefined;
+  /** First starts so far. */
+  readonly started: number;
 }
 
 export function admittingQueueOf(row: RowOf<"queue.claim">): AdmittingQueue {
@@ -28,6 +30,7 @@ export function admittingQueueOf(row: RowOf<"queue.claim">): AdmittingQueue {
     nowMs: Number(row.now),
     tat: Number(row.tat),
     vnow: Number(row.vnow),
+    started: Number(row.started),
     pace: paceIn(row.rate_us, row.rate_burst),
     keyPace: paceIn(row.key_rate_us, row.key_rate_burst),
     keyCap: numberOr(row.key_concurrency),
@@ -55,7 +58,7 @@ interface WaitingRun {
  * Gives the free slots of a queue to the runs whose turn it is, and a term with each, in one transaction. Locks the
  * queue first: no other process admits runs to it until the commit, so the counters can only fall meanwhile.
  */
-export function* admitPlan(request: FindRequest, name: string, room: number, sweeper: KeySweeper): Plan<Term[]> {
+export function* admitPlan(request: FindRequest, name: string, room: number): Plan<Term[]> {
   const row = yield* queryRow("queue.claim", { tenant: request.tenant!, name });
   if (row === undefined) return [];
   let queue = admittingQueueOf(row);
@@ -74,10 +77,10 @@ export function* admitPlan(request: FindRequest, name: string, room: number, swe
     }
     const { tat, vnow, starts, firstStarts } = admission;
     yield* query("queue.advance", { id: queue.id, tat, vnow, starts: firstStarts });
-    queue = { ...queue, tat, vnow };
+    yield* sweepKeys({ ...queue, vnow }, firstStarts, admission.keys.at(-1)!.key);
+    queue = { ...queue, tat, vnow, started: queue.started + firstStarts };
     free -= starts;
   }
-  if (terms.length > 0) yield* sweeper.sweep(queue);
   return terms;
 }
 

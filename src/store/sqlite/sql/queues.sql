@@ -127,7 +127,7 @@ where id = :id;
 -- name: queue.claim
 -- read
 -- The queue, for the process that admits runs. No other writes before our commit.
-select q.id, q.name, q.concurrency, q.key_concurrency, q.rate_us, q.rate_burst, q.key_rate_us, q.key_rate_burst, q.tat, q.vnow,
+select q.id, q.name, q.concurrency, q.key_concurrency, q.rate_us, q.rate_burst, q.key_rate_us, q.key_rate_burst, q.tat, q.vnow, q.started,
   :steady as now
 from queues q where q.tenant = :tenant and q.name = :name and q.pause is null;
 
