@@ -16,7 +16,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
   const once = { key };
   return {
     ...remoteAdminWrites(deps, key),
-    ...remoteQueueWrites(),
+    ...remoteQueueWrites(deps, key),
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
     // The server adds the credential.
     async signal(tenant, id, { via: _via, ...signal }) {

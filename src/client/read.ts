@@ -16,7 +16,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
   return {
     ...remoteLists(deps),
     ...remoteAdminReads(deps),
-    ...remoteQueueReads(),
+    ...remoteQueueReads(deps),
     async run(tenant, id) {
       if (!own(tenant)) return undefined;
       try {
@@ -47,9 +47,9 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     async dueTimers(limit, tenant) {
       return own(tenant) ? (await caller.call("store.dueTimers", { body: { limit } })).timers : [];
     },
-    async agenda(tenant, workflows) {
+    async agenda(tenant, workflows, queues) {
       if (!own(tenant)) return [];
-      const body = defined({ workflows: workflows && [...workflows] });
+      const body = defined({ workflows: workflows && [...workflows], queues: queues && [...queues] });
       const { items } = await caller.call("store.agenda", { body });
       return items.map(({ reactor, dueInMs, lateMs }) => ({ reactor, dueInMs, lateMs }));
     },

@@ -15,6 +15,7 @@ import {
   ms,
   name,
   reportedLabels,
+  startFields,
   text,
   value,
   whole,
@@ -201,7 +202,7 @@ export const businessKeyRow = z.strictObject({
   scope: name,
   businessKey: name,
   run: journal,
-  pos: whole,
+  pos: z.int(), // -1: the key of a start
   runId: name,
 });
 
@@ -230,6 +231,7 @@ export const runSpec = z.strictObject({
   starters: z.array(name).max(64).exactOptional(),
   forkedFrom: name.exactOptional(),
   checked: z.literal(true).exactOptional(),
+  ...startFields,
   fork: z
     .strictObject({
       journal,
@@ -247,7 +249,7 @@ export const runSpec = z.strictObject({
 /** A run that a schedule starts: never a fork, and no caller chooses its starter. */
 export const scheduledRun = runSpec.omit({ fork: true, forkedFrom: true, starters: true, checked: true });
 
-export const created = { journal, fresh: z.boolean(), term: term.exactOptional() };
+export const created = { journal, fresh: z.boolean(), run: name.exactOptional(), term: term.exactOptional() };
 
 /** The state of the store: its schema, its epoch, and whether a power failure can lose acknowledged writes. */
 export const settings = z.strictObject({

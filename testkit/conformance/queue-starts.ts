@@ -72,13 +72,17 @@ export const queueStarts: Cases = ({ it }, fresh) => {
     const queue = await newQueue(store);
     const run = await create({ queue, delayMs: 60_000, expiresMs: 1_000 });
     await store.intake.cancel(tenant, run.id, { reason: "r" });
-    assert.deepEqual(await stateOf(store, run.id), ["out", "RUNNABLE"]);
+    const [slot, status] = await stateOf(store, run.id);
+    assert.equal(slot, "out");
     assert.deepEqual(
       (await store.read.timers(tenant, { run: run.id })).map(({ status }) => status),
       ["CANCELLED", "CANCELLED"],
     );
-    const [term] = await found();
-    await term!.write(ended("CANCELLED", { outcome: 1, notesTaken: 1 }));
+    if (status !== "CANCELLED") {
+      assert.equal(status, "RUNNABLE"); // a server has ended it already
+      const [term] = await found();
+      await term!.write(ended("CANCELLED", { outcome: 1, notesTaken: 1 }));
+    }
     await assertProjected(store);
   });
 

@@ -186,11 +186,16 @@ export const queues: Cases = ({ it }, fresh) => {
     const [first, second, third] = await enqueue(store, queue, 3);
     const run = await admitOne(store, queue);
     await store.intake.cancel(tenant, second!, { reason: "r" });
-    assert.deepEqual(await stateOf(store, second!), ["out", "RUNNABLE"]);
+    const [slot, status] = await stateOf(store, second!);
+    assert.equal(slot, "out");
     assert.deepEqual(await countsOf(store, queue), [1, 1]);
-    const [found] = await store.claim.find(findRequest({ tenant, workflows: ["w"] }));
-    assert.equal(found?.name, second, "recovery ends it, without a slot");
-    await store.fenced.append(found!.fence, { after: 2, records: [ended("CANCELLED", { outcome: 1, notesTaken: 1 })] });
+    if (status !== "CANCELLED") {
+      // A server ends a run that never started. A store leaves it to recovery, which needs no slot.
+      const [found] = await store.claim.find(findRequest({ tenant, workflows: ["w"] }));
+      assert.deepEqual([found?.name, status], [second, "RUNNABLE"]);
+      const records = [ended("CANCELLED", { outcome: 1, notesTaken: 1 })];
+      await store.fenced.append(found!.fence, { after: 2, records });
+    }
     await store.intake.cancel(tenant, first!, { reason: "r" });
     assert.deepEqual(await stateOf(store, first!), ["HELD", "RUNNING"], "a running one keeps its slot until it ends");
     await run.write(record("notes.taken", { through: 1 }), ended("CANCELLED", { outcome: 1, notesTaken: 1 }));

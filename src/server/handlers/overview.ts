@@ -31,7 +31,7 @@ const maxCacheMs = 30_000;
 
 /** Completed runs are left out: they need no attention, and they are the majority. */
 const countedStatuses: readonly RunStatus[] = [
-  ...(["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK", "FAILED"] as const),
+  ...(["QUEUED", "RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK", "FAILED"] as const),
 ];
 const inDoubt = ["UNKNOWN", "STUCK"];
 const owed = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];

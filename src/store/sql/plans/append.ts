@@ -1,6 +1,7 @@
 import { type Change, isRequired, refusals } from "../../../model/changes.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { Fence } from "../../../model/fence.ts";
+import { notFound } from "../../../model/not-found.ts";
 import { changesOf, type RecordContext } from "../../../model/projection.ts";
 import type { JournalKind } from "../../../model/rows.ts";
 import type { AppendResult, WakeHint } from "../../contract/store.ts";
@@ -199,8 +200,7 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
   }
 }
 
-export const unknownQueue = (queue: string): TapeError =>
-  new TapeError("TAPE_QUEUE_UNKNOWN", `there is no queue ${queue}`, { queue });
+export const unknownQueue = (queue: string): TapeError => notFound("queue", queue);
 
 /** Token first: a stale owner learns that it is stale, whatever else is wrong with its write. */
 export function* explainRefusal(fence: Fence, after: number): Plan<TapeError> {
