@@ -21,6 +21,7 @@ import {
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
 import { complain } from "../screen.ts";
+import { startFieldsOf, startOptions } from "./start-options.ts";
 
 /** On an idle machine a worker claims a new run within this time. */
 const claimedWithinMs = 300;
@@ -37,6 +38,7 @@ const start: Command = {
     label: { value: "KEY=VALUE", many: true, help: "label to filter runs by" },
     budget: { value: "UNIT=AMOUNT", many: true, help: "spending cap, such as usd=50" },
     version: { value: "TEXT", help: "workflow version to record with the run" },
+    ...startOptions,
     wait: { help: "wait for the outcome; exits 1 if the run does not complete" },
     ...storeOptions,
     ...outputOption,
@@ -45,7 +47,7 @@ const start: Command = {
     withApp(
       invocation,
       async ({ app, store, tenant, runner }) => {
-        const id = invocation.text("id") ?? systemRandom.uuid(systemClock.wall());
+        const ownId = invocation.text("id") ?? systemRandom.uuid(systemClock.wall());
         const version = invocation.text("version");
         const labels = pairs("--label", invocation.all("label"));
         const budget = Object.entries(pairs("--budget", invocation.all("budget"))).map(([unit, amount]) => {
@@ -59,16 +61,18 @@ const start: Command = {
         await assertInput(runner, workflow, input);
         const [created] = await store.intake.createRuns(tenant, [
           {
-            id,
+            id: ownId,
             workflow,
             input,
             ...defined({ version }),
             ...(Object.keys(labels).length === 0 ? {} : { labels }),
             ...(budget.length === 0 ? {} : { budget: Object.fromEntries(budget) }),
+            ...startFieldsOf(invocation),
           },
         ]);
         if (created?.ok !== true)
           throw created?.error ?? new TapeError("TAPE_INVARIANT", "createRuns returned no result");
+        const { run: id = ownId } = created; // --unique may have found another run
         const here = [...runner.workflows.keys()];
         const hint = created.fresh
           ? await new ServedWorkflows(store, systemClock).hint(tenant, workflow, here)
@@ -92,10 +96,13 @@ const start: Command = {
     ),
 };
 
-const columns = (now: number): readonly Column<RunView>[] => [
+const columns = (now: number, found: readonly RunView[]): readonly Column<RunView>[] => [
   { title: "RUN", of: ({ id }) => id },
   { title: "STATUS", of: ({ status }) => status },
   { title: "WORKFLOW", of: ({ workflow }) => workflow },
+  ...(found.some(({ lease }) => lease.queue)
+    ? [{ title: "QUEUE", of: ({ lease }: RunView) => lease.queue ?? "" }]
+    : []),
   { title: "STARTED", of: ({ createdAt }) => timeOf(createdAt) },
   { title: "TOOK", right: true, of: ({ createdAt, endedAt }) => lasting((endedAt ?? now) - createdAt) },
   { title: "HELD BY", of: ({ lease }) => (lease.owner === null ? "" : `${lease.label} #${lease.token}`) },
@@ -136,7 +143,7 @@ const runs: Command = {
         ...defined({ prefix, workflow, status, before: after }),
         ...(label === undefined ? {} : { label: { key: label[0], value: label[1] } }),
       });
-      printRows(invocation, found, columns(now), "no runs match; start one with durable-tape start");
+      printRows(invocation, found, columns(now, found), "no runs match; start one with durable-tape start");
       const last = found.at(-1);
       if (!wantsJson(invocation) && found.length === limit && last !== undefined) {
         invocation.screen.line(invocation.screen.dim(`more: --after ${last.journal}`));
