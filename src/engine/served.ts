@@ -139,7 +139,7 @@ export async function explainQueue(
   run: string,
 ): Promise<QueuePosition | undefined> {
   const position = await store.read.queuePosition(tenant, run);
-  if (position?.state !== "QUEUED") return position;
+  if (position?.state !== "QUEUED" || position.sinceMs < unservedMs) return position;
   const [view, queues, workflows] = await Promise.all([
     store.read.run(tenant, run),
     reportedQueues(store, tenant),

@@ -1,5 +1,6 @@
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
+import { explainQueue } from "../engine/served.ts";
 import { TapeError } from "../model/errors.ts";
 import type { QueueChange } from "../model/queue.ts";
 import { type QueueDefinition, type RateOptions, rateOf } from "../sdk/queue.ts";
@@ -13,7 +14,7 @@ import type {
   SlotView,
   Store,
 } from "../store/contract/store.ts";
-import { readList } from "../store/read-all.ts";
+import { readQueues } from "../store/read-queues.ts";
 
 /** Limits of a queue that an operator sets; null: no limit. */
 export interface QueueSettings {
@@ -42,10 +43,7 @@ export class Queues {
 
   /** All queues, by name. */
   list(): Promise<QueueView[]> {
-    return readList(
-      (above) => this.#store.read.queues(this.#tenant, { above }),
-      ({ name }) => name,
-    );
+    return readQueues(this.#store.read, this.#tenant);
   }
 
   /** A page of a queue's keys, after the key `above`. */
@@ -60,7 +58,7 @@ export class Queues {
 
   /** Where the run is in its queue, and why it does not start. undefined: it is in no queue, or has left it. */
   explain(run: string): Promise<QueuePosition | undefined> {
-    return this.#store.read.queuePosition(this.#tenant, run);
+    return explainQueue(this.#store, this.#tenant, run);
   }
 
   /** Nothing of the queue, or of one key, starts until it is resumed. Runs that hold slots continue. */

@@ -370,6 +370,7 @@ export class Tape implements AsyncDisposable {
       singletons: this.singletons,
       workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
       effects: [...new Set(this.#workers.flatMap((worker) => worker.effects))],
+      queues: [...new Set(this.#workers.flatMap((worker) => worker.queues))],
       driving: this.#workers.reduce((sum, { driver }) => sum + driver.driving, 0),
     };
   }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { QueueSpec } from "../../src/model/queue.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { everything } from "../../testkit/conformance/holder.ts";
 import { giveTokens, tokenOf } from "./scene.ts";
 import { ask, type Reply, type Stage, stage } from "./stage.ts";
@@ -11,13 +12,15 @@ const claimant = { owner: "worker/1", label: "worker", reactor: "recovery", ttlM
 const usual: QueueSpec = { concurrency: 1, counts: "running" };
 
 interface Scene extends Stage {
+  readonly clock: ManualClock;
   call(role: "reader" | "starter" | "worker" | "operator", method: string, url: string, body?: unknown): Promise<Reply>;
   /** Admits runs of the queue, as a worker does. */
   admit(nonce: string, room?: number): Promise<string[]>;
 }
 
 async function scene(spec = usual): Promise<Scene> {
-  const made = await stage({ credentials: "required", tenant: "home" });
+  const clock = new ManualClock();
+  const made = await stage({ credentials: "required", tenant: "home", clock });
   current = made;
   const { server, store } = made;
   await giveTokens(store, "acme");
@@ -26,6 +29,7 @@ async function scene(spec = usual): Promise<Scene> {
     ask(server.exchange, method, url, { token: tokenOf("acme", role), ...(body !== undefined && { body }) });
   return {
     ...made,
+    clock,
     call,
     async admit(nonce, room = 10) {
       const found = { claimant, nextReactor: "recovery", staleOf: ["recovery"], limit: 10, nonce, workflows: ["ask"] };
@@ -39,12 +43,13 @@ const start = (id: string, more: object = {}) => ({ id, workflow: "ask", input: 
 
 describe("queues over HTTP", () => {
   it("admits queued runs one by one, and explains why the others wait", async () => {
-    const { call, admit } = await scene();
+    const { call, admit, clock } = await scene();
     for (const id of ["a", "b"]) expect((await call("starter", "POST", "/v1/runs", start(id))).status).toBe(200);
     const urgent = await call("starter", "POST", "/v1/runs", start("c", { priority: 1, key: "vip" }));
     expect(urgent.json).toMatchObject({ id: "c", fresh: true });
     expect(await admit("1")).toEqual(["c models"]);
     expect(await admit("2")).toEqual([]);
+    await clock.elapse(20_000); // by then a process would have reported that it serves the queue
     const { json } = await call("reader", "GET", "/v1/runs/b/queue");
     expect(json).toMatchObject({ position: { run: "b", queue: "models", key: "", class: 5, state: "QUEUED" } });
     const { reasons } = (json as { position: { reasons: object[] } }).position;
@@ -68,8 +73,9 @@ describe("queues over HTTP", () => {
   });
 
   it("serves a queue to the workers that report it", async () => {
-    const { call, store } = await scene();
+    const { call, store, clock } = await scene();
     await store.intake.createRuns("acme", [{ ...start("a"), input: 1 }]);
+    await clock.elapse(20_000);
     const body = { workflows: ["ask"], effects: [], queues: ["models"] };
     await store.intake.reportProcess("acme", { owner: "w/1", label: "w", body });
     expect((await call("reader", "GET", "/v1/runs/a/queue")).json).toMatchObject({ position: { reasons: [] } });

@@ -6,6 +6,7 @@ import { systemRandom } from "../../base/random.ts";
 import { ServedWorkflows } from "../../engine/served.ts";
 import { TapeError } from "../../model/errors.ts";
 import { runStatuses } from "../../model/machines.ts";
+import { queueOfStart } from "../../sdk/start-by-name.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { RunView } from "../../store/contract/store.ts";
 import {
@@ -59,6 +60,7 @@ const start: Command = {
         const workflow = invocation.arguments.workflow!;
         const input = inputOf(invocation.text("input"));
         await assertInput(runner, workflow, input);
+        const fields = startFieldsOf(invocation);
         const [created] = await store.intake.createRuns(tenant, [
           {
             id: ownId,
@@ -67,7 +69,8 @@ const start: Command = {
             ...defined({ version }),
             ...(Object.keys(labels).length === 0 ? {} : { labels }),
             ...(budget.length === 0 ? {} : { budget: Object.fromEntries(budget) }),
-            ...startFieldsOf(invocation),
+            ...fields,
+            ...queueOfStart(runner, { workflow, input, ...fields }),
           },
         ]);
         if (created?.ok !== true)

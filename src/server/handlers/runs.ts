@@ -3,6 +3,7 @@ import { TapeError } from "../../model/errors.ts";
 import { notFound } from "../../model/not-found.ts";
 import type { Credential } from "../../model/records.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
+import { queueOfStart } from "../../sdk/start-by-name.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { ReadOps, RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract/store.ts";
 import { runBatch } from "../../store/validate/arguments.ts";
@@ -124,7 +125,9 @@ function startHandlers({ store, clock, random, runner, served, turns }: ServerDe
     async "runs.start"({ body }, who) {
       const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
       await assertInput(runner, spec.workflow, spec.input);
-      const [created] = await who.intake.createRuns(who.tenant, [started(who, { ...spec, id } as RunSpec)]);
+      const [created] = await who.intake.createRuns(who.tenant, [
+        started(who, { ...spec, ...queueOfStart(runner, spec), id } as RunSpec),
+      ]);
       if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
       if (!created.ok) throw created.error;
       const { journal, fresh, run = id } = created;
@@ -134,7 +137,7 @@ function startHandlers({ store, clock, random, runner, served, turns }: ServerDe
     async "runs.startAll"({ body }, who) {
       const checked = await runBatch(body.runs, store.limits, async (spec) => {
         await assertInput(runner, spec.workflow, spec.input);
-        return { spec: started(who, spec as RunSpec) };
+        return { spec: started(who, { ...spec, ...queueOfStart(runner, spec) } as RunSpec) };
       });
       const specs = checked.flatMap((result) => (result.ok ? [result.spec] : []));
       const created = await turns.each(who.tenant, specs, (slice) => store.intake.createRuns(who.tenant, slice));
