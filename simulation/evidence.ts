@@ -7,10 +7,12 @@ import { checkProjection } from "../testkit/projection.ts";
 import type { BookingRow } from "./bookings.ts";
 import type { AcknowledgedCall, KeylessSignal } from "./clients.ts";
 import type { GuardedCall } from "./guarded-clients.ts";
+import type { InsideEvent } from "./inside.ts";
 import type { LaneResult } from "./lanes.ts";
 import { type ByteCount, type KeyHistory, keptOf, type QuotaCheck } from "./neighbours.ts";
 import type { OperatorAction } from "./operator.ts";
 import type { Plan } from "./plan.ts";
+import type { LimitChange, QueueStart } from "./queue-clients.ts";
 import type { RewindLoss } from "./rewinder.ts";
 import type { ScheduleHistory } from "./schedule-clients.ts";
 import { type SeenRenewal, wholeFeed } from "./shared-store.ts";
@@ -59,6 +61,10 @@ export interface Evidence {
   readonly laneResults: readonly LaneResult[];
   /** Calls of steps with retries and time-outs. */
   readonly trialCalls: readonly TrialCall[];
+  /** When bodies of queues' runs began and ended. */
+  readonly insideEvents: readonly InsideEvent[];
+  readonly queueStarts: readonly QueueStart[];
+  readonly limitChanges: readonly LimitChange[];
   /** Error codes that the store returned, with counts. */
   readonly refusals: ReadonlyMap<string, number>;
   readonly client: ClientView;
@@ -103,6 +109,7 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
   readonly operator: Pick<Evidence, "actions">;
   readonly values: { readonly history: Evidence["values"]; readonly watched: Evidence["watched"] };
   readonly schedules: { readonly histories: Evidence["schedules"] };
+  readonly queues: { readonly starts: Evidence["queueStarts"]; readonly changes: Evidence["limitChanges"] };
   readonly strangers: { readonly calls: Evidence["strangers"] };
   readonly guarded: { readonly signals: Evidence["guarded"] };
   readonly talk: {
@@ -120,7 +127,8 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
 }
 
 export async function collectEvidence(stage: Stage, ledger: WorldLedger, witnesses: Witnesses): Promise<Evidence> {
-  const { plan, shared, orphanWatch, time, calls, faultHits, laneResults, trialCalls, refusals, sweeper } = stage;
+  const { plan, shared, orphanWatch, time, calls, faultHits, laneResults, refusals, sweeper } = stage;
+  const { trialCalls, insideEvents } = stage;
   const { store } = shared;
   const { runs, effects, timers, leases } = await orphanWatch.read();
   const budgets: Evidence["budgets"][number][] = [];
@@ -144,6 +152,9 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     faultHits,
     laneResults,
     trialCalls,
+    insideEvents,
+    queueStarts: witnesses.queues.starts,
+    limitChanges: witnesses.queues.changes,
     refusals,
     client: { acknowledged, keylessSignals, refusalCodes, results, faults },
     projection: await checkProjection(store, [tenant]),

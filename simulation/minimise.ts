@@ -2,6 +2,7 @@ import { systemClock } from "../src/base/clock.ts";
 import type { Plan } from "./plan.ts";
 import { describeFault, rightClock } from "./plan-faults.ts";
 import { noNeighbours } from "./plan-neighbours.ts";
+import { noQueues } from "./plan-queues.ts";
 
 /** An explanation should come soon; it need not be minimal. */
 const boundMs = 20_000;
@@ -16,6 +17,13 @@ function* smaller(plan: Plan): Generator<Plan> {
   if (plan.unstarted !== undefined) yield { ...plan, unstarted: undefined };
   if (plan.talk !== undefined) yield { ...plan, talk: undefined };
   if (plan.wallStep !== undefined) yield { ...plan, wallStep: undefined };
+  if (plan.queues.queues.length > 0) yield { ...plan, queues: noQueues };
+  const { runs: queued, changes, pauses, takeovers } = plan.queues;
+  if (changes.length + pauses.length > 0) yield { ...plan, queues: { ...plan.queues, changes: [], pauses: [] } };
+  for (const one of takeovers) {
+    yield { ...plan, queues: { ...plan.queues, takeovers: takeovers.filter((other) => other !== one) } };
+  }
+  for (const run of queued) yield { ...plan, queues: { ...plan.queues, runs: queued.filter((one) => one !== run) } };
   if (singleton !== undefined) yield { ...plan, singleton: undefined };
   if (rewind !== undefined) yield { ...plan, rewind: undefined };
   if (remote.includes(true)) yield { ...plan, remote: remote.map(() => false) };
@@ -82,6 +90,7 @@ export function describePlan(plan: Plan): string[] {
     ...plan.schedules.map((one) => `schedule ${JSON.stringify(one)}`),
     ...(plan.values.length > 0 ? [`${plan.values.length} writes of values`] : []),
     ...plan.runs.map((run) => `run ${JSON.stringify(run)}`),
+    ...(plan.queues.queues.length > 0 ? [`queues ${JSON.stringify(plan.queues)}`] : []),
     ...plan.signals.map(({ run, gate, atMs, key }) => `at ${atMs} signal ${gate} to ${run}, ${key ?? "no key"}`),
     ...plan.callers.map(
       (one) => `at ${one.atMs} start ${one.id} in a transaction: ${one.commits ? "commit" : "rollback"}`,

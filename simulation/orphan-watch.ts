@@ -78,7 +78,10 @@ export class OrphanWatch {
   async quiet(): Promise<boolean> {
     const { leases, timers, schedules } = await this.read();
     return (
-      leases.every(({ kind, owner, nextReactor }) => kind === "name" || (owner === null && nextReactor === null)) &&
+      leases.every(
+        ({ kind, owner, nextReactor, slot }) =>
+          kind === "name" || (owner === null && nextReactor === null && slot !== "QUEUED"),
+      ) &&
       timers.every(({ status }) => status !== "SET") &&
       schedules.every(({ nextAt, paused }) => nextAt === null || paused)
     );
@@ -87,7 +90,12 @@ export class OrphanWatch {
 
 function orphansIn({ runs, leases, gates, timers, effects }: OrphanReport): string[] {
   const awaited = new Set<number>();
-  const held = new Map(leases.map((lease) => [lease.journal, lease.owner !== null || lease.nextReactor !== null]));
+  const held = new Map(
+    leases.map(({ journal, owner, nextReactor, slot }) => [
+      journal,
+      owner !== null || nextReactor !== null || slot === "QUEUED",
+    ]),
+  );
   const live = runs.filter(({ endedAt }) => endedAt === null);
   const gated = new Set(gates.map(({ run }) => run));
   const timed = new Set(timers.flatMap(({ run, status }) => (status === "SET" ? [run] : [])));

@@ -5,6 +5,7 @@ import { startWallMs } from "../testkit/kit/virtual-time.ts";
 import { runBooking, type TransactionOp } from "./bookings.ts";
 import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
+import type { InsideOp, InsideWork } from "./inside.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
 import { runTalkOp, type TalkOp } from "./talk-ops.ts";
 import { type TrialOp, type TrialWork, trialStallMs } from "./trials.ts";
@@ -22,6 +23,7 @@ export type Op =
   | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
   | LanesOp
   | TrialOp
+  | InsideOp
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
   | { readonly op: "put"; readonly key: string }
@@ -39,6 +41,7 @@ export function programs(
   local: LaneWork,
   onToken: (token: string) => void,
   trials: TrialWork,
+  inside: InsideWork,
 ): Readonly<Record<"once" | "thrice" | "limited", Workflow<Program, unknown>>> {
   const runOps = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
     const results: unknown[] = [];
@@ -78,6 +81,8 @@ export function programs(
         return local.runLanes(tape, op);
       case "trial":
         return trials.run(tape, op);
+      case "inside":
+        return inside.stay(tape, op);
       case "tidy":
         try {
           return await runOps(tape, op.ops);

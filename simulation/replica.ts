@@ -1,7 +1,7 @@
 import { seededRandom } from "../src/base/random.ts";
 import type { RemoteStore } from "../src/client/remote.ts";
 import { openRemote } from "../src/client/store.ts";
-import { Tape } from "../src/host/tape.ts";
+import { Tape, type TapeOptions } from "../src/host/tape.ts";
 import { isTapeError } from "../src/model/errors.ts";
 import type { WireRequest } from "../src/protocol/transport.ts";
 import { type Boundary, type CrashPoint, TestProcess } from "../testkit/kit/process.ts";
@@ -82,7 +82,7 @@ export class Replica {
     const random = seededRandom(`replica ${plan.seed} ${process.name}`);
     const store = this.connected ? await this.#connect(process) : process.store;
     const options = { store, runner: runnerIn(process, runnerOn(process), calls), clock: process.clock, random };
-    const tape = await Tape.open({ ...options, tenant, leaseTtl: plan.ttlMs, log, report: false });
+    const tape = await this.#opened(process, { ...options, tenant, leaseTtl: plan.ttlMs, log, report: false });
     this.#tape = tape;
     if (plan.singleton === undefined) return;
     for (;;) {
@@ -92,6 +92,18 @@ export class Replica {
       } catch (error) {
         if (!isTapeError(error)) throw error;
         await process.clock.sleep(500); // the store was unreachable
+      }
+    }
+  }
+
+  /** An app defines its queues when it opens; the store may be unreachable then. */
+  async #opened({ clock }: TestProcess, options: TapeOptions): Promise<Tape> {
+    for (;;) {
+      try {
+        return await Tape.open(options);
+      } catch (error) {
+        if (!isTapeError(error)) throw error;
+        await clock.sleep(500);
       }
     }
   }

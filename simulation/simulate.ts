@@ -13,12 +13,14 @@ import { SimulatedEffects } from "./effects.ts";
 import { collectEvidence, type Evidence, type Witnesses } from "./evidence.ts";
 import { GuardedClients } from "./guarded-clients.ts";
 import { approver, guardedName } from "./guarded-gate.ts";
+import { type InsideEvent, InsideWork } from "./inside.ts";
 import { type LaneResult, LaneWork } from "./lanes.ts";
 import { Neighbours } from "./neighbours.ts";
 import { SimulatedOperator } from "./operator.ts";
 import { type OrphanReport, OrphanWatch } from "./orphan-watch.ts";
 import type { Plan } from "./plan.ts";
 import { programs } from "./program.ts";
+import { QueueClients, queuesOf } from "./queue-clients.ts";
 import { Replica } from "./replica.ts";
 import { SimulatedResolver } from "./resolver.ts";
 import { Rewinder } from "./rewinder.ts";
@@ -60,15 +62,17 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     if (!tokens.includes(token)) tokens.push(token);
   };
   const trials = new TrialLedger(time);
+  const insideEvents: InsideEvent[] = [];
   const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
     programs(
       effects,
       new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults),
       onToken,
       new TrialWork(name, clock, trials),
+      new InsideWork(clock, time, insideEvents),
     );
   const runnerOf = ({ once, thrice, limited }: ReturnType<typeof programs>): Runner =>
-    createRunner({ workflows: [once, thrice, limited], effects: effects.all });
+    createRunner({ workflows: [once, thrice, limited], effects: effects.all, queues: queuesOf(plan.queues) });
   const workflows = programsOn({ name: "server", clock: time });
   const runner = runnerOf(workflows);
   const fresh = options.fresh === true || plan.rewind !== undefined;
@@ -87,6 +91,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     laneResults,
     tokens,
     trialCalls: trials.calls,
+    insideEvents,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,
@@ -106,6 +111,7 @@ class SimulationRun implements Witnesses {
   readonly operator: SimulatedOperator;
   readonly values: ValueClients;
   readonly schedules: ScheduleClients;
+  readonly queues: QueueClients;
   readonly strangers: Strangers;
   readonly guarded: GuardedClients;
   readonly talk: TalkClients;
@@ -130,6 +136,7 @@ class SimulationRun implements Witnesses {
     this.operator = new SimulatedOperator(stage, this.clients);
     this.values = new ValueClients(stage, this.clients);
     this.schedules = new ScheduleClients(stage, this.clients, workflows);
+    this.queues = new QueueClients(stage, this.clients, workflows);
     this.strangers = new Strangers(stage);
     this.guarded = new GuardedClients(stage);
     this.talk = new TalkClients(stage, this.clients, workflows);
@@ -158,6 +165,7 @@ class SimulationRun implements Witnesses {
       this.operator.run(),
       this.values.run(),
       this.schedules.run(),
+      this.queues.run(),
       this.strangers.run(),
       this.guarded.run(),
       this.talk.run(),

@@ -5,6 +5,7 @@ import { TapeServer } from "../src/server/server.ts";
 import type { TestProcess } from "../testkit/kit/process.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { VirtualTime } from "../testkit/kit/virtual-time.ts";
+import type { InsideEvent } from "./inside.ts";
 import type { LaneResult } from "./lanes.ts";
 import type { OrphanWatch } from "./orphan-watch.ts";
 import type { Plan } from "./plan.ts";
@@ -41,6 +42,7 @@ export interface Stage {
   /** Tokens of callbacks, in the order in which code first received them. */
   readonly tokens: string[];
   readonly trialCalls: readonly TrialCall[];
+  readonly insideEvents: InsideEvent[];
   /** Error codes that the store returned, with counts. */
   readonly refusals: Map<string, number>;
   readonly log: Log;

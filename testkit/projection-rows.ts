@@ -31,6 +31,8 @@ export interface LeaseState {
   doomed: boolean;
   /** Only of runs: other claimants declare it with each term. */
   maxStallMs: number | null;
+  /** It has a queue, starts later, or has a unique key. */
+  queued: boolean;
 }
 type Stored<K extends Change["do"]> = {
   -readonly [F in keyof Extract<Change, { do: K }>]: Extract<Change, { do: K }>[F];

@@ -10,6 +10,7 @@ import type {
   RunState,
   TimerState,
 } from "./projection-rows.ts";
+import { type SlotRow, SlotTable } from "./projection-slots.ts";
 import { RevertibleMap, Rollback } from "./revertible-map.ts";
 
 const openEffects = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
@@ -43,6 +44,12 @@ export class ProjectionTables {
    * was not seen yet. Negative: seen, but not explained yet. Either may come first in the feed.
    */
   readonly balance = new RevertibleMap<string, number>(this.rollback);
+  readonly slots: SlotTable;
+
+  /** `counts`: what each queue counts, by tenant and name. */
+  constructor(counts: ReadonlyMap<string, string>) {
+    this.slots = new SlotTable(new RevertibleMap<number, SlotRow>(this.rollback), counts);
+  }
 
   /** Applies a change. Returns what is wrong with it, or undefined. */
   apply(change: Change): string | undefined {
@@ -67,6 +74,7 @@ export class ProjectionTables {
 
   forget(journal: number): void {
     this.runs.delete(journal);
+    this.slots.rows.delete(journal);
     for (const [item, lease] of this.leases) if (lease.run === journal) this.leases.delete(item);
     const waits = [this.gates, this.published, this.replies, this.signals, this.timers];
     for (const table of [this.effects, ...waits, this.budgets, this.claims] as Map<string, { run: number }>[]) {
@@ -81,22 +89,17 @@ export class ProjectionTables {
       case "lease.create": {
         const { journal, kind, run, token, nextReactor, maxStallMs } = change;
         const tenant = change.tenant ?? this.leases.get(change.source ?? 0)?.tenant ?? "";
-        this.leases.set(journal, {
-          kind,
-          tenant,
-          run,
-          token,
-          owner: null,
-          nextReactor,
-          notes: 0,
-          open: true,
-          doomed: false,
-          maxStallMs,
-        });
+        const blank = { owner: null, notes: 0, open: true, doomed: false };
+        const queued = change.queue !== null;
+        this.leases.set(journal, { kind, tenant, run, token, nextReactor, ...blank, maxStallMs, queued });
         return true;
       }
       case "lease.limit":
         return this.leases.change(change.journal, { maxStallMs: change.maxStallMs });
+      case "slot.create":
+      case "slot.assert_unnested":
+      case "slot.set":
+        return this.slots.apply(change, this.runs.get(change.journal)?.tenant ?? "");
       case "record.create":
         this.count("journal", change, 1);
         return true;
@@ -155,6 +158,9 @@ export class ProjectionTables {
         return true;
       case "business_key.claim":
         return this.#claim(change);
+      case "business_key.replace":
+        this.#dropClaims(({ scope, businessKey }) => scope === change.scope && businessKey === change.businessKey);
+        return this.#claim({ ...change, do: "business_key.claim" });
       case "business_key.drop":
         return this.#dropClaims(({ run, pos }) => run === change.run && pos === change.pos);
       case "business_keys.sweep":
@@ -266,7 +272,14 @@ export class ProjectionTables {
   #release({ journal, notesTaken: taken, nextReactor, open }: Extract<Change, { do: "lease.release" }>): boolean {
     const lease = this.leases.get(journal);
     if (lease === undefined || (lease.kind !== "name" && lease.notes !== taken)) return false;
-    return this.leases.change(journal, { token: lease.token + 1n, owner: null, nextReactor, open, doomed: false });
+    const next = this.slots.isBack(journal) ? null : nextReactor;
+    return this.leases.change(journal, {
+      token: lease.token + 1n,
+      owner: null,
+      nextReactor: next,
+      open,
+      doomed: false,
+    });
   }
 
   #createEffect({ do: _do, source, ...effect }: Extract<Change, { do: "effect.create" }>): boolean {

@@ -11,6 +11,7 @@ import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts"
 import { statusOf } from "../src/store/decode-rows.ts";
 import { feedPages } from "../src/store/read-all.ts";
 import { foldInSomeOrder, type RecordSink } from "./fold-order.ts";
+import { allQueues, queueRows } from "./projection-queues.ts";
 import type { RunState } from "./projection-rows.ts";
 import { ProjectionTables, show } from "./projection-tables.ts";
 
@@ -28,7 +29,8 @@ import { ProjectionTables, show } from "./projection-tables.ts";
  */
 export async function checkProjection(store: Store, tenants: readonly string[]): Promise<string[]> {
   const { records, tenantOf } = await readFeed(store, tenants);
-  const { tables, faults } = foldRecords(records, tenantOf, store.backend === "postgres");
+  const context = { tenantOf, counts: await queueCounts(store, tenants) };
+  const { tables, faults } = foldRecords(records, context, store.backend === "postgres");
   for (const tenant of tenants) faults.push(...(await compare(store, tenant, tables)));
   return faults;
 }
@@ -42,6 +44,20 @@ async function readFeed(store: Store, tenants: readonly string[]) {
   return { tenantOf, records: all.filter(({ journal }) => journal === storeJournal || tenantOf.has(journal)) };
 }
 
+/** What each queue counts. Queues are configuration, like schedules: no record explains them. */
+async function queueCounts(store: Store, tenants: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const counts = new Map<string, string>();
+  for (const tenant of tenants) {
+    for (const { name, spec } of await allQueues(store, tenant)) counts.set(`${tenant}/${name}`, spec.counts);
+  }
+  return counts;
+}
+
+interface FoldContext {
+  readonly tenantOf: ReadonlyMap<number, string>;
+  readonly counts: ReadonlyMap<string, string>;
+}
+
 const storeJournal = 1;
 
 async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
@@ -51,8 +67,8 @@ async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
 }
 
 /** Folds the records into tables, and lists where they do not fit. `loose`: in any order that the journals allow. */
-function foldRecords(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>, loose: boolean) {
-  const createFold = () => new Fold(records, tenantOf);
+function foldRecords(records: readonly FeedRecord[], context: FoldContext, loose: boolean) {
+  const createFold = () => new Fold(records, context);
   const inFeedOrder = createFold();
   for (const record of records) inFeedOrder.add(record);
   const faults = inFeedOrder.finish();
@@ -62,7 +78,7 @@ function foldRecords(records: readonly FeedRecord[], tenantOf: ReadonlyMap<numbe
 }
 
 class Fold implements RecordSink {
-  readonly tables = new ProjectionTables();
+  readonly tables: ProjectionTables;
   readonly #faults: string[] = [];
   readonly #tenantOf: ReadonlyMap<number, string>;
   /** Journal numbers that records allocated: the journals they open follow in the feed. */
@@ -71,8 +87,9 @@ class Fold implements RecordSink {
   readonly #pruned = new Set<string>();
   #floor = 0n;
 
-  constructor(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>) {
+  constructor(records: readonly FeedRecord[], { tenantOf, counts }: FoldContext) {
     this.#tenantOf = tenantOf;
+    this.tables = new ProjectionTables(counts);
     for (const { kind, data, journal } of records) {
       if (kind === "item.opened") this.#opened.set(`item ${data.run} ${data.pos} ${data.sub}`, journal);
       if (kind === "run.pruned") this.#pruned.add(`${data.tenant}/${data.id}`);
@@ -121,15 +138,8 @@ class Fold implements RecordSink {
         break;
       case "lease.named": {
         const tenant = this.#tenantOf.get(journal) ?? "";
-        const blank = {
-          token: 0n,
-          owner: null,
-          nextReactor: null,
-          notes: 0,
-          open: true,
-          doomed: false,
-          maxStallMs: null,
-        };
+        const closed = { notes: 0, open: true, doomed: false, queued: false, maxStallMs: null };
+        const blank = { token: 0n, owner: null, nextReactor: null, ...closed };
         this.tables.leases.set(journal, { kind: "name", tenant, run: journal, ...blank });
         return;
       }
@@ -143,6 +153,7 @@ class Fold implements RecordSink {
       case "term.started":
         if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not increase`);
         else this.tables.leases.change(journal, { token, owner: data.owner, nextReactor: null, doomed: false });
+        this.#startTerm(record, data);
         return;
       default:
     }
@@ -153,8 +164,9 @@ class Fold implements RecordSink {
     if (token !== lease.token) this.#fault(`${where(record)}: written under ${token}, the term is ${lease.token}`);
     if (kind === "child.started" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
     // Records do not contain the nonce, so it is not compared.
+    const { queued } = lease;
     const none = { nonce: 0n, keepVersions: 0, maxNames: 0 };
-    const context = { journal, kind: lease.kind, token, ...none, allocate: this.#allocator(record) };
+    const context = { journal, kind: lease.kind, token, ...none, queued, allocate: this.#allocator(record) };
     this.#apply(record, () => changesOf(record, context, record.seq));
   }
 
@@ -175,13 +187,23 @@ class Fold implements RecordSink {
       throw new Error("creating a run opens no other journal");
     };
     const start = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0 };
-    const context: RecordContext = { journal, kind: "run", ...start, allocate: none };
+    const context: RecordContext = { journal, kind: "run", ...start, queued: false, allocate: none };
     this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, context));
     const lease = this.tables.leases.get(journal);
     if (data.holder !== undefined && lease !== undefined) {
       const token = (lease.token > this.#floor ? lease.token : this.#floor) + 1n;
       this.tables.leases.change(journal, { token, owner: data.holder.owner, nextReactor: null });
     }
+  }
+
+  /** A run of a queue gets its slot with a term; then it does not expire any more. */
+  #startTerm(record: FeedRecord, { admitted, reason }: RecordData<"term.started">): void {
+    const { journal } = record;
+    const fault = this.tables.slots.startTerm(journal, admitted !== undefined, reason);
+    if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
+    if (admitted === undefined) return;
+    const timer = { run: journal, pos: 0, purpose: "expire", to: "CANCELLED", required: false } as const;
+    this.tables.apply({ do: "timer.status", ...timer });
   }
 
   /** The journal that this record opened. */
@@ -213,7 +235,8 @@ class Fold implements RecordSink {
     if (notes !== seq) this.#fault(`${where(record)}: it should be note ${notes}`);
     // An item that already waits for a reactor keeps waiting for that one.
     const nextReactor = lease.kind === "run" ? "recovery" : (lease.nextReactor ?? "reconciler");
-    this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, nextReactor } : { notes });
+    const free = lease.owner === null && !lease.doomed && !this.tables.slots.isBack(journal);
+    this.tables.leases.change(journal, free ? { notes, nextReactor } : { notes });
     if (kind === "signal.sent") this.tables.addSignal(journal, seq);
     const timer =
       kind === "timer.fired" ? data : kind === "cancel.requested" && data.deadline ? deadlineTimer : undefined;
@@ -222,9 +245,23 @@ class Fold implements RecordSink {
       const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", required: true });
       if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
     }
+    this.#moveByNote(journal, kind, kind === "timer.fired" ? data.purpose : undefined);
     if (kind !== "child.settled" && kind !== "effect.outcome") return;
     if (kind === "child.settled" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
     this.#countSeen(record);
+  }
+
+  /** A note may return a run to its queue, or take it out of it. */
+  #moveByNote(run: number, kind: string, purpose: string | undefined): void {
+    const { slots } = this.tables;
+    const before = slots.rows.get(run)?.state;
+    const leaves = slots.note(run, kind, purpose) === "leaves";
+    // A debounced run that starts or stops takes no further starts.
+    const waited = before === "DELAYED" && slots.rows.get(run)?.state !== "DELAYED";
+    if (waited) this.tables.apply({ do: "business_key.drop", run, pos: -2 });
+    if (!leaves) return;
+    if (purpose !== "start") this.tables.apply({ do: "timers.cancel", run });
+    this.tables.apply({ do: "lease.wake", journal: run, nextReactor: "recovery", delayMs: 0 });
   }
 
   #fault(what: string): void {
@@ -275,12 +312,14 @@ async function compare(store: Store, tenant: string, tables: ProjectionTables): 
   for (const [journal, lease] of tables.leases) {
     if (lease.tenant !== tenant) continue;
     const { kind, run, token, owner, nextReactor, maxStallMs } = lease;
+    const state = tables.slots.rows.get(journal)?.state ?? null;
     const view = await read.lease(tenant, { journal });
     // Without a limit in its records, the term of a run may have one that its claimant declared.
     const limit = maxStallMs === null ? null : view?.maxStallMs;
-    const found = view && [view.kind, view.run, view.token, view.owner, view.nextReactor, limit];
-    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, nextReactor, maxStallMs]);
+    const found = view && [view.kind, view.run, view.token, view.owner, view.nextReactor, limit, view.slot];
+    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, nextReactor, maxStallMs, state]);
   }
+  for (const [about, found, expected] of await queueRows(store, tenant, tables.slots)) expect(about, found, expected);
   return faults;
 }
 
@@ -319,7 +358,8 @@ function actualRun(view: RunView): unknown[] {
 function expectedRun(run: RunState, tables: ProjectionTables): unknown[] {
   const { journal, id, workflow, version, cause, stuckFrom, inputHash, outcome, parent, root, ended } = run;
   const lease = tables.leases.get(journal);
-  const status = statusOf(run.phase, lease?.owner !== null, lease?.nextReactor !== null);
+  const slot = tables.slots.rows.get(journal)?.state;
+  const status = statusOf(run.phase, lease?.owner !== null, lease?.nextReactor !== null, slot);
   const labels = Object.entries(JSON.parse(run.labels ?? "{}") as object);
   const expectedOutcome = outcome === undefinedText ? null : outcome; // an outcome of undefined reads as none
   return [

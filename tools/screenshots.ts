@@ -40,6 +40,8 @@ const shots: readonly Shot[] = [
   { name: "attention", path: "/attention" },
   { name: "gates", path: "/gates" },
   { name: "leases", path: "/leases" },
+  { name: "queues", path: "/queues" },
+  { name: "queue", path: "/queues/models" },
   { name: "effects", path: "/effects" },
   { name: "obligations", path: "/obligations" },
   { name: "timers", path: "/timers" },

@@ -37,6 +37,14 @@ const calls = {
   "leases.takeover": ["POST", "/v1/leases/{name}/takeover"],
   "leases.pause": ["POST", "/v1/leases/{name}/pause"],
   "leases.resume": ["POST", "/v1/leases/{name}/resume"],
+  "queues.list": ["GET", "/v1/queues"],
+  "queues.keys": ["GET", "/v1/queues/{name}/keys"],
+  "queues.runs": ["GET", "/v1/queues/{name}/runs"],
+  "queues.pause": ["POST", "/v1/queues/{name}/pause"],
+  "queues.resume": ["POST", "/v1/queues/{name}/resume"],
+  "queues.set": ["PUT", "/v1/queues/{name}/override"],
+  "queues.reset": ["DELETE", "/v1/queues/{name}/override"],
+  "runs.queue": ["GET", "/v1/runs/{id}/queue"],
   "processes.list": ["GET", "/v1/processes"],
   "values.get": ["GET", "/v1/values/{key}"],
   "values.put": ["PUT", "/v1/values/{key}"],
@@ -63,6 +71,13 @@ export type Tree = Wire<"runs.tree">;
 export type Gate = Wire<"gates.list">["gates"][number];
 export type Timer = Wire<"timers.list">["timers"][number];
 export type ForkPlan = Wire<"runs.forkPlan">;
+export type Queue = Wire<"queues.list">["queues"][number];
+export type QueueKey = Wire<"queues.keys">["keys"][number];
+export type QueueSlot = Wire<"queues.runs">["runs"][number];
+export type QueueReason = NonNullable<Wire<"runs.queue">["position"]>["reasons"][number];
+export type QueueChange = z.input<Contract["queues.set"]["body"]>["change"];
+export type RateLimit = NonNullable<Queue["limits"]["rate"]>;
+export type PauseOf = NonNullable<Queue["paused"]>;
 export type Identity = Wire<"whoami">;
 
 type PartOf<N extends RouteName, P extends "params" | "query" | "body"> = Contract[N] extends {

@@ -75,6 +75,25 @@ export const leaseTerms = ({ name, kind, journal, token, state }: Lease) =>
     enabled: name !== null && (kind === "name" || kind === "run"),
   });
 
+/** Counts and waits change without a hint, so they are read again every second or so. */
+const queueMs = 2_000;
+export const queues = () =>
+  queryOptions({ queryKey: ["queues"], queryFn: () => call("queues.list"), refetchInterval: queueMs });
+
+export const queueKeys = (name: string) =>
+  queryOptions({
+    queryKey: ["queue", name, "keys"],
+    queryFn: () => call("queues.keys", { params: { name }, query: { limit: 500 } }),
+    refetchInterval: queueMs,
+  });
+
+export const queueRuns = (name: string, state: "HELD" | "QUEUED") =>
+  queryOptions({
+    queryKey: ["queue", name, "runs", state],
+    queryFn: () => call("queues.runs", { params: { name }, query: { state, limit: 200 } }),
+    refetchInterval: queueMs,
+  });
+
 /** Run ids and lease names by journal. They never change. */
 export const journalNames = (journals: readonly number[]) =>
   queryOptions({
@@ -127,6 +146,14 @@ export const runHead = ({ id, endedAt }: Run) =>
     queryKey: ["run", id, "head"],
     queryFn: () => call("runs.head", params(id)),
     refetchInterval: runMs(endedAt === null),
+  });
+
+export const runPosition = ({ id, endedAt, lease }: Run) =>
+  queryOptions({
+    queryKey: ["run", id, "queue"],
+    queryFn: () => call("runs.queue", params(id)),
+    refetchInterval: runMs(endedAt === null),
+    enabled: endedAt === null && lease.queue !== null,
   });
 
 export const runTerms = ({ id, endedAt }: Run) =>

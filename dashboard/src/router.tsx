@@ -8,6 +8,8 @@ import { GatesScreen } from "./screens/gates-screen.tsx";
 import { HealthScreen } from "./screens/health-screen.tsx";
 import { LeasesScreen } from "./screens/leases-screen.tsx";
 import { OverviewScreen } from "./screens/overview-screen.tsx";
+import { QueueScreen } from "./screens/queue-screen.tsx";
+import { QueuesScreen } from "./screens/queues-screen.tsx";
 import { RunScreen, type RunTab, runTabs } from "./screens/run-screen.tsx";
 import { RunsScreen } from "./screens/runs-screen.tsx";
 import { TimersScreen } from "./screens/timers-screen.tsx";
@@ -57,6 +59,8 @@ const run = createRoute({
 const attention = createRoute({ ...under, path: "/attention", component: AttentionScreen });
 const gates = createRoute({ ...under, path: "/gates", component: GatesScreen });
 const leases = createRoute({ ...under, path: "/leases", component: LeasesScreen });
+const queues = createRoute({ ...under, path: "/queues", component: QueuesScreen });
+const queue = createRoute({ ...under, path: "/queues/$name", component: QueueScreen });
 const byStatus = (search: Record<string, unknown>): { status?: string | undefined } => ({
   status: text(search.status),
 });
@@ -80,7 +84,7 @@ const audit = createRoute({ ...under, path: "/audit", component: AuditScreen });
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[overview, runs, run, attention, gates, leases, effects, obligations, timers, values, budgets],
+    ...[overview, runs, run, attention, gates, leases, queues, queue, effects, obligations, timers, values, budgets],
     ...[health, audit],
   ]),
   defaultPreload: false,

@@ -16,6 +16,7 @@ const screens = [
   ["/attention", "Needs attention"],
   ["/gates", "Gates"],
   ["/leases", "Leases"],
+  ["/queues", "Queues"],
   ["/effects", "Effects"],
   ["/obligations", "Obligations"],
   ["/timers", "Timers and schedules"],

@@ -69,6 +69,11 @@ export const timersNeverEarly: Invariant = (evidence) =>
   across(evidence.runs, ({ id, journal }) => {
     const due = new Map<string, number>();
     for (const { kind, data, at } of recordsOf(evidence, journal)) {
+      if (kind === "run.created") {
+        const start = at + (data.debounce?.waitMs ?? data.delayMs ?? 0);
+        due.set("0 start", start);
+        due.set("0 expire", start + (data.expiresMs ?? 0));
+      }
       if (kind === "timer.set") due.set(`${data.pos} ${data.purpose}`, data.until ?? at + data.delayMs);
       if (kind === "step.failed" && data.timer) due.set(`${data.pos} retry ${data.attempt}`, at + data.delayMs);
       if (kind === "gate.opened" && data.timeoutMs !== undefined) {

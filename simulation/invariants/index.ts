@@ -13,6 +13,7 @@ import type { Invariant } from "./judge.ts";
 import * as lanes from "./lanes.ts";
 import * as leases from "./leases.ts";
 import * as liveness from "./liveness.ts";
+import * as queues from "./queues.ts";
 import * as quotas from "./quotas.ts";
 import * as requestFences from "./request-fences.ts";
 import * as rewound from "./rewound.ts";
@@ -28,6 +29,7 @@ import * as wire from "./wire.ts";
 
 const { inboxOf: _inbox, mainJournals: _main, recordsOf: _records, ...journalRules } = journal;
 const { remembered, ...rewoundRules } = rewound;
+const { batchesOf: _batches, ...queueRules } = queues;
 
 /** Every invariant by its name. */
 export const invariants: Readonly<Record<string, Invariant>> = {
@@ -53,6 +55,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...liveness,
   ...rewoundRules,
   ...schedules,
+  ...queueRules,
   ...singletons,
   ...values,
   ...wire,

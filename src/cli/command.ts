@@ -108,7 +108,8 @@ export function parse(command: Command, argv: readonly string[], screen: Screen)
   };
 }
 
-function durationOption(option: string, text: string | undefined): number | undefined {
+/** A duration in milliseconds, from the text of an option. */
+export function durationOption(option: string, text: string | undefined): number | undefined {
   try {
     return text === undefined ? undefined : durationOrThrow("option", `--${option}`, text);
   } catch (error) {

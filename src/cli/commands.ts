@@ -10,6 +10,7 @@ import { init } from "./commands/init.ts";
 import { inspectCommands } from "./commands/inspect.ts";
 import { leaseCommands } from "./commands/leases.ts";
 import { prune } from "./commands/prune.ts";
+import { queueCommands } from "./commands/queues.ts";
 import { quotaCommands } from "./commands/quotas.ts";
 import { runCommands } from "./commands/runs.ts";
 import { serve } from "./commands/serve.ts";
@@ -29,6 +30,7 @@ export const commands: readonly Command[] = [
   ...inspectCommands,
   ...effectCommands,
   ...leaseCommands,
+  ...queueCommands,
   ...storeCommands,
   prune,
   serve,

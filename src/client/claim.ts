@@ -23,16 +23,18 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
       };
       return caller.call("store.acquire", { body });
     },
-    async find({ tenant, claimant, nextReactor, staleOf, staleLimit, limit, nonce, workflows, kind, share, preload }) {
+    async find(request) {
+      const { tenant, claimant, staleOf, staleLimit, workflows, kind, share, preload, queues } = request;
       if (!isOwn(deps, tenant)) return [];
-      const request = { claimant: defined(claimant), nextReactor, staleOf: [...staleOf], limit, nonce };
+      const { nextReactor, limit, nonce } = request;
       const body = {
-        ...request,
+        ...{ claimant: defined(claimant), nextReactor, staleOf: [...staleOf], limit, nonce },
         ...defined({
           staleLimit,
           kind,
           preload,
           workflows: workflows && [...workflows],
+          queues: queues?.map(({ name, room }) => ({ name, room })),
           share: share && { ...share, busy: [...share.busy] },
         }),
       };

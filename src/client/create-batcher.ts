@@ -15,12 +15,14 @@ import { badResponse, decoded } from "./request.ts";
 import { type RequestBatcher, requestBatcher } from "./request-batcher.ts";
 
 type Verdicts = ResponseOf<"store.create">["calls"][number]["results"];
+type StartResult = ResponseOf<"runs.startAll">["results"][number];
 type First = Claimant & { readonly nonce: bigint };
 
-/** Creates runs: those of many callers in one request with the role worker, one by one with the role starter. */
+/** Creates runs: those of many callers in one request with the role worker, those of one caller with the role starter. */
 export class CreateBatcher {
   readonly #deps: RemoteContext;
   readonly #batcher: RequestBatcher<Verdicts>;
+  readonly #starter: RequestBatcher<StartResult>;
 
   constructor(deps: RemoteContext) {
     this.#deps = deps;
@@ -36,6 +38,20 @@ export class CreateBatcher {
         if (calls.length !== texts.length)
           throw badResponse("store.create", `${calls.length} of ${texts.length} answers`);
         return calls.map(({ results }) => results);
+      },
+    });
+    this.#starter = requestBatcher({
+      clock,
+      limits,
+      maxRequests,
+      send: async (texts) => {
+        const body = `{"runs":[${texts.join(",")}]}`;
+        const { path } = contract["runs.startAll"];
+        const json = await caller.send("runs.startAll", { method: "POST", url: path, body });
+        const { results } = decoded("runs.startAll", json) as ResponseOf<"runs.startAll">;
+        if (results.length !== texts.length)
+          throw badResponse("runs.startAll", `${results.length} of ${texts.length} runs`);
+        return results;
       },
     });
   }
@@ -61,8 +77,8 @@ export class CreateBatcher {
     return checked.map((verdict) => (verdict.ok ? verdicts[next++]! : verdict));
   }
 
-  close(): Promise<void> {
-    return this.#batcher.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#batcher.close(), this.#starter.close()]);
   }
 
   async #together(specs: readonly RunSpec[], first: First | undefined): Promise<ItemResult<CreateResult>[]> {
@@ -73,20 +89,23 @@ export class CreateBatcher {
     return verdicts as ItemResult<CreateResult>[];
   }
 
+  /** One start keeps its result under its own key; many are named by their ids alone. */
   #starts(specs: readonly RunSpec[], key: string | undefined): Promise<ItemResult<CreateResult>[]> {
     const { caller, limits } = this.#deps;
+    const alone = specs.length === 1 || key !== undefined;
     const named = new Map(specs.map((spec, k) => [spec, key === undefined || k === 0 ? key : `${key}/${k}`]));
     return runBatch(specs, limits, async (given) => {
       const { schedule, forkedFrom, fork, checked: _checked, signals, ...spec } = given; // the process that drives the run checks it again
       if (schedule !== undefined || forkedFrom !== undefined || fork !== undefined) {
         throw new TapeError("TAPE_FORBIDDEN", "runs of schedules and forks need the role worker", { needs: "worker" });
       }
-      const { journal, fresh } = await caller.call(
-        "runs.start",
-        { body: { ...defined(spec), ...(signals && { signals: signals.map(wireSignal) }) } },
-        { key: named.get(given) },
-      );
-      return { journal, fresh };
+      const body = { ...defined(spec), ...(signals && { signals: signals.map(wireSignal) }) };
+      const started = alone
+        ? await caller.call("runs.start", { body }, { key: named.get(given) })
+        : await this.#starter.submit({ text: specText({ ...spec, ...(signals && { signals }) }) });
+      if ("ok" in started && !started.ok) throw started.error;
+      const { id, journal, fresh } = started;
+      return { journal, fresh, ...(id !== spec.id && { run: id }) };
     });
   }
 }

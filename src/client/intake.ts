@@ -8,6 +8,7 @@ import { checkPayload, checkRunSpec, encodeRecord } from "../store/validate/entr
 import { remoteAdminWrites } from "./admin.ts";
 import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
 import type { CreateBatcher } from "./create-batcher.ts";
+import { remoteQueueWrites } from "./queues.ts";
 import { remoteTalkWrites } from "./talk.ts";
 
 /** With `key`, every write uses it as its idempotency key instead of a new one; this implements `once`. */
@@ -16,6 +17,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
   const once = { key };
   return {
     ...remoteAdminWrites(deps, key),
+    ...remoteQueueWrites(deps, key),
     ...remoteTalkWrites(deps, key),
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
     // The server adds the credential.

@@ -7,6 +7,7 @@ import { pageOf } from "../store/page.ts";
 import { remoteAdminReads } from "./admin.ts";
 import { inParts, isOwn, type RemoteContext } from "./context.ts";
 import { remoteLists } from "./list.ts";
+import { remoteQueueReads } from "./queues.ts";
 import { remoteTalkReads } from "./talk.ts";
 
 /** Every read of the contract. Another tenant's data is reported as absent, without a request. */
@@ -16,6 +17,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
   return {
     ...remoteLists(deps),
     ...remoteAdminReads(deps),
+    ...remoteQueueReads(deps),
     ...remoteTalkReads(deps),
     async run(tenant, id) {
       if (!own(tenant)) return undefined;
@@ -47,9 +49,9 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     async dueTimers(limit, tenant) {
       return own(tenant) ? (await caller.call("store.dueTimers", { body: { limit } })).timers : [];
     },
-    async agenda(tenant, workflows) {
+    async agenda(tenant, workflows, queues) {
       if (!own(tenant)) return [];
-      const body = defined({ workflows: workflows && [...workflows] });
+      const body = defined({ workflows: workflows && [...workflows], queues: queues && [...queues] });
       const { items } = await caller.call("store.agenda", { body });
       return items.map(({ reactor, dueInMs, lateMs }) => ({ reactor, dueInMs, lateMs }));
     },
@@ -62,9 +64,8 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       return own(tenant) ? (await caller.call("store.dueSchedules", { body: { limit } })).schedules : [];
     },
     async businessKeyOwner(tenant, scope, businessKey) {
-      return own(tenant)
-        ? (await caller.call("businessKeys.get", { query: { scope, businessKey } })).businessKey
-        : undefined;
+      if (!own(tenant)) return undefined;
+      return (await caller.call("businessKeys.get", { query: { scope, businessKey } })).businessKey;
     },
     async value(tenant, key) {
       return own(tenant) ? (await caller.call("values.get", { params: { key } })).value : undefined;

@@ -15,6 +15,7 @@ import type { DriveEnd, RunResult, Suspicion } from "./core/handle.ts";
 import { ImmediateSteps } from "./core/immediate.ts";
 import { Drive } from "./drive/drive.ts";
 import { HungWatch } from "./drive/hung.ts";
+import { DrivenQueues } from "./driven-queues.ts";
 import { maxGraceMs, Suspects } from "./suspects.ts";
 
 export interface RunDriverOptions {
@@ -76,6 +77,7 @@ interface ActiveDrive {
 export class RunDriver {
   readonly #options: RunDriverOptions;
   readonly #drives = new Map<number, ActiveDrive>();
+  readonly #queues: DrivenQueues;
   readonly #suspects: Suspects;
   readonly #hung: HungWatch;
   readonly #immediate = new ImmediateSteps();
@@ -85,7 +87,7 @@ export class RunDriver {
   #draining = false;
   /** Drives of preloaded runs that have not finished. */
   #preloaded = 0;
-  #freed: () => void = () => {};
+  #freed: (slot: boolean) => void = () => {};
   /** Polls in flight, and the hints that arrive meanwhile for runs that they may find. */
   #polls = 0;
   readonly #hints = new Set<number | "any">();
@@ -99,11 +101,12 @@ export class RunDriver {
     this.#workflows = [...options.runner.workflows.keys()];
     for (const { name, maxStallMs } of options.runner.workflows.values())
       checkStall(`workflow ${name}`, maxStallMs, options.keeper.timings);
+    this.#queues = new DrivenQueues(options.runner.queues);
     this.#suspects = new Suspects({
       clock: options.clock,
       graceMs: Math.min(maxGraceMs, options.keeper.timings.ttlMs / 2),
       others: () => this.#others(),
-      onCapacity: () => this.#freed(),
+      onCapacity: () => this.#freed(false),
     });
     this.#stopListening = options.store.onWake((wake) => {
       if (wake.of === "journal") this.#notify(wake.journal);
@@ -115,7 +118,15 @@ export class RunDriver {
     return this.#drives.size;
   }
 
-  /** Creates runs and drives the new ones at once: creation and lease are one transaction. */
+  /** The queues whose runs are driven here. */
+  get queues(): readonly string[] {
+    return this.#queues.names;
+  }
+
+  /**
+   * Creates runs and drives the new ones at once: creation and lease are one transaction. Those that wait in a queue are
+   * found a hint later.
+   */
   async start(specs: readonly RunSpec[]): Promise<Awaited<ReturnType<Store["intake"]["createRuns"]>>> {
     const { store, keeper, tenant, random, clock } = this.#options;
     const room = specs.length <= this.capacity;
@@ -154,11 +165,11 @@ export class RunDriver {
 
   /**
    * One poll for work that does not wait until the work is done. Otherwise a run with a long body would delay the next
-   * poll. `freed` is called whenever there is capacity again.
+   * poll. `freed` is called whenever there is capacity again; `slot`: a queue may have a free slot.
    */
   async poll(
     limit: number,
-    freed: () => void = () => {},
+    freed: (slot: boolean) => void = () => {},
   ): Promise<{ readonly found: number; readonly done: Promise<DriveCounts> }> {
     this.#freed = freed;
     const { drives, lagMs } = await this.#find(limit);
@@ -242,6 +253,7 @@ export class RunDriver {
         nonce: random.bits63(),
         tenant,
         workflows: this.#workflows,
+        ...this.#queues.rooms(room),
         // Preloaded runs only wait, so half of the capacity stays free for runs with work to do.
         preload: {
           withinMs: preloadMs,
@@ -268,6 +280,7 @@ export class RunDriver {
     const notified = this.#hints.has(journal) || this.#hints.has("any");
     const driving: ActiveDrive = { notified, done: Promise.resolve("lost") };
     this.#drives.set(journal, driving);
+    this.#queues.enter(term.queue);
     driving.done = this.#drive(driving, term, sent, fresh)
       .catch((error: unknown): DriveEnd => {
         this.#options.log("error", "run.drive_failed", { journal, ...errorFields(error) });
@@ -275,7 +288,7 @@ export class RunDriver {
       })
       .finally(() => {
         if (this.#drives.get(journal) === driving) this.#drives.delete(journal);
-        this.#freed();
+        this.#freed(this.#queues.leave(term.queue));
       });
     this.#scheduleCheck();
     return driving.done;

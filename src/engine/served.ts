@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { suggest } from "../base/suggest.ts";
-import type { Store } from "../store/contract/store.ts";
+import type { QueuePosition, Store } from "../store/contract/store.ts";
+import { readQueues } from "../store/read-queues.ts";
 
 /** Process reports are read at most this often: they change only when a process starts or stops. */
 const freshMs = 5_000;
@@ -52,10 +53,13 @@ export class ServedWorkflows {
 /** The workflows of all processes with a recent report; undefined: one of them does not list its own. */
 export const reportedWorkflows = (store: Pick<Store, "read">, tenant: string) => reported(store, tenant, "workflows");
 
+/** The queues of all processes with a recent report; undefined: one of them does not list its own. */
+export const reportedQueues = (store: Pick<Store, "read">, tenant: string) => reported(store, tenant, "queues");
+
 async function reported(
   store: Pick<Store, "read">,
   tenant: string,
-  what: "workflows" | "effects",
+  what: "workflows" | "effects" | "queues",
 ): Promise<ReadonlySet<string> | undefined> {
   const found = new Set<string>();
   for (const { body } of await store.read.processes(tenant)) {
@@ -105,4 +109,44 @@ export async function unservedEffects(store: Pick<Store, "read">, tenant: string
   const counts = new Map<string, number>();
   for (const { name } of waiting) if (!served.has(name!)) counts.set(name!, (counts.get(name!) ?? 0) + 1);
   return [...counts].map(([effect, items]) => ({ effect, items, suggestion: suggest(effect, [...served]) }));
+}
+
+export interface UnservedQueue {
+  readonly queue: string;
+  /** Runs that wait in it. */
+  readonly runs: number;
+  readonly suggestion: string | undefined;
+}
+
+/** Queues in which a run has waited for ten seconds and that no process has reported: none admits their runs. */
+export async function unservedQueues(store: Pick<Store, "read">, tenant: string): Promise<UnservedQueue[]> {
+  const waiting = (await readQueues(store.read, tenant)).filter(({ oldestWaitMs = 0 }) => oldestWaitMs >= unservedMs);
+  if (waiting.length === 0) return [];
+  const served = await reportedQueues(store, tenant);
+  if (served === undefined) return [];
+  return waiting
+    .filter(({ name }) => !served.has(name))
+    .map(({ name, waiting: runs }) => ({ queue: name, runs, suggestion: suggest(name, [...served]) }));
+}
+
+/**
+ * Where a run is in its queue, and why it does not start. The store knows the limits; process reports show whether any
+ * process has both the run's workflow and its queue.
+ */
+export async function explainQueue(
+  store: Pick<Store, "read">,
+  tenant: string,
+  run: string,
+): Promise<QueuePosition | undefined> {
+  const position = await store.read.queuePosition(tenant, run);
+  if (position?.state !== "QUEUED" || position.sinceMs < unservedMs) return position;
+  const [view, queues, workflows] = await Promise.all([
+    store.read.run(tenant, run),
+    reportedQueues(store, tenant),
+    reportedWorkflows(store, tenant),
+  ]);
+  if (view === undefined) return position;
+  const { workflow } = view;
+  if (queues?.has(position.queue) !== false && workflows?.has(workflow) !== false) return position;
+  return { ...position, reasons: [...position.reasons, { why: "unserved", workflow }] };
 }

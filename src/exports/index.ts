@@ -33,6 +33,8 @@ export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplanation, LeaseOptions, Leases } from "../host/leases.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
 export type { CallOptions } from "../host/options.ts";
+export { type QueueAction, type QueueSettings, Queues } from "../host/queues.ts";
+export type { StartItem, StartResult } from "../host/run-handle.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
 export type {
@@ -82,6 +84,16 @@ export type {
   TermView,
 } from "../model/lease.ts";
 export { defaultLimits, type Limits } from "../model/limits.ts";
+export type {
+  CountMode,
+  OnConflict,
+  QueueChange,
+  QueueLimits,
+  QueueReason,
+  QueueSpec,
+  RateLimit,
+  SlotState,
+} from "../model/queue.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
 export type { EffectRow } from "../model/rows.ts";
 export type { ForkRequest } from "../operator/fork.ts";
@@ -120,7 +132,10 @@ export {
 } from "../sdk/effect.ts";
 export { type GateDefinition, type GateDefinitionOptions, gate, type ReplyGate } from "../sdk/gate.ts";
 export { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
+export { type KeyOptions, type QueueDefinition, type QueueOptions, queue, type RateOptions } from "../sdk/queue.ts";
+export type { QueueChoice } from "../sdk/queue-choice.ts";
 export type { Schema, SchemaResult } from "../sdk/schema.ts";
+export type { StartTiming } from "../sdk/start-options.ts";
 export type { Callback, CallbackOptions, GateRequest, RawCallback } from "../sdk/talk.ts";
 export type {
   ClientOf,
@@ -146,6 +161,7 @@ export type {
   CallbackBody,
   ClaimOps,
   CreateResult,
+  Debounce,
   FeedPage,
   FeedRecord,
   FencedOps,
@@ -154,12 +170,22 @@ export type {
   IntakeOps,
   NewToken,
   OperatorReason,
+  PartitionView,
+  PauseView,
   PublishedValue,
+  QueueDefined,
+  QueuePosition,
+  QueueReadOps,
+  QueueRoom,
+  QueueView,
+  QueueWriteOps,
   ReadOps,
   Reply,
   RunFilter,
   RunSpec,
   RunView,
+  SlotFilter,
+  SlotView,
   StartSignal,
   StepTransaction,
   Store,
@@ -169,6 +195,7 @@ export type {
   TalkReadOps,
   TalkWriteOps,
   TransactionOps,
+  UniqueKey,
   ValueCondition,
   WakeHint,
 } from "../store/contract/store.ts";

@@ -7,6 +7,7 @@ import { errorFields } from "../base/reason.ts";
 import type { Tracer } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
 import { TapeError } from "../model/errors.ts";
+import type { StartTiming } from "../sdk/start-options.ts";
 import type { OwnTransaction } from "../sdk/transaction.ts";
 import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
@@ -46,8 +47,8 @@ export interface ConnectOptions extends Omit<RemoteOptions, "log">, Omit<TapeOpt
   readonly runner?: Runner;
 }
 
-/** Id, labels, budget and starter of a new run. */
-export interface StartOptions {
+/** Id, labels, budget, starter and queue of a new run, and when it starts. */
+export interface StartOptions extends StartTiming {
   /** The run's id, chosen by the caller. Starting it again with the same input returns the same run. */
   readonly id?: string;
   readonly labels?: Readonly<Record<string, string>>;

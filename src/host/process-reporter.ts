@@ -15,6 +15,8 @@ export interface ProcessActivity {
   readonly workflows: readonly string[];
   /** Effects whose definitions it has. */
   readonly effects: readonly string[];
+  /** Queues whose runs it admits. */
+  readonly queues: readonly string[];
   /** Runs driven now. */
   readonly driving: number;
 }
@@ -97,7 +99,7 @@ export class ProcessReporter {
 
   async #report(): Promise<void> {
     const { store, tenant, identity, log } = this.#deps;
-    const { stats, singletons, driving, workflows, effects } = this.#activity();
+    const { stats, singletons, driving, workflows, effects, queues } = this.#activity();
     const reactors = this.#rated(summed(stats));
     if (singletons.length + Object.keys(reactors).length === 0) return this.#remove();
     const body = {
@@ -107,6 +109,7 @@ export class ProcessReporter {
       singletons: singletons.map(reportOf),
       ...ifShort({ workflows }),
       ...ifShort({ effects }),
+      ...ifShort({ queues }),
     };
     this.#listed = true;
     try {

@@ -43,6 +43,8 @@ export interface RunningReactors {
   readonly workflows: readonly string[];
   /** Effects whose definitions this process has. */
   readonly effects: readonly string[];
+  /** Queues whose runs it admits. */
+  readonly queues: readonly string[];
   /** Claims nothing more, drains work in progress and releases the leases. */
   stop(): Promise<void>;
 }
@@ -106,7 +108,8 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
   const reactors = specs.map(build);
   const workflows = [...runner.workflows.keys()];
   const tuning = Object.fromEntries(specs.map(({ name, settings }) => [name, settings ? tuningOf(settings) : {}]));
-  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, tuning, drainMs });
+  const queues = driver?.queues ?? [];
+  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, queues, tuning, drainMs });
   void loop.start();
   return {
     loop,
@@ -118,6 +121,7 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
       return [...runner.effects.keys()]; // the list grows: an effect is registered at its first use
     },
     workflows: driver === undefined ? [] : workflows,
+    queues,
     async stop() {
       stopping.abort();
       // In parallel, because each has its own bound.

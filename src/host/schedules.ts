@@ -4,16 +4,19 @@ import type { Duration } from "../base/duration.ts";
 import type { Random } from "../base/random.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { notFound } from "../model/not-found.ts";
+import { defaultPriority } from "../model/queue.ts";
 import type { ScheduleRow } from "../model/rows.ts";
 import * as model from "../model/schedule.ts";
+import type { QueueChoice } from "../sdk/queue-choice.ts";
 import { validate } from "../sdk/schema.ts";
+import { queueFieldsOf, queueKeys } from "../sdk/start-options.ts";
 import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
 import type { Workflow } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
 import { readList } from "../store/read-all.ts";
 
 /** When a schedule fires, and what it does about overlapping and missed firings. */
-export interface ScheduleOptions {
+export interface ScheduleOptions extends QueueChoice {
   /** Five fields, six with seconds in front, or a nickname such as `@daily`. */
   readonly cron: string;
   /** An IANA name such as `Europe/Zurich`. Default `UTC`, never the machine's: replicas must agree. */
@@ -50,7 +53,7 @@ export interface ScheduleView extends Required<Pick<ScheduleOptions, "cron" | "t
   readonly lastError: { readonly at: number; readonly code: string; readonly message: string } | undefined;
 }
 
-const optionKeys = ["cron", "timeZone", "overlap", "catchUp", "catchUpWindow", "labels", "budget"];
+const optionKeys = ["cron", "timeZone", "overlap", "catchUp", "catchUpWindow", "labels", "budget", ...queueKeys];
 /** Two operators may write at once; the second reads again. More than 10 conflicts in a row are no coincidence. */
 const maxTries = 10;
 
@@ -84,7 +87,7 @@ export class Schedules {
       const message = `the id is too long: at most ${nameLength - model.runIdSuffixLength} characters, because run ids append the time`;
       throw new TapeError("TAPE_TOO_LARGE", message, { limit: "nameLength" });
     }
-    const start = await startOf(workflow, input);
+    const start = { ...(await startOf(workflow, input)), ...queueOf(workflow, input, options) };
     const plan = { uid: this.#random.uuid(0), lastRun: null, dueAt: null, ...start, ...settings(options, defaults) };
     const dueAt = model.cronOf(plan).next(await this.#store.read.now()) ?? null;
     try {
@@ -104,9 +107,10 @@ export class Schedules {
   async update<I>(id: string, change: ScheduleChange<I>): Promise<ScheduleView> {
     const { start, ...options } = change;
     const replaced = start === undefined ? {} : await startOf(start.workflow, start.input);
+    const queue = start === undefined ? otherQueue(options) : queueOf(start.workflow, start.input, options);
     return this.#change(id, (plan, now, paused) => {
       const { version: _version, ...before } = plan;
-      const next = { ...(start === undefined ? plan : before), ...replaced, ...settings(options, plan) };
+      const next = { ...(start === undefined ? plan : before), ...replaced, ...queue, ...settings(options, plan) };
       const sameTimes = next.cron === plan.cron && next.timeZone === plan.timeZone;
       return { plan: { ...next, dueAt: sameTimes ? plan.dueAt : (model.cronOf(next).next(now) ?? null) }, paused };
     });
@@ -212,6 +216,29 @@ async function startOf<I>(
   const { name, version } = workflow;
   // The input as given: it goes through the schema when each run starts.
   return { workflow: name, input, ...defined({ version }) };
+}
+
+/** The queue in which its runs wait: that of the schedule, or that of the workflow, with the key of the input. */
+function queueOf<I>(
+  workflow: Workflow<I, unknown>,
+  input: I,
+  options: Partial<ScheduleOptions>,
+): Pick<model.SchedulePlan, "queue"> {
+  const {
+    queue: name,
+    key = "",
+    priority = defaultPriority,
+    weight,
+  } = queueFieldsOf("a schedule", workflow, input, options);
+  return name === undefined ? {} : { queue: { name, key, priority, ...defined({ weight }) } };
+}
+
+/** Without the workflow and its input, the queue and its key must be given together. */
+function otherQueue<I>(options: Partial<ScheduleOptions>): Pick<model.SchedulePlan, "queue"> {
+  if (queueKeys.every((key) => options[key as keyof ScheduleOptions] === undefined)) return {};
+  const { queue, key } = options;
+  if (queue === undefined || key === undefined) throw badOption("queue", "name queue and key, or pass start as well");
+  return queueOf({ queue: undefined, key: undefined } as Workflow<I, unknown>, undefined as I, options);
 }
 
 const badOption = (field: string, message: string): TapeError => new TapeError("TAPE_BAD_INPUT", message, { field });

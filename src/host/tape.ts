@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { defined } from "../base/defined.ts";
-import { type Random, systemRandom } from "../base/random.ts";
+import { systemRandom } from "../base/random.ts";
 import type { Tracer } from "../base/trace.ts";
 import { openRemote } from "../client/open.ts";
 import { isRemote } from "../client/remote.ts";
@@ -8,26 +8,22 @@ import { environmentToken } from "../client/token.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
-import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
-import { runStatuses } from "../model/machines.ts";
 import { notFound } from "../model/not-found.ts";
 import type { JournalRecord } from "../model/records.ts";
-import type { TimerRow } from "../model/rows.ts";
 import type { ForkRequest } from "../operator/fork.ts";
 import type { ForkPlan } from "../operator/fork-plan.ts";
 import type { Operator } from "../operator/operator.ts";
 import type { ResolveRequest } from "../operator/resolve.ts";
 import type { GateDefinition, ReplyGate } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
-import { assertKnownKeys, assertName, assertOneOf, durationOf } from "../sdk/validate.ts";
-import { assertWorkflow, createRunner, type Runner, type Workflow, wholeMs } from "../sdk/workflow.ts";
-import type { AuditInfo, FeedRecord, OperatorReason, RunFilter, RunView, Store } from "../store/contract/store.ts";
+import { assertKnownKeys, assertName, durationOf } from "../sdk/validate.ts";
+import { createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
+import type { AuditInfo, FeedRecord, OperatorReason, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
-import { type EffectListFilter, type EffectView, listEffects } from "./effects.ts";
-import { type GateListFilter, type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
+import { type Lists, listsOf } from "./lists.ts";
 import { closedUnless, openStore } from "./open-store.ts";
 import { createOperator } from "./operator.ts";
 import {
@@ -40,7 +36,6 @@ import {
   checkConnectOptions,
   checkOpenOptions,
   drivingOptions,
-  millionths,
   type SignalOptions,
   type StartOptions,
   type TapeOptions,
@@ -48,18 +43,20 @@ import {
   withinOf,
 } from "./options.ts";
 import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
+import { defineQueues, defineQueuesLater, Queues } from "./queues.ts";
 import { ResultWaiter } from "./result-waiter.ts";
-import type { RunHandle } from "./run-handle.ts";
+import type { RunHandle, StartItem, StartResult } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
 import { Singletons } from "./singleton/singletons.ts";
 import type { SingletonWork } from "./singleton/term.ts";
+import { Starts } from "./starts.ts";
 import { type AskOptions, Talk } from "./talk.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
 import { Worker, type WorkerOptions } from "./worker.ts";
 
 export type { ConnectOptions, SignalOptions, StartOptions, TapeOptions } from "./options.ts";
-export type { RunHandle } from "./run-handle.ts";
+export type { RunHandle, StartItem, StartResult } from "./run-handle.ts";
 
 const defaultTtl = 30_000;
 
@@ -75,6 +72,12 @@ export class Tape implements AsyncDisposable {
   readonly store: Store;
   readonly tenant: string;
   readonly schedules: Schedules;
+  readonly queues: Queues;
+  readonly runs: Lists["runs"];
+  readonly effects: Lists["effects"];
+  readonly obligations: Lists["obligations"];
+  readonly gates: Lists["gates"];
+  readonly timers: Lists["timers"];
   /** Named leases, for work that is not a run. */
   readonly leases: Leases;
   readonly #singletons: Singletons;
@@ -82,13 +85,13 @@ export class Tape implements AsyncDisposable {
   readonly #operator: Operator;
   readonly #ownsStore: boolean;
   readonly #clock: Clock;
-  readonly #random: Random;
   readonly #keeper: LeaseKeeper;
   readonly #deps: ReactorDeps;
   readonly #workers: Worker[] = [];
   readonly #results: ResultWaiter;
   readonly #talk: Talk;
   readonly #unserved: UnservedWarning;
+  readonly #starts: Starts;
   readonly #reporter: ProcessReporter | undefined;
   readonly #driving: ReturnType<typeof drivingOptions>;
   #closing: Promise<void> | undefined;
@@ -113,9 +116,19 @@ export class Tape implements AsyncDisposable {
     const clock = options.clock ?? systemClock;
     const random = options.random ?? systemRandom;
     this.#clock = clock;
-    this.#random = random;
     this.#talk = new Talk({ store, tenant, clock, random });
     this.schedules = new Schedules(store, tenant, random);
+    this.queues = new Queues(store, tenant);
+    const lists = listsOf(store, tenant);
+    this.runs = lists.runs;
+    this.effects = lists.effects;
+    this.obligations = lists.obligations;
+    this.gates = lists.gates;
+    this.timers = lists.timers;
+    this.#starts = new Starts({
+      ...{ store, tenant, clock, random, talk: this.#talk },
+      workerFor: (name) => this.#workerFor(name),
+    });
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
     this.#driving = drivingOptions(options);
     const keeper = new LeaseKeeper({
@@ -151,10 +164,10 @@ export class Tape implements AsyncDisposable {
     checkOpenOptions(options);
     const { clock, random } = options;
     const seams = { log: appLog(options.log), ...defined({ clock, random }) };
-    if (typeof options.store !== "string") return new Tape(options.store, options, false);
+    if (typeof options.store !== "string") return await new Tape(options.store, options, false).#defined(options);
     warnOfOldNode(seams.log);
     const store = await openStore(options.store, seams);
-    return closedUnless(store, () => new Tape(store, options, true));
+    return closedUnless(store, () => new Tape(store, options, true).#defined(options));
   }
 
   /**
@@ -170,42 +183,41 @@ export class Tape implements AsyncDisposable {
     const log = appLog(options.log);
     const store = await openRemote(url, { ...rest, token, log });
     const app = { ...rest, store, runner: runner ?? createRunner({ workflows: [] }), work };
-    return closedUnless(store, () => new Tape(store, app, true));
+    return closedUnless(store, () => new Tape(store, app, true).#defined(app));
+  }
+
+  /** The queues of its runner exist from now on. A process that only starts runs of a server defines none. */
+  async #defined({ runner, work = true }: Pick<TapeOptions, "runner" | "work">): Promise<this> {
+    if (!work && isRemote(this.store)) return this;
+    try {
+      await defineQueues(this.#deps, runner.queues?.values() ?? []);
+      return this;
+    } catch (error) {
+      await this.#stop();
+      throw error;
+    }
   }
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
-    assertWorkflow(workflow);
-    assertKnownKeys("start", options, ["id", "labels", "budget", "by", "deadline", "signals", "transaction"]);
-    const { deadline, transaction } = options;
-    const deadlineMs = deadline === undefined ? undefined : wholeMs("start", "deadline", deadline);
-    const within = transaction === undefined ? undefined : withinOf(this.store);
-    const checked = await validate(workflow.schema, input);
-    if ("fault" in checked)
-      throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
-    const { id = this.#random.uuid(this.#clock.wall()), labels, budget, by, signals } = options;
-    const { version, maxStallMs } = workflow;
-    // Another process validates the input again, and the schema's output may not be a valid input.
-    const isLocal = !isRemote(this.store) || this.#workers.some((worker) => worker.serves(workflow.name));
-    const given =
-      workflow.schema === undefined || !isLocal ? { input } : { input: checked.value, checked: true as const };
-    const spec = {
-      id,
-      workflow: workflow.name,
-      ...given,
-      ...defined({ version, labels, maxStallMs, deadlineMs }),
-      ...(budget === undefined ? {} : { budget: millionths(budget) }),
-      ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
-      ...(signals === undefined ? {} : { signals: await this.#talk.startSignals(signals) }),
-    };
-    const worker = this.#workers.find((candidate) => candidate.serves(workflow.name));
-    const starting =
-      within === undefined
-        ? (worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]))
-        : [{ ok: true as const, ...(await within.createRun(transaction, this.tenant, spec)) }];
-    const [created] = await starting;
-    if (!created?.ok) throw created?.error ?? new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
-    if (worker === undefined && created.fresh) this.#unserved.warn(workflow.name, id);
-    return this.#handle<O>(id, created.journal);
+    const spec = await this.#starts.spec(workflow, input, options);
+    const { id, journal, fresh } = await this.#starts.createOne(spec, options.transaction);
+    if (fresh && this.#workerFor(workflow.name) === undefined) this.#unserved.warn(workflow.name, id);
+    return this.#handle<O>(id, journal);
+  }
+
+  /**
+   * Starts many runs in one call, each with its own result. An item may have options of its own.
+   *
+   * @example
+   * const results = await app.startAll(resize, images.map((input) => ({ input })));
+   */
+  async startAll<I, O>(
+    workflow: Workflow<I, O>,
+    items: readonly StartItem<I>[],
+    options: StartOptions = {},
+  ): Promise<StartResult<O>[]> {
+    const results = await this.#starts.createAll(workflow, items, options);
+    return results.map((one) => (one.ok ? { ok: true, run: this.#handle<O>(one.id, one.journal) } : one));
   }
 
   /** Starts a run and waits for its result. */
@@ -302,35 +314,6 @@ export class Tape implements AsyncDisposable {
     return this.#singletons.list();
   }
 
-  readonly runs = {
-    get: (id: string): Promise<RunView | undefined> => this.store.read.run(this.tenant, id),
-    list: async (filter?: RunFilter): Promise<RunView[]> => {
-      for (const status of filter?.status ?? []) assertOneOf("runs.list", "status", status, runStatuses);
-      return this.store.read.runs(this.tenant, filter);
-    },
-  };
-
-  readonly effects = {
-    list: (filter: EffectListFilter = {}): Promise<EffectView[]> =>
-      listEffects(this.store, this.tenant, "effect", filter),
-  };
-
-  readonly obligations = {
-    list: (filter: EffectListFilter = {}): Promise<EffectView[]> =>
-      listEffects(this.store, this.tenant, "compensation", filter),
-  };
-
-  readonly gates = {
-    /** Open gates, oldest first. */
-    list: (filter: GateListFilter = {}): Promise<OpenGate[]> => openGates(this.store, this.tenant, filter),
-  };
-
-  readonly timers = {
-    /** Timers of runs, both set and fired. */
-    list: (filter: { run?: string; limit?: number } = {}): Promise<TimerRow[]> =>
-      this.store.read.timers(this.tenant, filter),
-  };
-
   /** The records of a run's journal, in order, up to now. {@link feed} follows new ones. */
   async *journal(run: string, page: { readonly from?: number } = {}): AsyncGenerator<JournalRecord> {
     const read = (from: number) => this.store.read.journal(this.tenant, { run }, { from });
@@ -353,6 +336,7 @@ export class Tape implements AsyncDisposable {
     );
     this.#workers.push(worker);
     this.#reporter?.begin();
+    if (runner !== this.#deps.runner) defineQueuesLater(this.#deps, runner.queues?.values() ?? []);
     return worker;
   }
 
@@ -371,11 +355,15 @@ export class Tape implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
+    await this.#stop();
+    if (this.#ownsStore) await this.store.close();
+  }
+
+  async #stop(): Promise<void> {
     // In parallel, because each has its own bound.
     await Promise.all([...this.#workers.map((worker) => worker.drain()), this.#singletons.stop()]);
     await this.#reporter?.end();
     this.#keeper.close();
-    if (this.#ownsStore) await this.store.close();
   }
 
   #activity(): ProcessActivity {
@@ -384,8 +372,13 @@ export class Tape implements AsyncDisposable {
       singletons: this.singletons,
       workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
       effects: [...new Set(this.#workers.flatMap((worker) => worker.effects))],
+      queues: [...new Set(this.#workers.flatMap((worker) => worker.queues))],
       driving: this.#workers.reduce((sum, { driver }) => sum + driver.driving, 0),
     };
+  }
+
+  #workerFor(workflow: string): Worker | undefined {
+    return this.#workers.find((worker) => worker.serves(workflow));
   }
 
   #handle<O>(id: string, journal: number): RunHandle<O> {

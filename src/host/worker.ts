@@ -33,6 +33,10 @@ export class Worker implements AsyncDisposable {
     return this.#reactors.effects;
   }
 
+  get queues(): readonly string[] {
+    return this.#draining === undefined ? this.#reactors.queues : [];
+  }
+
   get workflows(): readonly string[] {
     return this.#draining === undefined ? [...this.#serves] : [];
   }

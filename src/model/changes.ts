@@ -2,6 +2,7 @@ import type { ErrorCode } from "./errors.ts";
 import type { EffectStatus, GateStatus, ObligationStatus, RunPhase, TimerStatus } from "./machines.ts";
 import type { RecordKind } from "./records.ts";
 import type { EffectRow, JournalKind } from "./rows.ts";
+import type { SlotEvent } from "./slot.ts";
 
 /**
  * What a record does to the tables, as data. A store executes each kind with the statement of the same name in its
@@ -30,14 +31,31 @@ export type Change =
       /** null: copied from the lease of `source`. */
       readonly tenant: string | null;
       readonly source: number | null;
-      /** The queue in which a run waits. Leases of items and names use the queue with the empty name. */
+      /** The backlog in which a run waits. Leases of items and names use the backlog with the empty name. */
       readonly workflow: string;
       readonly token: bigint;
       readonly nextReactor: string | null;
       /** Renewals of a run without progress for longer than this are refused. */
       readonly maxStallMs: number | null;
+      /** The queue of a run, see `leaseQueue`. */
+      readonly queue: string | null;
     }
   | { readonly do: "lease.limit"; readonly journal: number; readonly maxStallMs: number }
+  /** The place of a new run in its queue; with the empty name it only starts later. */
+  | {
+      readonly do: "slot.create";
+      readonly journal: number;
+      readonly queue: string;
+      readonly key: string;
+      readonly class: number;
+      readonly state: "QUEUED" | "DELAYED";
+      readonly expires: boolean;
+      readonly weight: number | null;
+    }
+  /** A run that keeps its slot must not wait for a child that waits for that slot. */
+  | { readonly do: "slot.assert_unnested"; readonly journal: number; readonly queue: string; readonly key: string }
+  /** Moves the run in its queue, as `slotAfter` says. Without a place there it changes nothing. */
+  | { readonly do: "slot.set"; readonly journal: number; readonly event: SlotEvent }
   | {
       readonly do: "record.create";
       readonly journal: number;
@@ -115,6 +133,14 @@ export type Change =
   | { readonly do: "items.sweep"; readonly run: number }
   | {
       readonly do: "business_key.claim";
+      readonly run: number;
+      readonly pos: number;
+      readonly scope: string;
+      readonly businessKey: string;
+    }
+  /** As a claim, also if another run has the key: that run has been asked to stop. */
+  | {
+      readonly do: "business_key.replace";
       readonly run: number;
       readonly pos: number;
       readonly scope: string;
@@ -231,6 +257,9 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "run.create": "TAPE_RUN_CONFLICT",
   "lease.create": "TAPE_INVARIANT",
   "lease.limit": null,
+  "slot.create": "TAPE_QUEUE_UNKNOWN",
+  "slot.assert_unnested": "TAPE_QUEUE_NESTED",
+  "slot.set": null,
   "record.create": "TAPE_INVARIANT",
   "run.phase": "TAPE_ILLEGAL_TRANSITION",
   "run.assert_settled": "TAPE_RUN_UNSETTLED",
@@ -242,6 +271,7 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "business_keys.sweep": null,
   "items.sweep": null,
   "business_key.claim": "TAPE_BUSINESS_KEY_TAKEN",
+  "business_key.replace": null,
   "business_key.drop": null,
   "obligations.make_due": "TAPE_ILLEGAL_TRANSITION",
   "obligations.release_next": null,

@@ -52,6 +52,26 @@ const table = {
     retry: "no",
     next: "The id is taken by a run with another workflow or input: choose another id.",
   },
+  TAPE_RUN_LIVE: {
+    fault: "caller",
+    retry: "later",
+    next: "A live run has this unique key: join it, wait for its end, or use another key.",
+  },
+  TAPE_QUEUE_UNKNOWN: {
+    fault: "caller",
+    retry: "no",
+    next: "Check the name, or list the queue in createRunner({ queues }) of a process that runs.",
+  },
+  TAPE_QUEUE_CHANGED: {
+    fault: "caller",
+    retry: "later",
+    next: "Let the queue become empty before you change what it counts, or define a queue with another name.",
+  },
+  TAPE_QUEUE_NESTED: {
+    fault: "caller",
+    retry: "no",
+    next: 'The child would wait for a slot that a run above it holds: use another queue or key, or counts: "running".',
+  },
   TAPE_RUN_GONE: {
     fault: "caller",
     retry: "no",

@@ -4,6 +4,7 @@ import type { RecordKind } from "./records.ts";
 export const noteKinds: ReadonlySet<RecordKind> = new Set([
   "signal.sent",
   "cancel.requested",
+  "start.moved",
   "timer.fired",
   "child.settled",
   "effect.outcome",

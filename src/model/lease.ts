@@ -1,5 +1,6 @@
 import type { TapeError } from "./errors.ts";
 import type { Fence } from "./fence.ts";
+import type { SlotState } from "./queue.ts";
 import type { TermEnd, TermReason } from "./records.ts";
 import type { JournalKind } from "./rows.ts";
 
@@ -41,6 +42,8 @@ export interface Term {
   readonly preloaded?: boolean;
   /** The upstream of this item: its effect's connector, otherwise the effect. Only from a find with a share. */
   readonly callee?: string;
+  /** The queue of this run; empty: none, but it started later, or has a unique key. */
+  readonly queue?: string;
 }
 
 /** A lease, by its run, its name or its journal. */
@@ -108,6 +111,10 @@ export interface LeaseView {
   readonly maxStallMs: number | null;
   readonly paused: boolean;
   readonly nextReactor: string | null;
+  /** The queue of its run. */
+  readonly queue: string | null;
+  /** Where its run is in the queue; null: it has none, or has left it. */
+  readonly slot: SlotState | null;
 }
 
 /** One entry of the term history: a finished or current term, and why it started and ended. */

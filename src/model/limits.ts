@@ -10,6 +10,12 @@ export interface Limits {
   readonly payloadBytes: number;
   /** Characters of ids, names, keys and labels. 512 fits a URL; with longer ones index rows would not fit a page. */
   readonly nameLength: number;
+  /** Characters of a queue's key. Shorter than a name: it is part of every index of a queue. */
+  readonly keyLength: number;
+  /** Queues of one tenant. */
+  readonly queues: number;
+  /** Starts that one debounced run takes; the last of them starts it at once. */
+  readonly startMoves: number;
   /** Records of one journal. 100 000: replaying more takes seconds, so split the work into child runs instead. */
   readonly journalRecords: number;
   /** Records in one append. */
@@ -46,6 +52,9 @@ export interface Limits {
 export const defaultLimits: Limits = {
   payloadBytes: 4 * 1024 * 1024,
   nameLength: 512,
+  keyLength: 256,
+  queues: 1_000,
+  startMoves: 1_000,
   journalRecords: 100_000,
   appendRecords: 1_000,
   batchItems: 10_000,

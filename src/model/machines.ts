@@ -24,9 +24,10 @@ export const runMachine = machine({
   },
 });
 export type RunPhase = (typeof runMachine.states)[number];
-/** The status that operators see: the lease splits LIVE into three. */
-export type RunStatus = Exclude<RunPhase, "LIVE"> | "RUNNABLE" | "RUNNING" | "WAITING";
+/** The status that operators see: lease and slot split LIVE into four. QUEUED: the run waits for a slot of its queue. */
+export type RunStatus = Exclude<RunPhase, "LIVE"> | "QUEUED" | "RUNNABLE" | "RUNNING" | "WAITING";
 export const runStatuses: readonly RunStatus[] = [
+  "QUEUED",
   "RUNNABLE",
   "RUNNING",
   "WAITING",

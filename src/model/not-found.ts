@@ -4,6 +4,7 @@ import type { LeaseTarget } from "./lease.ts";
 const kinds = {
   run: { code: "TAPE_RUN_NOT_FOUND", field: "run" },
   lease: { code: "TAPE_LEASE_NOT_FOUND", field: "name" },
+  queue: { code: "TAPE_QUEUE_UNKNOWN", field: "queue" },
   schedule: { code: "TAPE_SCHEDULE_NOT_FOUND", field: "id" },
   token: { code: "TAPE_NOT_FOUND", field: "id" },
 } as const satisfies Record<string, { code: ErrorCode; field: string }>;

@@ -139,7 +139,7 @@ function openItem(
   const { token } = place; // the run's token: acquiring increments it, so an item's first token is the run's plus one
   const lease = { journal: item, kind: "item", run, tenant: null, source: place.journal, workflow: "" } as const;
   return [
-    { do: "lease.create", ...lease, token, nextReactor, maxStallMs: null },
+    { do: "lease.create", ...lease, token, nextReactor, maxStallMs: null, queue: null },
     { do: "record.create", journal: item, seq: 1, token, kind: "item.opened", body: encodeBody(opened) },
   ];
 }

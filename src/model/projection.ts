@@ -4,9 +4,21 @@ import { TapeError } from "./errors.ts";
 import { itemKinds, nameKinds, noteKinds, storeKinds } from "./kinds.ts";
 import { type RunPhase, runMachine } from "./machines.ts";
 import { armed, dispatched, intended, obligationSettled, settled, surplus } from "./projection-effects.ts";
+import { defaultPriority } from "./queue.ts";
 import { encodeBody, encodePayload, type RecordContext } from "./record-context.ts";
 import type { NewRecord, RecordData, RecordKind } from "./records.ts";
 import type { JournalKind } from "./rows.ts";
+import {
+  debouncePos,
+  debounceScope,
+  leaseQueue,
+  type SlotEvent,
+  startDelay,
+  startPos,
+  startsLater,
+  uniquePos,
+  uniqueScope,
+} from "./slot.ts";
 
 export { encodeBody, type RecordContext } from "./record-context.ts";
 
@@ -21,6 +33,7 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
   switch (record.kind) {
     case "run.decided":
       return [
+        ...moved(place, { of: "decided" }),
         phase(own, "ENDING", { cause: record.data.cause, outcome: encodePayload(record.data.outcome) }),
         { do: "effects.withdraw", run: own },
         { do: "business_keys.sweep", run: own },
@@ -37,7 +50,7 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
         { do: "obligations.release_next", run: own },
       ];
     case "run.ended":
-      return ended(record.data, own);
+      return ended(record.data, place);
     case "run.stuck":
       return [phase(own, "STUCK")]; // the record has the reason; the row keeps an outcome that was already decided
     case "run.unstuck":
@@ -54,6 +67,7 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
     case "term.ended": {
       const { notesTaken, nextReactor, delayMs, reason } = record.data;
       return [
+        ...moved(place, { of: "released", wanted: nextReactor !== undefined }),
         {
           do: "lease.release",
           journal: own,
@@ -206,14 +220,55 @@ export function changesOfCreation(tenant: string | null, data: RecordData<"run.c
       source: parent?.journal ?? null,
       workflow,
       token: 0n,
-      nextReactor: "recovery",
+      nextReactor: startsLater(data) ? null : "recovery",
       maxStallMs: data.maxStallMs ?? null,
+      queue: leaseQueue(data),
     },
     { do: "record.create", journal: own, seq: 1, token: 0n, kind: "run.created", body: encodeBody(data) },
   ];
   for (const [unit, cap] of Object.entries(budget ?? {})) changes.push({ do: "budget.create", run: own, unit, cap });
+  if (leaseQueue(data) !== null) changes.push(...queuedCreation(data, own));
   return changes;
 }
+
+/** What a run needs that waits in a queue, starts later, or has a unique key. */
+function queuedCreation(data: RecordData<"run.created">, own: number): Change[] {
+  const { workflow, queue, expiresMs, unique, debounce } = data;
+  const changes: Change[] = [];
+  const delay = startDelay(data);
+  if (queue !== undefined || delay !== undefined) {
+    changes.push({
+      do: "slot.create",
+      journal: own,
+      queue: queue?.name ?? "",
+      key: queue?.key ?? "",
+      class: queue?.priority ?? defaultPriority,
+      state: delay === undefined ? "QUEUED" : "DELAYED",
+      expires: expiresMs !== undefined,
+      weight: queue?.weight ?? null,
+    });
+  }
+  const timer = (purpose: string, delayMs: number, until: number | null): void => {
+    changes.push({ do: "timer.create", run: own, pos: startPos, purpose, delayMs, until });
+  };
+  if (delay !== undefined) timer("start", delay.delayMs, delay.until);
+  if (expiresMs !== undefined) {
+    const { delayMs, until } = delay ?? { delayMs: 0, until: null };
+    timer("expire", delayMs + expiresMs, until === null ? null : until + expiresMs);
+  }
+  if (unique !== undefined) {
+    const claim = { run: own, pos: uniquePos, scope: uniqueScope(workflow), businessKey: unique.key };
+    changes.push({ do: unique.onConflict === "cancel" ? "business_key.replace" : "business_key.claim", ...claim });
+  }
+  if (debounce !== undefined) {
+    const scope = debounceScope(workflow);
+    changes.push({ do: "business_key.claim", run: own, pos: debouncePos, scope, businessKey: debounce.key });
+  }
+  return changes;
+}
+
+const moved = ({ journal, queued }: RecordContext, event: SlotEvent): Change[] =>
+  queued ? [{ do: "slot.set", journal, event }] : [];
 
 /**
  * A value's new version: writes the current row and a history entry, and trims the history. A deletion trims all of it,
@@ -231,7 +286,7 @@ export function valueWritten(
 }
 
 function childStarted(data: RecordData<"child.started">, place: RecordContext): Change[] {
-  const { pos, id, workflow, version, input, inputHash, labels, maxStallMs } = data;
+  const { pos, id, workflow, version, input, inputHash, labels, maxStallMs, queue } = data;
   const child: RecordData<"run.created"> = {
     id,
     workflow,
@@ -241,11 +296,15 @@ function childStarted(data: RecordData<"child.started">, place: RecordContext): 
     ...(version === undefined ? {} : { version }),
     ...(labels === undefined ? {} : { labels }),
     ...(maxStallMs === undefined ? {} : { maxStallMs }),
+    ...(queue === undefined ? {} : { queue }),
   };
-  return changesOfCreation(null, child, { ...place, journal: place.allocate() });
+  const created = changesOfCreation(null, child, { ...place, journal: place.allocate() });
+  if (queue === undefined) return created;
+  return [{ do: "slot.assert_unnested", journal: place.journal, queue: queue.name, key: queue.key }, ...created];
 }
 
-function ended(data: RecordData<"run.ended">, own: number): Change[] {
+function ended(data: RecordData<"run.ended">, place: RecordContext): Change[] {
+  const own = place.journal;
   const { status, outcome, notesTaken, parent } = data;
   const decidedNow = outcome !== undefined;
   const changes: Change[] = [
@@ -270,6 +329,11 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
       required: false,
       orAncestor: false,
     });
+  }
+  if (place.queued) {
+    changes.push({ do: "slot.set", journal: own, event: { of: "ended" } });
+    changes.push({ do: "business_key.drop", run: own, pos: uniquePos });
+    changes.push({ do: "business_key.drop", run: own, pos: debouncePos });
   }
   changes.push({
     do: "lease.release",

@@ -8,6 +8,8 @@ export interface RecordContext {
   readonly kind: JournalKind;
   readonly token: bigint;
   readonly nonce: bigint;
+  /** The run has a queue, starts later, or has a unique key: its records may move it in its queue. */
+  readonly queued: boolean;
   /** Allocates a journal number for a child or an item that the record opens. */
   allocate(): number;
   /** The number of versions of a value kept for watchers. */

@@ -1,9 +1,12 @@
 import { z } from "zod";
 import { approversShape } from "./approvers.ts";
 import { credential } from "./credential.ts";
+import { forkShape } from "./fork-shape.ts";
+import { queuedShape, startShape } from "./start-shape.ts";
 import { talkSchemas } from "./talk-records.ts";
 
 export type { Credential } from "./credential.ts";
+export type { ForkData } from "./fork-shape.ts";
 
 /**
  * Journal records: a closed, versioned union. An unknown kind is an error and is never skipped. projection.ts defines
@@ -73,23 +76,6 @@ const compensation = {
   args: value,
 };
 
-/**
- * The records of another run's journal that a fork keeps: those of operations before `pos`, written up to `through`.
- * `seeds`: the runs whose random seed the code used, and up to which position.
- */
-const fork = z.strictObject({
-  journal,
-  pos: count,
-  through: count,
-  by: name,
-  via: credential.exactOptional(),
-  reason: name,
-  seeds: z.array(z.strictObject({ before: count, run: name, lanes: z.array(count).optional() })),
-  /** The first position of each lane that is not kept. */
-  lanes: z.array(count).optional(),
-});
-export type ForkData = z.infer<typeof fork>;
-
 const schemas = {
   "run.created": z.strictObject({
     id: name,
@@ -105,7 +91,7 @@ const schemas = {
     /** The starters (`token:ID` or `name:NAME`), for gates that they may not answer. */
     starters: z.array(name).exactOptional(),
     forkedFrom: name.optional(),
-    fork: fork.optional(),
+    fork: forkShape.optional(),
     /** The input is the output of its schema: it was validated. */
     checked: z.literal(true).optional(),
     /** A holder that writes nothing for longer than this loses the run. */
@@ -114,6 +100,7 @@ const schemas = {
     deadlineMs: positiveMs.exactOptional(),
     /** Present if the same transaction grants the first term to the creator. */
     holder: holder.optional(),
+    ...startShape,
   }),
   "run.decided": z.strictObject({ cause: z.enum(["completed", "failed", "cancelled"]), outcome: value }),
   "run.compensating": z.strictObject({}),
@@ -157,6 +144,8 @@ const schemas = {
     reason: z.enum(termReasons),
     by: text.optional(),
     auditReason: text.optional(),
+    /** The slot that the run got with this term. */
+    admitted: z.strictObject({ queue: name, key: text, waitedMs: ms }).exactOptional(),
     /** How the previous term ended, if its holder did not record it. */
     previous: z.strictObject({ ...termFigures.shape, token: tokenText, endReason: z.enum(termEnds) }).optional(),
   }),
@@ -217,6 +206,7 @@ const schemas = {
     inputHash: name,
     labels: labels.optional(),
     maxStallMs: positiveMs.exactOptional(),
+    queue: queuedShape.exactOptional(),
   }),
   "child.settled": z.strictObject({ pos: count, id: name, status: name, outcome: value.optional() }),
   "effect.intended": z.strictObject({
@@ -322,6 +312,13 @@ const schemas = {
     by: text.optional(),
     via: credential.exactOptional(),
     deadline: z.literal(true).exactOptional(),
+  }),
+  /** A further start of a debounced run: this input replaces the earlier one. Only before the run's first term. */
+  "start.moved": z.strictObject({
+    input: value,
+    inputHash: name,
+    waitMs: delayMs,
+    checked: z.literal(true).exactOptional(),
   }),
   /** `until`: the wall time, if one was given; otherwise the timer fires `delayMs` after the record. */
   "timer.set": z.strictObject({

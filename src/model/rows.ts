@@ -1,4 +1,5 @@
 import type { EffectStatus, GateStatus, ObligationStatus, RunPhase, TimerStatus } from "./machines.ts";
+import type { SlotState } from "./queue.ts";
 import type { TermEnd, TermReason } from "./records.ts";
 
 /** Rows of the store's tables as TypeScript types. Payload columns contain the codec's text. */
@@ -30,7 +31,7 @@ export interface LeaseRow {
   readonly tenant: string;
   /** The run of this journal; for a named lease its own number. */
   readonly run: number;
-  /** The queue in which a run waits. */
+  /** The backlog in which a run waits. */
   readonly workflow: string;
   readonly token: bigint;
   readonly nonce: bigint | null;
@@ -59,6 +60,10 @@ export interface LeaseRow {
   readonly dueAt: number;
   /** Why the last term ended; determines the reason of the next one. */
   readonly lastEndReason: TermEnd | null;
+  /** The name of its queue; empty: none, but it starts later, or has a unique key. */
+  readonly queue: string | null;
+  /** Where its run is in the queue; null: it has none, or has left it. */
+  readonly slot: SlotState | null;
 }
 
 /** An effect or a compensation as the store holds it. */

@@ -3,6 +3,7 @@ import { decode, encode } from "../base/codec.ts";
 import { type Cron, parseCron } from "../base/cron.ts";
 import { defined } from "../base/defined.ts";
 import { TapeError } from "./errors.ts";
+import { queuedShape } from "./start-shape.ts";
 
 /** What happens to a firing while the last run has not ended: skip it, start it anyway, or wait for the end. */
 export const overlapPolicies = ["skip", "allow", "wait"] as const;
@@ -27,6 +28,8 @@ const shape = z.strictObject({
   labels: z.record(z.string(), z.string()).optional(),
   /** In millionths of the unit. */
   budget: z.record(z.string(), z.number()).optional(),
+  /** The queue in which its runs wait. */
+  queue: queuedShape.exactOptional(),
   cron: z.string(),
   timeZone: z.string(),
   overlap: z.enum(overlapPolicies),
@@ -132,7 +135,7 @@ export function pickFiring(plan: SchedulePlan, cron: Cron, now: number): FiringC
 
 /** The run that a firing starts. */
 export function firedRun(schedule: string, plan: SchedulePlan, at: number) {
-  const { workflow, version, input, labels, budget } = plan;
+  const { workflow, version, input, labels, budget, queue } = plan;
   return {
     id: runIdOf(schedule, at),
     workflow,
@@ -140,5 +143,6 @@ export function firedRun(schedule: string, plan: SchedulePlan, at: number) {
     schedule,
     labels: { ...labels, schedule },
     ...defined({ version, budget }),
+    ...(queue && { queue: queue.name, key: queue.key, priority: queue.priority, ...defined({ weight: queue.weight }) }),
   };
 }

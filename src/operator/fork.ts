@@ -6,6 +6,7 @@ import {
   withoutCancellationCharges,
   writeKeptRecords,
 } from "../engine/drive/kept-records.ts";
+import { createdBy } from "../engine/replay/start-notes.ts";
 import { readClocks } from "../lease/belief.ts";
 import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
@@ -64,6 +65,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
     ...defined({ version: created.version, labels: created.labels, budget: created.budget }),
     ...defined({ maxStallMs: created.maxStallMs, deadlineMs: created.deadlineMs }),
     ...(created.checked && { checked: true }),
+    ...queueOf(created),
     ...startersOf(created.starters, starterOf({ by, via })),
     forkedFrom: run,
     fork: {
@@ -91,6 +93,13 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
     lease.end("released");
   }
   return id;
+}
+
+/** A fork waits in the same queue; it has no delay and no key of its own. */
+function queueOf({ queue }: RecordData<"run.created">): Pick<RunSpec, "queue" | "key" | "priority" | "weight"> {
+  if (queue === undefined) return {};
+  const { name, key, priority, weight } = queue;
+  return { queue: name, key, priority, ...defined({ weight }) };
 }
 
 /** The fork's code would continue as if compensated effects still applied, so the request must name each of them. */
@@ -130,7 +139,8 @@ async function source(store: Store, tenant: string, id: string): Promise<ForkSou
   const notes = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER, true);
   const records = withoutCancellationCharges(expandKeptRecords(raw), notes);
   const obligations = await obligationsOf(store, tenant, run, first.data, records);
-  return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, effects, obligations };
+  const created = createdBy(first.data, notes);
+  return { journal: run.journal, head: raw.at(-1)!.seq, created, records, effects, obligations };
 }
 
 /** All effects or compensations of one run; a position has fewer rows than a page. */

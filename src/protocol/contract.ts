@@ -3,6 +3,7 @@ import type { Route } from "./route.ts";
 import { effects } from "./routes/effects.ts";
 import { leases } from "./routes/leases.ts";
 import { overview } from "./routes/overview.ts";
+import { queues } from "./routes/queues.ts";
 import { quotas } from "./routes/quotas.ts";
 import { runs } from "./routes/runs.ts";
 import { service } from "./routes/service.ts";
@@ -15,6 +16,7 @@ export const contract = {
   ...runs,
   ...effects,
   ...leases,
+  ...queues,
   ...values,
   ...overview,
   ...store,

@@ -4,6 +4,7 @@ import { defined } from "../base/defined.ts";
 import type { TapeError } from "../model/errors.ts";
 import { type Fence, makeFence } from "../model/fence.ts";
 import { defaultLimits } from "../model/limits.ts";
+import { maxPriority, minPriority, onConflicts } from "../model/queue.ts";
 import { errorOf, problemOf } from "./problem.ts";
 import { fromWire, isText, mustBeText, toWire } from "./values.ts";
 
@@ -23,6 +24,11 @@ export const ms = z.number().nonnegative();
 export const spanMs = z.int().positive().max(315_360_000_000);
 /** Milliseconds since 1970, within the range of a Date. */
 export const time = z.number().min(-8.64e15).max(8.64e15);
+/** A wait chosen by a caller: as long as a duration may be. */
+const waitMs = z
+  .int()
+  .nonnegative()
+  .max(100 * 366 * 86_400_000);
 /** Rows that a caller requests; a page may hold fewer. */
 export const rows = z.int().positive().max(10_000);
 export const rowsOrNone = z.int().nonnegative().max(10_000);
@@ -206,6 +212,24 @@ export const signal = z.strictObject({
 /** A signal that a start sends with its run. */
 export const startSignal = signal.omit({ asks: true }).extend({ key: name });
 export const startSignals = z.array(startSignal).max(defaultLimits.startSignals);
+
+/** When a run starts, and in which queue. */
+export const startFields = {
+  queue: name.exactOptional(),
+  key: text.exactOptional(),
+  priority: z.int().min(minPriority).max(maxPriority).exactOptional(),
+  /** Of the key, in thousandths. */
+  weight: whole.exactOptional(),
+  delayMs: waitMs.exactOptional(),
+  /** Milliseconds since 1970. */
+  startAt: z.int().nonnegative().max(8.64e15).exactOptional(),
+  expiresMs: waitMs.exactOptional(),
+  unique: z.strictObject({ key: name, onConflict: z.enum(onConflicts) }).exactOptional(),
+  debounce: z.strictObject({ key: name, waitMs, maxWaitMs: waitMs.exactOptional() }).exactOptional(),
+  signals: startSignals.exactOptional(),
+  maxStallMs: spanMs.exactOptional(),
+  deadlineMs: spanMs.exactOptional(),
+};
 
 export const wakeHint = z.union([
   z.strictObject({

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { credential } from "../model/credential.ts";
 import type { Term } from "../model/lease.ts";
 import { effectMachine, gateMachine, obligationMachine, runMachine, timerMachine } from "../model/machines.ts";
+import { slotStates } from "../model/queue.ts";
 import { termEnds, termReasons } from "../model/records.ts";
 import {
   amounts,
@@ -14,8 +15,7 @@ import {
   ms,
   name,
   reportedLabels,
-  spanMs,
-  startSignals,
+  startFields,
   text,
   value,
   whole,
@@ -33,6 +33,7 @@ const at = z.number();
 const journalKind = z.enum(["run", "item", "name", "store"]);
 const reason = z.enum(termReasons);
 export const runStatus = z.enum([
+  "QUEUED",
   "RUNNABLE",
   "RUNNING",
   "WAITING",
@@ -62,6 +63,8 @@ export const leaseView = z.strictObject({
   maxStallMs: z.number().nullable(),
   paused: z.boolean(),
   nextReactor: z.string().nullable(),
+  queue: z.string().nullable(),
+  slot: z.enum(slotStates).nullable(),
 });
 
 export const runView = z.strictObject({
@@ -109,6 +112,7 @@ const wireTerm = z.strictObject({
   name: z.string().exactOptional(),
   preloaded: z.boolean().exactOptional(),
   callee: z.string().exactOptional(),
+  queue: z.string().exactOptional(),
 });
 
 /** A term; its fence gets the term's tenant. */
@@ -209,7 +213,7 @@ export const businessKeyRow = z.strictObject({
   scope: name,
   businessKey: name,
   run: journal,
-  pos: whole,
+  pos: z.int(), // -1: the key of a start
   runId: name,
 });
 
@@ -238,9 +242,7 @@ export const runSpec = z.strictObject({
   starters: z.array(name).max(64).exactOptional(),
   forkedFrom: name.exactOptional(),
   checked: z.literal(true).exactOptional(),
-  signals: startSignals.exactOptional(),
-  maxStallMs: spanMs.exactOptional(),
-  deadlineMs: spanMs.exactOptional(),
+  ...startFields,
   fork: z
     .strictObject({
       journal,
@@ -261,7 +263,7 @@ export const scheduledRun = runSpec.omit({
   signals: true,
 });
 
-export const created = { journal, fresh: z.boolean(), term: term.exactOptional() };
+export const created = { journal, fresh: z.boolean(), run: name.exactOptional(), term: term.exactOptional() };
 
 /** The state of the store: its schema, its epoch, and whether a power failure can lose acknowledged writes. */
 export const settings = z.strictObject({

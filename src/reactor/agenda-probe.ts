@@ -11,6 +11,8 @@ export interface AgendaProbeOptions {
   readonly tenant: string | undefined;
   /** Workflows that this process can drive; runs of others are no work for it. */
   readonly workflows: readonly string[] | undefined;
+  /** Queues whose runs this process can drive. */
+  readonly queues: readonly string[];
   /** Pause after a change; doubles up to `idleMs`. */
   readonly intervalMs: number;
   readonly idleMs: number;
@@ -68,13 +70,13 @@ export class AgendaProbe {
 
   /** Returns the milliseconds until the next work falls due. */
   async #poll(): Promise<number> {
-    const { store, tenant, workflows, clock, wake } = this.#options;
+    const { store, tenant, workflows, queues, clock, wake } = this.#options;
     let nextMs = Number.POSITIVE_INFINITY;
     if (clock.mono() >= this.#recoverAt) {
       this.#recoverAt = clock.mono() + recoverMs;
       wake("recovery");
     }
-    for (const { reactor, dueInMs } of await store.read.agenda(tenant, workflows)) {
+    for (const { reactor, dueInMs } of await store.read.agenda(tenant, workflows, queues)) {
       if (dueInMs <= 0) wake(reactor);
       else nextMs = Math.min(nextMs, dueInMs);
       if (reactor !== "timers" || dueInMs <= 0) continue;

@@ -16,6 +16,8 @@ export interface LoopOptions extends ReactorTuning {
   readonly tenant?: string;
   /** Workflows that this process can drive; absent: unknown. */
   readonly workflows?: readonly string[];
+  /** Queues whose runs this process can drive. */
+  readonly queues?: readonly string[];
   /** Settings of single reactors, by name. */
   readonly tuning?: Readonly<Record<string, ReactorTuning>>;
   /** How long `stop` waits for work in progress. Longer than the usual timeout of an effect. */
@@ -46,10 +48,10 @@ export class ReactorLoop {
     const runnerOf = (reactor: Reactor) =>
       new ReactorRunner(reactor, { ...options, ...options.tuning?.[reactor.name] }, hooks);
     this.#runners = options.reactors.map(runnerOf);
-    const { store, clock, log, tenant, workflows, idleMs = defaultIdleMs } = options;
+    const { store, clock, log, tenant, workflows, queues = [], idleMs = defaultIdleMs } = options;
     const intervalMs = Math.min(...this.#runners.map((runner) => runner.intervalMs));
     const wake = (name: string | undefined): void => this.#wake(name);
-    this.#probe = new AgendaProbe({ store, clock, log, tenant, workflows, intervalMs, idleMs, wake });
+    this.#probe = new AgendaProbe({ store, clock, log, tenant, workflows, queues, intervalMs, idleMs, wake });
     this.#life = new Lifecycle(
       () => this.#start(),
       () => this.#stop(),

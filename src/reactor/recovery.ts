@@ -8,7 +8,8 @@ import type { Reactor, ReactorCounts } from "./reactor.ts";
  */
 export function recovery(driver: Pick<RunDriver, "poll" | "capacity" | "unserved">): Required<Reactor> {
   const poll: Required<Reactor>["poll"] = async (limit, onItemDone) => {
-    const { found, done } = await driver.poll(limit, () => onItemDone());
+    // A slot that is free again may be for another run: it is polled for at once.
+    const { found, done } = await driver.poll(limit, (slot) => onItemDone(undefined, slot));
     // The agenda had work, but none for this process: check whether any process serves it.
     const unserved = found === 0 && driver.capacity > 0 ? await driver.unserved() : 0;
     return { found, done: done.then((counts) => ({ ...countsOf(counts), ...(unserved > 0 && { unserved }) })) };

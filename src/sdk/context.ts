@@ -2,6 +2,8 @@ import type { Duration } from "../base/duration.ts";
 import type { Fence } from "../model/fence.ts";
 import type { EffectCall, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition, ReplyGate } from "./gate.ts";
+import type { QueueDefinition } from "./queue.ts";
+import type { QueueChoice } from "./queue-choice.ts";
 import type { Schema } from "./schema.ts";
 import type { Callback, CallbackOptions, GateAnswer, GateRequest, RawCallback } from "./talk.ts";
 import type { ClientOf, PostgresPool, SqliteConnection } from "./transaction.ts";
@@ -66,7 +68,7 @@ export type Branches<T extends readonly unknown[]> = {
 };
 
 /** Options of a child run. */
-export interface SpawnOptions {
+export interface SpawnOptions extends QueueChoice {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
@@ -195,4 +197,7 @@ export interface Workflow<I, O> {
   readonly maxStallMs?: number;
   /** Absent: the run may take any time. */
   readonly deadlineMs?: number;
+  /** The queue in which its runs wait, unless their start names another. */
+  readonly queue: QueueDefinition | undefined;
+  readonly key: ((input: I) => string) | undefined;
 }

@@ -4,8 +4,9 @@ import { bindConnector, type Connector } from "./connector.ts";
 import type { TapeContext, Workflow } from "./context.ts";
 import type { EffectDefinition, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition } from "./gate.ts";
+import { assertQueue, type QueueDefinition } from "./queue.ts";
 import { type Schema, schemaOf, validate } from "./schema.ts";
-import { assertKnownKeys, assertName, durationOrThrow, retryOf, shown } from "./validate.ts";
+import { assertKnownKeys, assertName, durationOrThrow, functionOr, retryOf, shown } from "./validate.ts";
 
 export type { Workflow } from "./context.ts";
 
@@ -24,6 +25,10 @@ export interface WorkflowOptions<I> {
   readonly maxStall?: Duration;
   /** Cancels a run that has not ended this long after it began. */
   readonly deadline?: Duration;
+  /** The queue in which its runs wait for a slot, unless their start names another. */
+  readonly queue?: QueueDefinition;
+  /** The key of a run in that queue. */
+  readonly key?: (input: I) => string;
 }
 
 /**
@@ -40,17 +45,22 @@ export function workflow<I, O>(
     throw new TapeError("TAPE_BAD_INPUT", `workflow ${name} needs a function, not ${shown(run)}`);
   }
   const subject = `workflow ${name}`;
-  assertKnownKeys(subject, options, ["input", "version", "retry", "maxStall", "deadline"]);
-  const { input: schema, version, retry } = options;
+  assertKnownKeys(subject, options, ["input", "version", "retry", "maxStall", "deadline", "queue", "key"]);
+  const { input: schema, version, retry, queue, key } = options;
   schemaOf(subject, "input", schema);
   if (version !== undefined) assertName(`the version of ${subject}`, version);
   retryOf(subject, retry, 1);
+  if (queue !== undefined) assertQueue(subject, queue);
+  functionOr(subject, "key", key);
+  if (key !== undefined && queue === undefined) {
+    throw new TapeError("TAPE_BAD_INPUT", `${subject}: key needs a queue`, { field: "key" });
+  }
   const { maxStall, deadline } = options;
   const limits = {
     ...(maxStall !== undefined && { maxStallMs: wholeMs(subject, "maxStall", maxStall) }),
     ...(deadline !== undefined && { deadlineMs: wholeMs(subject, "deadline", deadline) }),
   };
-  return { name, run, schema, version, retry: retry ?? {}, ...limits };
+  return { name, run, schema, version, retry: retry ?? {}, queue, key, ...limits };
 }
 
 /** Whole milliseconds of a duration that is longer than nothing. */
@@ -80,6 +90,8 @@ export interface Runner {
   readonly register?: (definition: EffectDefinition) => boolean;
   /** Gates whose schemas are checked when a signal is sent by name: by the command line or over HTTP. */
   readonly gates?: ReadonlyMap<string, GateDefinition<unknown>>;
+  /** Queues whose runs this process drives. */
+  readonly queues?: ReadonlyMap<string, QueueDefinition>;
 }
 
 /**
@@ -94,9 +106,13 @@ export function createRunner(parts: {
   readonly effects?: readonly { readonly definition: EffectDefinition }[];
   readonly connectors?: readonly Connector[];
   readonly gates?: readonly GateDefinition<unknown>[];
+  /** Queues that only starts name; those of the workflows are included. */
+  readonly queues?: readonly QueueDefinition[];
 }): Runner {
-  assertKnownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates"]);
-  const { workflows, effects = [], connectors = [], gates = [] } = parts;
+  assertKnownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates", "queues"]);
+  const { workflows, effects = [], connectors = [], gates = [], queues = [] } = parts;
+  for (const queue of queues) assertQueue("a runner", queue);
+  const used = workflows.flatMap(({ queue }) => (queue === undefined ? [] : [queue]));
   const byConnector = byName("connector", connectors);
   const definitions = byName(
     "effect",
@@ -116,6 +132,7 @@ export function createRunner(parts: {
       return found !== undefined;
     },
     gates: byName("gate", gates) as ReadonlyMap<string, GateDefinition<unknown>>,
+    queues: byName("queue", [...new Set([...queues, ...used])]),
   };
 }
 

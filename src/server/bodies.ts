@@ -5,8 +5,8 @@ import type { ServerLimits } from "./limits.ts";
 
 /** Size of a call without lists and values: only names and numbers. */
 const smallBytes = 64 * 1024;
-/** Size of the longest allowed list of names, with characters of several bytes. */
-const namesBytes = 2 * 1024 * 1024;
+/** Size of a call with the longest allowed lists of names, with characters of several bytes. */
+const namesBytes = 3 * 1024 * 1024;
 
 /** The maximum body size of a call: the server's limit for a batch, otherwise what the call can need. */
 export function maxBytes({ size }: Route, { bodyBytes }: ServerLimits, payloadBytes: number): number {

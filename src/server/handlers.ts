@@ -2,6 +2,7 @@ import type { Handlers, ServerDeps } from "./handler-types.ts";
 import { effectHandlers } from "./handlers/effects.ts";
 import { leaseHandlers } from "./handlers/leases.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
+import { queueHandlers } from "./handlers/queues.ts";
 import { quotaHandlers } from "./handlers/quotas.ts";
 import { runHandlers } from "./handlers/runs.ts";
 import { serviceHandlers } from "./handlers/service.ts";
@@ -15,6 +16,7 @@ export function handlersOf(deps: ServerDeps): Handlers {
     ...runHandlers(deps),
     ...effectHandlers(deps),
     ...leaseHandlers(deps),
+    ...queueHandlers(deps),
     ...valueHandlers(deps),
     ...overviewHandlers(deps),
     ...storeHandlers(deps),

@@ -1,6 +1,7 @@
 /** Metrics in the Prometheus text format 0.0.4, without a library: only three kinds are needed. */
 
-type Labels = Readonly<Record<string, string>>;
+export type Labels = Readonly<Record<string, string>>;
+export type Sample = readonly [labels: Labels, value: number];
 
 interface Metric {
   readonly name: string;
@@ -28,6 +29,14 @@ export class Metrics {
   /** Evaluated at each scrape. */
   gauge(name: string, help: string, value: () => number): void {
     this.#add({ name, help, type: "gauge", samples: () => [`${name} ${value()}`] });
+  }
+
+  /** Several series, evaluated at each scrape. A counter that another part of the system keeps is one, too. */
+  series(name: string, help: string, type: "counter" | "gauge", samples: () => readonly Sample[]): void {
+    this.#add({
+      ...{ name, help, type },
+      samples: () => samples().map(([labels, value]) => `${name}${labelText(labels)} ${value}`),
+    });
   }
 
   /** In seconds. */

@@ -3,6 +3,7 @@ import type { ErrorCode } from "../model/errors.ts";
 import type { RenewResult, Term } from "../model/lease.ts";
 import type { RouteName } from "../protocol/contract.ts";
 import { Metrics } from "./metrics.ts";
+import { QueueMetrics } from "./queue-metrics.ts";
 
 /** The state of this server: whether it takes calls, how many are in progress, and its metrics. */
 export class Service {
@@ -12,6 +13,7 @@ export class Service {
   readonly home: string;
   /** `durable-tape dev` serves: the page shows its buttons. */
   readonly dev: boolean;
+  readonly queues = new QueueMetrics();
   readonly #clock: Clock;
   readonly #metrics = new Metrics();
   readonly #requests;

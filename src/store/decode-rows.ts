@@ -75,9 +75,11 @@ export function feedRecordOf(row: RecordColumns, cursor: string): FeedRecord {
   return { ...record, journal: Math.abs(record.journal), in: record.journal < 0 ? "inbox" : "journal", cursor };
 }
 
-export function statusOf(phase: RunPhase, held: boolean, wanted: boolean): RunStatus {
+export function statusOf(phase: RunPhase, held: boolean, wanted: boolean, slot: unknown = null): RunStatus {
   if (phase !== "LIVE") return phase;
-  return held ? "RUNNING" : wanted ? "RUNNABLE" : "WAITING";
+  if (held) return "RUNNING";
+  if (wanted) return "RUNNABLE";
+  return slot === "QUEUED" ? "QUEUED" : "WAITING";
 }
 
 export function runViewOf(row: RowOf<"run.get">, lease: LeaseView): RunView {
@@ -88,7 +90,7 @@ export function runViewOf(row: RowOf<"run.get">, lease: LeaseView): RunView {
     id: text(row.id),
     workflow: text(row.workflow),
     version: orNull(row.version),
-    status: statusOf(phase, lease.owner !== null, lease.nextReactor !== null),
+    status: statusOf(phase, lease.owner !== null, lease.nextReactor !== null, lease.slot),
     cause: orNull(row.cause),
     stuckFrom: orNull(row.stuck_from),
     inputHash: text(row.input_hash),
@@ -109,10 +111,10 @@ export function runProgressOf(row: RowOf<"run.progress">): RunProgress {
     id: text(row.id),
     journal: Number(row.journal),
     workflow: text(row.workflow),
-    status: statusOf(row.phase as RunPhase, held, wanted),
+    status: statusOf(row.phase as RunPhase, held, wanted, row.slot),
     outcome: decoded(row.outcome),
     ended: row.ended_at !== null,
-    idle: !held && !wanted,
+    idle: !held && !wanted && row.slot !== "QUEUED",
   };
 }
 

@@ -1,5 +1,6 @@
 import { TapeError } from "../model/errors.ts";
 import type { AcquireRequest, LeaseView } from "../model/lease.ts";
+import type { SlotState } from "../model/queue.ts";
 import type { RecordData, TermEnd, TermReason } from "../model/records.ts";
 import type { JournalKind, LeaseRow } from "../model/rows.ts";
 import type { RowOf } from "./sql/statements.gen.ts";
@@ -40,6 +41,8 @@ export function leaseRowOf(row: LeaseColumns): LeaseRow {
     nextReactor: orNull<string>(row.next_reactor),
     dueAt: Number(row.due_at),
     lastEndReason: orNull<TermEnd>(row.last_end_reason),
+    queue: orNull<string>(row.queue),
+    slot: orNull<SlotState>(row.slot),
   };
 }
 
@@ -50,7 +53,7 @@ export function leaseViewOf(row: LeaseColumns): LeaseView {
 export function viewOf(lease: LeaseRow, now: number, name: string | null): LeaseView {
   const held = lease.owner !== null;
   const { journal, kind, tenant, run, token, owner, label, reactor, ttlMs, reason, renewals, progress } = lease;
-  const { progressNote, maxStallMs, paused, nextReactor } = lease;
+  const { progressNote, maxStallMs, paused, nextReactor, queue, slot } = lease;
   const state = !held ? "FREE" : lease.doomed ? "DOOMED" : lease.expiresAt <= now ? "EXPIRED" : "HELD";
   return {
     journal,
@@ -75,20 +78,39 @@ export function viewOf(lease: LeaseRow, now: number, name: string | null): Lease
     maxStallMs,
     paused,
     nextReactor,
+    queue: queue || null,
+    slot,
   };
 }
 
-/** Why this request may not take the lease now; undefined: it may. */
-export function mayTake(
-  lease: LeaseRow,
-  now: number,
-  request: Pick<AcquireRequest, "expect" | "claimant">,
+/** A request for a lease; `admits`: it comes from the run's queue and brings a slot. */
+export type TakeRequest = Pick<AcquireRequest, "expect" | "claimant" | "reason"> & { readonly admits?: boolean };
+
+/**
+ * Who may take the lease of a run that waits in a queue: the queue itself, together with a slot, and an operator, who
+ * executes no workflow code. A run with a slot is taken over like any other, in its slot: an expired lease frees
+ * nothing, because its holder may still act.
+ */
+export function mayHandOut(
+  lease: Pick<LeaseRow, "journal" | "queue" | "slot">,
+  request: TakeRequest,
 ): TapeError | undefined {
+  const { journal, queue, slot } = lease;
+  if (slot === null || slot === "HELD" || request.reason === "manual") return undefined;
+  if (request.admits === true && slot === "QUEUED") return undefined;
+  const message = `the run has no slot of ${queue ? `queue ${queue}` : "any queue"}: it is ${slot}`;
+  return new TapeError("TAPE_LEASE_HELD", message, { journal, queue, slot, remainingMs: 0 });
+}
+
+/** Why this request may not take the lease now; undefined: it may. */
+export function mayTake(lease: LeaseRow, now: number, request: TakeRequest): TapeError | undefined {
   const { journal, owner, token } = lease;
   if (lease.paused) return new TapeError("TAPE_LEASE_PAUSED", "an operator paused this lease", { journal });
   if (lease.kind === "run" && !lease.open) {
     return new TapeError("TAPE_RUN_ENDED", "the run has its final outcome and is not driven again", { journal });
   }
+  const queued = mayHandOut(lease, request);
+  if (queued !== undefined) return queued;
   const { expect } = request;
   if (expect === "any") return undefined;
   const expired = owner !== null && (lease.expiresAt <= now || lease.doomed);

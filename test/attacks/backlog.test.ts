@@ -93,7 +93,7 @@ describe("PostgreSQL: an unserved backlog", () => {
         full: "null",
       },
       ...{ workflows: `'["","w"]'`, served: `'["w"]'`, aheadMs: "1000", minLagMs: "0" },
-      queues: `'[["recovery","${of}","w"],["outbox","${of}",""]]'`,
+      backlogs: `'[["recovery","${of}","w"],["outbox","${of}",""]]'`,
       holders: `'[["${of}","w"]]'`,
       tenants: `'["${of}"]'`,
     });
@@ -107,7 +107,7 @@ describe("PostgreSQL: an unserved backlog", () => {
         "timer.due",
         "schedule.due",
       ];
-      for (const name of [...names, "lease.queues", "lease.holders"]) {
+      for (const name of [...names, "lease.backlogs", "lease.holders"]) {
         const values = plans.statement(name).params.map((param) => paramsOf(reader)[param] ?? "null");
         expect(await plans.pages(name, values), `${name} of ${reader}`).toBeLessThan(60);
       }

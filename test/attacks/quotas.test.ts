@@ -7,6 +7,7 @@ import type { Store } from "../../src/store/contract/store.ts";
 import { type Plan, type PlanContext, runPlan } from "../../src/store/sql/plan.ts";
 import { createPlan } from "../../src/store/sql/plans/create.ts";
 import { putSchedulePlan } from "../../src/store/sql/plans/intake.ts";
+import { PartitionDeltas } from "../../src/store/sql/plans/partitions.ts";
 import { setQuotaPlan } from "../../src/store/sql/plans/quotas.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { migrate } from "../../src/store/sqlite/migrate.ts";
@@ -122,7 +123,11 @@ describe("a tenant without a quota", () => {
   /** The names of the statements of one transaction: the same for every store with plans. */
   const statementsOf = <T>(make: (deps: PlanContext) => Plan<T>): string[] => {
     const names: string[] = [];
-    const deps: PlanContext = { limits: defaultLimits, locksRelease: false, allocate: () => ++journals, wake() {} };
+    const deps: PlanContext = {
+      ...{ limits: defaultLimits, locksRelease: false, partitions: new PartitionDeltas() },
+      allocate: () => ++journals,
+      wake() {},
+    };
     runPlan(make(deps), ({ sql, params }) => {
       names.push(sql);
       return statements.perform(sql, params, times);

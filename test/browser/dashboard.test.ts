@@ -37,12 +37,15 @@ describe("every user", () => {
     ["/runs/import-31", "Take over"],
     ["/leases", "nightly-report"],
     ["/values", "rates/eur"],
+    ["/queues/models", "Set limits"],
   ] as const;
   const others = [
     "/runs/payout-77",
     "/attention",
     "/gates",
     "/leases",
+    "/queues",
+    "/queues/models",
     "/effects",
     "/obligations",
     "/timers",
@@ -79,7 +82,7 @@ describe("every user", () => {
       await page.locator("dialog").waitFor({ state: "detached" });
     }
     await page.setViewportSize({ width: 390, height: 800 });
-    for (const path of ["/", "/runs", run, "/leases", "/attention"]) {
+    for (const path of ["/", "/runs", run, "/leases", "/queues/models", "/attention"]) {
       await follow(page, path);
       expect(await violations(page), `phone ${path}`).toEqual([]);
       expect(await page.evaluate("document.documentElement.scrollWidth"), `phone ${path}`).toBeLessThanOrEqual(390);
@@ -104,13 +107,23 @@ describe("every user", () => {
     await page.getByLabel("Token").fill(`reader.${secret}`);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("article", { name: "bank.wire of payout-77" }).waitFor();
-    for (const path of ["/attention", "/gates", "/leases", run, "/runs/payout-77", "/runs/import-31"]) {
+    for (const path of [
+      "/attention",
+      "/gates",
+      "/leases",
+      "/queues/models",
+      run,
+      "/runs/payout-77",
+      "/runs/import-31",
+    ]) {
       await page.goto(path);
       await settled(page);
       const names = await page.locator("main button").allTextContents();
       expect(
         names.filter((name) =>
-          /Confirm|Mark failed|Observe|Retry|Compensate|Approve|Reject|Fork|Cancel|Redrive|Take over/.test(name),
+          /Confirm|Mark failed|Observe|Retry|Compensate|Approve|Reject|Fork|Cancel|Redrive|Take over|Pause|Set limits/.test(
+            name,
+          ),
         ),
         path,
       ).toEqual([]);

@@ -5,6 +5,7 @@ import { openBrowser } from "./chromium.ts";
 import { describeLarge } from "./large.ts";
 import { describeLive } from "./live.ts";
 import { describeProcesses } from "./processes.ts";
+import { describeQueues } from "./queues.ts";
 import { bound, done, markup } from "./scene.ts";
 import { buildPage, openPage, openStage, type Stage, settled, soon, type WatchedPage } from "./stage.ts";
 
@@ -349,3 +350,4 @@ it("fork: starts the new run once an effect that would happen twice is ticked", 
 describeLarge(() => browser);
 describeLive(() => browser);
 describeProcesses(() => browser);
+describeQueues(() => browser);

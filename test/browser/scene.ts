@@ -58,6 +58,7 @@ export class Scene {
     await this.#held();
     if (odd) await this.#markup();
     await this.#around();
+    await this.#queues();
     this.#clock.arrive();
     await this.report();
   }
@@ -280,6 +281,25 @@ export class Scene {
     await claim.pause(tenant, "mailer", true, "ada", "the mail server is being moved");
     this.#clock.elapse(40_000);
     await claim.pause(tenant, "mailer", false, "ada", "it is back");
+  }
+
+  /** A queue that is full, and one that is paused. */
+  async #queues(): Promise<void> {
+    const { intake, claim } = this.#store;
+    const rate = { limit: 600, perMs: 60_000, burst: 20 };
+    await intake.putQueue(tenant, "models", { concurrency: 3, rate, perKey: { concurrency: 2 }, counts: "running" });
+    await intake.putQueue(tenant, "mails", { concurrency: 10, counts: "running" });
+    const keys = ["acme", "acme", "acme", "globex", "globex", "initech"];
+    const specs = keys.map((key, k) => ({ id: `ask-${k + 1}`, workflow: "ask", input: k, queue: "models", key }));
+    for (const spec of specs) {
+      await intake.createRuns(tenant, [spec]);
+      this.#clock.elapse(7_000);
+    }
+    const claimant = { owner: "worker-b/1", label: "worker-b", reactor: "recovery", ttlMs: hour };
+    const request = { tenant, claimant, nextReactor: "none", staleOf: [], limit: 10, nonce: this.#nonce++ };
+    await claim.find({ ...request, workflows: ["ask"], queues: [{ name: "models", room: 10 }] });
+    await intake.pauseQueue(tenant, "mails", true, { by: "ada", reason: "the mail server is being moved" });
+    this.#clock.elapse(20_000);
   }
 
   async begin(id: string, workflow: string, label: string, more: BeginOptions = {}): Promise<Term> {

@@ -37,6 +37,9 @@ beforeAll(async () => {
   await app.start(approves, bidi, { id: "approve-7" });
   await (await app.start(fails, 1, { id: "failed-1" })).result().catch(() => {});
   await app.leases.acquire(long);
+  await stage.store.intake.putQueue("default", long, { counts: "running" });
+  const queued = { id: `queued-${long}`.slice(0, 500), workflow: long, input: 1, queue: long, key: long.slice(0, 256) };
+  await stage.store.intake.createRuns("default", [queued]);
   await vi.waitFor(async () => expect(await app.gates.list()).toHaveLength(2), { timeout: 20_000 });
   watched = await openPage(browser, stage.serving);
   page = watched.page;
@@ -49,7 +52,7 @@ afterAll(async () => {
 });
 
 const paths = ["/", "/runs", `/runs/${long}`, `/runs/${long}?tab=journal`];
-const otherPaths = ["/gates", "/leases", "/health", "/timers", "/audit"];
+const otherPaths = ["/gates", "/leases", "/queues", `/queues/${long}`, "/health", "/timers", "/audit"];
 it.each([...paths, ...otherPaths].map((path) => [path.replace(long, "ID"), path] as const))(
   "does not widen %s when names are long",
   async (_name, path) => {

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { Tape } from "../../src/host/tape.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
+import { queue } from "../../src/sdk/queue.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { type Output, program, temporaryFolder } from "./stage.ts";
 
@@ -38,7 +39,12 @@ const changed = workflow("changed", async (tape) => {
   await tape.gate(go);
   return "done";
 });
-const runner = () => createRunner({ workflows: [pay, changed], effects: [wire] });
+const models = queue("models", { concurrency: 1, counts: "started" });
+const ask = workflow("ask", async (tape, _customer: string) => tape.gate(go), {
+  queue: models,
+  key: (customer) => customer,
+});
+const runner = () => createRunner({ workflows: [pay, changed, ask], effects: [wire] });
 
 async function scene() {
   const folder = await temporaryFolder();
@@ -80,6 +86,8 @@ describe("commands in docs/operating.md", () => {
         "in-doubt",
         "leases",
         "overview",
+        "queue",
+        "queue-limits",
         "redrive",
         "restore",
         "retention",
@@ -128,6 +136,24 @@ describe("commands in docs/operating.md", () => {
     steps = ["plan"];
     expect((await runBlock("redrive"))[0]!.code).toBe(0);
     await until("pay-2", "WAITING");
+  });
+
+  it("explain why a run waits in a queue, and change its limits", async () => {
+    const { app, until, runBlock } = await scene();
+    await app.start(ask, "acme", { id: "ask-1" });
+    await until("ask-1", "WAITING");
+    // The program has the workflow's definition, and with it the queue and the key of a run that it starts by name.
+    const started = await program("start", "ask", "--id", "ask-2", "--input", '"acme"');
+    expect(started.stdout).toBe("ask-2\n");
+    expect(await app.queues.explain("ask-2")).toMatchObject({ queue: "models", key: "acme", state: "QUEUED" });
+    const [all, keys, why] = await runBlock("queue");
+    expect(all!.stdout).toMatch(/models +1 of 1 +1 +1 /);
+    expect(keys!.stdout).toMatch(/acme +1 +1 /);
+    expect(why!.stdout).toContain("queue full: 1 of 1 slots held by ask-1");
+    const outputs = await runBlock("queue-limits");
+    expect(outputs.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    await until("ask-2", "WAITING"); // the raised limit let it start
+    expect((await app.queues.list())[0]).toMatchObject({ running: 2, limits: { concurrency: 1 } });
   });
 
   it("list and take over leases, prune old runs and declare a restore", async () => {

@@ -29,7 +29,7 @@ export const weaknesses: readonly Weakness[] = [
       file: "server/handlers/runs.ts",
       find: '    async "runs.redrive"({ params: { id }, body }, who) {\n',
       replace:
-        '    async "runs.redrive"({ params: { id }, body }, who) {\n      await who.intake.putValue(who.tenant, "planted", clock.wall(), "unconditional");\n',
+        '    async "runs.redrive"({ params: { id }, body }, who) {\n      await who.intake.putValue(who.tenant, "planted", deps.clock.wall(), "unconditional");\n',
     },
   },
   {

@@ -141,7 +141,7 @@ describe("a thrown error names its code and the next step", () => {
     ["a slip in a gate's option", /did you mean schema\?/, () => gate("g", { schma: numbers } as Loose)],
     [
       "a status that there is not",
-      /status is (one of )?"?RUNNABLE/,
+      /status is (one of )?"?QUEUED/,
       async () => (await opened({ workflows: [flow] })).runs.list({ status: ["DONE"] } as Loose),
     ],
     [
@@ -230,7 +230,7 @@ describe("on the command line", () => {
     [
       "a status that there is not",
       2,
-      /--status must be one of RUNNABLE, .*COMPENSATED, not DONE\n/,
+      /--status must be one of QUEUED, RUNNABLE, .*COMPENSATED, not DONE\n/,
       ["runs", "--status", "DONE", "--store", "STORE"],
     ],
     [

@@ -3,6 +3,7 @@ import { type ProcessActivity, ProcessReporter } from "../../src/host/process-re
 import { TapeError } from "../../src/model/errors.ts";
 import { ReactorLoop } from "../../src/reactor/loop.ts";
 import type { Reactor } from "../../src/reactor/reactor.ts";
+import { queue } from "../../src/sdk/queue.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import type { IntakeOps, ProcessReport, Store } from "../../src/store/contract/store.ts";
 import { noRunner, setStage, tenant, untilAborted } from "./stage.ts";
@@ -58,7 +59,7 @@ it("an app that drives runs reports its reactors; an app that does no work, or h
   });
   const held = Promise.withResolvers<void>();
   const slow = workflow("slow", async (tape) => tape.step("wait", () => held.promise));
-  const runner = createRunner({ workflows: [slow] });
+  const runner = createRunner({ workflows: [slow], queues: [queue("models")] });
   await app("reads");
   await app("silent", { runner, work: true, report: false });
   await clock.elapse(60_000);
@@ -77,7 +78,7 @@ it("an app that drives runs reports its reactors; an app that does no work, or h
   held.resolve();
   await clock.elapse(60_000);
   expect(sent).toHaveLength(5); // one every 15 s, and no others
-  expect(await reportsIn(store)).toMatchObject([{ driving: 0, workflows: ["slow"] }]);
+  expect(await reportsIn(store)).toMatchObject([{ driving: 0, workflows: ["slow"], queues: ["models"] }]);
 });
 
 /** A process reporter over the activity that `activity` returns. */
@@ -94,6 +95,7 @@ const busyWork: ProcessActivity = {
   driving: 0,
   workflows: [],
   effects: [],
+  queues: [],
 };
 
 it("rates cover the last minute: an old failure stays in the count, but not in the rate", async () => {
@@ -104,6 +106,7 @@ it("rates cover the last minute: an old failure stays in the count, but not in t
     driving: 0,
     workflows: [],
     effects: [],
+    queues: [],
   }));
   let failing = true;
   const mine: Reactor = {
@@ -140,6 +143,7 @@ it("the stats of several loops are added up by reactor", async () => {
     driving: 3,
     workflows: [],
     effects: [],
+    queues: [],
   }));
   reporter.begin();
   await clock.elapse(1_001);

@@ -8,7 +8,8 @@ import { samples } from "../../testkit/conformance/misplaced.ts";
 
 const at = (kind: JournalKind, more: Partial<RecordContext> = {}): RecordContext => {
   let next = 100;
-  return { journal: 9, kind, token: 5n, nonce: 6n, keepVersions: 10, maxNames: 32, allocate: () => ++next, ...more };
+  const fixed = { token: 5n, nonce: 6n, queued: false, keepVersions: 10, maxNames: 32 };
+  return { journal: 9, kind, ...fixed, allocate: () => ++next, ...more };
 };
 const record = <K extends RecordKind>(kind: K, more: Partial<RecordData<K>> = {}): NewRecord =>
   ({ kind, data: { ...samples[kind], ...more } }) as unknown as NewRecord;

@@ -13,6 +13,8 @@ it("costs one more for each fifty rows or items of a call", () => {
   expect(extraCalls(contract["store.progress"], { body: { ids: Array.from({ length: 500 }, () => "r") } }, 1_000)).toBe(
     10,
   );
+  expect(extraCalls(contract["runs.startAll"], { body: { runs: specs(400) } }, 1_000)).toBe(8);
+  expect(extraCalls(contract["queues.keys"], { query: { limit: 500 } }, 1_000)).toBe(10);
   expect(extraCalls(contract["runs.list"], { query: { limit: 200 } }, 1_000)).toBe(4);
   expect(extraCalls(contract["runs.list"], { query: {} }, 1_000)).toBe(20);
 });

@@ -252,7 +252,7 @@ describe("runs and budgets", () => {
 
 describe("lists by name", () => {
   it.each([
-    ["/v1/runs?status=DONE", /status must be one of RUNNABLE, .*COMPENSATED, not DONE/],
+    ["/v1/runs?status=DONE", /status must be one of QUEUED, RUNNABLE, .*COMPENSATED, not DONE/],
     ["/v1/runs?status=STUCK,stuck", /not stuck; did you mean STUCK\?/],
     ["/v1/effects?status=DONE", /status must be one of PENDING, .*, not DONE/],
     ["/v1/effects?role=compensation&status=CONFIRMED", /status must be one of ARMED, .*, not CONFIRMED/],

@@ -152,6 +152,8 @@ describe("what a role alone does not decide", () => {
       const { method, url, ...rest } = requestOf(name, scene);
       if (name === "leases.resume")
         await store.claim.pause("acme", scene.lease, true, "setup", "nothing else to resume");
+      if (name === "queues.resume")
+        await store.intake.pauseQueue("acme", scene.queue, true, { by: "setup", reason: "nothing else to resume" });
       const audit = async () => (await store.read.audit(undefined)).filter(({ by }) => by !== "setup");
       await ask(server.exchange, method, url, { ...rest, token: tokenOf("acme", "starter") });
       expect(await audit(), name).toEqual([]);

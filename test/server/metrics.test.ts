@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { Metrics } from "../../src/server/metrics.ts";
 import { requestOf } from "./samples.ts";
-import { makeScene, tokenOf } from "./scene.ts";
+import { giveTokens, makeScene, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 
 /** What Prometheus and its linter ask of a text in its format, in words; nothing: it is fine. */
@@ -94,6 +94,36 @@ describe("/metrics", () => {
     expect(text).not.toMatch(/acme|canary|quoted/);
     expect(open.status).toBe(200);
     await server.drain(0);
+  });
+
+  it("shows the queues of the caller's tenant, and none without a credential", async () => {
+    current = await stage({ credentials: "required" });
+    const { server, store } = current;
+    const { queue } = await makeScene(store, "acme");
+    await giveTokens(store, "globex");
+    const find = { claimant: { owner: "w/9", label: "w", reactor: "recovery", ttlMs: 60_000 }, nextReactor: "none" };
+    const request = {
+      ...find,
+      staleOf: [],
+      limit: 1,
+      nonce: "9",
+      workflows: ["pay"],
+      queues: [{ name: queue, room: 1 }],
+    };
+    await ask(server.exchange, "POST", "/v1/store/find", { body: request, token: tokenOf("acme", "worker") });
+    await store.intake.pauseQueue("acme", queue, true, { by: "ada", reason: "drill" });
+    const metrics = async (of?: string) =>
+      String(
+        (await ask(server.exchange, "GET", "/metrics", of === undefined ? {} : { token: tokenOf(of, "reader") })).json,
+      );
+    const own = await metrics("acme");
+    expect(lint(own)).toEqual([]);
+    const of = (name: string) => figure(own, `tape_queue_${name}{queue="${queue}"}`);
+    expect([of("waiting"), of("running"), of("limit"), of("started_total"), of("paused")]).toEqual([0, 1, 2, 1, 1]);
+    expect(of("oldest_wait_seconds")).toBe(0);
+    expect(of("wait_seconds_count")).toBe(1);
+    expect(await metrics("globex")).not.toContain(queue);
+    expect(await metrics()).not.toContain("tape_queue");
   });
 
   it("has cumulative histogram buckets", () => {

@@ -57,7 +57,7 @@ it("shares one read among concurrent callers, and caches it by its cost", async 
   const read = () => ask(current.server.exchange, "GET", "/v1/overview");
   await Promise.all(Array.from({ length: 10 }, read));
   const once = polls;
-  expect(once).toBe(8); // one for each status, and those that failed lately
+  expect(once).toBe(9); // one for each status, and those that failed lately
   await read();
   expect(polls).toBe(once);
   await clock.elapse(30_000);
@@ -126,25 +126,31 @@ it("names runs that may hang, and unserved workflows and effects", async () => {
   if (!created?.ok || created.term === undefined) throw new Error("not created");
   const outbox = { dispatch: "outbox", name: "wire", args: null } as const;
   await store.fenced.append(created.term.fence, { after: 1, records: [intent(0, outbox)] });
+  await store.intake.putQueue(tenant, "model", { counts: "running" });
+  await store.intake.createRuns(tenant, [{ id: "queued", workflow: "invoice", input: null, queue: "model" }]);
   const report = { owner: "w/1", label: "worker-a" };
-  await store.intake.reportProcess(tenant, { ...report, body: { workflows: ["invoice"], effects: ["wires"] } });
-  expect(await read()).toMatchObject({ hung: [], unserved: [], unservedEffects: [] }); // nothing has waited for long
+  await store.intake.reportProcess(tenant, {
+    ...report,
+    body: { workflows: ["invoice"], effects: ["wires"], queues: ["models"] },
+  });
+  expect(await read()).toMatchObject({ hung: [], unserved: [], unservedEffects: [], unservedQueues: [] }); // nothing has waited for long
   await clock.elapse(20_000);
   expect(await read()).toMatchObject({
     hung: [],
     unserved: [{ workflow: "invioce", runs: 1, suggestion: "invoice" }],
     unservedEffects: [{ effect: "wire", items: 1, suggestion: "wires" }],
+    unservedQueues: [{ queue: "model", runs: 1, suggestion: "models" }],
   });
   await store.intake.reportProcess(tenant, {
     ...report,
-    body: { workflows: ["invoice", "invioce"], effects: ["wire"] },
+    body: { workflows: ["invoice", "invioce"], effects: ["wire"], queues: ["model"] },
   });
   await clock.elapse(31_000);
   await store.intake.reportProcess(tenant, {
     ...report,
-    body: { workflows: ["invoice", "invioce"], effects: ["wire"] },
+    body: { workflows: ["invoice", "invioce"], effects: ["wire"], queues: ["model"] },
   });
-  expect(await read()).toMatchObject({ unserved: [], unservedEffects: [] });
+  expect(await read()).toMatchObject({ unserved: [], unservedEffects: [], unservedQueues: [] });
   for (let k = 0; k < 40; k++) {
     await clock.elapse(60_000);
     const { fence } = created.term;

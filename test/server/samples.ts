@@ -14,11 +14,17 @@ const audit = { reason: "a test" };
 const none = (): Sample => ({});
 const byRun = ({ run }: Scene): Sample => ({ params: { id: run } });
 const byLease = ({ lease }: Scene): Sample => ({ params: { name: lease } });
+const byQueue = ({ queue }: Scene): Sample => ({ params: { name: queue } });
 const target = ({ journal }: Scene) => ({ journal });
 
 /** A successful call of each route, for a caller with its role. A missing route does not compile. */
 export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = {
   "runs.start": ({ run }) => ({ body: { id: `${run}-new`, workflow: "pay", input: { day: 1 } } }),
+  "runs.startAll": ({ run, queue }) => ({
+    body: {
+      runs: [{ id: `${run}-first`, workflow: "pay", input: 1, queue, key: "acme", priority: 1, delayMs: 60_000 }],
+    },
+  }),
   "runs.list": () => ({ query: { status: "WAITING,RUNNING,RUNNABLE", limit: "10" } }),
   "runs.get": byRun,
   "runs.result": byRun,
@@ -55,6 +61,15 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "leases.takeover": (scene) => ({ ...byLease(scene), body: audit }),
   "leases.pause": (scene) => ({ ...byLease(scene), body: audit }),
   "leases.resume": (scene) => ({ ...byLease(scene), body: audit }),
+  "queues.list": none,
+  "queues.keys": byQueue,
+  "queues.runs": (scene) => ({ ...byQueue(scene), query: { key: "acme", state: "QUEUED" } }),
+  "runs.queue": ({ queued }) => ({ params: { id: queued } }),
+  "queues.define": (scene) => ({ ...byQueue(scene), body: { spec: { concurrency: 3, counts: "running" } } }),
+  "queues.pause": (scene) => ({ ...byQueue(scene), body: { ...audit, key: "acme" } }),
+  "queues.resume": (scene) => ({ ...byQueue(scene), body: audit }),
+  "queues.set": (scene) => ({ ...byQueue(scene), body: { ...audit, change: { concurrency: 1, rate: null } } }),
+  "queues.reset": (scene) => ({ ...byQueue(scene), query: audit }),
   "values.list": () => ({ query: { prefix: "" } }),
   "values.get": ({ key }) => ({ params: { key } }),
   "values.put": ({ key }) => ({ params: { key }, body: { value: 2, when: "unconditional" } }),

@@ -30,6 +30,9 @@ export interface Scene {
   readonly talk: string;
   readonly talkFence: Scene["fence"];
   readonly callback: string;
+  readonly queue: string;
+  /** A run that waits in it. */
+  readonly queued: string;
 }
 
 const claimant = { owner: "worker/1", label: "worker", reactor: "recovery", ttlMs: 3_600_000 };
@@ -112,6 +115,9 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     nextAt: 1,
     paused: false,
   });
+  await store.intake.putQueue(tenant, `${prefix}-models`, { concurrency: 2, counts: "running" });
+  const waiting = { id: `${prefix}-queued`, workflow: "pay", input: hidden, queue: `${prefix}-models`, key: "acme" };
+  await store.intake.createRuns(tenant, [waiting]);
   await giveTokens(store, tenant);
   const { journal, token, nonce } = held.fence;
   nextNonce++;
@@ -127,7 +133,7 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     fence: { journal, token: String(token), nonce: String(nonce) },
     ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
     ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
-    token: `${tenant}-starter`,
+    ...{ token: `${tenant}-starter`, queue: `${prefix}-models`, queued: waiting.id },
     ...{ talk: `${prefix}-talk`, callback },
     talkFence: { journal: talk.journal, token: String(talk.fence.token), nonce: String(talk.fence.nonce) },
   };
@@ -142,7 +148,7 @@ export function ghostOf(scene: Scene): Scene {
     ...{ tenant: scene.tenant, run: "ghost-pay", idle: "ghost-idle", stuck: "ghost-stuck", inDoubt: "ghost-doubt" },
     ...{ journal, head: scene.head, item: 900_000_002, fence: { ...scene.fence, journal } },
     ...{ lease: "ghost-sweeper", key: "ghost-key", businessKey: "ghost-invoice", schedule: "ghost-nightly" },
-    token: "ghost-starter",
+    ...{ token: "ghost-starter", queue: "ghost-models", queued: "ghost-queued" },
     ...{ talk: "ghost-talk", callback: `${journal}.0.${secret}`, talkFence: { ...scene.talkFence, journal } },
   };
 }

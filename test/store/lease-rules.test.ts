@@ -33,6 +33,8 @@ const held: LeaseRow = {
   nextReactor: null,
   dueAt: 0,
   lastEndReason: null,
+  queue: null,
+  slot: null,
 };
 
 /** States that no idle store shows: a takeover between its announcement and the new token, and a restored store. */

@@ -46,7 +46,7 @@ async function prepare(server: string, params: string): Promise<{ url: string; s
 }
 
 const tables =
-  "runs names note_keys effects business_keys gates timers budgets vals val_log schedules tombstones witness idempotency_keys tokens processes audit audit_heads quotas".split(
+  "queues queue_partitions queue_slots runs names note_keys effects business_keys gates timers budgets vals val_log schedules tombstones witness idempotency_keys tokens processes audit audit_heads quotas".split(
     " ",
   );
 const empty = [

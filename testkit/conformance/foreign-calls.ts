@@ -32,6 +32,8 @@ export interface NamedThings {
   readonly nameJournal: number;
   readonly key: string;
   readonly schedule: string;
+  readonly queue: string;
+  readonly queuedRun: string;
   readonly businessKey: string;
   readonly apiToken: string;
   readonly callback: string;
@@ -123,6 +125,14 @@ export const table: Table = {
         () => intake.putSchedule(me, row, null),
       ]);
     },
+    putQueue: (intake, me, of) => intake.putQueue(me, of.queue, { counts: "started", concurrency: 1 }),
+    changeQueue: (intake, me, of) => intake.changeQueue(me, of.queue, { concurrency: 1 }, audit),
+    resetQueue: (intake, me, of) => intake.resetQueue(me, of.queue, audit),
+    pauseQueue: (intake, me, of) =>
+      all([
+        () => intake.pauseQueue(me, of.queue, true, audit),
+        () => intake.pauseQueue(me, of.queue, true, audit, of.key),
+      ]),
     deleteSchedule: (intake, me, of) => intake.deleteSchedule(me, of.schedule),
     fireSchedule: (intake, me, of) => intake.fireSchedule(me, of.schedule, 1, null, [spec({ id: "fired" })]),
     prune: (intake, me) => intake.prune(me, Number.MAX_SAFE_INTEGER, 10),
@@ -221,6 +231,10 @@ export const table: Table = {
         () => read.runs(me, { inDoubt: true }),
       ]),
     progress: (read, me, of) => read.progress(me, [of.run]),
+    queues: (read, me) => read.queues(me),
+    queuePartitions: (read, me, of) => read.queuePartitions(me, of.queue),
+    queueSlots: (read, me, of) => read.queueSlots(me, of.queue),
+    queuePosition: (read, me, of) => read.queuePosition(me, of.queuedRun),
     journal: (read, me, of) =>
       all(
         [

@@ -29,8 +29,8 @@ const passing: ReadonlySet<string> = new Set(
 
 /** The outcome without the requested names and without what differs from call to call. */
 function plain(outcome: unknown, me: string, of: NamedThings): string {
-  const { run, name, key, schedule, businessKey, apiToken, owner } = of;
-  const names = [me, name, key, schedule, businessKey, apiToken, owner, run]; // the run's id is part of the others
+  const { run, name, key, schedule, queue, queuedRun, businessKey, apiToken, owner } = of;
+  const names = [me, name, key, schedule, queue, queuedRun, businessKey, apiToken, owner, run]; // the run's id is part of the others
   const text = (one: string): string => {
     let left = one.replaceAll(/\b(lease|journal) \d+/g, "$1 NUMBER");
     for (const known of names) left = left.replaceAll(known, "NAME");
@@ -75,12 +75,16 @@ export async function victimOn(store: Store): Promise<NamedThings> {
   await store.intake.putToken({ id: apiToken, tenant, name: secret, role: "reader", hash: "h" }, audit);
   await store.intake.reportProcess(tenant, { owner: ownerOf(run.id), label: secret, body: {} });
   await store.intake.createRuns(tenant, [spec({ input: secret })]); // so that a find can claim it
+  const queue = `queue-${run.id}`;
+  const queuedRun = `queued-${run.id}`;
+  await store.intake.putQueue(tenant, queue, { counts: "running" });
+  await store.intake.createRuns(tenant, [spec({ id: queuedRun, input: secret, queue, key: secret })]);
   const [entry] = await store.read.audit(tenant);
   const view = await store.read.lease(tenant, { run: run.id });
   return {
     ...{ run: run.id, journal: run.journal, head: run.head, item, name, apiToken },
     callback: callbackToken(callbacks, { journal: run.journal, pos: 3 }),
-    ...{ nameJournal: named.term.journal, key: `value-${run.id}`, schedule: `schedule-${run.id}` },
+    ...{ nameJournal: named.term.journal, key: `value-${run.id}`, schedule: `schedule-${run.id}`, queue, queuedRun },
     ...{ businessKey: `key-${run.id}`, owner: view!.owner!, nonce: run.term.fence.nonce, nameNonce: lease.nonce },
     ...{ token: run.term.fence.token, audit: entry!.cursor },
     cursor: (await store.read.feed(undefined, 1, tenant)).cursor,
@@ -96,7 +100,8 @@ function ghostOf(victim: NamedThings): NamedThings {
     ...victim, // its tokens and cursors: what they belong to does not exist
     ...{ run: id, journal: 900_000_001, item: 900_000_002, nameJournal: 900_000_003, name: `lease-${id}` },
     ...{ key: `value-${id}`, schedule: `schedule-${id}`, businessKey: `key-${id}`, apiToken: `token-${id}` },
-    ...{ owner: ownerOf(id), nonce: nonce(), nameNonce: nonce(), callback: `900000001.3.${"x".repeat(43)}` },
+    ...{ queue: `queue-${id}`, queuedRun: `queued-${id}`, callback: `900000001.3.${"x".repeat(43)}` },
+    ...{ owner: ownerOf(id), nonce: nonce(), nameNonce: nonce() },
   };
 }
 

@@ -57,6 +57,10 @@ export const idempotency: Cases = ({ it }, fresh) => {
       deleteSchedule: (intake) => intake.deleteSchedule(tenant, "gone"),
       fireSchedule: (intake) => intake.fireSchedule(tenant, "due", 1, null, fired),
       createRuns: (intake) => intake.createRuns(tenant, runs),
+      putQueue: (intake) => intake.putQueue(tenant, "q", { counts: "running", concurrency: 1 }),
+      changeQueue: (intake) => intake.changeQueue(tenant, "q", { concurrency: 2 }, audit),
+      resetQueue: (intake) => intake.resetQueue(tenant, "q", audit),
+      pauseQueue: (intake) => intake.pauseQueue(tenant, "q", true, audit),
       prune: (intake) => intake.prune(tenant, now + 60_000, 5, audit),
       setQuota: (intake) => intake.setQuota(tenant, { streams: 5 }, audit),
       putToken: (intake) => intake.putToken(token, audit),
@@ -76,8 +80,8 @@ export const idempotency: Cases = ({ it }, fresh) => {
     assert.equal((await run.view()).notes, 5);
     assert.equal(
       (await store.read.audit(tenant)).length,
-      5,
-      "one entry each: prune, setQuota, putToken, revokeToken, recordAudit",
+      8,
+      "one entry each: changeQueue, resetQueue, pauseQueue, prune, setQuota, putToken, revokeToken, recordAudit",
     );
     const created = (await calls.createRuns!(store.once(repeatOf("createRuns")))) as CreateResult[];
     assert.deepEqual(

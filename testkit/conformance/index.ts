@@ -1,5 +1,6 @@
 import { append } from "./append.ts";
 import { attempts } from "./attempts.ts";
+import { backlogs } from "./backlogs.ts";
 import { batches } from "./batches.ts";
 import { businessKeys } from "./business-keys.ts";
 import { concurrency } from "./concurrency.ts";
@@ -21,6 +22,9 @@ import { pages } from "./pages.ts";
 import { phases } from "./phases.ts";
 import { processReports } from "./process-reports.ts";
 import { projection } from "./projection.ts";
+import { queueClients } from "./queue-clients.ts";
+import { queueLimits } from "./queue-limits.ts";
+import { queueStarts } from "./queue-starts.ts";
 import { queues } from "./queues.ts";
 import { quotas } from "./quotas.ts";
 import { refusals } from "./refusals.ts";
@@ -47,7 +51,11 @@ const groups: Readonly<Record<string, Cases>> = {
   renewals,
   takeover,
   finding,
+  backlogs,
   queues,
+  queueLimits,
+  queueStarts,
+  queueClients,
   batches,
   sleeps,
   termHistory,

@@ -124,7 +124,7 @@ export const lists: Cases = ({ it }, fresh) => {
     }
     assert.deepEqual(await list(store, { status: ["STUCK"], workflow: "other" }), []);
     const { message } = await refused("TAPE_BAD_INPUT", list(store, { status: ["STUCK", "DONE" as never] }));
-    assert.match(message, /status must be one of RUNNABLE, RUNNING, .*, not DONE/);
+    assert.match(message, /status must be one of QUEUED, RUNNABLE, RUNNING, .*, not DONE/);
     await refused("TAPE_BAD_INPUT", list(store, { status: ["LIVE" as never] }));
     await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { status: ["COMPLETED"] }));
     await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { role: "effect", status: ["ARMED"] }));

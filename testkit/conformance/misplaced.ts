@@ -54,6 +54,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "gate.resolved": { pos: 0, to: "RECEIVED" },
   "signal.sent": { name: "s", value: 1 },
   "signal.refused": { name: "s", note: 1, reason: "w" },
+  "start.moved": { input: 1, inputHash: "h", waitMs: 1 },
   "cancel.requested": { reason: "r" },
   "sleep.ended": { pos: 0 },
   "child.received": { pos: 1, childPos: 0, status: "COMPLETED" },

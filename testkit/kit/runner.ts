@@ -37,7 +37,8 @@ export function runnerIn(process: TestProcess, runner: Runner, calls: BodyCall[]
   };
   const workflows = [...runner.workflows].map(([name, workflow]) => [name, workflowIn(workflow, inside)] as const);
   const effects = [...runner.effects].map(([name, definition]) => [name, inside(definition)] as const);
-  return { workflows: new Map(workflows), effects: new Map(effects) };
+  const { queues = new Map() } = runner;
+  return { workflows: new Map(workflows), effects: new Map(effects), queues };
 }
 
 function effectIn(process: TestProcess, definition: EffectDefinition, calls: BodyCall[]): EffectDefinition {

@@ -51,6 +51,7 @@ function Summary({ runs, failedRecently, inDoubt, obligations, gates, leases }: 
   return (
     <section className="tiles" aria-label="Summary">
       <Tile to="/runs" search={{ status: runningStatuses.join(",") }} name="running" value={running} tone="run" />
+      {of("QUEUED").count > 0 && <Tile to="/queues" name="queued" value={of("QUEUED")} tone="wait" />}
       <Tile to="/runs" search={{ status: "WAITING" }} name="waiting" value={of("WAITING")} tone="wait" />
       <Tile to="/gates" name="open gates" value={gates} tone={toneIf("wait", gates)} />
       <Tile to="/attention" name="in doubt" value={inDoubt} tone={toneIf("unknown", inDoubt)} />

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { ApiError, call, type Run } from "../api.ts";
 import { describeFailure, formatDuration, unwrap } from "../format.ts";
 import * as queries from "../queries.ts";
+import { PositionCard } from "../queue/position-card.tsx";
 import { ForkDialog } from "../run/fork-dialog.tsx";
 import { Journal } from "../run/journal.tsx";
 import { RunTakeover } from "../run/run-takeover.tsx";
@@ -77,6 +78,7 @@ function RunView({ run }: { readonly run: Run }) {
           <p>{describeFailure(outcome)}</p>
         </section>
       )}
+      {endedAt === null && <PositionCard run={run} />}
       <AttentionCards run={run} />
       <TalkCards run={run} />
       <nav className="tabs" aria-label="Views of the run">
@@ -139,7 +141,7 @@ function TreeTab({ id }: { readonly id: string }) {
 }
 
 /** In every other status the outcome is decided already. */
-const cancellable: ReadonlySet<string> = new Set(["RUNNABLE", "RUNNING", "WAITING", "STUCK"]);
+const cancellable: ReadonlySet<string> = new Set(["QUEUED", "RUNNABLE", "RUNNING", "WAITING", "STUCK"]);
 
 function Head({ run }: { readonly run: Run }) {
   const permissions = usePermissions();

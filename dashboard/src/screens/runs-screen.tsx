@@ -20,6 +20,7 @@ const rowHeight = 44;
 const statuses = [
   ["", "any"],
   ["RUNNING,RUNNABLE,ENDING,COMPENSATING", "running"],
+  ["QUEUED", "queued"],
   ["WAITING", "waiting"],
   ["STUCK", "stuck"],
   ["COMPLETED", "completed"],

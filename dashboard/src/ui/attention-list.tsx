@@ -37,13 +37,14 @@ export function AttentionList({ items }: { readonly items: readonly AttentionIte
   );
 }
 
-/** Problems that are fixed at a process rather than on a card: hung runs, unserved workflows and effects. */
+/** Problems that are fixed at a process rather than on a card: hung runs, unserved workflows, effects and queues. */
 export function systemItems({
   now,
   hung,
   unserved,
   unservedEffects,
-}: Pick<ReturnType<typeof useAttention>, "now" | "hung" | "unserved" | "unservedEffects">): readonly AttentionItem[] {
+  unservedQueues,
+}: Omit<ReturnType<typeof useAttention>, "effects" | "runs" | "count" | "isReady">): readonly AttentionItem[] {
   const didYouMean = (name: string | undefined): string => (name === undefined ? "" : `; did you mean ${name}?`);
   return [
     ...unserved.map(({ workflow, runs, suggestion }) => ({
@@ -55,6 +56,11 @@ export function systemItems({
       ...{ key: `effect ${effect}`, at: now, to: "/effects", subject: effect },
       badge: <Badge status="STALLED" label="unserved" />,
       text: `${plural(items, "call")} waiting: no process serves this effect${didYouMean(suggestion)}`,
+    })),
+    ...unservedQueues.map(({ queue, runs, suggestion }) => ({
+      ...{ key: `queue ${queue}`, at: now, to: `/queues/${encodeURIComponent(queue)}`, subject: queue },
+      badge: <Badge status="STALLED" label="unserved" />,
+      text: `${plural(runs, "run")} waiting: no process serves this queue${didYouMean(suggestion)}`,
     })),
     ...hung.map(({ run, forMs, owner }) => ({
       ...{ key: `hung ${run}`, at: now - forMs, to: `/runs/${encodeURIComponent(run)}`, subject: run },

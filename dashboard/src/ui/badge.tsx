@@ -2,6 +2,7 @@ export type Tone = "ok" | "run" | "wait" | "unknown" | "bad" | "idle";
 type Shape = "play" | "ring" | "check" | "cross" | "question" | "stop" | "dot" | "back" | "dash";
 
 const styles: Readonly<Record<string, readonly [Tone, Shape]>> = {
+  QUEUED: ["wait", "dot"],
   RUNNABLE: ["idle", "dot"],
   RUNNING: ["run", "play"],
   WAITING: ["wait", "ring"],

@@ -7,7 +7,7 @@ import type { RunSearch } from "../run-search.ts";
 import { ErrorMessage } from "./error-message.tsx";
 import { ReasonDialog } from "./reason-dialog.tsx";
 
-const cancellable = ["RUNNABLE", "RUNNING", "WAITING", "STUCK"];
+const cancellable = ["QUEUED", "RUNNABLE", "RUNNING", "WAITING", "STUCK"];
 /** One request per run: for more than this a script is the better tool. */
 const maxRuns = 500;
 

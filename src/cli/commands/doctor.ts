@@ -3,15 +3,9 @@ import { isFitNode } from "../../base/node-version.ts";
 import { errorTable } from "../../model/errors.ts";
 import type { Store, StoreSettings } from "../../store/contract/store.ts";
 import { lasting } from "../output.ts";
+import { queueFindings } from "./doctor-queues.ts";
+import { type Finding, finding, meantText } from "./finding.ts";
 import { readOverview, type StoreOverview } from "./store-overview.ts";
-
-export interface Finding {
-  readonly check: string;
-  /** warn: nothing is broken, but an operator should know. */
-  readonly state: "ok" | "warn" | "fail";
-  readonly message: string;
-  readonly next?: string;
-}
 
 /** A larger offset makes times in logs and in the store hard to compare; leases do not depend on it. */
 const maxOffsetMs = 2_000;
@@ -23,8 +17,6 @@ const staleForMs = 60_000;
 /** Enough to find the cause; a thousand runs usually hang for the same one. */
 const maxNamed = 10;
 const more = ({ length }: readonly string[]): string => (length > maxNamed ? ` and ${length - maxNamed} more` : "");
-
-const meantText = (meant: string | undefined): string => (meant === undefined ? "" : `; did you mean ${meant}?`);
 
 export const unservedText = ({ workflow, runs, suggestion }: StoreOverview["unserved"][number]): string =>
   `${runs} ${runs === 1 ? "run waits" : "runs wait"} for workflow ${workflow}, which no process has${meantText(suggestion)}`;
@@ -47,6 +39,7 @@ export async function diagnose(
     ...failoverFinding(settings),
     await clockFinding(store, clock),
     ...(await workFindings(store, tenant, clock)),
+    ...(await queueFindings(store, tenant, clock)),
   ];
 }
 
@@ -138,8 +131,6 @@ async function workFindings(store: Store, tenant: string, clock: Clock): Promise
   const overdue = first.overdue.filter((reactor) => second.overdue.includes(reactor));
   const abandoned = second.stale.filter(({ heldMs, ttlMs }) => heldMs > ttlMs + staleForMs);
   const { inDoubt, runs, needsAttention } = second;
-  const finding = (check: string, ok: string, state: "warn" | "fail", problem: string, next: string): Finding =>
-    problem === "" ? { check, state: "ok", message: ok } : { check, state, message: problem, next };
   const leases = abandoned.map(({ name, journal, heldMs }) => `${name ?? `item ${journal}`} (${lasting(heldMs)})`);
   const silent = second.silent.map(
     ({ name, label, progressAgoMs }) => `${name} on ${label} (${lasting(progressAgoMs)})`,

@@ -2,6 +2,7 @@ import { systemClock } from "../../base/clock.ts";
 import { decode } from "../../base/codec.ts";
 import { defined } from "../../base/defined.ts";
 import { shellWord } from "../../engine/core/report.ts";
+import { explainQueue } from "../../engine/served.ts";
 import type { TermView } from "../../model/lease.ts";
 import { notFound } from "../../model/not-found.ts";
 import type { JournalRecord } from "../../model/records.ts";
@@ -23,21 +24,23 @@ const inspect: Command = {
       const id = invocation.arguments.run!;
       const run = await app.runs.get(id);
       if (run === undefined) throw notFound("run", id);
-      const [terms, effects, obligations, gates, timers, budgets] = await Promise.all([
+      const [terms, effects, obligations, gates, timers, budgets, position] = await Promise.all([
         store.read.terms(tenant, { run: id }),
         store.read.effects(tenant, { run: id, role: "effect" }),
         store.read.effects(tenant, { run: id, role: "compensation" }),
         store.read.gates(tenant, { run: id }),
         store.read.timers(tenant, { run: id }),
         store.read.budgets(tenant, id),
+        explainQueue(store, tenant, id),
       ]);
       const journal: JournalRecord[] = [];
       for await (const record of app.journal(id)) journal.push(record);
       const now = await store.read.now();
-      const open = { journal, gates, timers, effects: [...effects, ...obligations] };
+      const open = { journal, gates, timers, effects: [...effects, ...obligations], position };
       const waitingFor = run.endedAt === null ? waitsOf(run, open, now) : [];
       if (wantsJson(invocation)) {
-        printJson(invocation, { run, waitingFor, journal, terms, effects, obligations, gates, timers, budgets });
+        const parts = { journal, terms, effects, obligations, gates, timers, budgets };
+        printJson(invocation, { run, waitingFor, ...(position !== undefined && { queue: position }), ...parts });
         return 0;
       }
       const { screen } = invocation;

@@ -7,6 +7,7 @@ import { systemRandom } from "../../base/random.ts";
 import { ServedWorkflows } from "../../engine/served.ts";
 import { TapeError } from "../../model/errors.ts";
 import { runStatuses } from "../../model/machines.ts";
+import { queueOfStart } from "../../sdk/start-by-name.ts";
 import { assertGateValue, assertInput, wholeMs } from "../../sdk/workflow.ts";
 import type { RunView } from "../../store/contract/store.ts";
 import {
@@ -22,6 +23,7 @@ import {
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
 import { complain } from "../screen.ts";
+import { startFieldsOf, startOptions } from "./start-options.ts";
 
 /** On an idle machine a worker claims a new run within this time. */
 const claimedWithinMs = 300;
@@ -39,6 +41,7 @@ const start: Command = {
     budget: { value: "UNIT=AMOUNT", many: true, help: "spending cap, such as usd=50" },
     version: { value: "TEXT", help: "workflow version to record with the run" },
     deadline: { value: "DURATION", help: "cancel the run if it has not ended this long after it began, such as 2h" },
+    ...startOptions,
     wait: { help: "wait for the outcome; exits 1 if the run does not complete" },
     ...storeOptions,
     ...outputOption,
@@ -47,7 +50,7 @@ const start: Command = {
     withApp(
       invocation,
       async ({ app, store, tenant, runner }) => {
-        const id = invocation.text("id") ?? systemRandom.uuid(systemClock.wall());
+        const ownId = invocation.text("id") ?? systemRandom.uuid(systemClock.wall());
         const version = invocation.text("version");
         const labels = pairs("--label", invocation.all("label"));
         const budget = Object.entries(pairs("--budget", invocation.all("budget"))).map(([unit, amount]) => {
@@ -61,18 +64,22 @@ const start: Command = {
         const workflow = invocation.arguments.workflow!;
         const input = inputOf(invocation.text("input"));
         await assertInput(runner, workflow, input);
+        const fields = startFieldsOf(invocation);
         const [created] = await store.intake.createRuns(tenant, [
           {
-            id,
+            id: ownId,
             workflow,
             input,
             ...defined({ version, deadlineMs }),
             ...(Object.keys(labels).length === 0 ? {} : { labels }),
             ...(budget.length === 0 ? {} : { budget: Object.fromEntries(budget) }),
+            ...fields,
+            ...queueOfStart(runner, { workflow, input, ...fields }),
           },
         ]);
         if (created?.ok !== true)
           throw created?.error ?? new TapeError("TAPE_INVARIANT", "createRuns returned no result");
+        const { run: id = ownId } = created; // --unique may have found another run
         const here = [...runner.workflows.keys()];
         const hint = created.fresh
           ? await new ServedWorkflows(store, systemClock).hint(tenant, workflow, here)
@@ -96,10 +103,13 @@ const start: Command = {
     ),
 };
 
-const columns = (now: number): readonly Column<RunView>[] => [
+const columns = (now: number, found: readonly RunView[]): readonly Column<RunView>[] => [
   { title: "RUN", of: ({ id }) => id },
   { title: "STATUS", of: ({ status }) => status },
   { title: "WORKFLOW", of: ({ workflow }) => workflow },
+  ...(found.some(({ lease }) => lease.queue)
+    ? [{ title: "QUEUE", of: ({ lease }: RunView) => lease.queue ?? "" }]
+    : []),
   { title: "STARTED", of: ({ createdAt }) => timeOf(createdAt) },
   { title: "TOOK", right: true, of: ({ createdAt, endedAt }) => lasting((endedAt ?? now) - createdAt) },
   { title: "HELD BY", of: ({ lease }) => (lease.owner === null ? "" : `${lease.label} #${lease.token}`) },
@@ -140,7 +150,7 @@ const runs: Command = {
         ...defined({ prefix, workflow, status, before: after }),
         ...(label === undefined ? {} : { label: { key: label[0], value: label[1] } }),
       });
-      printRows(invocation, found, columns(now), "no runs match; start one with durable-tape start");
+      printRows(invocation, found, columns(now, found), "no runs match; start one with durable-tape start");
       const last = found.at(-1);
       if (!wantsJson(invocation) && found.length === limit && last !== undefined) {
         invocation.screen.line(invocation.screen.dim(`more: --after ${last.journal}`));

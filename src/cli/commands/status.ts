@@ -1,12 +1,12 @@
 import { TapeError } from "../../model/errors.ts";
-import type { RunStatus } from "../../model/machines.ts";
+import type { QueueView } from "../../store/contract/store.ts";
 import { outputOption, storeOptions, withApp } from "../app.ts";
 import type { Command } from "../command.ts";
-import { printJson, wantsJson } from "../output.ts";
-import { diagnose, type Finding, unservedText } from "./doctor.ts";
-import { readOverview, type StoreOverview } from "./store-overview.ts";
-
-const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK"];
+import { lasting, printJson, wantsJson } from "../output.ts";
+import { diagnose, unservedText } from "./doctor.ts";
+import type { Finding } from "./finding.ts";
+import { queueState, slotsText } from "./queue-text.ts";
+import { liveStatuses, readOverview, type StoreOverview } from "./store-overview.ts";
 
 const status: Command = {
   name: "status",
@@ -24,19 +24,36 @@ const status: Command = {
 function linesOf(overview: StoreOverview): string[] {
   const { runs, inDoubt, openGates, held, stale, overdue, maxCount } = overview;
   const countText = (count: number): string => (count >= maxCount ? `${maxCount} or more` : String(count));
-  const counts = live.map((phase) => `${phase} ${countText(runs[phase] ?? 0)}`);
+  const counts = liveStatuses.map((phase) => `${phase} ${countText(runs[phase] ?? 0)}`);
   const lines = [
     `runs      ${counts.join("  ")}`,
     `in doubt  effects UNKNOWN ${inDoubt.effectsUnknown}, STUCK ${inDoubt.effectsStuck}; obligations UNKNOWN ${inDoubt.obligationsUnknown}, STUCK ${inDoubt.obligationsStuck}`,
     `gates     ${countText(openGates)} waiting for approval`,
     `leases    ${countText(held)} held, ${stale.length} expired`,
   ];
+  for (const queue of overview.queues) if (isActive(queue)) lines.push(`queue     ${queueText(queue, overview.now)}`);
   for (const workflow of overview.unserved) lines.push(`unserved  ${unservedText(workflow)}`);
   if (overdue.length > 0) lines.push(`due       now, for ${overdue.join(", ")}`);
   if (overview.needsAttention > 0) {
     lines.push("", "Needs attention: durable-tape effects --status UNKNOWN,STUCK; durable-tape runs --status STUCK");
   }
   return lines;
+}
+
+const isActive = ({ running, waiting, paused }: QueueView): boolean => running + waiting > 0 || paused !== undefined;
+
+function queueText(queue: QueueView, now: number): string {
+  const { name, running, waiting, more, limits, oldestWaitMs } = queue;
+  const waits = `${waiting}${more ? " or more" : ""} waiting`;
+  const oldest = oldestWaitMs === undefined ? [] : [`oldest ${lasting(oldestWaitMs)}`];
+  const state = queueState(queue, now);
+  const parts = [
+    `${slotsText(running, limits.concurrency)} running`,
+    waits,
+    ...oldest,
+    ...(state === "" ? [] : [state]),
+  ];
+  return `${name}: ${parts.join(", ")}`;
 }
 
 const doctor: Command = {

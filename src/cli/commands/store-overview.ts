@@ -1,7 +1,8 @@
 import { type UnservedEffect, type UnservedWorkflow, unservedEffects, unservedWorkflows } from "../../engine/served.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
-import type { Store } from "../../store/contract/store.ts";
+import type { QueueView, Store } from "../../store/contract/store.ts";
+import { readQueues } from "../../store/read-queues.ts";
 
 /** State of a tenant, from a few reads that skip finished runs. */
 export interface StoreOverview {
@@ -13,6 +14,7 @@ export interface StoreOverview {
     readonly obligationsStuck: number;
   };
   readonly openGates: number;
+  readonly queues: readonly QueueView[];
   readonly held: number;
   readonly stale: readonly LeaseView[];
   /** Runs whose holder renews but has made no progress for ten minutes. */
@@ -27,6 +29,8 @@ export interface StoreOverview {
   readonly needsAttention: number;
   /** Counts stop here: the rows of one page of the store. */
   readonly maxCount: number;
+  /** Store time. */
+  readonly now: number;
 }
 
 /** Longer than most steps take, and short enough that a hanging run is found on the same day. */
@@ -35,7 +39,15 @@ const silentMs = 600_000;
 const isSilent = ({ kind, state, progressAgoMs }: LeaseView): boolean =>
   kind === "run" && state === "HELD" && progressAgoMs > silentMs;
 
-const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK"];
+export const liveStatuses: readonly RunStatus[] = [
+  "QUEUED",
+  "RUNNABLE",
+  "RUNNING",
+  "WAITING",
+  "ENDING",
+  "COMPENSATING",
+  "STUCK",
+];
 
 export async function readOverview(store: Store, tenant: string): Promise<StoreOverview> {
   const maxCount = store.limits.pageRows;
@@ -44,7 +56,7 @@ export async function readOverview(store: Store, tenant: string): Promise<StoreO
     count(store.read.effects(tenant, { role, status: [status], limit: maxCount }));
   const [runs, effectsUnknown, effectsStuck, obligationsUnknown, obligationsStuck, openGates, leases, agenda] =
     await Promise.all([
-      Promise.all(live.map((status) => count(store.read.runs(tenant, { status: [status], limit: maxCount })))),
+      Promise.all(liveStatuses.map((status) => count(store.read.runs(tenant, { status: [status], limit: maxCount })))),
       effects("effect", "UNKNOWN"),
       effects("effect", "STUCK"),
       effects("compensation", "UNKNOWN"),
@@ -53,12 +65,13 @@ export async function readOverview(store: Store, tenant: string): Promise<StoreO
       store.read.leases(tenant, { held: true, limit: maxCount }),
       store.read.agenda(tenant),
     ]);
-  const counted = Object.fromEntries(live.map((status, k) => [status, runs[k]!])) as StoreOverview["runs"];
+  const counted = Object.fromEntries(liveStatuses.map((status, k) => [status, runs[k]!])) as StoreOverview["runs"];
   const overdue = agenda.flatMap(({ reactor = "recovery", dueInMs }) => (dueInMs === 0 ? [reactor] : []));
   return {
     runs: counted,
     inDoubt: { effectsUnknown, effectsStuck, obligationsUnknown, obligationsStuck },
     openGates,
+    queues: await readQueues(store.read, tenant),
     held: leases.length,
     stale: leases.filter(({ state }) => state === "EXPIRED" || state === "DOOMED"),
     silent: leases.filter(isSilent),
@@ -67,5 +80,6 @@ export async function readOverview(store: Store, tenant: string): Promise<StoreO
     overdue: [...new Set(overdue)],
     needsAttention: (counted.STUCK ?? 0) + effectsUnknown + effectsStuck + obligationsUnknown + obligationsStuck,
     maxCount,
+    now: await store.read.now(),
   };
 }

@@ -2,18 +2,27 @@ import { shellWord } from "../../engine/core/report.ts";
 import { describe } from "../../engine/replay/divergence.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../model/rows.ts";
-import type { RunView } from "../../store/contract/store.ts";
+import type { QueuePosition, RunView } from "../../store/contract/store.ts";
 import { lasting } from "../output.ts";
+import { positionLines } from "./queue-text.ts";
 
 export interface OpenWork {
   readonly journal: readonly JournalRecord[];
   readonly gates: readonly GateRow[];
   readonly timers: readonly TimerRow[];
   readonly effects: readonly EffectRow[];
+  /** Where it is in its queue. */
+  readonly position?: QueuePosition | undefined;
 }
 
 /** What an unfinished run waits for, one line each, with the command that continues it where there is one. */
-export function waitsOf(run: RunView, { journal, gates, timers, effects }: OpenWork, now: number): string[] {
+export function waitsOf(run: RunView, open: OpenWork, now: number): string[] {
+  const queued = open.position === undefined ? [] : positionLines(open.position, now);
+  const isWaiting = open.position?.state === "QUEUED" || open.position?.state === "DELAYED";
+  return isWaiting ? queued : [...queued, ...ownWaitsOf(run, open, now)];
+}
+
+function ownWaitsOf(run: RunView, { journal, gates, timers, effects }: OpenWork, now: number): string[] {
   if (run.status === "STUCK") {
     const stuck = journal.findLast(({ kind }) => kind === "run.stuck");
     return [`stuck: ${stuck?.kind === "run.stuck" ? stuck.data.reason : "the journal has no reason"}`];

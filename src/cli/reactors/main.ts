@@ -4,11 +4,13 @@ import { type Log, logOf } from "../../base/log.ts";
 import { systemRandom } from "../../base/random.ts";
 import { reasonOf } from "../../base/reason.ts";
 import { suggest } from "../../base/suggest.ts";
+import { isRemote } from "../../client/remote.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
 import type { ReactorSettings } from "../../config/schema.ts";
 import { openStore } from "../../host/open-store.ts";
 import { ProcessReporter, type ProcessReporterDeps } from "../../host/process-reporter.ts";
+import { defineQueues } from "../../host/queues.ts";
 import { type ReactorSpec, type RunningReactors, startReactors } from "../../host/reactors.ts";
 import { Tape } from "../../host/tape.ts";
 import { identify } from "../../lease/identity.ts";
@@ -72,6 +74,8 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     const tenant = tenantOf(store, config);
     app = await Tape.open({ store, runner, tenant, log, work: false });
     const seams = { clock: systemClock, random: systemRandom, log };
+    // An app that does not drive runs leaves the definitions of a server's queues to the processes that do.
+    if (isRemote(store)) await defineQueues({ store, tenant, log }, runner.queues?.values() ?? []);
     const keeper = new LeaseKeeper({ store, identity, tenant, ...seams });
     reactors = startReactors({
       specs: specsOf(chosen, app),
@@ -161,6 +165,7 @@ function reporterOf(reactors: RunningReactors, deps: ProcessReporterDeps): Proce
     driving: reactors.driving,
     workflows: reactors.workflows,
     effects: reactors.effects,
+    queues: reactors.queues,
   }));
   reporter.begin();
   return reporter;

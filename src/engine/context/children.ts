@@ -1,7 +1,10 @@
 import { fingerprint } from "../../base/canonical.ts";
 import { TapeError } from "../../model/errors.ts";
+import { defaultPriority } from "../../model/queue.ts";
 import type { RecordData } from "../../model/records.ts";
+import type { QueuedData } from "../../model/start-shape.ts";
 import type { Child, SpawnOptions } from "../../sdk/context.ts";
+import { queueFieldsOf } from "../../sdk/start-options.ts";
 import type { Workflow } from "../../sdk/workflow.ts";
 import { asStored } from "../replay/stored-value.ts";
 import { type Operations, unwrap } from "./operations.ts";
@@ -15,6 +18,7 @@ export function spawnChild<I, O>(
 ): Promise<Child<O>> {
   const { name, version, maxStallMs } = workflow;
   const { labels } = options;
+  const queue = queuedChild(workflow, value, options);
   const input = asStored(value);
   const inputHash = fingerprint(input);
   return ops.operation<Child<O>>({
@@ -39,11 +43,22 @@ export function spawnChild<I, O>(
         ...(version === undefined ? {} : { version }),
         ...(labels === undefined ? {} : { labels: { ...labels } }),
         ...(maxStallMs === undefined ? {} : { maxStallMs }),
+        ...(queue === undefined ? {} : { queue }),
       };
       ops.drive.children.add(id);
       handle.end({ kind: "child.started", data }, childOf<O>(ops, id, pos));
     },
   });
+}
+
+function queuedChild<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions): QueuedData | undefined {
+  const {
+    queue: name,
+    key = "",
+    priority = defaultPriority,
+    weight,
+  } = queueFieldsOf("spawn", workflow, input, options);
+  return name === undefined ? undefined : { name, key, priority, ...(weight !== undefined && { weight }) };
 }
 
 function childOf<O>(ops: Operations, id: string, childPos: number): Child<O> {

@@ -26,7 +26,7 @@ import { withKeptRecords } from "./kept-records.ts";
 import { Latecomers } from "./latecomers.ts";
 import { hasStalledOften, limitRecords, reportStalled, stalledError } from "./limits.ts";
 import { defaultReplayTimeoutMs, stallReplay } from "./stalled.ts";
-import { isDamaged, stopRun } from "./stop.ts";
+import { isDamaged, stoppedOutcome, stopRun } from "./stop.ts";
 import { unstickIfResolved } from "./stuck.ts";
 import { stuckRecord } from "./stuck-records.ts";
 import { spansOf } from "./traced.ts";
@@ -266,6 +266,7 @@ export class Drive implements DriveHandle {
     this.replay = this.#replayOf(history);
     if (this.#size.isFull(history.head))
       return this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
+    if (history.stoppedEarly !== undefined) return this.#outcome(stoppedOutcome(history));
     const workflow = this.options.runner.workflows.get(history.created.workflow);
     if (workflow === undefined) {
       throw new TapeError("TAPE_NO_WORKER", `no workflow ${history.created.workflow} here`, { run: runId });

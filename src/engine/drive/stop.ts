@@ -1,12 +1,25 @@
 import { errorFields } from "../../base/reason.ts";
 import { releaseJournal } from "../../lease/release-journal.ts";
-import { isTapeError, type TapeError } from "../../model/errors.ts";
+import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { DriveOptions } from "../core/handle.ts";
+import type { History } from "../replay/history.ts";
+import type { RunOutcome } from "./ending.ts";
 import { stuckRecord } from "./stuck-records.ts";
 
 export const isDamaged = (error: unknown): error is TapeError => isTapeError(error, "TAPE_JOURNAL_DAMAGED");
 
 type StopDeps = Pick<DriveOptions, "store" | "tenant" | "lease" | "log" | "runId">;
+
+/** The end of a run that was asked to stop, or waited for too long, before its code was called. */
+export function stoppedOutcome({ created, stoppedEarly }: History): RunOutcome {
+  const { id, queue } = created;
+  const message =
+    stoppedEarly === "expired"
+      ? `the run has waited in queue ${queue?.name} for longer than it may`
+      : "the run was cancelled before it began";
+  const outcome = new TapeError("TAPE_CANCELLED", message, { run: id, ...(queue && { queue: queue.name }) });
+  return { cause: "cancelled", outcome, final: true };
+}
 
 /** A journal that lacks a record cannot be replayed: makes the run STUCK after the last record that is left. */
 export function stopRun(options: StopDeps, error: TapeError, then: () => void): void {

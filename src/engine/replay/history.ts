@@ -5,6 +5,7 @@ import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, RecordData } from "../../model/records.ts";
 import type { RunSpec } from "../../store/contract/store.ts";
 import { isProgress, positionOf } from "./progress.ts";
+import { createdBy, stoppedBefore } from "./start-notes.ts";
 import { asStored } from "./stored-value.ts";
 
 /** The name of the sample that `now` takes; a workflow may not use it. */
@@ -79,6 +80,8 @@ export interface History {
   readonly published: Set<string>;
   /** The run has opened a callback. */
   readonly hasCallbacks: boolean;
+  /** Why the run ends although its code was never called: it waited in a queue, or for its start time. */
+  readonly stoppedEarly: "cancelled" | "expired" | undefined;
 }
 
 const results: ReadonlySet<string> = new Set([
@@ -144,6 +147,8 @@ class FoldedHistory implements History {
   readonly children: string[] = [];
   readonly published = new Set<string>();
   hasCallbacks = false;
+  readonly stoppedEarly: History["stoppedEarly"];
+  #admitted = false;
   readonly #records: readonly JournalRecord[];
   readonly #notes: readonly Note[];
   /** Numbers of the notes that a record has used. */
@@ -153,13 +158,14 @@ class FoldedHistory implements History {
   constructor(records: readonly JournalRecord[], notes: readonly Note[]) {
     const [first] = records;
     if (first?.kind !== "run.created") throw new Error("a journal begins with run.created");
-    this.created = first.data;
+    this.created = createdBy(first.data, notes);
     this.head = records.at(-1)!.seq;
     this.#records = records;
     this.#notes = notes;
     this.#owner = first.data.holder?.owner;
     this.maxStallMs = first.data.maxStallMs;
     for (const record of records) this.#add(record);
+    this.stoppedEarly = stoppedBefore(this.created, notes, this.#admitted);
   }
 
   used(note: Note): boolean {
@@ -257,6 +263,7 @@ class FoldedHistory implements History {
         // An owner that takes over its own term was slow and has not crashed.
         if (record.data.reason === "recovery" && record.data.owner !== this.#owner) this.recoveries++;
         this.#owner = record.data.owner;
+        this.#admitted ||= record.data.admitted !== undefined;
         if (record.data.reason === "stalled") this.stalledTerms++;
         this.lastNote = record.data.previous?.progressNote ?? this.lastNote;
         break;

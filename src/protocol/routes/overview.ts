@@ -28,7 +28,7 @@ export const overview = group({
     repeat: "read",
     summary:
       "Counts runs by status, what needs an operator, and leases, each up to a bound; lists runs that may hang, " +
-      "and workflows and effects with work that no process serves",
+      "and workflows, effects and queues with work that no process serves",
     answer: z.strictObject({
       now: z.number(),
       runs: z.array(z.strictObject({ status: runStatus, ...counted.shape })),
@@ -40,6 +40,7 @@ export const overview = group({
       hung: z.array(z.strictObject({ run: name, forMs: z.number(), owner: z.string().nullable() })),
       unserved: z.array(z.strictObject({ workflow: name, runs: whole, suggestion: name.exactOptional() })),
       unservedEffects: z.array(z.strictObject({ effect: name, items: whole, suggestion: name.exactOptional() })),
+      unservedQueues: z.array(z.strictObject({ queue: name, runs: whole, suggestion: name.exactOptional() })),
     }),
   },
   "overview.history": {

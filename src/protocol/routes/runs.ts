@@ -3,15 +3,16 @@ import { group } from "../route.ts";
 import {
   amounts,
   flagText,
+  itemResult,
   labels,
   labelText,
   listText,
+  maxSpecs,
   more,
   name,
   record,
   signal,
-  spanMs,
-  startSignals,
+  startFields,
   text,
   value,
   whole,
@@ -20,6 +21,17 @@ import {
 import { budgetRow, effectRow, runProgress, runView, termView } from "../views.ts";
 
 const byId = z.strictObject({ id: name });
+const runStart = z.strictObject({
+  id: name.exactOptional(),
+  workflow: name,
+  input: value.exactOptional(),
+  version: text.exactOptional(),
+  labels: labels.exactOptional(),
+  budget: amounts.exactOptional(),
+  ...startFields,
+});
+/** `id`: of the run that took the start, see `unique` and `debounce`. */
+const runStarted = { id: name, journal: z.int().positive(), fresh: z.boolean() };
 const audit = { reason: text.min(1), by: name.exactOptional() };
 
 /** Runs, for programs that start them and for operators. */
@@ -33,25 +45,25 @@ export const runs = group({
       "Starts a run, or finds it if it exists. The caller chooses the id; without one the Idempotency-Key is the id. " +
       "With signals it also sends them, in the same transaction; a run that exists may then have another input",
     size: "payload",
-    body: z.strictObject({
-      id: name.exactOptional(),
-      workflow: name,
-      input: value.exactOptional(),
-      version: text.exactOptional(),
-      labels: labels.exactOptional(),
-      budget: amounts.exactOptional(),
-      signals: startSignals.exactOptional(),
-      maxStallMs: spanMs.exactOptional(),
-      deadlineMs: spanMs.exactOptional(),
-    }),
+    body: runStart,
     // The hint repeats the workflow's name. A bound on it would fail a call that has succeeded.
-    answer: z.strictObject({
-      id: name,
-      journal: z.int().positive(),
-      fresh: z.boolean(),
-      hint: z.string().exactOptional(),
+    answer: z.strictObject({ ...runStarted, hint: z.string().exactOptional() }),
+    errors: ["TAPE_RUN_CONFLICT", "TAPE_RUN_GONE", "TAPE_RUN_LIVE", "TAPE_QUEUE_UNKNOWN", "TAPE_NOT_ENCODABLE"],
+  },
+  "runs.startAll": {
+    method: "POST",
+    path: "/v1/runs/batch",
+    role: "starter",
+    repeat: "same",
+    summary: "Starts many runs in one call; each has an id and gets its own result",
+    size: "batch",
+    body: z.strictObject({
+      runs: z
+        .array(runStart.extend({ id: name }))
+        .max(maxSpecs)
+        .min(1),
     }),
-    errors: ["TAPE_RUN_CONFLICT", "TAPE_RUN_GONE", "TAPE_RUN_ENDED", "TAPE_NOT_ENCODABLE"],
+    answer: z.strictObject({ results: z.array(itemResult(runStarted)) }),
   },
   "runs.list": {
     method: "GET",

@@ -179,7 +179,8 @@ export const service = group({
     path: "/metrics",
     role: "open",
     repeat: "read",
-    summary: "Prometheus metrics of the process, without names of tenants or runs",
+    summary:
+      "Prometheus metrics of the process, without names of tenants or runs; with a credential also of its tenant's queues",
     answer: z.string(),
     type: "text/plain; version=0.0.4; charset=utf-8",
   },

@@ -103,6 +103,10 @@ export const store = group({
         })
         .exactOptional(),
       preload: z.strictObject({ withinMs: whole, limit: rowsOrNone }).exactOptional(),
+      queues: z
+        .array(z.strictObject({ name, room: whole }))
+        .max(maxItems)
+        .exactOptional(),
     }),
     answer: z.strictObject({ terms: z.array(term) }),
   },
@@ -205,7 +209,7 @@ export const store = group({
     repeat: "read",
     summary: "Reads when the next work is due, by reactor; the only call of an idle process",
     size: "names",
-    body: z.strictObject({ workflows: names.exactOptional() }),
+    body: z.strictObject({ workflows: names.exactOptional(), queues: names.exactOptional() }),
     answer: z.strictObject({
       items: z.array(z.strictObject({ reactor: z.string().optional(), dueInMs: z.number(), lateMs: z.number() })),
     }),

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { unservedEffects, unservedWorkflows } from "../../engine/served.ts";
+import { unservedEffects, unservedQueues, unservedWorkflows } from "../../engine/served.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
@@ -31,7 +31,7 @@ const maxCacheMs = 30_000;
 
 /** Completed runs are left out: they need no attention, and they are the majority. */
 const countedStatuses: readonly RunStatus[] = [
-  ...(["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK", "FAILED"] as const),
+  ...(["QUEUED", "RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK", "FAILED"] as const),
 ];
 const inDoubt = ["UNKNOWN", "STUCK"];
 const owed = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
@@ -105,7 +105,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
   const limit = maxCounted + 1;
   const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
   const now = await read.now();
-  const [lists, failed, effectsInDoubt, obligations, gates, leases, unserved, effects] = await Promise.all([
+  const [lists, failed, effectsInDoubt, obligations, gates, leases, unserved, effects, queues] = await Promise.all([
     Promise.all(countedStatuses.map(byStatus)),
     read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - recentMs), limit }),
     read.effects(tenant, { role: "effect", status: inDoubt, limit }),
@@ -114,6 +114,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
     read.leases(tenant, { held: true, limit: maxLeases }),
     unservedWorkflows(store, tenant),
     unservedEffects(store, tenant),
+    unservedQueues(store, tenant),
   ]);
   return {
     now,
@@ -139,6 +140,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
       })),
     unserved: unserved.slice(0, maxNamed).map(withoutUndefined),
     unservedEffects: effects.slice(0, maxNamed).map(withoutUndefined),
+    unservedQueues: queues.slice(0, maxNamed).map(withoutUndefined),
   };
 }
 

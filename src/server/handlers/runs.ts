@@ -2,9 +2,11 @@ import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
 import { notFound } from "../../model/not-found.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
+import { queueOfStart } from "../../sdk/start-by-name.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { ReadOps, RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract/store.ts";
 import { concernsJournal } from "../../store/follow.ts";
+import { runBatch } from "../../store/validate/arguments.ts";
 import { stamped, started } from "../authority.ts";
 import { auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
@@ -91,18 +93,10 @@ export async function progressOf(read: ReadOps, tenant: string, id: string): Pro
   return run;
 }
 
-function writeHandlers({ clock, random, operators, runner, served }: ServerDeps) {
+function writeHandlers(deps: ServerDeps) {
+  const { operators, runner } = deps;
   return {
-    async "runs.start"({ body }, who) {
-      const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
-      await assertInput(runner, spec.workflow, spec.input);
-      for (const { name, value } of spec.signals ?? []) await assertGateValue(runner, name, value);
-      const [created] = await who.intake.createRuns(who.tenant, [started(who, { ...spec, id } as RunSpec)]);
-      if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
-      if (!created.ok) throw created.error;
-      const hint = created.fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
-      return { id, journal: created.journal, fresh: created.fresh, ...defined({ hint }) };
-    },
+    ...startHandlers(deps),
     async "runs.signal"({ params: { id }, body }, who) {
       await assertGateValue(runner, body.name, body.value);
       return who.intake.signal(who.tenant, id, stamped(who, body));
@@ -119,6 +113,41 @@ function writeHandlers({ clock, random, operators, runner, served }: ServerDeps)
     async "runs.redrive"({ params: { id }, body }, who) {
       await operators.of(who.tenant).redrive(id, auditInfoOf(who, body));
       return {};
+    },
+  } satisfies Partial<HandlersOf<typeof runs>>;
+}
+
+function startHandlers({ store, clock, random, runner, served, turns }: ServerDeps) {
+  return {
+    async "runs.start"({ body }, who) {
+      const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
+      await assertInput(runner, spec.workflow, spec.input);
+      for (const { name, value } of spec.signals ?? []) await assertGateValue(runner, name, value);
+      const [created] = await who.intake.createRuns(who.tenant, [
+        started(who, { ...spec, ...queueOfStart(runner, spec), id } as RunSpec),
+      ]);
+      if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
+      if (!created.ok) throw created.error;
+      const { journal, fresh, run = id } = created;
+      const hint = fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
+      return { id: run, journal, fresh, ...defined({ hint }) };
+    },
+    async "runs.startAll"({ body }, who) {
+      const checked = await runBatch(body.runs, store.limits, async (spec) => {
+        await assertInput(runner, spec.workflow, spec.input);
+        for (const { name, value } of spec.signals ?? []) await assertGateValue(runner, name, value);
+        return { spec: started(who, { ...spec, ...queueOfStart(runner, spec) } as RunSpec) };
+      });
+      const specs = checked.flatMap((result) => (result.ok ? [result.spec] : []));
+      const created = await turns.each(who.tenant, specs, (slice) => store.intake.createRuns(who.tenant, slice));
+      let next = 0;
+      const results = checked.map((result) => {
+        const verdict = result.ok ? created[next++]! : result;
+        if (!verdict.ok) return verdict;
+        const { journal, fresh, run = result.ok ? result.spec.id : "" } = verdict;
+        return { ok: true as const, id: run, journal, fresh };
+      });
+      return { results };
     },
   } satisfies Partial<HandlersOf<typeof runs>>;
 }

@@ -6,6 +6,7 @@ import type { service as routes } from "../../protocol/routes/service.ts";
 import type { ApiToken } from "../../store/contract/store.ts";
 import { isForeign } from "../../store/follow-feed.ts";
 import { mapPage, pageOf } from "../../store/page.ts";
+import { readQueues } from "../../store/read-queues.ts";
 import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
@@ -116,8 +117,10 @@ function probeHandlers(deps: ServerDeps) {
       return { status: reached ? "ok" : "store_unreachable" };
     },
     healthz: (_call, who) => health(who),
-    async metrics() {
-      return service.metricsText();
+    async metrics(_call, { tenant, named }) {
+      if (!named) return service.metricsText();
+      const queues = await readQueues(store.read, tenant).catch(() => []); // the other metrics matter most without a store
+      return service.metricsText() + service.queues.text(tenant, queues);
     },
     async openapi() {
       described ??= openApi(service.version);

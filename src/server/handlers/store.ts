@@ -82,6 +82,7 @@ function claimHandlers({ store: { claim }, service }: ServerDeps) {
       throw new TapeError("TAPE_INVARIANT", "the store granted another tenant's lease", { journal: foreign.journal });
     }
     service.granted(terms);
+    service.queues.admitted(tenant, terms);
   };
   return {
     async "store.find"({ body }, { tenant }) {
@@ -133,8 +134,8 @@ function readHandlers(deps: ServerDeps) {
     async "store.dueSchedules"({ body: { limit } }, { tenant }) {
       return { schedules: await read.dueSchedules(limit, tenant) };
     },
-    async "store.agenda"({ body: { workflows } }, { tenant }) {
-      const items = await read.agenda(tenant, workflows);
+    async "store.agenda"({ body: { workflows, queues } }, { tenant }) {
+      const items = await read.agenda(tenant, workflows, queues);
       return { items: items.map(({ reactor, dueInMs, lateMs }) => ({ reactor, dueInMs, lateMs })) };
     },
     async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {

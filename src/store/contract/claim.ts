@@ -31,7 +31,7 @@ export interface FindRequest {
   readonly tenant?: string;
   /** Only runs of these workflows; the others are left to processes that serve them. */
   readonly workflows?: readonly string[];
-  /** Only items, for reactors that work on effects: no queue of runs is read. */
+  /** Only items, for reactors that work on effects: no backlog of runs is read. */
   readonly kind?: "item";
   /** Items only: none is claimed whose callee has no capacity left here. It stays free for other processes. */
   readonly share?: Share;
@@ -40,6 +40,17 @@ export interface FindRequest {
    * does.
    */
   readonly preload?: { readonly withinMs: number; readonly limit: number };
+  /**
+   * Also admit runs of these queues, after everything else: each gets a slot and its term in one transaction. `room`:
+   * how many more runs of the queue this process drives; with 0 it takes over none of them either. Requires a tenant.
+   */
+  readonly queues?: readonly QueueRoom[];
+}
+
+/** A queue from which to admit runs. */
+export interface QueueRoom {
+  readonly name: string;
+  readonly room: number;
 }
 
 /** Capacity per callee, see {@link Term.callee}: a callee that hangs occupies no more than this. */

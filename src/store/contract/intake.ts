@@ -1,11 +1,13 @@
 import type { Claimant, ItemResult, Term } from "../../model/lease.ts";
+import type { OnConflict } from "../../model/queue.ts";
 import type { Credential, ForkData } from "../../model/records.ts";
 import type { AdminWriteOps } from "./admin.ts";
 import type { StoredValue } from "./list.ts";
+import type { QueueWriteOps } from "./queues.ts";
 import type { StartSignal, TalkWriteOps } from "./talk.ts";
 
 /** Writes that need no lease; each is one conditional transaction. */
-export interface IntakeOps extends AdminWriteOps, TalkWriteOps {
+export interface IntakeOps extends AdminWriteOps, TalkWriteOps, QueueWriteOps {
   createRuns(
     tenant: string,
     specs: readonly RunSpec[],
@@ -76,6 +78,39 @@ export interface RunSpec {
   readonly maxStallMs?: number;
   /** The run is cancelled this long after its first term began, unless it has ended. */
   readonly deadlineMs?: number;
+  /** The queue in which it waits for a slot; absent: it starts at once. TAPE_QUEUE_UNKNOWN if it is not defined. */
+  readonly queue?: string;
+  /** Its partition in the queue; default: the empty key. */
+  readonly key?: string;
+  /** From 1, served first, to 9; default 5. */
+  readonly priority?: number;
+  /** The weight of its key, in thousandths. */
+  readonly weight?: number;
+  /** It starts, or joins its queue, this much later or at this time. */
+  readonly delayMs?: number;
+  readonly startAt?: number;
+  /** It is cancelled if it still waits in its queue this long after it has joined it. */
+  readonly expiresMs?: number;
+  readonly unique?: UniqueKey;
+  readonly debounce?: Debounce;
+}
+
+/** At most one live run of the workflow has this key. */
+export interface UniqueKey {
+  readonly key: string;
+  /**
+   * If there is one: return it, refuse with TAPE_RUN_LIVE, or cancel it and wait in the queue until it has ended. The
+   * last needs a queue that counts started runs, one per key, and the same key in it.
+   */
+  readonly onConflict: OnConflict;
+}
+
+/** Starts with this key are one run until no further start has come for `waitMs`; it gets the last input. */
+export interface Debounce {
+  readonly key: string;
+  readonly waitMs: number;
+  /** It starts at the latest this long after the first. */
+  readonly maxWaitMs?: number;
 }
 
 /** The journal of a created or existing run. */
@@ -83,6 +118,8 @@ export interface CreateResult {
   readonly journal: number;
   /** false: the same run existed already. */
   readonly fresh: boolean;
+  /** The id of the run that took the start, if it is another one: see `unique` and `debounce`. */
+  readonly run?: string;
   /** The first term, if it was requested and the run is fresh. */
   readonly term?: Term;
 }

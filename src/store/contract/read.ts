@@ -4,13 +4,14 @@ import type { JournalRecord } from "../../model/records.ts";
 import type { BusinessKeyRow, EffectRow, ScheduleRow, TimerRow } from "../../model/rows.ts";
 import type { AdminReadOps } from "./admin.ts";
 import type { EffectFilter, ListOps, Page, RunView, StoredValue } from "./list.ts";
+import type { QueueReadOps } from "./queues.ts";
 import type { TalkReadOps } from "./talk.ts";
 
 /**
  * Reads, for every caller. Those of the engine and the reactors are declared here, the others in list.ts, admin.ts and
  * talk.ts.
  */
-export interface ReadOps extends ListOps, AdminReadOps, TalkReadOps {
+export interface ReadOps extends ListOps, AdminReadOps, TalkReadOps, QueueReadOps {
   run(tenant: string, id: string): Promise<RunView | undefined>;
   /** The progress of the runs with these ids, in one query. Ids that do not exist are left out. */
   progress(tenant: string, ids: readonly string[]): Promise<RunProgress[]>;
@@ -26,10 +27,10 @@ export interface ReadOps extends ListOps, AdminReadOps, TalkReadOps {
   dueTimers(limit: number, tenant?: string): Promise<DueTimer[]>;
   dueSchedules(limit: number, tenant?: string): Promise<ScheduleRow[]>;
   /**
-   * When the next work is due, for which reactor; of runs, only those of these workflows. One statement if tenant and
-   * workflows are given: it is the only query of an idle process.
+   * When the next work is due, for which reactor; of runs, only those of these workflows and of these queues of the
+   * tenant. One statement if tenant and workflows are given: it is the only query of an idle process.
    */
-  agenda(tenant?: string, workflows?: readonly string[]): Promise<AgendaItem[]>;
+  agenda(tenant?: string, workflows?: readonly string[], queues?: readonly string[]): Promise<AgendaItem[]>;
   /** Runs of other workflows that have been runnable for `minLagMs` and that no process has claimed. */
   unserved(workflows: readonly string[], minLagMs: number, tenant?: string): Promise<UnservedWorkflow[]>;
   businessKeyOwner(
@@ -72,7 +73,7 @@ export interface RunProgress {
   readonly status: RunStatus;
   readonly outcome: unknown;
   readonly ended: boolean;
-  /** No process holds it, and it waits for no reactor. */
+  /** No process holds it, and it waits for no reactor and no slot. */
   readonly idle: boolean;
 }
 

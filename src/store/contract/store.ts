@@ -17,9 +17,9 @@ export type {
   ProcessView,
   StoreSettings,
 } from "./admin.ts";
-export type { ClaimOps, FindRequest, Share } from "./claim.ts";
+export type { ClaimOps, FindRequest, QueueRoom, Share } from "./claim.ts";
 export type { AppendRequest, AppendResult, FencedOps } from "./fenced.ts";
-export type { CreateResult, IntakeOps, RunSpec, ValueCondition } from "./intake.ts";
+export type { CreateResult, Debounce, IntakeOps, RunSpec, UniqueKey, ValueCondition } from "./intake.ts";
 export type {
   AuditEntry,
   BudgetSummary,
@@ -32,6 +32,17 @@ export type {
   RunView,
   StoredValue,
 } from "./list.ts";
+export type {
+  PartitionView,
+  PauseView,
+  QueueDefined,
+  QueuePosition,
+  QueueReadOps,
+  QueueView,
+  QueueWriteOps,
+  SlotFilter,
+  SlotView,
+} from "./queues.ts";
 export type { AgendaItem, DueTimer, FeedPage, FeedRecord, ReadOps, RunProgress, UnservedWorkflow } from "./read.ts";
 export type { CallbackBody, PublishedValue, Reply, StartSignal, TalkReadOps, TalkWriteOps } from "./talk.ts";
 export type { StepTransaction, TransactionOps } from "./transaction.ts";

@@ -28,3 +28,6 @@ const special = /[\\"]/;
 export function joinedTexts(values: readonly string[]): string {
   return values.join("\x1f");
 }
+
+export const nullableLiteral = (values: readonly (number | bigint | undefined)[]): string =>
+  `{${values.map((value) => value ?? "NULL").join(",")}}`;

@@ -1,10 +1,12 @@
 import type { Batcher } from "../../base/batcher.ts";
 import type { Clock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
+import { leaseQueue } from "../../model/slot.ts";
 import type {
   AppendResult,
   AuditEntry,
@@ -28,23 +30,25 @@ import {
   queryRows,
 } from "../sql/plan.ts";
 import { wakeOf } from "../sql/plans/append.ts";
-import { acquirePlan, claimFoundPlan } from "../sql/plans/claim.ts";
+import { acquirePlan, type ClaimRequest, claimFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
 import type { ParamsOf, RowOf } from "../sql/statements.gen.ts";
 import { parseCursor } from "../validate/arguments.ts";
 import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
 import type { WakeHub } from "../wake-hub.ts";
+import { admitManyPlan } from "./admit-many.ts";
 import {
   type AppendItem,
   appendSingle,
+  type Backlog,
   type CreateItem,
   createItemOf,
   type FireResult,
   isEnd,
   isPark,
+  isPlainlyQueued,
   type ParkResult,
-  type Queue,
 } from "./batched-writes.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
@@ -54,6 +58,7 @@ import type { JournalAllocator } from "./journal-numbers.ts";
 import type { Notifier } from "./notifier.ts";
 import type { OutageRetry } from "./outage-retry.ts";
 import { renewAll } from "./renewals.ts";
+import { SlotHints } from "./slot-hints.ts";
 import type { Timeline } from "./timeline.ts";
 import type { Writer } from "./writer.ts";
 
@@ -85,7 +90,13 @@ export interface BatchedWrites {
   /** Tenants known to have a quota on runs. */
   readonly counted: ReadonlySet<string>;
   readonly fire: Batcher<TimerRef, FireResult>;
+  readonly parkQueued: Batcher<AppendItem, ParkResult>;
+  readonly endQueued: Batcher<AppendItem, AppendResult>;
+  readonly createQueued: Batcher<CreateItem, CreateResult>;
 }
+
+/** Enough for every run of a queue that a process drives at once. */
+const maxQueued = 50_000;
 
 /** How long a takeover waits for open guarded transactions before it announces itself. */
 const announceAfterMs = 50;
@@ -98,11 +109,15 @@ export class PostgresBackend implements SqlBackend {
   readonly transactionBoundMs: number;
   readonly #options: PostgresBackendOptions;
   readonly #feed: PostgresFeed;
+  /** Runs of queues that this process holds: a hint for the choice of a batch. */
+  readonly #queued = new Set<number>();
+  readonly #slotHints: SlotHints;
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresBackendOptions) {
     this.#options = options;
     this.limits = options.limits;
+    this.#slotHints = new SlotHints(options.clock, (tenant) => options.notifier.send(wakeOf("recovery", tenant)));
     this.#feed = new PostgresFeed(
       (sql, params, tenant) => this.#query(sql, params, tenant),
       options.limits,
@@ -138,33 +153,54 @@ export class PostgresBackend implements SqlBackend {
 
   async append(fence: Fence, entry: CheckedEntry): Promise<AppendResult> {
     this.#assertOpen();
-    const { append, endSleep, park, end } = this.#options.batched;
+    const { append, endSleep } = this.#options.batched;
     if (entry.plain) return append.submit({ fence, entry });
     if (isSleepEnd(entry)) return endSleep.submit({ fence, entry });
-    if (isEnd(entry)) return this.#released(fence, undefined, await end.submit({ fence, entry }));
-    const [first] = entry.records;
-    if (isPark(entry) && first?.kind === "term.ended") {
-      const { queue, ...appended } = await park.submit({ fence, entry });
-      return this.#released(fence, first.data.nextReactor, appended, queue);
-    }
+    // Whether a run has a queue is not in its fence: one that is not known here takes the other batch, and then its plan.
+    const queued = entry.releases && this.#queued.delete(fence.journal);
+    if (isEnd(entry)) return this.#end(fence, entry, queued);
+    if (isPark(entry)) return this.#park(fence, entry, queued);
     return appendSingle(this.#options.writer, { fence, entry });
   }
 
+  async #end(fence: Fence, entry: CheckedEntry, queued: boolean): Promise<AppendResult> {
+    const { end, endQueued } = this.#options.batched;
+    const appended = await (queued ? endQueued : end).submit({ fence, entry });
+    if (queued) this.#slotHints.freed(fence.tenant);
+    return this.#released(fence, undefined, appended);
+  }
+
+  async #park(fence: Fence, entry: CheckedEntry, queued: boolean): Promise<AppendResult> {
+    const { park, parkQueued } = this.#options.batched;
+    const { nextReactor } = entry.records[0]!.data as RecordData<"term.ended">;
+    const { backlog, ...appended } = await (queued ? parkQueued : park).submit({ fence, entry });
+    if (queued) this.#slotHints.freed(fence.tenant);
+    return this.#released(fence, nextReactor, appended, backlog);
+  }
+
   /** Notifies processes that wait for this journal, and the next reactor. */
-  #released(fence: Fence, nextReactor: string | undefined, appended: AppendResult, queue?: Queue): AppendResult {
+  #released(fence: Fence, nextReactor: string | undefined, appended: AppendResult, backlog?: Backlog): AppendResult {
     const { notifier } = this.#options;
     if (nextReactor !== undefined)
-      notifier.send(queue === undefined ? { of: "reactor", reactor: nextReactor } : wakeQueue(nextReactor, queue));
+      notifier.send(
+        backlog === undefined ? { of: "reactor", reactor: nextReactor } : wakeBacklog(nextReactor, backlog),
+      );
     notifier.send({ of: "journal", tenant: fence.tenant, journal: fence.journal });
     return appended;
   }
 
   async create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
     this.#assertOpen();
-    if (data.budget !== undefined || data.fork !== undefined) {
+    const plainlyQueued = isPlainlyQueued(data);
+    if (data.budget !== undefined || data.fork !== undefined || (leaseQueue(data) !== null && !plainlyQueued)) {
       return this.write((context) => createPlan(context, tenant, data, first), tenant);
     }
     const { batched, journals, notifier } = this.#options;
+    if (plainlyQueued) {
+      const queued = await batched.createQueued.submit(createItemOf(await journals.one(), tenant, data, undefined));
+      if (queued.fresh) notifier.send(wakeOf("recovery", tenant, data.workflow));
+      return queued;
+    }
     const batch = batched.counted.has(tenant) ? batched.createCounted : batched.create;
     const created = await batch.submit(createItemOf(await journals.one(), tenant, data, first));
     if (created.fresh && first === undefined) notifier.send(wakeOf("recovery", tenant, data.workflow));
@@ -180,15 +216,38 @@ export class PostgresBackend implements SqlBackend {
   }
 
   /** Claims all in one transaction that waits for no lock; those missing from its result are claimed alone. */
-  async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
+  async take(journals: readonly number[], request: ClaimRequest): Promise<Term[]> {
     const together = journals.length === 1 ? new Map<number, Term>() : await this.#takeMany(journals, request);
     const terms = journals.map((journal) => {
-      return together.get(journal) ?? this.#takeOver(false, () => claimFoundPlan(journal, request), request.tenant);
+      return (
+        together.get(journal) ??
+        this.#takeOver(false, (context) => claimFoundPlan(context, journal, request), request.tenant)
+      );
     });
-    return (await Promise.all(terms)).filter((term) => term !== undefined);
+    return this.#noted((await Promise.all(terms)).filter((term) => term !== undefined));
   }
 
-  async #takeMany(journals: readonly number[], request: FindRequest): Promise<Map<number, Term>> {
+  async admit(queue: string, room: number, request: FindRequest): Promise<Term[]> {
+    this.#assertOpen();
+    const { writer, timeline } = this.#options;
+    await timeline.check();
+    const { tenant } = request;
+    return this.#noted(
+      await writer.run(() => admitManyPlan(request, queue, room), {
+        allocates: false,
+        ...defined({ tenant }),
+      }),
+    );
+  }
+
+  /** Remembers which of these runs have a queue. */
+  #noted(terms: Term[]): Term[] {
+    for (const { queue, journal } of terms) if (queue) this.#queued.add(journal);
+    if (this.#queued.size > maxQueued) this.#queued.clear();
+    return terms;
+  }
+
+  async #takeMany(journals: readonly number[], request: ClaimRequest): Promise<Map<number, Term>> {
     this.#assertOpen();
     const { writer, timeline } = this.#options;
     await timeline.check();
@@ -205,8 +264,8 @@ export class PostgresBackend implements SqlBackend {
   async fire(timer: TimerRef): Promise<boolean> {
     this.#assertOpen();
     const { batched, notifier } = this.#options;
-    const { fired, held, queue } = await batched.fire.submit(timer);
-    if (fired && held === false && queue !== undefined) notifier.send(wakeQueue("recovery", queue));
+    const { fired, held, backlog } = await batched.fire.submit(timer);
+    if (fired && held === false && backlog !== undefined) notifier.send(wakeBacklog("recovery", backlog));
     if (fired && held !== undefined) notifier.send({ of: "journal", tenant: timer.tenant, journal: timer.run });
     return fired;
   }
@@ -316,6 +375,7 @@ export class PostgresBackend implements SqlBackend {
   async #close(): Promise<void> {
     const { batched, notifier, connections, stop } = this.#options;
     stop();
+    this.#slotHints.close();
     const { counted: _counted, ...batchers } = batched;
     await Promise.all(Object.values(batchers).map((batcher: { close(): Promise<void> }) => batcher.close()));
     await notifier.close();
@@ -327,7 +387,7 @@ export class PostgresBackend implements SqlBackend {
   }
 }
 
-const wakeQueue = (reactor: string, { tenant, workflow }: Queue): WakeHint => wakeOf(reactor, tenant, workflow);
+const wakeBacklog = (reactor: string, { tenant, workflow }: Backlog): WakeHint => wakeOf(reactor, tenant, workflow);
 
 function describe(row: RowOf<"feed.blocker">): string {
   return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;

@@ -3,13 +3,14 @@ import { isTapeError } from "../../model/errors.ts";
 import { type Fence, makeFence } from "../../model/fence.ts";
 import { encodeBody } from "../../model/projection.ts";
 import type { RecordData } from "../../model/records.ts";
+import { startDelay } from "../../model/slot.ts";
 import type { AppendResult, CreateResult } from "../contract/store.ts";
 import { appendPlan, appendRetryPlan } from "../sql/plans/append.ts";
 import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
 import type { RowOf } from "../sql/statements.gen.ts";
 import type { CheckedEntry } from "../validate/entry.ts";
-import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
+import { joinedTexts, nullableLiteral, numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { BatchedWrite } from "./write-batcher.ts";
 import type { Writer } from "./writer.ts";
 
@@ -32,16 +33,16 @@ export async function appendSingle(writer: Writer, { fence, entry }: AppendItem)
   }
 }
 
-/** The queue in which the journal waits for its next reactor. */
-export interface Queue {
+/** The backlog in which the journal waits for its next reactor. */
+export interface Backlog {
   readonly tenant: string;
   readonly workflow: string;
 }
 
-/** `queue` is absent if the hints have been sent already. */
-export type ParkResult = AppendResult & { readonly queue?: Queue };
+/** `backlog` is absent if the hints have been sent already. */
+export type ParkResult = AppendResult & { readonly backlog?: Backlog };
 
-const queueOf = ({ tenant, workflow }: RowOf<"park_many"> | RowOf<"fire_many">): Queue => ({
+const backlogOf = ({ tenant, workflow }: RowOf<"park_many"> | RowOf<"fire_many">): Backlog => ({
   tenant: tenant!,
   workflow,
 });
@@ -118,7 +119,7 @@ export const parkWrite = (
 ): BatchedWrite<AppendItem, ParkResult, "park_many"> => ({
   ...fenceFields,
   sql: "park_many",
-  result: (item, row) => ({ ...fenceFields.result(item, row), queue: queueOf(row) }),
+  result: (item, row) => ({ ...fenceFields.result(item, row), backlog: backlogOf(row) }),
   params: (batch) => ({
     ...entryParams(batch),
     noteCounts: numbersLiteral(batch.map((item) => endedOf(item).notesTaken)),
@@ -128,6 +129,11 @@ export const parkWrite = (
   }),
   single,
 });
+
+/** The same for runs of queues, which have their own statements so that others pay nothing for them. */
+export const parkQueuedWrite = (
+  single: WriteSingle<AppendItem, ParkResult>,
+): BatchedWrite<AppendItem, ParkResult, "park_many.queued"> => ({ ...parkWrite(single), sql: "park_many.queued" });
 
 const outcomeOf = ({ entry }: AppendItem): RecordData<"run.ended"> => entry.records[0]!.data as RecordData<"run.ended">;
 
@@ -145,6 +151,10 @@ export const endWrite = (
   }),
   single,
 });
+
+export const endQueuedWrite = (
+  single: WriteSingle<AppendItem, AppendResult>,
+): BatchedWrite<AppendItem, AppendResult, "end_many.queued"> => ({ ...endWrite(single), sql: "end_many.queued" });
 
 export function isPark({ records }: CheckedEntry): boolean {
   return records.length === 1 && records[0]!.kind === "term.ended";
@@ -233,11 +243,46 @@ export const countedWrite = (
   sql: "create_many.counted",
 });
 
+/** A run that waits in a queue and has nothing else: no delay, no time limit, no key of its own. */
+export const createQueuedWrite = (
+  single: WriteSingle<CreateItem, CreateResult>,
+): BatchedWrite<CreateItem, CreateResult, "create_many.queued"> => {
+  const { params: _params, result: _result, ...plain } = createWrite(single);
+  return {
+    ...plain,
+    sql: "create_many.queued",
+    params: (batch) => ({
+      journals: numbersLiteral(batch.map(({ journal }) => journal)),
+      tenants: textsLiteral(batch.map(({ tenant }) => tenant)),
+      ids: textsLiteral(batch.map(({ data }) => data.id)),
+      workflows: textsLiteral(batch.map(({ data }) => data.workflow)),
+      versions: textsLiteral(batch.map(({ data }) => data.version ?? null)),
+      inputHashes: textsLiteral(batch.map(({ data }) => data.inputHash)),
+      labelSets: textsLiteral(
+        batch.map(({ data }) => data.labels && JSON.stringify(data.labels)).map((set) => set ?? null),
+      ),
+      bodies: joinedTexts(batch.map(({ body }) => body)),
+      queues: textsLiteral(batch.map(({ data }) => data.queue!.name)),
+      keys: textsLiteral(batch.map(({ data }) => data.queue!.key)),
+      priorities: numbersLiteral(batch.map(({ data }) => data.queue!.priority)),
+      weights: nullableLiteral(batch.map(({ data }) => data.queue!.weight)),
+      stalls: nullableLiteral(batch.map(({ data }) => data.maxStallMs)),
+    }),
+    result: ({ journal }) => ({ journal, fresh: true }),
+  };
+};
+
+export function isPlainlyQueued(data: RecordData<"run.created">): boolean {
+  const { queue, budget, fork, expiresMs, unique } = data;
+  const others = [budget, fork, expiresMs, unique, startDelay(data)];
+  return queue !== undefined && others.every((one) => one === undefined);
+}
+
 export interface FireResult {
   readonly fired: boolean;
   /** Whether the run has a holder; undefined: the hints have been sent already. */
   readonly held?: boolean;
-  readonly queue?: Queue;
+  readonly backlog?: Backlog;
 }
 
 /** A due timer of an open run: it is fired, and its note is sent. */
@@ -256,9 +301,6 @@ export const fireWrite = (
     purposes: textsLiteral(batch.map(({ purpose }) => purpose)),
     bodies: joinedTexts(batch.map(({ pos, purpose }) => encodeBody({ pos, purpose }))),
   }),
-  result: (_, row) => ({ fired: true, held: Boolean(row.held), queue: queueOf(row) }),
+  result: (_, row) => ({ fired: true, held: Boolean(row.held), backlog: backlogOf(row) }),
   single,
 });
-
-const nullableLiteral = (values: readonly (number | bigint | undefined)[]): string =>
-  `{${values.map((value) => value ?? "NULL").join(",")}}`;

@@ -4,6 +4,7 @@ import type { Limits } from "../../model/limits.ts";
 import type { StepTransaction, WakeHint } from "../contract/store.ts";
 import type { CallerTransactions } from "../sql/backend.ts";
 import { awaitPlan, type Plan, type PlanContext } from "../sql/plan.ts";
+import { PartitionDeltas, withPartitions } from "../sql/plans/partitions.ts";
 import { meterDuePlan, meterPlan } from "../sql/plans/quotas.ts";
 import type { Connections } from "./connections.ts";
 import { type CallerClient, callerFault, Entrance } from "./entrance.ts";
@@ -71,12 +72,14 @@ export class PostgresCallers implements CallerTransactions {
     const numbers = await journals.reserve(count === 0 ? 0 : count + spareNumbers);
     const wakes: WakeHint[] = [];
     const wake = (hint: WakeHint): void => void wakes.push(hint);
-    const context = { limits, locksRelease: true, lasting: true, allocate: () => numbers.next(), wake };
+    const partitions = new PartitionDeltas();
+    const context = { limits, locksRelease: true, lasting: true, partitions, allocate: () => numbers.next(), wake };
     try {
       await client.query(`savepoint ${savepoint}`);
       try {
         await this.#entrance.enter(client, random.bits63().toString(36));
-        const value = await awaitPlan(make(context), (call) => connections.performFor(client, call));
+        const plan = withPartitions(make(context), partitions);
+        const value = await awaitPlan(plan, (call) => connections.performFor(client, call));
         await notifier.sendWithin(client, wakes);
         await client.query(`release savepoint ${savepoint}`);
         return value;

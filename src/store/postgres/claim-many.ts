@@ -2,10 +2,9 @@ import { makeFence } from "../../model/fence.ts";
 import type { Term } from "../../model/lease.ts";
 import type { TermReason } from "../../model/records.ts";
 import type { LeaseRow } from "../../model/rows.ts";
-import type { FindRequest } from "../contract/store.ts";
 import { leaseRowOf, startReasonOf } from "../lease-rules.ts";
 import { type Plan, query, queryRows } from "../sql/plan.ts";
-import { claimableAs, type Found, termStartedBody } from "../sql/plans/claim.ts";
+import { type ClaimRequest, claimableAs, type Found, termStartedBody } from "../sql/plans/claim.ts";
 import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
 
 interface ClaimCandidate {
@@ -21,7 +20,7 @@ interface ClaimCandidate {
  * heads with a newer snapshot, then the term records. A journal missing from the result was rejected, locked, or
  * already claimed by this very find: it is claimed alone.
  */
-export function* claimManyPlan(journals: readonly number[], request: FindRequest): Plan<Map<number, Term>> {
+export function* claimManyPlan(journals: readonly number[], request: ClaimRequest): Plan<Map<number, Term>> {
   const ordered = [...journals].sort((a, b) => a - b);
   const rows = yield* queryRows("leases.read", { journals: numbersLiteral(ordered) });
   const candidates = new Map<number, ClaimCandidate>();
@@ -36,7 +35,7 @@ export function* claimManyPlan(journals: readonly number[], request: FindRequest
   return candidates.size === 0 ? new Map() : yield* claimAll(candidates, request);
 }
 
-function* claimAll(candidates: ReadonlyMap<number, ClaimCandidate>, request: FindRequest): Plan<Map<number, Term>> {
+function* claimAll(candidates: ReadonlyMap<number, ClaimCandidate>, request: ClaimRequest): Plan<Map<number, Term>> {
   const { claimant, nonce } = request;
   const { maxStallMs = null, owner, label, reactor, ttlMs } = claimant;
   const sorted = [...candidates.values()].sort((a, b) => a.lease.journal - b.lease.journal);
@@ -56,12 +55,12 @@ function* claimAll(candidates: ReadonlyMap<number, ClaimCandidate>, request: Fin
   for (const row of rows) {
     const journal = Number(row.journal);
     const { lease, now, name, reason, found } = candidates.get(journal)!;
-    const { kind, tenant, run } = lease;
+    const { kind, tenant, run, queue } = lease;
     const head = heads.get(journal)!;
     bodies.push(termStartedBody(lease, now, head, { claimant, nonce, expect: "free_or_expired" }, reason));
     const fence = makeFence(tenant, journal, BigInt(row.token as string), nonce);
     const term = { fence, journal, kind, tenant, run, ttlMs, head: head + 1, notes: Number(row.notes), reason };
-    terms.set(journal, { ...term, ...found, ...(name === null ? {} : { name }) });
+    terms.set(journal, { ...term, ...found, ...(name === null ? {} : { name }), ...(queue === null ? {} : { queue }) });
   }
   if (terms.size === 0) return terms;
   yield* query("records.append", {

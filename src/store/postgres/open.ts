@@ -20,10 +20,13 @@ import {
   appendWrite,
   type CreateItem,
   countedWrite,
+  createQueuedWrite,
   createWrite,
+  endQueuedWrite,
   endSleepWrite,
   endWrite,
   fireWrite,
+  parkQueuedWrite,
   parkWrite,
 } from "./batched-writes.ts";
 import { PostgresCallers } from "./callers.ts";
@@ -151,6 +154,9 @@ function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
       }),
       options,
     ),
+    parkQueued: writeBatcher(parkQueuedWrite(single), options),
+    endQueued: writeBatcher(endQueuedWrite(single), options),
+    createQueued: writeBatcher(createQueuedWrite(create), options),
     fire: writeBatcher(
       fireWrite(async (timer) => {
         const { tenant } = timer;

@@ -148,6 +148,7 @@ table tape.leases(
   due_at bigint not null default 0,
   last_end_reason text,
   workflow text not null default ''::text,
+  queue bigint,
   leases_pkey PRIMARY KEY (journal)
 ) with (fillfactor=60);
 
@@ -218,6 +219,69 @@ table tape.published(
   at bigint not null,
   published_pkey PRIMARY KEY (run, name)
 );
+
+table tape.queue_partitions(
+  queue bigint not null,
+  key text not null,
+  class bigint not null,
+  vtime bigint not null,
+  entered bigint not null default 0,
+  running bigint not null default 0,
+  waiting bigint not null default 0,
+  cap bigint,
+  weight bigint not null default 1000,
+  tat bigint not null default 0,
+  again_at bigint,
+  pause text,
+  busy boolean default (running > 0),
+  ready boolean default ((waiting > 0) AND (pause IS NULL) AND ((cap IS NULL) OR (running < cap)) AND ((class = 0) OR (again_at IS NULL))),
+  queue_partitions_pkey PRIMARY KEY (queue, key)
+) with (fillfactor=70);
+
+CREATE INDEX queue_partitions_again ON tape.queue_partitions USING btree (queue, again_at) WHERE (again_at IS NOT NULL);
+
+CREATE INDEX queue_partitions_busy ON tape.queue_partitions USING btree (queue) WHERE busy;
+
+CREATE INDEX queue_partitions_ready ON tape.queue_partitions USING btree (queue, class, vtime, entered, key) WHERE ready;
+
+table tape.queue_slots(
+  journal bigint not null,
+  queue bigint not null,
+  key text not null,
+  class bigint not null,
+  since bigint not null,
+  state text not null,
+  keeps boolean not null,
+  expires boolean not null,
+  queue_slots_pkey PRIMARY KEY (journal)
+) with (fillfactor=80);
+
+CREATE INDEX queue_slots_held ON tape.queue_slots USING btree (queue, key, since, journal) WHERE (state = 'HELD'::text);
+
+CREATE INDEX queue_slots_waiting ON tape.queue_slots USING btree (queue, key, class, since, journal) WHERE (state = 'QUEUED'::text);
+
+table tape.queues(
+  id bigint not null,
+  tenant text not null,
+  name text not null,
+  spec text not null,
+  override text,
+  concurrency bigint,
+  key_concurrency bigint,
+  rate_us bigint,
+  rate_burst bigint,
+  key_rate_us bigint,
+  key_rate_burst bigint,
+  counts text not null,
+  version bigint not null default 1,
+  pause text,
+  tat bigint not null default 0,
+  vnow bigint not null default 0,
+  started bigint not null default 0,
+  queues_pkey PRIMARY KEY (id)
+) with (fillfactor=50);
+
+CREATE UNIQUE INDEX queues_name ON tape.queues USING btree (tenant, name);
 
 table tape.quotas(
   tenant text not null,

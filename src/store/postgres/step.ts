@@ -8,6 +8,7 @@ import type { AppendResult, StepTransaction } from "../contract/store.ts";
 import { BodyThrew } from "../contract/transaction.ts";
 import { awaitPlan, type PlanContext } from "../sql/plan.ts";
 import { appendOncePlan } from "../sql/plans/append.ts";
+import { PartitionDeltas, withPartitions } from "../sql/plans/partitions.ts";
 import { checkEntry } from "../validate/entry.ts";
 import type { Connections } from "./connections.ts";
 import { callerFault, type Entrance, noTransaction } from "./entrance.ts";
@@ -124,8 +125,17 @@ export class PostgresStep implements StepTransaction {
     const entry = checkEntry({ after, records: [recordOf(this.#value)] }, limits);
     const { rows } = await connections.performFor(client, { sql: "transaction.mark", params: {} });
     if (rows[0]?.mark !== this.#mark) throw new BodyThrew(noTransaction("the body has ended its transaction"));
-    const context: PlanContext = { limits, locksRelease: true, lasting: true, allocate: noNumbers, wake: ignore };
-    return awaitPlan(appendOncePlan(context, fence, entry), (call) => connections.performFor(client, call));
+    const partitions = new PartitionDeltas();
+    const context: PlanContext = {
+      limits,
+      locksRelease: true,
+      lasting: true,
+      partitions,
+      allocate: noNumbers,
+      wake: ignore,
+    };
+    const plan = withPartitions(appendOncePlan(context, fence, entry), partitions);
+    return awaitPlan(plan, (call) => connections.performFor(client, call));
   }
 
   /** Returns only if the transaction has committed nevertheless. */

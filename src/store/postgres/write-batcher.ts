@@ -15,8 +15,11 @@ interface Checks {
   end_sleep_many: "append_many.check";
   park_many: "append_many.check";
   end_many: "append_many.check";
+  "park_many.queued": "append_many.check";
+  "end_many.queued": "append_many.check";
   create_many: "create_many.check";
   "create_many.counted": "create_many.check";
+  "create_many.queued": "create_many.check";
   fire_many: "fire_many.check";
 }
 

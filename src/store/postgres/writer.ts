@@ -4,6 +4,7 @@ import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { WakeHint } from "../contract/store.ts";
 import { awaitPlan, type Plan, type PlanContext, type Query } from "../sql/plan.ts";
+import { PartitionDeltas, withPartitions } from "../sql/plans/partitions.ts";
 import type { Connections } from "./connections.ts";
 import { busy, classifyError, type ErrorClass, forbidden, isForbidden, outcomeUnknown, unreachable } from "./errors.ts";
 import { type JournalAllocator, NumbersExhausted, type ReservedNumbers } from "./journal-numbers.ts";
@@ -178,13 +179,15 @@ export class Writer {
     // One round trip: BEGIN and the witness. The witness is our own number, so it may be part of the text.
     const begin = connections.begin(options.waitMs ?? transactionBoundMs);
     await client.query(`${begin}; ${connections.textOf("witness.create", { id: witness })}`);
+    const partitions = new PartitionDeltas();
     const context: PlanContext = {
       limits,
       locksRelease: true,
       allocate: () => numbers.next(),
+      partitions,
       wake: (wake) => wakes.push(wake),
     };
-    return awaitPlan(make(context), (call) => {
+    return awaitPlan(withPartitions(make(context), partitions), (call) => {
       options.onQuery?.(call);
       return connections.perform(client, call);
     });

@@ -1,8 +1,9 @@
 import { defined } from "../../base/defined.ts";
 import type { Random } from "../../base/random.ts";
 import { callbackSecret } from "../../model/callback-token.ts";
+import type { Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { ClaimOps, FencedOps, Store } from "../contract/store.ts";
+import type { ClaimOps, FencedOps, FindRequest, Store } from "../contract/store.ts";
 import { runBatch, staleError } from "../validate/arguments.ts";
 import { checkEntry, checkFence, checkList } from "../validate/entry.ts";
 import { validated } from "../validate/store.ts";
@@ -10,8 +11,8 @@ import type { SqlBackend } from "./backend.ts";
 import { intakesOf } from "./intake.ts";
 import { queryRow } from "./plan.ts";
 import { whyFenced } from "./plans/append.ts";
+import { findPlan } from "./plans/backlogs.ts";
 import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
-import { findPlan } from "./plans/queues.ts";
 import { readOf } from "./read.ts";
 import { withinOf } from "./within.ts";
 
@@ -55,16 +56,45 @@ function fencedOf(driver: SqlBackend, limits: Limits): FencedOps {
   };
 }
 
+/** Admits runs of queues, one transaction for each. A queue that fails does not take back what others have granted. */
+async function admitFrom(
+  driver: SqlBackend,
+  rooms: ReadonlyMap<string, number>,
+  request: FindRequest,
+  found: number,
+  turn: number,
+): Promise<Term[]> {
+  const names = [...rooms.keys()];
+  const terms: Term[] = [];
+  for (let k = 0; k < names.length; k++) {
+    const name = names[(k + turn) % names.length]!;
+    const room = Math.min(rooms.get(name)!, request.limit - found - terms.length);
+    if (room <= 0) continue;
+    try {
+      terms.push(...(await driver.admit(name, room, request)));
+    } catch (error) {
+      if (found + terms.length === 0) throw error;
+      break; // the terms that were granted are in use; the next find reports the error again
+    }
+  }
+  return terms;
+}
+
 function claimOf(driver: SqlBackend, random: Random): ClaimOps {
+  /** Begins with another queue each time, so that none comes last when there is little room. */
+  let turn = 0;
   return {
     async acquire(tenant, request) {
       return (await driver.read(peekPlan(tenant, request), tenant)) ?? driver.acquire(tenant, request);
     },
     async find(request) {
       const found = await driver.read(findPlan(request), request.tenant);
-      if (found.size === 0) return [];
-      const terms = await driver.take([...found.keys()], request);
-      if (request.share === undefined) return terms;
+      const { queues, share } = request;
+      const rooms = queues && new Map(queues.map(({ name, room }) => [name, room]));
+      const claim = { ...request, ...defined({ rooms }) };
+      const terms = found.size === 0 ? [] : await driver.take([...found.keys()], claim);
+      if (rooms !== undefined) return [...terms, ...(await admitFrom(driver, rooms, request, terms.length, turn++))];
+      if (share === undefined) return terms;
       return terms.map((term) => ({ ...term, callee: found.get(term.journal) ?? "" }));
     },
     async renew(renewals) {

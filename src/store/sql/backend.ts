@@ -16,6 +16,7 @@ import type {
 } from "../contract/store.ts";
 import type { CheckedEntry } from "../validate/entry.ts";
 import type { Plan, PlanContext } from "./plan.ts";
+import type { ClaimRequest } from "./plans/claim.ts";
 import type { FirstTerm } from "./plans/create.ts";
 import type { TimerRef } from "./plans/intake.ts";
 
@@ -51,7 +52,9 @@ export interface SqlBackend {
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult>;
   acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult>;
   /** Claims those that are still available; the others do no harm. */
-  take(journals: readonly number[], request: FindRequest): Promise<Term[]>;
+  take(journals: readonly number[], request: ClaimRequest): Promise<Term[]>;
+  /** Gives up to `room` free slots of a queue to waiting runs, with a term each. */
+  admit(queue: string, room: number, request: FindRequest): Promise<Term[]>;
   /** Fires one timer, together with others if that is cheaper. Absent: like any write. */
   fire?(timer: TimerRef): Promise<boolean>;
   renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]>;

@@ -5,7 +5,7 @@ import type { Limits } from "../../model/limits.ts";
 import { deadlineTimer } from "../../model/projection.ts";
 import { everyTenant } from "../../model/quota.ts";
 import type { RecordData } from "../../model/records.ts";
-import type { AdminWriteOps, IdempotencyKey, IntakeOps } from "../contract/store.ts";
+import type { AdminWriteOps, IdempotencyKey, IntakeOps, QueueWriteOps } from "../contract/store.ts";
 import { valueRowOf } from "../decode-rows.ts";
 import { checkBatch, runBatch, unknownCallback } from "../validate/arguments.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord, toItemResult } from "../validate/entry.ts";
@@ -15,6 +15,7 @@ import { type Plan, type PlanContext, query, queryRow } from "./plan.ts";
 import { auditPlan, operatorActionBy, storeJournal } from "./plans/audit.ts";
 import { deliverOnce, deliverPlan } from "./plans/callback.ts";
 import * as plans from "./plans/intake.ts";
+import { changeQueuePlan, pauseQueuePlan, putQueuePlan } from "./plans/queues.ts";
 import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
 import {
   idempotentPlan,
@@ -89,6 +90,7 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
 function intakeOf(driver: SqlBackend, limits: Limits, secret: () => Promise<string>, write: Write): IntakeOps {
   return {
     ...adminWritesOf(driver, limits, write),
+    ...queueWritesOf(write),
     async createRuns(tenant, specs, first) {
       const results = await runBatch(specs, limits, async (spec) => {
         const start = checkStart(spec, limits);
@@ -206,6 +208,23 @@ function storeSecret(driver: SqlBackend): () => Promise<string> {
   return async () => {
     known ??= String((await driver.read(queryRow("meta.secret"), undefined))?.secret);
     return known;
+  };
+}
+
+function queueWritesOf(write: Write): QueueWriteOps {
+  return {
+    async putQueue(tenant, name, spec) {
+      return write(["putQueue", tenant], (context) => putQueuePlan(context, tenant, name, spec));
+    },
+    async changeQueue(tenant, name, change, audit) {
+      return write(["changeQueue", tenant], (context) => changeQueuePlan(context, tenant, name, change, audit));
+    },
+    async resetQueue(tenant, name, audit) {
+      return write(["resetQueue", tenant], (context) => changeQueuePlan(context, tenant, name, undefined, audit));
+    },
+    async pauseQueue(tenant, name, paused, audit, key) {
+      return write(["pauseQueue", tenant], (context) => pauseQueuePlan(context, tenant, name, paused, audit, key));
+    },
   };
 }
 

@@ -36,8 +36,20 @@ export interface PlanContext {
   readonly lasting?: boolean;
   /** A fresh journal number from this process's block. */
   allocate(): number;
+  /** The counters of queues' keys that the transaction changes; written at its end. */
+  readonly partitions: PartitionChanges;
   /** Hints for other processes, sent once the transaction has committed. */
   wake(wake: WakeHint): void;
+}
+
+/** How slots of queues change the counters of their keys. */
+export interface PartitionChanges {
+  /** A run waits in its key from now on. */
+  enter(queue: number, key: string, of: number, weight?: number | null): void;
+  /** A run leaves its key without a slot. */
+  leave(queue: number, key: string): void;
+  /** A run returns its slot. */
+  return(queue: number, key: string): void;
 }
 
 const none: Readonly<Record<string, unknown>> = {};

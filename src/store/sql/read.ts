@@ -1,6 +1,6 @@
 import type { Random } from "../../base/random.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { AdminReadOps, ListOps, Page, ReadOps } from "../contract/store.ts";
+import type { AdminReadOps, ListOps, Page, QueueReadOps, ReadOps } from "../contract/store.ts";
 import { sealUnder } from "../cursor-seal.ts";
 import {
   apiTokenOf,
@@ -20,8 +20,9 @@ import { pageLimit } from "../validate/entry.ts";
 import type { SqlBackend } from "./backend.ts";
 import { type ListName, queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows } from "./plan.ts";
+import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/backlogs.ts";
 import * as lists from "./plans/lists.ts";
-import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/queues.ts";
+import { partitionsPlan, positionPlan, queuesPlan, slotsPlan } from "./plans/queue-reads.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
 import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
@@ -38,6 +39,7 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
   return {
     ...listsOf(driver, limits),
     ...adminReadsOf(driver, limits),
+    ...queueReadsOf(driver, limits),
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
     progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
     journal: async (tenant, target, page = {}) => driver.read(reads.journalPlan(tenant, target, page, limits), tenant),
@@ -47,8 +49,8 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
         ...timerRowOf(r),
         lateMs: Number(r.late_ms),
       })),
-    async agenda(tenant, workflows) {
-      const times = await driver.read(agendaPlan(tenant, workflows), tenant);
+    async agenda(tenant, workflows, queues) {
+      const times = await driver.read(agendaPlan(tenant, workflows, queues), tenant);
       return times.flatMap(({ reactor, in_ms }) =>
         in_ms === null
           ? []
@@ -110,6 +112,16 @@ function listsOf(driver: SqlBackend, limits: Limits): ListOps {
       ),
     terms: (tenant, target) => driver.read(reads.termsPlan(tenant, target), tenant),
     audit: async (tenant, page = {}) => driver.audit(page.before, pageLimit(page.limit, limits), tenant),
+  };
+}
+
+function queueReadsOf(driver: SqlBackend, limits: Limits): QueueReadOps {
+  return {
+    queues: async (tenant, page = {}) => driver.read(queuesPlan(tenant, page, limits), tenant),
+    queuePartitions: async (tenant, queue, page = {}) =>
+      driver.read(partitionsPlan(tenant, queue, page, limits), tenant),
+    queueSlots: async (tenant, queue, filter = {}) => driver.read(slotsPlan(tenant, queue, filter, limits), tenant),
+    queuePosition: async (tenant, run) => driver.read(positionPlan(tenant, run), tenant),
   };
 }
 

@@ -10,7 +10,7 @@ type Flag = boolean | number;
 /** Statements of both stores. */
 export interface SharedStatements {
   agenda: {
-    params: { queues: Text; holders: Text; tenants: Text };
+    params: { backlogs: Text; holders: Text; tenants: Text; queues: Text };
     row: { reactor: string | null; in_ms: number | null };
   };
   "audit.add": {
@@ -81,6 +81,7 @@ export interface SharedStatements {
       lease_owner: string | null;
       lease_next_reactor: string | null;
       ended_at: number | null;
+      slot: string | null;
     };
   };
   "budget.reserve": {
@@ -98,6 +99,14 @@ export interface SharedStatements {
   "business_key.find": {
     params: { tenant: Text; scope: Text; businessKey: Text };
     row: { tenant: string; scope: string; business_key: string; run: number; pos: number; run_id: string };
+  };
+  "business_key.hold": {
+    params: { tenant: Text; scope: Text; businessKey: Text; run: Whole; pos: Whole };
+    row: Record<never, never>;
+  };
+  "business_key.replace": {
+    params: { tenant: Text; scope: Text; businessKey: Text; run: Whole; pos: Whole };
+    row: Record<never, never>;
   };
   "business_keys.sweep": {
     params: { run: Whole };
@@ -389,7 +398,7 @@ export interface SharedStatements {
   };
   fence: {
     params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole; after: Whole };
-    row: { kind: string; tenant: string; run: number; notes: number };
+    row: { kind: string; tenant: string; run: number; notes: number; queue: number | null };
   };
   "fence.explain": {
     params: { journal: Whole; tenant: Text };
@@ -531,6 +540,10 @@ export interface SharedStatements {
     params: { size: Whole };
     row: { first: number | null };
   };
+  "lease.backlogs": {
+    params: { nextReactor: Text; tenant: Text; limit: Whole };
+    row: { tenant: string | null; workflow: string | null };
+  };
   "lease.by_nonce": {
     params: { workflows: Text; tenant: Text; owner: Text; nonce: Whole };
     row: { journal: number };
@@ -546,6 +559,7 @@ export interface SharedStatements {
       token: Whole;
       maxStallMs: Whole;
       nextReactor: Text;
+      queue: Text;
     };
     row: Record<never, never>;
   };
@@ -568,6 +582,7 @@ export interface SharedStatements {
       reactor: Text;
       ttlMs: Whole;
       maxStallMs: Whole;
+      queue: Text;
     };
     row: { token: string | null };
   };
@@ -609,6 +624,8 @@ export interface SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      slot: string | null;
+      queue: string | null;
       token: string | null;
       nonce: string | null;
       now: number | null;
@@ -622,10 +639,6 @@ export interface SharedStatements {
   "lease.preload": {
     params: { tenant: Text; aheadMs: Whole; served: Text; limit: Whole };
     row: { journal: number };
-  };
-  "lease.queues": {
-    params: { nextReactor: Text; tenant: Text; limit: Whole };
-    row: { tenant: string | null; workflow: string | null };
   };
   "lease.read": {
     params: { journal: Whole };
@@ -657,6 +670,8 @@ export interface SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      slot: string | null;
+      queue: string | null;
       token: string | null;
       nonce: string | null;
       now: number | null;
@@ -744,6 +759,8 @@ export interface SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      slot: string | null;
+      queue: string | null;
       token: string | null;
       nonce: string | null;
       now: number | null;
@@ -800,7 +817,15 @@ export interface SharedStatements {
   };
   "note.count": {
     params: { journal: Whole; tenant: Text };
-    row: { notes: number; kind: string; tenant: string; workflow: string; wakes: string | null };
+    row: {
+      notes: number;
+      kind: string;
+      tenant: string;
+      workflow: string;
+      queue: number | null;
+      owner: string | null;
+      wakes: string | null;
+    };
   };
   "note.create": {
     params: { journal: Whole; seq: Whole; kind: Text; body: Text };
@@ -824,6 +849,68 @@ export interface SharedStatements {
   };
   "obligations.release_next": {
     params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "partition.adjust": {
+    params: { queue: Whole; key: Text; class: Whole; running: Whole; waiting: Whole; weight: Whole };
+    row: Record<never, never>;
+  };
+  "partition.admit": {
+    params: { starts: Whole; vtime: Whole; cap: Whole; tat: Whole; againAt: Whole; queue: Whole; key: Text };
+    row: Record<never, never>;
+  };
+  "partition.caps": {
+    params: { cap: Whole; queue: Whole };
+    row: Record<never, never>;
+  };
+  "partition.due": {
+    params: { queue: Whole };
+    row: Record<never, never>;
+  };
+  "partition.list": {
+    params: { queue: Whole; above: Text; limit: Whole };
+    row: {
+      key: string;
+      running: number;
+      waiting: number;
+      weight: number;
+      pause: string | null;
+      ready: Flag | null;
+      tat: number;
+      next_at: number | null;
+      wait_ms: number | null;
+    };
+  };
+  "partition.pause": {
+    params: { queue: Whole; key: Text; pause: Text };
+    row: Record<never, never>;
+  };
+  "partition.ready": {
+    params: { queue: Whole; maxClass: Whole; workflows: Text; limit: Whole };
+    row: { key: string; class: number; vtime: number; entered: number; running: number; weight: number; tat: number };
+  };
+  "partition.reclass": {
+    params: { queue: Whole; key: Text };
+    row: Record<never, never>;
+  };
+  "partition.return": {
+    params: { running: Whole; waiting: Whole; queue: Whole; key: Text };
+    row: Record<never, never>;
+  };
+  "partition.show": {
+    params: { queue: Whole; key: Text };
+    row: { running: number; waiting: number; pause: string | null; tat: number; next_at: number | null };
+  };
+  "partition.sweep": {
+    params: { queue: Whole; above: Text; until: Text; vnow: Whole; olderMs: Whole };
+    row: Record<never, never>;
+  };
+  "partition.sweep_range": {
+    params: { queue: Whole; above: Text; limit: Whole };
+    row: { until: string | null };
+  };
+  "partition.unpaced": {
+    params: { queue: Whole };
     row: Record<never, never>;
   };
   "process.drop": {
@@ -909,6 +996,160 @@ export interface SharedStatements {
   "published.put": {
     params: { run: Whole; name: Text; value: Text; seq: Whole; max: Whole };
     row: Record<never, never>;
+  };
+  "queue.advance": {
+    params: { tat: Whole; vnow: Whole; starts: Whole; id: Whole };
+    row: Record<never, never>;
+  };
+  "queue.busy": {
+    params: { queue: Whole };
+    row: { running: number | null };
+  };
+  "queue.change": {
+    params: {
+      spec: Text;
+      override: Text;
+      counts: Text;
+      concurrency: Whole;
+      keyConcurrency: Whole;
+      rateUs: Whole;
+      rateBurst: Whole;
+      keyRateUs: Whole;
+      keyRateBurst: Whole;
+      id: Whole;
+    };
+    row: Record<never, never>;
+  };
+  "queue.claim": {
+    params: { tenant: Text; name: Text };
+    row: {
+      id: number;
+      name: string;
+      concurrency: number | null;
+      key_concurrency: number | null;
+      rate_us: number | null;
+      rate_burst: number | null;
+      key_rate_us: number | null;
+      key_rate_burst: number | null;
+      tat: number;
+      vnow: number;
+      started: number;
+      now: number | null;
+    };
+  };
+  "queue.count": {
+    params: { tenant: Text };
+    row: { n: number | null };
+  };
+  "queue.create": {
+    params: {
+      id: Whole;
+      tenant: Text;
+      name: Text;
+      spec: Text;
+      counts: Text;
+      concurrency: Whole;
+      keyConcurrency: Whole;
+      rateUs: Whole;
+      rateBurst: Whole;
+      keyRateUs: Whole;
+      keyRateBurst: Whole;
+    };
+    row: Record<never, never>;
+  };
+  "queue.find": {
+    params: { tenant: Text; name: Text };
+    row: {
+      id: number;
+      name: string;
+      spec: string;
+      override: string | null;
+      counts: string;
+      key_concurrency: number | null;
+      version: number;
+    };
+  };
+  "queue.heads": {
+    params: { name: Text; queue: Whole; key: Text; limit: Whole };
+    row: {
+      journal: number;
+      kind: string;
+      tenant: string;
+      run: number;
+      owner: string | null;
+      label: string | null;
+      reactor: string | null;
+      ttl_ms: number;
+      expires_at: number;
+      acquired_at: number;
+      reason: string | null;
+      renewals: number;
+      renewed_at: number;
+      longest_gap_ms: number;
+      progress: number;
+      progress_at: number;
+      progress_note: string | null;
+      max_stall_ms: number | null;
+      doomed: Flag;
+      paused: Flag;
+      stalled: Flag;
+      notes: number;
+      open: Flag;
+      next_reactor: string | null;
+      due_at: number;
+      last_end_reason: string | null;
+      workflow: string;
+      token: string | null;
+      nonce: string | null;
+      now: number | null;
+      slot: string;
+      queue: string | null;
+      name: string | null;
+      class: number;
+      expires: Flag;
+      waited_ms: number | null;
+    };
+  };
+  "queue.in_use": {
+    params: { queue: Whole };
+    row: { used: Flag | null };
+  };
+  "queue.lock": {
+    params: { tenant: Text; name: Text };
+    row: {
+      id: number;
+      name: string;
+      spec: string;
+      override: string | null;
+      counts: string;
+      key_concurrency: number | null;
+      version: number;
+    };
+  };
+  "queue.pause": {
+    params: { pause: Text; id: Whole };
+    row: Record<never, never>;
+  };
+  "queue.show": {
+    params: { tenant: Text; above: Text; name: Text; limit: Whole };
+    row: {
+      id: number;
+      name: string;
+      version: number;
+      spec: string;
+      override: string | null;
+      pause: string | null;
+      tat: number;
+      rate_us: number | null;
+      rate_burst: number | null;
+      started: number;
+      now: number | null;
+      ahead: number | null;
+      running: number | null;
+      waiting: number | null;
+      keys: number | null;
+      wait_ms: number | null;
+    };
   };
   "quota.create": {
     params: { tenant: Text };
@@ -1296,6 +1537,7 @@ export interface SharedStatements {
       ended_at: number | null;
       lease_owner: string | null;
       lease_next_reactor: string | null;
+      slot: string | null;
     };
   };
   "run.rate": {
@@ -1455,6 +1697,90 @@ export interface SharedStatements {
     params: { name: Text; tenant: Text; id: Text };
     row: { journal: number; root: number; restricted: Flag | null };
   };
+  "slot.admit": {
+    params: { journal: Whole };
+    row: Record<never, never>;
+  };
+  "slot.ahead": {
+    params: { queue: Whole; key: Text; class: Whole; since: Whole; journal: Whole; limit: Whole };
+    row: { n: number | null };
+  };
+  "slot.assert_unnested": {
+    params: { journal: Whole; tenant: Text; queue: Text; key: Text };
+    row: { ok: number | null };
+  };
+  "slot.create": {
+    params: { journal: Whole; key: Text; class: Whole; state: Text; expires: Truth; tenant: Text; queue: Text };
+    row: { queue: number };
+  };
+  "slot.delete": {
+    params: { journal: Whole };
+    row: Record<never, never>;
+  };
+  "slot.held": {
+    params: { queue: Whole; fromKey: Text; toKey: Text; limit: Whole };
+    row: {
+      journal: number;
+      key: string;
+      class: number;
+      state: string;
+      since_ms: number | null;
+      id: string;
+      workflow: string;
+      phase: string;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+      slot: string;
+    };
+  };
+  "slot.read": {
+    params: { journal: Whole };
+    row: {
+      journal: number;
+      queue: number;
+      key: string;
+      class: number;
+      since: number;
+      state: string;
+      keeps: Flag;
+      expires: Flag;
+    };
+  };
+  "slot.set": {
+    params: { state: Text; class: Whole; journal: Whole };
+    row: Record<never, never>;
+  };
+  "slot.show": {
+    params: { tenant: Text; id: Text };
+    row: {
+      id: string;
+      workflow: string;
+      journal: number;
+      queue: number;
+      key: string;
+      class: number;
+      since: number;
+      state: string;
+      since_ms: number | null;
+      name: string | null;
+    };
+  };
+  "slot.waiting": {
+    params: { queue: Whole; fromKey: Text; toKey: Text; limit: Whole };
+    row: {
+      journal: number;
+      key: string;
+      class: number;
+      state: string;
+      since_ms: number | null;
+      id: string;
+      workflow: string;
+      phase: string;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+      slot: string;
+    };
+  };
   "store.record": {
     params: { kind: Text; body: Text };
     row: Record<never, never>;
@@ -1483,6 +1809,10 @@ export interface SharedStatements {
     params: { tenant: Text; limit: Whole };
     row: { run: number; pos: number; purpose: string; tenant: string; status: string; due_at: number };
   };
+  "timer.move": {
+    params: { delayMs: Whole; run: Whole; maxDelayMs: Whole };
+    row: Record<never, never>;
+  };
   "timer.run": {
     params: { run: Whole; tenant: Text; limit: Whole };
     row: { run: number; pos: number; purpose: string; tenant: string; status: string; due_at: number };
@@ -1496,6 +1826,10 @@ export interface SharedStatements {
     row: { tenant: string | null };
   };
   "timers.cancel": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "timers.unexpire": {
     params: { run: Whole };
     row: Record<never, never>;
   };
@@ -1631,6 +1965,54 @@ export interface SharedStatements {
 
 /** And those that only PostgreSQL has. */
 export interface PostgresStatements extends SharedStatements {
+  "admit.pick": {
+    params: { room: Whole; concurrency: Whole; queue: Whole; maxClass: Whole; workflows: Text };
+    row: {
+      key: string;
+      key_class: number;
+      vtime: number;
+      entered: number;
+      running: number;
+      weight: number;
+      tat: number;
+      free: number | null;
+      journal: number;
+      class: number;
+      expires: Flag;
+      waited_ms: number | null;
+      token: string | null;
+      notes: number | null;
+      owner: string | null;
+      last_end_reason: string | null;
+      head: number | null;
+      run_id: string | null;
+    };
+  };
+  "admit.take": {
+    params: {
+      journals: Text;
+      tokens: Text;
+      seqs: Text;
+      reasons: Text;
+      bodies: Text;
+      keys: Text;
+      starts: Text;
+      vtimes: Text;
+      tats: Text;
+      agains: Text;
+      nonce: Whole;
+      owner: Text;
+      label: Text;
+      reactor: Text;
+      ttlMs: Whole;
+      cap: Whole;
+      queue: Whole;
+      tat: Whole;
+      vnow: Whole;
+      firstStarts: Whole;
+    };
+    row: { journal: number; token: string | null; notes: number };
+  };
   append_many: {
     params: {
       journals: Text;
@@ -1708,7 +2090,41 @@ export interface PostgresStatements extends SharedStatements {
     };
     row: { journal: number; token: string | null };
   };
+  "create_many.queued": {
+    params: {
+      journals: Text;
+      tenants: Text;
+      ids: Text;
+      workflows: Text;
+      versions: Text;
+      inputHashes: Text;
+      labelSets: Text;
+      bodies: Text;
+      queues: Text;
+      keys: Text;
+      priorities: Text;
+      weights: Text;
+      stalls: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; token: string | null };
+  };
   end_many: {
+    params: {
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      afters: Text;
+      bodies: Text;
+      noteCounts: Text;
+      statuses: Text;
+      outcomes: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; notes: number };
+  };
+  "end_many.queued": {
     params: {
       journals: Text;
       tenants: Text;
@@ -1748,7 +2164,7 @@ export interface PostgresStatements extends SharedStatements {
   };
   "fence.release": {
     params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole };
-    row: { kind: string; tenant: string; run: number; notes: number };
+    row: { kind: string; tenant: string; run: number; notes: number; queue: number | null };
   };
   fire_many: {
     params: { journals: Text; tenants: Text; positions: Text; purposes: Text; bodies: Text; id: Whole };
@@ -1792,6 +2208,8 @@ export interface PostgresStatements extends SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      slot: string | null;
+      queue: string | null;
       token: string | null;
       nonce: string | null;
       now: number | null;
@@ -1803,6 +2221,22 @@ export interface PostgresStatements extends SharedStatements {
     row: { epoch: number };
   };
   park_many: {
+    params: {
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      afters: Text;
+      bodies: Text;
+      noteCounts: Text;
+      endReasons: Text;
+      nextReactors: Text;
+      delays: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; notes: number; tenant: string | null; workflow: string };
+  };
+  "park_many.queued": {
     params: {
       journals: Text;
       tenants: Text;

@@ -3,6 +3,7 @@ import { type Fence, makeFence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
+import { leaseQueue } from "../../model/slot.ts";
 import type {
   AppendResult,
   AuditEntry,
@@ -17,10 +18,12 @@ import { auditEntryOf } from "../decode-rows.ts";
 import { FeedTail } from "../feed-tail.ts";
 import type { CallerTransactions, SqlBackend } from "../sql/backend.ts";
 import { type Plan, type PlanContext, type Query, type QueryResult, queryRow, runPlan } from "../sql/plan.ts";
+import { admitPlan } from "../sql/plans/admit.ts";
 import { appendPlan, appendRetryPlan, refusalOf } from "../sql/plans/append.ts";
-import { acquirePlan, claimFoundPlan, renewPlan } from "../sql/plans/claim.ts";
+import { acquirePlan, type ClaimRequest, claimFoundPlan, renewPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import { feedPlan } from "../sql/plans/feed.ts";
+import { PartitionDeltas, withPartitions } from "../sql/plans/partitions.ts";
 import { parseCursor } from "../validate/arguments.ts";
 import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
 import type { WakeHub } from "../wake-hub.ts";
@@ -155,8 +158,8 @@ export class SqliteBackend implements SqlBackend {
       if (created.term?.head === 1) this.#options.heads.remember(created.term, true);
       return created;
     };
-    // The plan is rejected at its first write or not at all: nothing to roll back, so no savepoint is needed.
-    return this.#options.committer.submit(tenant, create, { atomic: true });
+    // Without a queue the plan is rejected at its first write or not at all: nothing to roll back, so no savepoint is needed.
+    return this.#options.committer.submit(tenant, create, { atomic: leaseQueue(data) === null });
   }
 
   /** No transaction stays open across ticks of the event loop, so there is nothing to starve behind. */
@@ -168,16 +171,26 @@ export class SqliteBackend implements SqlBackend {
     return this.write((context) => acquirePlan(context, tenant, request), tenant);
   }
 
-  async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
+  async take(journals: readonly number[], request: ClaimRequest): Promise<Term[]> {
     const { committer, heads } = this.#options;
     const terms = journals.map((journal) =>
       committer.submit(request.tenant, (session) => {
-        const term = this.#perform(session, () => claimFoundPlan(journal, request));
+        const term = this.#perform(session, (context) => claimFoundPlan(context, journal, request));
         if (term !== undefined) heads.remember(term, false);
         return term;
       }),
     );
     return (await Promise.all(terms)).filter((term) => term !== undefined);
+  }
+
+  async admit(queue: string, room: number, request: FindRequest): Promise<Term[]> {
+    const { committer, heads } = this.#options;
+    return committer.submit(request.tenant, (session) => {
+      const terms = this.#perform(session, () => admitPlan(request, queue, room));
+      // A run with only its first record and this term has no effect, gate or child, and its timers are over.
+      for (const term of terms) heads.remember(term, term.head === 2 && term.notes === 0);
+      return terms;
+    });
   }
 
   /** In parts, each with its own results, so that other writes get their turn in between. */
@@ -244,7 +257,9 @@ export class SqliteBackend implements SqlBackend {
 
   #perform<T>(session: Session, make: (context: PlanContext) => Plan<T>): T {
     this.#admitted = undefined;
-    return runPlan(make(this.#context(session)), (call) => this.#execute(session, call));
+    const partitions = new PartitionDeltas();
+    const plan = make({ ...this.#context(session), partitions });
+    return runPlan(withPartitions(plan, partitions), (call) => this.#execute(session, call));
   }
 
   #execute(session: Session, call: Query): QueryResult {
@@ -288,7 +303,7 @@ export class SqliteBackend implements SqlBackend {
     return sql === "obligations.discharge" && params.run === this.#plainRunEnd ? { rows: [], count: 0 } : undefined;
   }
 
-  #context(session: Session): PlanContext {
+  #context(session: Session): Omit<PlanContext, "partitions"> {
     return {
       limits: this.limits,
       locksRelease: false,

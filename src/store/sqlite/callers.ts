@@ -9,6 +9,7 @@ import { BodyThrew } from "../contract/transaction.ts";
 import type { CallerTransactions } from "../sql/backend.ts";
 import { type Plan, type PlanContext, runPlan } from "../sql/plan.ts";
 import { appendOncePlan } from "../sql/plans/append.ts";
+import { PartitionDeltas, withPartitions } from "../sql/plans/partitions.ts";
 import { checkEntry } from "../validate/entry.ts";
 import type { WakeHub } from "../wake-hub.ts";
 import type { Committer } from "./committer.ts";
@@ -155,15 +156,19 @@ export class SqliteCallers implements CallerTransactions {
   #perform<T>(statements: Statements, make: (context: PlanContext) => Plan<T>): T {
     const { limits, times, clock, wakes } = this.#options;
     const now = times();
+    const partitions = new PartitionDeltas();
     const context: PlanContext = {
       limits,
+      partitions,
       locksRelease: false,
       // Of the transaction's own: after a rollback the number is free again, and no process remembers it.
       allocate: () => Number(statements.run("journals.block", { size: 1 }, now).rows[0]?.first),
       // If the caller commits later, the watch of the file's version counter wakes this process, as it does others.
       wake: (hint) => clock.immediate(() => wakes.emit(hint)),
     };
-    return runPlan(make(context), (query) => statements.perform(query.sql, query.params, now));
+    return runPlan(withPartitions(make(context), partitions), (query) =>
+      statements.perform(query.sql, query.params, now),
+    );
   }
 
   /** Throws unless the database is the store's file, and keeps what it acknowledges. */

@@ -11,6 +11,8 @@ export interface Head {
   readonly tenant: string;
   readonly run: number;
   readonly notes: number;
+  /** Not null: the run has a queue, started later, or has a unique key. */
+  readonly queue: number | null;
   /** The token as it is bound: a number if it fits, which costs less. */
   readonly bound: number | bigint;
   seq: number;
@@ -51,6 +53,7 @@ export class HeadCache {
       tenant: row.tenant,
       run: Number(row.run),
       notes: Number(row.notes),
+      queue: row.queue === null ? null : Number(row.queue),
       bound: boundOf(token),
       seq: after,
       plainRun: false,
@@ -68,6 +71,7 @@ export class HeadCache {
       tenant,
       run,
       notes,
+      queue: term.queue === undefined ? null : 0,
       bound: boundOf(fence.token),
       seq: head,
       plainRun,

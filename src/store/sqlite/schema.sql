@@ -78,7 +78,7 @@ CREATE TABLE leases(
   open integer not null default 1,
   next_reactor text, due_at integer not null default 0, last_end_reason text,
   workflow text not null default ''
-) strict;
+, queue integer) strict;
 
 CREATE INDEX leases_due on leases(next_reactor, tenant, workflow, due_at) where next_reactor is not null;
 
@@ -124,6 +124,51 @@ CREATE TABLE published(
   seq integer not null,
   at integer not null, primary key(run, name)
 ) strict, without rowid;
+
+CREATE TABLE queue_partitions(
+  queue integer not null, key text not null, class integer not null, vtime integer not null,
+  entered integer not null default 0,
+  running integer not null default 0, waiting integer not null default 0, cap integer,
+  weight integer not null default 1000,
+  tat integer not null default 0,
+  again_at integer,
+  pause text,
+  busy integer generated always as (running > 0) virtual,
+  ready integer generated always as (waiting > 0 and pause is null and (cap is null or running < cap)
+    and (class = 0 or again_at is null)) virtual,
+  primary key(queue, key)
+) strict, without rowid;
+
+CREATE INDEX queue_partitions_again on queue_partitions(queue, again_at) where again_at is not null;
+
+CREATE INDEX queue_partitions_busy on queue_partitions(queue, running) where busy = 1;
+
+CREATE INDEX queue_partitions_ready on queue_partitions(queue, class, vtime, entered, key) where ready = 1;
+
+CREATE TABLE queue_slots(
+  journal integer primary key, queue integer not null, key text not null, class integer not null, since integer not null,
+  state text not null,
+  keeps integer not null,
+  expires integer not null
+) strict;
+
+CREATE INDEX queue_slots_held on queue_slots(queue, key, since, journal) where state = 'HELD';
+
+CREATE INDEX queue_slots_waiting on queue_slots(queue, key, class, since, journal) where state = 'QUEUED';
+
+CREATE TABLE queues(
+  id integer primary key, tenant text not null, name text not null,
+  spec text not null, override text,
+  concurrency integer, key_concurrency integer, rate_us integer, rate_burst integer, key_rate_us integer, key_rate_burst integer,
+  counts text not null,
+  version integer not null default 1,
+  pause text,
+  tat integer not null default 0,
+  vnow integer not null default 0,
+  started integer not null default 0
+) strict;
+
+CREATE UNIQUE INDEX queues_name on queues(tenant, name);
 
 CREATE TABLE quotas(
   tenant text not null primary key, runs integer, bytes integer, schedules integer, streams integer,

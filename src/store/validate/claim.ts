@@ -12,6 +12,7 @@ import {
   checkText,
   checkWhole,
 } from "./entry.ts";
+import { checkQueueRooms } from "./queue.ts";
 
 export function validatedClaim(claim: ClaimOps, limits: Limits): ClaimOps {
   const names = nameChecker(limits);
@@ -82,6 +83,7 @@ function checkFind(request: FindRequest, limits: Limits): void {
     if (kind === "item" && request.workflows === undefined) return;
     throw new TapeError("TAPE_BAD_INPUT", "a find is for items or for runs of some workflows", { field: "kind" });
   });
+  ifGiven(request.queues, (queues) => checkQueueRooms(queues, request, limits));
   ifGiven(request.share, (share) => checkShare(share, request, limits));
 }
 

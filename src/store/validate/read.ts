@@ -7,6 +7,7 @@ import { checkTarget, ifGiven, nameChecker } from "./arguments.ts";
 import { checkList, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
 import { validatedLists } from "./list.ts";
+import { validatedQueueReads } from "./queue.ts";
 import { validatedTalkReads } from "./talk.ts";
 
 const effectStatuses = {
@@ -25,6 +26,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     ...validatedLists(read, limits),
     ...validatedAdminReads(read, limits),
     ...validatedTalkReads(read, limits),
+    ...validatedQueueReads(read, limits),
     async run(tenant, id) {
       names({ tenant, id });
       return read.run(tenant, id);
@@ -46,10 +48,11 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       checkEffectFilter(filter, limits);
       return read.effects(tenant, filter);
     },
-    async agenda(tenant, workflows) {
+    async agenda(tenant, workflows, queues) {
       ifGiven(tenant, (of) => names({ tenant: of }));
       nameList("workflows", workflows);
-      return read.agenda(tenant, workflows);
+      nameList("queues", queues);
+      return read.agenda(tenant, workflows, queues);
     },
     async unserved(workflows, minLagMs, tenant) {
       checkList("workflows", workflows);

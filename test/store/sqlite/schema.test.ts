@@ -12,7 +12,7 @@ import { type Place, placeForFile } from "./files.ts";
 const wide: Readonly<Record<string, string>> = {
   agenda: "as many groups as there are reactors",
   "feed.tenants": "as many groups as there are tenants in a bounded part of the feed",
-  "lease.due": "of each queue as many as were requested, sorted together",
+  "lease.due": "of each backlog as many as were requested, sorted together",
   "lease.unserved": "as many workflows as were named, sorted",
   "leases.doom": "all held leases, once in a store's life",
   "leases.reboot": "once in the life of a boot",
@@ -84,7 +84,7 @@ describe("SQLite", () => {
     ["agenda", "SEARCH l USING INDEX leases_due (next_reactor=? AND tenant=? AND workflow=?)"],
     ["agenda", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
     ["agenda", "SEARCH timers USING COVERING INDEX timers_due (tenant=? AND steady=?)"],
-    ["lease.queues", "SEARCH l USING COVERING INDEX leases_due (next_reactor=? AND tenant=? AND workflow>?)"],
+    ["lease.backlogs", "SEARCH l USING COVERING INDEX leases_due (next_reactor=? AND tenant=? AND workflow>?)"],
     ["lease.stale", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
     ["lease.by_nonce", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
     [

@@ -118,7 +118,7 @@ with f as materialized (
     as i(journal, tenant, token, nonce, after, body, notes_taken, status, outcome)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.tenant is not distinct from i.tenant
-    and l.nonce = i.nonce and not l.doomed and l.kind = 'run' and l.notes = i.notes_taken for update skip locked) l
+    and l.nonce = i.nonce and not l.doomed and l.kind = 'run' and l.notes = i.notes_taken and l.queue is null for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (select 1 from tape.effects e where e.run = i.journal and e.status not in ('CONFIRMED', 'FAILED', 'WITHDRAWN') limit 1) is null
     and (select 1 from tape.effects e where e.root = i.journal and e.role = 'compensation' and e.status = 'ARMED' limit 1) is null
@@ -151,7 +151,7 @@ with f as materialized (
   cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = i.purpose
     and t.tenant is not distinct from i.tenant and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
   cross join lateral (select l.notes, l.owner is not null or l.doomed as held, l.workflow from tape.leases l
-    where l.journal = i.journal and l.open and l.kind = 'run' for no key update skip locked) l),
+    where l.journal = i.journal and l.open and l.kind = 'run' and l.queue is null for no key update skip locked) l),
 t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos and t.purpose = f.purpose),
 u as (update tape.leases l set notes = f.seq, next_reactor = case when f.held then l.next_reactor else 'recovery' end,
     due_at = case when f.held then l.due_at else tape.now_ms() end
@@ -184,13 +184,13 @@ from unnest(:journals::bigint[]) as i(journal);
 -- lease.read, for many journals.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now, r.id as name
 from unnest(:journals::bigint[]) as i(journal)
 cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
   l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
-  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow
-  from tape.leases l where l.journal = i.journal limit 1) l
+  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.queue from tape.leases l where l.journal = i.journal limit 1) l
 left join lateral (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run' limit 1) r on true;
 
 -- name: park_many
@@ -205,7 +205,7 @@ with f as materialized (
     as i(journal, tenant, token, nonce, after, body, notes_taken, end_reason, next_reactor, delay_ms)
   cross join lateral (select l.kind, l.notes, l.workflow from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.tenant is not distinct from i.tenant
-    and l.nonce = i.nonce and not l.doomed for update skip locked) l
+    and l.nonce = i.nonce and not l.doomed and l.queue is null for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (l.kind = 'name' or l.notes = i.notes_taken)
     and tape.on_timeline()),

@@ -101,12 +101,13 @@ returning next_journal - :size as first;
 -- name: note.count
 -- unfenced: an inbox has many writers and no lease; the counter is what parking and ending compare
 -- writes: leases
--- A run without a holder is wanted at once. An item that already waits for a reactor keeps waiting for that one.
+-- A run without a holder is wanted at once, unless it waits in a queue. An item that already waits for a reactor keeps
+-- waiting for that one.
 update tape.leases set notes = notes + 1,
-  next_reactor = case when owner is not null or doomed then next_reactor when kind = 'run' then 'recovery' else coalesce(next_reactor, 'reconciler') end,
-  due_at = case when owner is null and not doomed and (kind = 'run' or next_reactor is null) then tape.now_ms() else due_at end
+  next_reactor = case when owner is not null or doomed or $in_queue then next_reactor when kind = 'run' then 'recovery' else coalesce(next_reactor, 'reconciler') end,
+  due_at = case when owner is null and not doomed and not $in_queue and (kind = 'run' or next_reactor is null) then tape.now_ms() else due_at end
 where journal = :journal and tenant is not distinct from :tenant and open
-returning notes, kind, tenant, workflow, case when owner is null then next_reactor end as wakes;
+returning notes, kind, tenant, workflow, queue, owner, case when owner is null then next_reactor end as wakes;
 
 -- name: note.create
 -- unfenced: see note.count, whose row lock queues the writers of one inbox
@@ -163,3 +164,12 @@ delete from tape.witness where at < tape.now_ms() - :older_ms;
 -- is kept, because our own response may be lost as well: a repeat must not mistake our row for the transaction's.
 insert into tape.witness(id, at, void) values (:id, tape.now_ms(), true)
 on conflict(id) do update set at = witness.at returning void;
+
+-- name: name.create
+-- unfenced: a named lease is created by the first request for it
+-- writes: names
+insert into tape.names(tenant, name, journal) values (:tenant, :name, :journal) on conflict do nothing;
+
+-- name: name.find
+-- read
+select journal from tape.names where tenant = :tenant and name = :name;

@@ -6,23 +6,36 @@
 -- name: agenda
 -- read
 -- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
--- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each queue, and
--- nothing of other queues, however long they are.
-select q.queue ->> 0 as reactor, min((select l.due_at from tape.leases l where l.next_reactor = q.queue ->> 0 and l.tenant = q.queue ->> 1
-    and l.workflow = q.queue ->> 2 and not l.paused order by l.due_at limit 1)) - tape.now_ms() as in_ms
-from json_array_elements(:queues::json) q(queue) group by 1
+-- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each backlog, and
+-- nothing of other backlogs, however long they are. A queue has work if it is not full and a key is ready, by its rates.
+select q.backlog ->> 0 as reactor, min((select l.due_at from tape.leases l where l.next_reactor = q.backlog ->> 0 and l.tenant = q.backlog ->> 1
+    and l.workflow = q.backlog ->> 2 and not l.paused order by l.due_at limit 1)) - tape.now_ms() as in_ms
+from json_array_elements(:backlogs::json) q(backlog) group by 1
 union all
 select null, min(h.until) - tape.now_ms() from (
   select (select min(case when l.doomed then 0 else l.expires_at end) from tape.leases l
-    where l.owner is not null and l.kind <> 'name' and l.tenant = q.queue ->> 0 and l.workflow = q.queue ->> 1) as until
-  from json_array_elements(:holders::json) q(queue)) h
+    where l.owner is not null and l.kind <> 'name' and l.tenant = q.backlog ->> 0 and l.workflow = q.backlog ->> 1) as until
+  from json_array_elements(:holders::json) q(backlog)) h
 union all
 select 'timers', min(x.due_at) - tape.now_ms() from (
   select (select due_at from tape.timers where status = 'SET' and tenant = i.tenant order by due_at limit 1) as due_at
   from json_array_elements_text(:tenants::json) i(tenant)
   union all
   select (select next_at from tape.schedules where next_at is not null and not paused and tenant = i.tenant order by next_at limit 1)
-  from json_array_elements_text(:tenants::json) i(tenant)) x;
+  from json_array_elements_text(:tenants::json) i(tenant)) x
+union all
+select 'recovery', min(case
+    when exists (select 1 from tape.queue_partitions p where p.queue = q.id and p.ready and p.class = 0) then 0
+    else case when exists (select 1 from tape.queue_partitions p where p.queue = q.id and p.ready) then greatest(0, q.rate_ms)
+      when a.again_ms is not null then greatest(a.again_ms, coalesce(q.rate_ms, 0)) end end)
+from json_array_elements(:queues::json) n(queue)
+cross join lateral (select q.id, q.pause, q.concurrency,
+  (q.tat - (q.rate_burst - 1) * q.rate_us + 999) / 1000 - tape.now_ms() as rate_ms
+  from tape.queues q where q.tenant = n.queue ->> 0 and q.name = n.queue ->> 1 limit 1) q
+cross join lateral (select (select p.again_at from tape.queue_partitions p where p.queue = q.id and p.again_at is not null
+  order by p.again_at limit 1) - tape.now_ms() as again_ms) a
+where q.pause is null and (q.concurrency is null
+  or (select coalesce(sum(p.running), 0) from tape.queue_partitions p where p.queue = q.id and p.busy) < q.concurrency);
 
 -- name: fence
 -- read
@@ -33,7 +46,7 @@ select 'timers', min(x.due_at) - tape.now_ms() from (
 -- row while the server's timeline is not the recorded one: a promoted standby may have lost what a holder has seen, and
 -- no earlier term may write on top of that. IS NOT DISTINCT FROM keeps the lookup on the journal's own key, whatever
 -- other index begins with the tenant.
-select l.kind, l.tenant, l.run, l.notes from tape.leases l
+select l.kind, l.tenant, l.run, l.notes, l.queue from tape.leases l
 where l.journal = :journal and l.tenant is not distinct from :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
   and tape.on_timeline()
 for key share;
@@ -42,7 +55,7 @@ for key share;
 -- read
 -- The fence of a write that ends its term. It changes the token itself, so it takes the stronger lock at once: two
 -- holders of a key share that both want more would wait for each other.
-select l.kind, l.tenant, l.run, l.notes from tape.leases l
+select l.kind, l.tenant, l.run, l.notes, l.queue from tape.leases l
 where l.journal = :journal and l.tenant is not distinct from :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
   and tape.on_timeline()
 for update;
@@ -59,9 +72,9 @@ from tape.leases l where l.journal = :journal and l.tenant is not distinct from 
 -- unfenced: the row of a journal that is created in the same transaction; it cannot have a holder yet
 -- writes: leases
 insert into tape.leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, max_stall_ms,
-  next_reactor, due_at)
+  next_reactor, due_at, queue)
 values (:journal, :kind, coalesce(:tenant, (select s.tenant from tape.leases s where s.journal = :source)), :run, :workflow, :token,
-        0, tape.now_ms(), tape.now_ms(), tape.now_ms(), tape.now_ms(), :max_stall_ms, :next_reactor, tape.now_ms());
+        0, tape.now_ms(), tape.now_ms(), tape.now_ms(), tape.now_ms(), :max_stall_ms, :next_reactor, tape.now_ms(), $queue_id);
 
 -- name: lease.doom
 -- unfenced: announces a takeover that could not get its lock at once
@@ -74,8 +87,8 @@ where journal = :journal and token = :token and owner is not null and (:force or
 -- name: lease.due
 -- read
 -- Work of one tenant that waits for a reactor, oldest first in each of these workflows. The index holds only such work,
--- queue by queue, and rows of other queues are not read. Items are in the queue without a name; so is a run created by
--- a process of an older version, whose workflow is looked up. The time is in a sub-select because a volatile function
+-- backlog by backlog, and rows of other backlogs are not read. Items are in the backlog without a name; so is a run
+-- created by a process of an older version, whose workflow is looked up. The time is in a sub-select because a volatile function
 -- is no index condition: rows due later would be scanned. Items whose callee is at capacity are skipped.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (
@@ -93,15 +106,15 @@ order by l.due_at limit :limit;
 -- unfenced: the row of a run that is created in the same transaction, with its creator's first term already started
 -- writes: leases
 insert into tape.leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
-  renewed_at, progress_at, max_stall_ms, reason, due_at)
+  renewed_at, progress_at, max_stall_ms, reason, due_at, queue)
 select :journal, 'run', :tenant, :journal, :workflow, m.token_floor + 1, :nonce, :owner, :label, :reactor, :ttl_ms,
-  t.now + :ttl_ms, t.now, t.now, t.now, :max_stall_ms, 'start', t.now
+  t.now + :ttl_ms, t.now, t.now, t.now, :max_stall_ms, 'start', t.now, $queue_id
 from tape.meta m cross join (select tape.now_ms() as now) t
 returning cast(token as text) as token;
 
 -- name: lease.holders
 -- read
--- lease.queues, for held leases.
+-- lease.backlogs, for held leases.
 with recursive q(journal, tenant, workflow) as (
   (select l.journal, l.tenant, l.workflow from tape.leases l where l.owner is not null and l.kind <> 'name'
     and l.tenant >= coalesce(:tenant, '') order by l.tenant, l.workflow limit 1)
@@ -126,7 +139,7 @@ update tape.leases set max_stall_ms = :max_stall_ms where journal = :journal and
 -- Of one tenant, newest first: held leases, or its named leases, its newest runs and their items.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce((select n.name from tape.names n where n.journal = l.journal limit 1),
     (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run')) as name
@@ -142,13 +155,13 @@ from (
   cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
     l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
     l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason,
-    l.workflow from tape.leases l where l.journal = x.journal offset 0) l
+    l.workflow, l.queue from tape.leases l where l.journal = x.journal offset 0) l
 where l.owner is not null or not :held
 order by l.journal desc limit :limit;
 
 -- name: lease.by_nonce
 -- read
--- The terms that a find with this nonce acquired, in case its response was lost. In the same queues as the find.
+-- The terms that a find with this nonce acquired, in case its response was lost. In the same backlogs as the find.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant
   and x.workflow = w.workflow and x.owner = :owner and x.nonce = :nonce) l;
@@ -158,9 +171,9 @@ cross join lateral (select x.journal from tape.leases x where x.owner is not nul
 -- writes: leases
 update tape.leases set paused = :paused where journal = :journal;
 
--- name: lease.queues
+-- name: lease.backlogs
 -- read
--- The queues that are not empty, of one tenant or of all: one index lookup for each, never a scan.
+-- The backlogs that are not empty, of one tenant or of all: one index lookup for each, never a scan.
 with recursive q(journal, tenant, workflow) as (
   (select l.journal, l.tenant, l.workflow from tape.leases l where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
@@ -179,7 +192,7 @@ select q.tenant, q.workflow from q where :tenant::text is null or q.tenant = :te
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce(n.name, r.id) as name
 from tape.leases l left join tape.names n on n.journal = l.journal left join tape.runs r on r.journal = l.journal and l.kind = 'run'
@@ -188,9 +201,11 @@ where l.journal = :journal;
 -- name: lease.release
 -- fenced
 -- writes: leases
--- The token is raised: otherwise a released holder could still write. The row is never deleted.
+-- The token is raised: otherwise a released holder could still write. The row is never deleted. A run that waits in a
+-- queue stays there, whatever its holder asks for: only one with a slot, or without a place in a queue, is wanted.
 update tape.leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = tape.now_ms(),
-  doomed = false, open = :open, last_end_reason = :end_reason, next_reactor = :next_reactor, due_at = tape.now_ms() + :delay_ms
+  doomed = false, open = :open, last_end_reason = :end_reason, next_reactor = case when $in_queue then null else :next_reactor end,
+  due_at = tape.now_ms() + :delay_ms
 where journal = :journal and (kind = 'name' or notes = :notes_taken);
 
 -- name: lease.renew
@@ -217,7 +232,7 @@ returning notes, ttl_ms;
 select t.run as journal from (
     select run, due_at from tape.timers where status = 'SET' and tenant = :tenant and due_at > (select tape.now_ms())
       and due_at <= (select tape.now_ms() + :ahead_ms::bigint) order by due_at limit 1000) t
-  cross join lateral (select 1 from tape.leases l where l.journal = t.run and l.owner is null and l.next_reactor is null and not l.paused limit 1) l
+  cross join lateral (select 1 from tape.leases l where l.journal = t.run and l.owner is null and l.next_reactor is null and not l.paused and l.queue is null limit 1) l
   cross join lateral (select r.workflow from tape.runs r where r.journal = t.run and r.phase || '' = 'LIVE' limit 1) r
 where :served::text is null or r.workflow = any(array(select json_array_elements_text(:served::json)))
 order by t.due_at limit :limit;
@@ -225,7 +240,7 @@ order by t.due_at limit :limit;
 -- name: lease.stale
 -- read
 -- Expired holders of one tenant, of the given reactors and workflows. No index has the expiry, because every heartbeat
--- would update it: all held leases of these queues are read. The queue without a name as in lease.due.
+-- would update it: all held leases of these backlogs are read. The backlog without a name as in lease.due.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (
   select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant and x.workflow = w.workflow
@@ -264,7 +279,7 @@ returning cast(token as text) as token, notes;
 
 -- name: lease.unserved
 -- read
--- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each queue are
+-- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each backlog are
 -- counted: enough to show which workflow is unserved.
 select w.workflow, d.runs + h.runs as runs, tape.now_ms() - least(d.since, h.since) as lag_ms
 from (select distinct json_array_elements_text(:workflows::json) as workflow) w
@@ -292,20 +307,11 @@ where owner is not null and (kind <> 'name' or journal in (select n.journal from
 -- lease.read for the runs of one page, in one query.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   (select r.id from tape.runs r where r.journal = l.journal) as name
 from json_array_elements_text(:journals::json) i(journal)
 cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
   l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
-  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow
-  from tape.leases l where l.journal = i.journal::bigint limit 1) l;
-
--- name: name.create
--- unfenced: a named lease is created by the first request for it
--- writes: names
-insert into tape.names(tenant, name, journal) values (:tenant, :name, :journal) on conflict do nothing;
-
--- name: name.find
--- read
-select journal from tape.names where tenant = :tenant and name = :name;
+  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.queue from tape.leases l where l.journal = i.journal::bigint limit 1) l;

@@ -1,9 +1,9 @@
 -- name: run.progress
 -- read
 -- The progress of many runs, for callers that wait for them: one query for all, by the index of ids.
-select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.next_reactor as lease_next_reactor
+select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.next_reactor as lease_next_reactor, $slot_state
 from json_array_elements_text(:ids::json) i(id)
-join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal limit 1) l;
+join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (select l.journal, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal limit 1) l;
 
 -- name: run.descendants
 -- read
@@ -11,12 +11,11 @@ join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (selec
 -- all runs.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
-from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
+from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.root = :root and r.parent is not null and r.tenant is not distinct from :tenant and (:before::bigint is null or r.journal > :before)
   and (:workflow::text is null or r.workflow = :workflow)
   and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
-  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
   and (not :in_doubt or (select true from tape.effects e
@@ -45,12 +44,11 @@ from (select distinct e.run from tape.effects e
   where e.tenant = :tenant and e.status in ('UNKNOWN', 'STUCK') and e.run < :before order by e.run desc) d
   cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash,
     r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at from tape.runs r where r.journal = d.run offset 0) r
-  cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
+  cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant
   and (:workflow::text is null or r.workflow = :workflow)
   and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
-  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
 order by d.run desc limit :limit;
@@ -65,13 +63,12 @@ select journal, tenant, id, workflow, version, phase, cause, stuck_from, input_h
 -- Runs by end, latest first; a page continues after the run :before, which ended at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
-from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
+from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and r.ended_at <= :through
   and (r.ended_at, r.journal) < (:edge, :before)
   and (:workflow::text is null or r.workflow = :workflow)
   and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
-  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (not :in_doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
@@ -81,7 +78,7 @@ order by r.ended_at desc, r.journal desc limit :limit;
 -- read
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor from tape.runs r
-cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal limit 1) l
+cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal limit 1) l
 where r.tenant = :tenant and r.id = :id;
 
 -- name: run.running
@@ -101,12 +98,11 @@ order by l.journal + 0 desc limit :limit;
 -- Runs by id prefix, in the order of their ids: from :lower on, and before :upper.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
-from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
+from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.id >= :lower and r.id < :upper
   and (:workflow::text is null or r.workflow = :workflow)
   and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
-  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
   and (not :in_doubt or (select true from tape.effects e
@@ -135,7 +131,7 @@ where journal = :journal and phase = any(string_to_array(:from, ','))
 -- Runs in one phase, newest first. The second condition is the index's own.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
-from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
+from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.phase = :phase and r.phase not in ('LIVE', 'COMPLETED') and r.journal < :before
   and (:workflow::text is null or r.workflow = :workflow) and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
 order by r.journal desc limit :limit;
@@ -195,13 +191,12 @@ select 1 as ok where not exists (
 -- Runs by start, newest first; a page continues after the run :before, which started at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
-from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
+from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (r.created_at, r.journal) < (:edge, :before)
   and (:workflow::text is null or r.workflow = :workflow)
   and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
-  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
   and (not :in_doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))

@@ -1,6 +1,7 @@
 import { type Change, isRequired, refusals } from "../../../model/changes.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { Fence } from "../../../model/fence.ts";
+import { notFound } from "../../../model/not-found.ts";
 import { changesOf, type RecordContext } from "../../../model/projection.ts";
 import type { JournalKind } from "../../../model/rows.ts";
 import type { AppendResult, WakeHint } from "../../contract/store.ts";
@@ -9,6 +10,7 @@ import type { CheckedEntry } from "../../validate/entry.ts";
 import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
 import { auditRecords } from "./audit.ts";
+import { moveSlot, noteSlot } from "./slots.ts";
 
 /**
  * The only way in which records enter a journal: checks the fence, appends the records and applies their changes, or
@@ -73,6 +75,7 @@ export function recordContextOf(context: PlanContext, fence: Fence, row: RowOf<"
     token: fence.token,
     nonce: fence.nonce,
     tenant: row.tenant,
+    queued: row.queue !== null,
     keepVersions: context.limits.valueHistory,
     maxNames: context.limits.publishedNames,
     allocate: () => context.allocate(),
@@ -85,6 +88,8 @@ export function recordContextOf(context: PlanContext, fence: Fence, row: RowOf<"
  */
 export function* applyChange(context: PlanContext, change: Change, tenant: string): Plan<void> {
   if (change.do === "note.create") return yield* createNote(context, change, tenant);
+  if (change.do === "slot.set") return yield* applyMove(context, change, tenant);
+  if (change.do === "slot.create") return yield* createSlot(context, change, tenant);
   const result = yield* query(change.do, { ...change, tenant });
   if (result.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
   switch (change.do) {
@@ -112,6 +117,20 @@ export function* applyChange(context: PlanContext, change: Change, tenant: strin
       return context.wake({ of: "published", tenant, journal: change.run });
     default:
   }
+}
+
+function* applyMove(context: PlanContext, change: Extract<Change, { do: "slot.set" }>, tenant: string): Plan<void> {
+  const move = yield* moveSlot(context, change.journal, change.event);
+  // Another run may have the slot now, or this one again.
+  if (move !== undefined) context.wake(wakeOf("recovery", tenant));
+}
+
+function* createSlot(context: PlanContext, slot: Extract<Change, { do: "slot.create" }>, tenant: string): Plan<void> {
+  const row = yield* queryRow("slot.create", { ...slot, tenant });
+  if (row === undefined) throw yield* refusalOf(slot, tenant);
+  if (slot.state !== "QUEUED") return;
+  context.partitions.enter(Number(row.queue), slot.key, slot.class, slot.weight);
+  context.wake(wakeOf("recovery", tenant));
 }
 
 /** Only processes that serve this tenant, and for a run this workflow, need to check. */
@@ -150,7 +169,9 @@ export function* sendNote(
     throw new TapeError("TAPE_TOO_LARGE", message, { limit: "inboxNotes", journal });
   }
   yield* query("note.create", { journal, seq, kind, body });
-  if (row.wakes !== null) context.wake(wakeOf(row.wakes, row.tenant, row.workflow));
+  const queued = row.queue !== null && (yield* noteSlot(context, journal, kind, body));
+  if (queued) context.wake(wakeOf("recovery", row.tenant, row.workflow));
+  else if (row.wakes !== null) context.wake(wakeOf(row.wakes, row.tenant, row.workflow));
   context.wake({ of: "journal", tenant, journal });
   return seq;
 }
@@ -191,12 +212,21 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
       return new TapeError(code, `${change.name}: the run has published as many names as it may`, {
         ...{ limit: "publishedNames", name: change.name },
       });
+    case "slot.create":
+      return unknownQueue(change.queue);
+    case "slot.assert_unnested": {
+      const { queue, key } = change;
+      const message = `a run above holds a slot of queue ${queue} until its children have ended`;
+      return new TapeError(code, message, { queue, key });
+    }
     case "value.put":
       return new TapeError(code, `${change.key} does not have version ${change.version - 1}`, { key: change.key });
     default:
       return new TapeError(code, `${change.do} is not possible in the current state`, { ...change });
   }
 }
+
+export const unknownQueue = (queue: string): TapeError => notFound("queue", queue);
 
 /** Token first: a stale owner learns that it is stale, whatever else is wrong with its write. */
 export function* explainRefusal(fence: Fence, after: number): Plan<TapeError> {

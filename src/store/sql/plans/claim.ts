@@ -11,6 +11,7 @@ import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 import { whyFenced } from "./append.ts";
 import { auditPlan } from "./audit.ts";
 import { recordOperatorAction } from "./service.ts";
+import { moveSlot } from "./slots.ts";
 import { findTarget, openTarget } from "./target.ts";
 
 /**
@@ -52,7 +53,8 @@ export function* peekPlan(tenant: string, request: AcquireRequest): Plan<Acquire
   return error === undefined ? undefined : { ok: false, error, holder: leaseViewOf(row) };
 }
 
-type TakeOptions = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "auditReason">;
+type TakeOptions = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "auditReason"> &
+  Pick<RecordData<"term.started">, "admitted">;
 
 export function* takeTerm(lease: LeaseRow, now: number, options: TakeOptions): Plan<Term | undefined> {
   const { journal } = lease;
@@ -90,6 +92,7 @@ export function* takeTerm(lease: LeaseRow, now: number, options: TakeOptions): P
     head: head + 1,
     notes: Number(taken.notes),
     reason,
+    ...(lease.queue === null ? {} : { queue: lease.queue }),
   };
 }
 
@@ -110,6 +113,7 @@ export function termStartedBody(
     reason,
     ...(options.by === undefined ? {} : { by: options.by }),
     ...(options.auditReason === undefined ? {} : { auditReason: options.auditReason }),
+    ...(options.admitted === undefined ? {} : { admitted: options.admitted }),
     ...(previous === undefined ? {} : { previous }),
   };
   return encodeBody(data);
@@ -136,13 +140,19 @@ function isOwn(lease: LeaseRow, tenant: string | undefined, owner: string, nonce
 const isOf = (lease: LeaseRow, tenant: string | undefined): boolean => tenant === undefined || lease.tenant === tenant;
 
 function* heldTerm(lease: LeaseRow): Plan<Term> {
-  const { journal, kind, tenant, run, ttlMs, notes, token, nonce, reason } = lease;
+  const { journal, kind, tenant, run, ttlMs, notes, token, nonce, reason, queue } = lease;
   const head = Number((yield* queryRow("journal.head", { journal }))?.head);
   const fence = makeFence(tenant, journal, token, nonce!);
-  return { fence, journal, kind, tenant, run, ttlMs, head, notes, reason: reason ?? "start" };
+  const term = { fence, journal, kind, tenant, run, ttlMs, head, notes, reason: reason ?? "start" };
+  return queue === null ? term : { ...term, queue };
 }
 
-export function* claimFoundPlan(journal: number, request: FindRequest): Plan<Term | undefined> {
+/** A find, and how many more runs of each queue its process drives. */
+export interface ClaimRequest extends FindRequest {
+  readonly rooms?: Map<string, number>;
+}
+
+export function* claimFoundPlan(context: PlanContext, journal: number, request: ClaimRequest): Plan<Term | undefined> {
   const row = yield* queryRow("lease.read", { journal });
   if (row === undefined) return undefined;
   const lease = leaseRowOf(row);
@@ -151,17 +161,38 @@ export function* claimFoundPlan(journal: number, request: FindRequest): Plan<Ter
   const name = row.name === null ? {} : { name: String(row.name) };
   if (isOwn(lease, request.tenant, claimant.owner, nonce)) return { ...(yield* heldTerm(lease)), ...name };
   const found = claimableAs(lease, now, request);
-  if (found === undefined) return undefined;
+  if (found === undefined) {
+    const abandoned = lease.slot === "PARKED" && lease.owner !== null && (lease.expiresAt <= now || lease.doomed);
+    if (abandoned && isOf(lease, request.tenant)) yield* returnToQueue(context, lease, now, request);
+    return undefined;
+  }
   const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired" });
   if (term === undefined) return undefined;
   return { ...term, ...found, ...name };
+}
+
+/**
+ * A run without a slot whose holder vanished: an operator. What the holder wrote may concern the run, so it returns to
+ * its queue. It is not driven here: the term ends with the transaction.
+ */
+function* returnToQueue(context: PlanContext, lease: LeaseRow, now: number, request: FindRequest): Plan<void> {
+  const { claimant, nonce } = request;
+  const { journal } = lease;
+  const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired" });
+  if (term === undefined) return;
+  const next = { notesTaken: term.notes, nextReactor: "recovery" };
+  const ended: RecordData<"term.ended"> = { reason: "released", ...next };
+  const { token } = term.fence;
+  yield* query("record.append", { journal, seq: term.head + 1, token, kind: "term.ended", body: encodeBody(ended) });
+  yield* moveSlot(context, journal, { of: "released", wanted: true });
+  yield* query("lease.release", { journal, ...next, delayMs: 0, endReason: "released", open: true });
 }
 
 /** What a find returns besides the term. */
 export type Found = Pick<Term, "lagMs" | "preloaded" | "takenFrom">;
 
 /** Why a find may claim this lease; undefined: it does not match the request, or it is not available. */
-export function claimableAs(lease: LeaseRow, now: number, request: FindRequest): Found | undefined {
+export function claimableAs(lease: LeaseRow, now: number, request: ClaimRequest): Found | undefined {
   const { claimant, nextReactor, staleOf, preload } = request;
   if (!isOf(lease, request.tenant)) return undefined;
   const free = lease.owner === null;
@@ -169,11 +200,20 @@ export function claimableAs(lease: LeaseRow, now: number, request: FindRequest):
   const stale = !free && staleOf.includes(lease.reactor ?? "");
   const early = free && lease.nextReactor === null && preload !== undefined;
   if (!(due || stale || early) || mayTake(lease, now, { claimant, expect: "free_or_expired" })) return undefined;
+  if (!takesRoom(lease, request)) return undefined;
   if (early) return { preloaded: early, lagMs: 0 };
   return {
     lagMs: Math.max(0, now - (free ? lease.dueAt : lease.expiresAt)),
     ...(free ? {} : { takenFrom: lease.owner! }),
   };
+}
+
+/** A process that drives enough runs of a queue leaves this one to others. */
+function takesRoom({ queue }: LeaseRow, { rooms }: ClaimRequest): boolean {
+  const room = queue === null ? undefined : rooms?.get(queue);
+  if (room === undefined) return true;
+  if (room > 0) rooms!.set(queue!, room - 1);
+  return room > 0;
 }
 
 export function* renewPlan(renewal: RenewRequest): Plan<RenewResult> {

@@ -1,13 +1,16 @@
+import type { Change } from "../../../model/changes.ts";
 import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
 import type { Claimant } from "../../../model/lease.ts";
 import { changesOfCreation } from "../../../model/projection.ts";
 import type { RecordData } from "../../../model/records.ts";
+import { leaseQueue, startsLater } from "../../../model/slot.ts";
 import type { CreateResult } from "../../contract/store.ts";
 import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 import { applyChange } from "./append.ts";
 import { ownTerm } from "./claim.ts";
 import { admitRun, dismissRun } from "./quotas.ts";
+import { abandonStart, prepareStart } from "./start.ts";
 
 export type FirstTerm = Claimant & { readonly nonce: bigint };
 
@@ -33,35 +36,49 @@ export function* createPlan(
     }
   }
   const journal = context.allocate();
+  if (leaseQueue(data) === null) return yield* insertRun(context, tenant, journal, data, first, joins);
+  const known = yield* existingRun(tenant, data, first, joins);
+  if (known !== undefined) return known;
+  const other = yield* prepareStart(context, tenant, journal, data);
+  if (other !== undefined) return other;
+  // A run that does not start at once gets its first term later; only a fork is written before that.
+  const holder = startsLater(data) && data.fork === undefined ? undefined : first;
+  try {
+    const created = yield* insertRun(context, tenant, journal, data, holder, joins);
+    if (!created.fresh) yield* abandonStart(journal, data);
+    return created;
+  } catch (error) {
+    if (error instanceof TapeError) yield* abandonStart(journal, data);
+    throw error;
+  }
+}
+
+function* insertRun(
+  context: PlanContext,
+  tenant: string,
+  journal: number,
+  data: RecordData<"run.created">,
+  first: FirstTerm | undefined,
+  joins: boolean,
+): Plan<CreateResult> {
   const { workflow } = data;
+  const queue = leaseQueue(data);
+  const queued = queue !== null;
   const none = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0 };
-  const at = { journal, kind: "run", ...none, allocate: context.allocate } as const;
+  const at = { journal, kind: "run", ...none, queued, allocate: context.allocate } as const;
   const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, at);
   let token = 0n;
   for (const change of changes) {
     if (change.do === "run.create") {
-      const { count } = yield* query("run.root", { ...change, admitted: false });
-      if (count === 0) {
-        const known = yield* existingRun(tenant, data, first, joins);
-        if (known !== undefined) return known;
-        const room = yield* admitRun(tenant, context.lasting !== true);
-        // Another transaction may have been faster, if their statements can interleave.
-        if ((yield* query("run.root", { ...change, admitted: true })).count === 0) {
-          yield* dismissRun(tenant, room);
-          return (yield* existingRun(tenant, data, first, joins)) ?? gone(data.id);
-        }
-      }
+      const find = (): Plan<CreateResult | undefined> => existingRun(tenant, data, first, joins);
+      const known = yield* insertRow(context, change, tenant, find);
+      if (known !== undefined) return known;
     } else if (first !== undefined && change.do === "lease.create") {
-      const row = yield* queryRow("lease.first", {
-        journal,
-        tenant,
-        workflow,
-        ...first,
-        maxStallMs: change.maxStallMs ?? first.maxStallMs ?? null,
-      });
+      const maxStallMs = change.maxStallMs ?? first.maxStallMs ?? null;
+      const row = yield* queryRow("lease.first", { journal, tenant, workflow, ...first, maxStallMs, queue });
       token = BigInt(row?.token as string | bigint);
-    } else {
-      yield* applyChange(context, change, tenant);
+    } else if (change.do !== "business_key.claim" && change.do !== "business_key.replace") {
+      yield* applyChange(context, change, tenant); // prepareStart has claimed the keys
     }
   }
   if (first === undefined) return { journal, fresh: true };
@@ -77,8 +94,27 @@ export function* createPlan(
     head: 1,
     notes: 0,
     reason: "start",
+    ...(queue === null ? {} : { queue }),
   } as const;
   return { journal, fresh: true, term };
+}
+
+/** Inserts the run's row, within its tenant's quota. Returns the run that exists already, as `find` finds it. */
+function* insertRow(
+  context: PlanContext,
+  change: Extract<Change, { do: "run.create" }>,
+  tenant: string,
+  find: () => Plan<CreateResult | undefined>,
+): Plan<CreateResult | undefined> {
+  const { count } = yield* query("run.root", { ...change, tenant, admitted: false });
+  if (count > 0) return undefined;
+  const known = yield* find();
+  if (known !== undefined) return known;
+  const room = yield* admitRun(tenant, context.lasting !== true);
+  // Another transaction may have been faster, if their statements can interleave.
+  if ((yield* query("run.root", { ...change, tenant, admitted: true })).count > 0) return undefined;
+  yield* dismissRun(tenant, room);
+  return (yield* find()) ?? gone(change.id);
 }
 
 export function holderOf(first: Claimant): NonNullable<RecordData<"run.created">["holder"]> {

@@ -79,9 +79,9 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
 
 /**
  * Most runs are COMPLETED, and WAITING is the absence of a holder and a reactor: both would take a walk through all
- * runs.
+ * runs. QUEUED runs are listed by their queues.
  */
-const isIndexed = (status: string): boolean => status !== "COMPLETED" && status !== "WAITING";
+const isIndexed = (status: string): boolean => !["COMPLETED", "WAITING", "QUEUED"].includes(status);
 
 /** The newest of each status, merged. */
 function* byStatus(
@@ -139,7 +139,7 @@ export function* spendPlan(tenant: string, limit: number): Plan<BudgetSummary> {
     ...budgetRowOf(row),
     runId: String(row.run_id),
     workflow: String(row.workflow),
-    status: statusOf(row.phase as RunPhase, row.lease_owner !== null, row.lease_next_reactor !== null),
+    status: statusOf(row.phase as RunPhase, row.lease_owner !== null, row.lease_next_reactor !== null, row.slot),
   }));
   const units = [...Map.groupBy(budgets, ({ unit }) => unit)].map(([unit, of]) => {
     const sum = (what: "cap" | "reserved" | "spent"): number =>

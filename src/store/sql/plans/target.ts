@@ -30,7 +30,7 @@ export function* openTarget(context: PlanContext, tenant: string, target: LeaseT
     return Number(other?.journal);
   }
   const row = { journal, kind: "name", run: journal, tenant, source: null, workflow: "", token: 0n } as const;
-  yield* query("lease.create", { ...row, nextReactor: null, maxStallMs: null });
+  yield* query("lease.create", { ...row, nextReactor: null, maxStallMs: null, queue: null });
   yield* query("record.create", { journal, seq: 1, token: 0n, kind: "lease.named", body: encodeBody({ name }) });
   return journal;
 }

@@ -45,12 +45,13 @@ update meta set next_journal = next_journal + :size returning next_journal - :si
 -- name: note.count
 -- unfenced: an inbox has many writers and no lease; the counter is what parking and ending compare
 -- writes: leases
--- A run without a holder is wanted at once. An item that already waits for a reactor keeps waiting for that one.
+-- A run without a holder is wanted at once, unless it waits in a queue. An item that already waits for a reactor keeps
+-- waiting for that one.
 update leases set notes = notes + 1,
-  next_reactor = case when owner is not null or doomed = 1 then next_reactor when kind = 'run' then 'recovery' else coalesce(next_reactor, 'reconciler') end,
-  due_at = case when owner is null and doomed = 0 and (kind = 'run' or next_reactor is null) then :now else due_at end
+  next_reactor = case when owner is not null or doomed = 1 or $in_queue then next_reactor when kind = 'run' then 'recovery' else coalesce(next_reactor, 'reconciler') end,
+  due_at = case when owner is null and doomed = 0 and not $in_queue and (kind = 'run' or next_reactor is null) then :now else due_at end
 where journal = :journal and tenant = :tenant and open = 1
-returning notes, kind, tenant, workflow, case when owner is null then next_reactor end as wakes;
+returning notes, kind, tenant, workflow, queue, owner, case when owner is null then next_reactor end as wakes;
 
 -- name: note.create
 -- unfenced: see note.count
@@ -94,3 +95,12 @@ select 1 as ok from witness where id = :id;
 -- unfenced: no process checks a batch that is this old
 -- writes: witness
 delete from witness where at < :at - :older_ms;
+
+-- name: name.create
+-- unfenced: a named lease is created by the first request for it
+-- writes: names
+insert into names(tenant, name, journal) values (:tenant, :name, :journal) on conflict do nothing;
+
+-- name: name.find
+-- read
+select journal from names where tenant = :tenant and name = :name;

@@ -1,11 +1,11 @@
 -- name: agenda
 -- read
 -- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
--- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each queue, and
--- nothing of other queues, however long they are.
+-- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each backlog, and
+-- nothing of other backlogs, however long they are. A queue has work if it is not full and a key is ready, by its rates.
 select q.value ->> 0 as reactor, min((select l.due_at from leases l where l.next_reactor = q.value ->> 0 and l.tenant = q.value ->> 1
     and l.workflow = q.value ->> 2 and l.paused = 0 order by l.due_at limit 1)) - :now as in_ms
-from json_each(:queues) q group by 1
+from json_each(:backlogs) q group by 1
 union all
 select null, min(case when l.doomed = 1 then 0 else l.expires_at end) - :now
 from json_each(:holders) h cross join leases l indexed by leases_held
@@ -19,13 +19,22 @@ select 'timers', min(x.in_ms) from (
   from json_each(:tenants) i
   union all
   select (select next_at from schedules where next_at is not null and paused = 0 and tenant = i.value order by next_at limit 1) - :at
-  from json_each(:tenants) i) x;
+  from json_each(:tenants) i) x
+union all
+select 'recovery', min(case
+    when exists (select 1 from queue_partitions p where p.queue = q.id and p.ready = 1 and p.class = 0) then 0
+    else max(coalesce((q.tat - (q.rate_burst - 1) * q.rate_us + 999) / 1000 - :steady, 0),
+      case when exists (select 1 from queue_partitions p where p.queue = q.id and p.ready = 1) then 0
+        else (select min(p.again_at) from queue_partitions p where p.queue = q.id and p.again_at is not null) - :steady end) end)
+from json_each(:queues) n cross join queues q on q.tenant = n.value ->> 0 and q.name = n.value ->> 1
+where q.pause is null and (q.concurrency is null
+  or (select coalesce(sum(p.running), 0) from queue_partitions p where p.queue = q.id and p.busy = 1) < q.concurrency);
 
 -- name: fence
 -- read
 -- THE FENCE (see src/model/fence.ts). Runs inside BEGIN IMMEDIATE, which no takeover can overlap: what it reads holds
 -- until our commit. Returns a row only if tenant, token, nonce and head are the writer's own.
-select l.kind, l.tenant, l.run, l.notes from leases l
+select l.kind, l.tenant, l.run, l.notes, l.queue from leases l
 where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.nonce = :nonce and l.doomed = 0
   and exists (select 1 from records p where p.journal = :journal and p.seq = :after)
   and not exists (select 1 from records s where s.journal = :journal and s.seq = :after + 1);
@@ -41,9 +50,9 @@ from leases l where l.journal = :journal and l.tenant = :tenant;
 -- unfenced: the row of a journal that is created in the same transaction; it cannot have a holder yet
 -- writes: leases
 insert into leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, max_stall_ms,
-  next_reactor, due_at)
+  next_reactor, due_at, queue)
 values (:journal, :kind, coalesce(:tenant, (select s.tenant from leases s where s.journal = :source)), :run, :workflow, :token,
-        0, :now, :now, :now, :now, :max_stall_ms, :next_reactor, :now);
+        0, :now, :now, :now, :now, :max_stall_ms, :next_reactor, :now, $queue_id);
 
 -- name: lease.doom
 -- unfenced: announces a takeover; needed only where a takeover could starve behind open guarded transactions
@@ -54,8 +63,8 @@ where journal = :journal and token = :token and owner is not null and (:force or
 -- name: lease.due
 -- read
 -- Work of one tenant that waits for a reactor, oldest first in each of these workflows. The index holds only such work,
--- queue by queue, and rows of other queues are not read. Items are in the queue without a name; so is a run created by
--- a process of an older version, whose workflow is looked up. Items whose callee is at capacity are skipped.
+-- backlog by backlog, and rows of other backlogs are not read. Items are in the backlog without a name; so is a run
+-- created by a process of an older version, whose workflow is looked up. Items whose callee is at capacity are skipped.
 select l.journal from json_each(:workflows) w cross join leases l
 where l.journal in (
   select x.journal from leases x where x.next_reactor = :next_reactor and x.tenant = :tenant and x.workflow = w.value and x.due_at <= :now
@@ -72,13 +81,13 @@ order by l.due_at limit :limit;
 -- unfenced: the row of a run that is created in the same transaction, with its creator's first term already started
 -- writes: leases
 insert into leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
-  renewed_at, progress_at, max_stall_ms, reason, due_at)
+  renewed_at, progress_at, max_stall_ms, reason, due_at, queue)
 values (:journal, 'run', :tenant, :journal, :workflow, :token, :nonce, :owner, :label, :reactor,
-  :ttl_ms, :now + :ttl_ms, :now, :now, :now, :max_stall_ms, 'start', :now);
+  :ttl_ms, :now + :ttl_ms, :now, :now, :now, :max_stall_ms, 'start', :now, $queue_id);
 
 -- name: lease.holders
 -- read
--- lease.queues, for held leases.
+-- lease.backlogs, for held leases.
 with recursive q(journal) as (
   select (select l.journal from leases l where l.owner is not null and l.kind <> 'name' and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
@@ -102,7 +111,7 @@ update leases set max_stall_ms = :max_stall_ms where journal = :journal and kind
 -- Of one tenant, newest first: held leases, or its named leases, its newest runs and their items.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce((select n.name from names n where n.journal = l.journal), (select r.id from runs r where r.journal = l.journal and l.kind = 'run')) as name
 from (
@@ -118,7 +127,7 @@ order by l.journal desc limit :limit;
 
 -- name: lease.by_nonce
 -- read
--- The terms that a find with this nonce acquired, in case its response was lost. In the same queues as the find.
+-- The terms that a find with this nonce acquired, in case its response was lost. In the same backlogs as the find.
 select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
   and l.owner = :owner and l.nonce = :nonce;
@@ -128,9 +137,9 @@ where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.work
 -- writes: leases
 update leases set paused = :paused where journal = :journal;
 
--- name: lease.queues
+-- name: lease.backlogs
 -- read
--- The queues that are not empty, of one tenant or of all: one index lookup for each, never a scan.
+-- The backlogs that are not empty, of one tenant or of all: one index lookup for each, never a scan.
 with recursive q(journal) as (
   select (select l.journal from leases l where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
@@ -148,7 +157,7 @@ select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal 
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce(n.name, r.id) as name
 from leases l left join names n on n.journal = l.journal left join runs r on r.journal = l.journal and l.kind = 'run'
@@ -157,9 +166,11 @@ where l.journal = :journal;
 -- name: lease.release
 -- fenced
 -- writes: leases
--- The token is raised: otherwise a released holder could still write. The row is never deleted.
+-- The token is raised: otherwise a released holder could still write. The row is never deleted. A run that waits in a
+-- queue stays there, whatever its holder asks for: only one with a slot, or without a place in a queue, is wanted.
 update leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = :now,
-  doomed = 0, open = :open, last_end_reason = :end_reason, next_reactor = :next_reactor, due_at = :now + :delay_ms
+  doomed = 0, open = :open, last_end_reason = :end_reason, next_reactor = case when $in_queue then null else :next_reactor end,
+  due_at = :now + :delay_ms
 where journal = :journal and (kind = 'name' or notes = :notes_taken);
 
 -- name: lease.renew
@@ -190,14 +201,14 @@ select d.run as journal from (
     where status = 'SET' and tenant = :tenant and steady = 1 and due_at > :steady and due_at <= :steady + :ahead_ms
     order by due_at limit 1000)) d
   cross join leases l on l.journal = d.run cross join runs r on r.journal = d.run
-where l.owner is null and l.next_reactor is null and l.paused = 0 and r.phase = 'LIVE'
+where l.owner is null and l.next_reactor is null and l.paused = 0 and l.queue is null and r.phase = 'LIVE'
   and (:served is null or r.workflow in (select i.value from json_each(:served) i))
 order by d.in_ms limit :limit;
 
 -- name: lease.stale
 -- read
 -- Expired holders of one tenant, of the given reactors and workflows. No index has the expiry, because every heartbeat
--- would update it: all held leases of these queues are read. The queue without a name as in lease.due.
+-- would update it: all held leases of these backlogs are read. The backlog without a name as in lease.due.
 select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
   and (l.expires_at <= :now or l.doomed = 1) and instr(',' || :stale_of || ',', ',' || l.reactor || ',') > 0
@@ -231,7 +242,7 @@ returning cast(token as text) as token, notes;
 
 -- name: lease.unserved
 -- read
--- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each queue are
+-- Runnable runs of these workflows that no process has claimed for a while. The oldest thousand of each backlog are
 -- counted: enough to show which workflow is unserved.
 select x.workflow, x.due + x.held as runs, :now - min(coalesce(x.due_since, x.held_since), coalesce(x.held_since, x.due_since)) as lag_ms
 from (select w.value as workflow,
@@ -271,16 +282,7 @@ where journal in (select journal from leases where next_reactor is not null
 -- lease.read for the runs of one page, in one query.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   (select r.id from runs r where r.journal = l.journal) as name
 from json_each(:journals) i cross join leases l on l.journal = i.value;
-
--- name: name.create
--- unfenced: a named lease is created by the first request for it
--- writes: names
-insert into names(tenant, name, journal) values (:tenant, :name, :journal) on conflict do nothing;
-
--- name: name.find
--- read
-select journal from names where tenant = :tenant and name = :name;

@@ -1,7 +1,7 @@
 -- name: run.progress
 -- read
 -- The progress of many runs, for callers that wait for them: one query for all, by the index of ids.
-select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.next_reactor as lease_next_reactor
+select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.next_reactor as lease_next_reactor, $slot_state
 from json_each(:ids) i cross join runs r on r.tenant = :tenant and r.id = i.value cross join leases l on l.journal = r.journal;
 
 -- name: run.descendants
@@ -13,8 +13,7 @@ from runs r cross join leases l on l.journal = r.journal
 where r.root = :root and r.parent is not null and +r.tenant = :tenant and (:before is null or r.journal > :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
-  and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+  and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
   and (not :in_doubt or exists (select 1 from effects e
@@ -44,8 +43,7 @@ from (select distinct e.run from effects e indexed by effects_in_doubt
 where r.tenant = :tenant
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
-  and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+  and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
 order by d.run desc limit :limit;
@@ -65,8 +63,7 @@ where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and
   and (r.ended_at, r.journal) < (:edge, :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
-  and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+  and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (not :in_doubt or exists (select 1 from effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
@@ -99,8 +96,7 @@ from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.id >= :lower and r.id < :upper
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
-  and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+  and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
   and (not :in_doubt or exists (select 1 from effects e
@@ -194,8 +190,7 @@ where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (r.created_at, r.journal) < (:edge, :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
-  and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+  and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
   and (not :in_doubt or exists (select 1 from effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))

@@ -19,7 +19,7 @@ select run, unit, cap, reserved, spent from budgets where run = :run order by un
 -- name: budget.open
 -- read
 -- The newest caps of the tenant's runs, with whether each run has ended.
-select b.run, b.unit, b.cap, b.reserved, b.spent, r.id as run_id, r.workflow, r.phase, l.owner as lease_owner, l.next_reactor as lease_next_reactor, r.ended_at
+select b.run, b.unit, b.cap, b.reserved, b.spent, r.id as run_id, r.workflow, r.phase, l.owner as lease_owner, l.next_reactor as lease_next_reactor, r.ended_at, $slot_state
 from (select run, unit, cap, reserved, spent from budgets where tenant = :tenant order by run desc limit :limit) b
   cross join runs r on r.journal = b.run cross join leases l on l.journal = b.run;
 
@@ -47,6 +47,18 @@ delete from business_keys where run = :run and pos = :pos;
 -- read
 select c.tenant, c.scope, c.business_key, c.run, c.pos, r.id as run_id from business_keys c join runs r on r.journal = c.run
 where c.tenant = :tenant and c.scope = :scope and c.business_key = :business_key;
+
+-- name: business_key.hold
+-- unfenced: before the run that claims it, in one transaction: a start that finds it taken has written nothing
+-- writes: business_keys
+insert into business_keys(tenant, scope, business_key, run, pos) values (:tenant, :scope, :business_key, :run, :pos)
+on conflict do nothing;
+
+-- name: business_key.replace
+-- unfenced: by a new run, in the transaction that asks the previous one to stop
+-- writes: business_keys
+insert into business_keys(tenant, scope, business_key, run, pos) values (:tenant, :scope, :business_key, :run, :pos)
+on conflict(tenant, scope, business_key) do update set run = excluded.run, pos = excluded.pos;
 
 -- name: business_keys.sweep
 -- fenced

@@ -1,0 +1,109 @@
+import { type Random, seededRandom } from "../src/base/random.ts";
+import type { QueueOptions } from "../src/sdk/queue.ts";
+import { chance, pick, times } from "./draw.ts";
+
+export interface PlannedQueue {
+  readonly name: string;
+  /** Its runs are alike and come at once, and no operator changes it: only the turns of its keys matter. */
+  readonly fair: boolean;
+  readonly options: QueueOptions;
+}
+
+/** A run of a queue: it goes inside, may wait outside, and goes inside again. */
+export interface PlannedQueueRun {
+  readonly id: string;
+  readonly queue: string;
+  readonly key: string;
+  readonly priority: number;
+  readonly atMs: number;
+  readonly insideMs: number;
+  readonly outsideMs: number | undefined;
+  readonly delayMs: number | undefined;
+  readonly expiresMs: number | undefined;
+  readonly cancelAtMs: number | undefined;
+  /** A unique key: later starts with it join the run. */
+  readonly unique: string | undefined;
+  /** A debounce key: starts with it are one run. */
+  readonly debounce: string | undefined;
+}
+
+export interface PlannedQueues {
+  readonly queues: readonly PlannedQueue[];
+  readonly runs: readonly PlannedQueueRun[];
+  /** An operator changes the concurrency. */
+  readonly changes: readonly { readonly atMs: number; readonly queue: string; readonly concurrency: number }[];
+  readonly pauses: readonly { readonly queue: string; readonly fromMs: number; readonly toMs: number }[];
+  /** An operator takes over a run, which usually waits. */
+  readonly takeovers: readonly { readonly atMs: number; readonly run: string }[];
+}
+
+export const noQueues: PlannedQueues = { queues: [], runs: [], changes: [], pauses: [], takeovers: [] };
+/** Share of plans with queues. */
+const queueShare = 0.1;
+
+/** Drawn from a generator of its own, so that plans without queues stay unchanged. */
+export function withQueues<
+  P extends { readonly rewind: unknown; readonly remote: readonly boolean[]; readonly wallStep: unknown },
+>(seed: number | string, plan: P): P & { readonly queues: PlannedQueues } {
+  const random = seededRandom(`queues ${seed}`);
+  // Rates are judged by the store's clock, which is not set here.
+  if (!chance(random, queueShare) || plan.wallStep !== undefined) return { ...plan, queues: noQueues };
+  const queues = times(1 + random.int(2), (k): PlannedQueue => {
+    const fair = chance(random, 0.3);
+    return { name: `queue-${k}`, fair, options: fair ? { concurrency: 1 } : optionsOf(random) };
+  });
+  const runs = queues.flatMap(({ name, fair }) => times(5 + random.int(8), (k) => runOf(random, name, k, fair)));
+  const operated = queues.filter(({ fair }) => !fair).map(({ name }) => name);
+  const operatedRuns = runs.filter((run) => operated.includes(run.queue));
+  const some = <T>(share: number, count: number, make: () => T): T[] =>
+    chance(random, share) && operated.length > 0 ? times(1 + random.int(count), make) : [];
+  const queue = (): string => pick(random, operated);
+  return {
+    ...plan,
+    remote: plan.remote.map(() => false),
+    rewind: undefined,
+    queues: {
+      queues,
+      runs,
+      changes: some(0.4, 3, () => ({ atMs: random.int(15_000), queue: queue(), concurrency: 1 + random.int(4) })),
+      pauses: some(0.3, 2, () => {
+        const fromMs = random.int(10_000);
+        return { queue: queue(), fromMs, toMs: fromMs + 500 + random.int(6_000) };
+      }),
+      takeovers: some(0.5, 4, () => ({ atMs: random.int(15_000), run: pick(random, operatedRuns).id })),
+    },
+  };
+}
+
+function optionsOf(random: Random): QueueOptions {
+  const paced = chance(random, 0.3);
+  const rate = { limit: 1 + random.int(4), per: 4_000, burst: 1 + random.int(2) };
+  return {
+    concurrency: 1 + random.int(3),
+    ...(chance(random, 0.3) && { perWorker: 1 + random.int(2) }),
+    ...(paced && { rate }),
+    ...(chance(random, 0.5) && { perKey: chance(random, 0.3) ? { rate } : { concurrency: 1 } }),
+    counts: chance(random, 0.25) ? "started" : "running",
+  };
+}
+
+function runOf(random: Random, queue: string, k: number, fair: boolean): PlannedQueueRun {
+  const plain = fair || chance(random, 0.6);
+  const some = <T>(share: number, make: () => T): T | undefined =>
+    !plain && chance(random, share) ? make() : undefined;
+  const debounce = some(0.2, () => `${queue} debounced`);
+  return {
+    id: `${queue}-run-${k}`,
+    queue,
+    key: pick(random, ["a", "a", "b", "c"]),
+    priority: fair || chance(random, 0.7) ? 5 : 1 + random.int(9),
+    atMs: random.int(fair ? 200 : 6_000),
+    insideMs: pick(random, [0, 20, 300, 2_000]),
+    outsideMs: some(0.6, () => 2 * random.int(4_000)),
+    delayMs: debounce === undefined ? some(0.25, () => random.int(5_000)) : undefined,
+    expiresMs: debounce === undefined ? some(0.25, () => 200 + random.int(6_000)) : undefined,
+    cancelAtMs: some(0.25, () => random.int(15_000)),
+    unique: debounce === undefined ? some(0.3, () => `${queue} unique`) : undefined,
+    debounce,
+  };
+}
