@@ -7,6 +7,7 @@ import { endingBugs } from "./bugs/endings.ts";
 import { journalBugs } from "./bugs/journals.ts";
 import { leaseBugs } from "./bugs/leases.ts";
 import { neighbourBugs } from "./bugs/neighbours.ts";
+import { queueBugs } from "./bugs/queues.ts";
 import { serviceBugs } from "./bugs/services.ts";
 import { strangerBugs } from "./bugs/strangers.ts";
 
@@ -23,6 +24,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Values, schedules, operators, restores", serviceBugs],
   ["Strangers, approvals, audit, forks and clocks", strangerBugs],
   ["Quotas, cursors, erasure and request fences", neighbourBugs],
+  ["Queues", queueBugs],
 ];
 
 function tables(): string {

@@ -6,6 +6,7 @@ import type { Op } from "../../simulation/program.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { calm } from "./calm.ts";
+import { eventfulQueues, spoiledQueues } from "./spoiled-queues.ts";
 
 const run = (id: string, ops: readonly Op[], more: Partial<PlannedRun> = {}): PlannedRun => ({
   id,
@@ -65,6 +66,7 @@ export const eventful: Plan = {
   // Its runs are taken over after expiry; "not sent" starts after that.
   faults: [{ replica: 0, at: "append", n: 9, edge: "after", kind: "crash", forMs: 4_000 }],
   healAtMs: 30_000,
+  queues: eventfulQueues,
 };
 
 type Spoil = (world: Evidence) => Evidence;
@@ -110,6 +112,7 @@ const appliedAgain = (world: Evidence, semantics: EffectRow["semantics"]): Evide
 
 /** For each invariant, a change of the eventful world that breaks it. */
 export const spoiled: Readonly<Record<string, Spoil>> = {
+  ...spoiledQueues,
   clientCallsAnswered: (world) => ({ ...world, client: { ...world.client, faults: ["a client was refused"] } }),
   projectionMatches: (world) => ({ ...world, projection: ["a row that no record explains"] }),
   noRunForgotten: (world) => ({ ...world, orphans: ["a run that waits for nothing"] }),
