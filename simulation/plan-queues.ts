@@ -5,7 +5,7 @@ import { chance, pick, times } from "./draw.ts";
 export interface PlannedQueue {
   readonly name: string;
   /**
-   * `fair`: its runs are alike and come at once, and no operator acts: only the turns of its keys matter. `busy`: short
+   * `fair`: its runs are alike and come at once, and no operator intervenes: only the turns of its keys matter. `busy`: short
    * runs of one key, which an operator takes over while they wait.
    */
   readonly style: "mixed" | "fair" | "busy";

@@ -55,8 +55,8 @@ export function programs(
       case "effect": {
         const call = effects.named(op.effect).with(op.args);
         if (!op.caught) return tape.effect(call);
-        const attempted = await tape.attempt(call);
-        return attempted.status === "confirmed" ? attempted.value : attempted.reason;
+        const result = await tape.attempt(call);
+        return result.status === "confirmed" ? result.value : result.reason;
       }
       case "gate":
         return tape.gate(gate(op.name), op.timeoutMs === undefined ? {} : { timeout: op.timeoutMs });
@@ -70,9 +70,10 @@ export function programs(
         return op.awaited ? child.result() : child.id;
       }
       case "all":
-        return Promise.all(op.branches.map((branch) => runOps(tape, branch)));
-      case "race":
-        return tape.race(op.branches.map((branch) => runOps(tape, branch)));
+      case "race": {
+        const branches = op.branches.map((branch) => runOps(tape, branch));
+        return op.op === "all" ? Promise.all(branches) : tape.race(branches);
+      }
       case "lanes":
         return local.runLanes(tape, op);
       case "inside":
@@ -97,8 +98,5 @@ export function programs(
     }
   };
   const once: Workflow<Program, unknown> = workflow("once", (tape, program: Program) => runOps(tape, program.ops));
-  const thrice = workflow("thrice", (tape, program: Program) => runOps(tape, program.ops), {
-    retry: { attempts: 3, base: "2s" },
-  });
-  return { once, thrice };
+  return { once, thrice: workflow("thrice", once.run, { retry: { attempts: 3, base: "2s" } }) };
 }

@@ -6,7 +6,7 @@ import { mainJournals, recordsOf } from "./journal.ts";
 import { across, each, exempt, type Invariant, notApplicable, settles } from "./judge.ts";
 
 /** A waiting run: where it waits and since when. */
-interface Waiting {
+interface WaitingRun {
   readonly journal: number;
   readonly queue: string;
   readonly key: string;
@@ -20,9 +20,9 @@ interface Waiting {
 interface Batch {
   readonly queue: string;
   readonly at: number;
-  readonly admitted: readonly Waiting[];
+  readonly admitted: readonly WaitingRun[];
   /** Those that still wait in this queue after it. */
-  readonly left: readonly Waiting[];
+  readonly left: readonly WaitingRun[];
   /** Slots held after it, in all and by key. */
   readonly held: number;
   readonly heldByKey: ReadonlyMap<string, number>;
@@ -33,7 +33,7 @@ export function batchesOf({ feed, plan }: Evidence): Batch[] {
   const counts = new Map(plan.queues.queues.map(({ name, options }) => [`/${name}`, options.counts ?? "running"]));
   const slots = new SlotTable(new RevertibleMap<number, SlotRow>(new Rollback()), counts);
   const priorities = new Map<number, number>();
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, WaitingRun>();
   const batches: { batch: Batch; key: string }[] = [];
   const sync = (journal: number, index: number, at: number): void => {
     const slot = slots.rows.get(journal);
