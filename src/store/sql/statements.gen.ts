@@ -2122,6 +2122,17 @@ export interface PostgresStatements extends SharedStatements {
     params: { journals: Text };
     row: { journal: number | null; head: number | null };
   };
+  "journals.short": {
+    params: { journals: Text; tenants: Text };
+    row: {
+      journal: number | null;
+      seq: number | null;
+      token: string | null;
+      at: number | null;
+      kind: string | null;
+      body: string | null;
+    };
+  };
   "leases.read": {
     params: { journals: Text };
     row: {

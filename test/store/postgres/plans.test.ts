@@ -19,6 +19,7 @@ const batched = [
   "renew_many",
   "create_many",
   "records.append",
+  "journals.short",
 ];
 
 /** VACUUM on empty tables suggests to the planner that full scans cost nothing. */
