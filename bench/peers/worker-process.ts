@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type { WorkerSettings } from "./system.ts";
 import type { Answer, Ask } from "./worker.ts";
 
-type AnySettings = { readonly system: string } & object;
+type AnySettings = object & { readonly system: string };
 
-interface Started {
+interface Launch {
   /** A command that executes the rest, for a namespace of its own. */
   readonly prefix?: readonly string[];
   /** The program, beside this file. */
@@ -25,13 +25,16 @@ export class WorkerProcess<A extends { readonly ask: string } = Ask> {
   }
 
   /** Any program that gets its settings as one argument and answers as worker.ts does. */
-  static async run<A extends { readonly ask: string }>(settings: AnySettings, started: Started): Promise<WorkerProcess<A>> {
+  static async run<A extends { readonly ask: string }>(
+    settings: AnySettings,
+    started: Launch,
+  ): Promise<WorkerProcess<A>> {
     const worker = new WorkerProcess<A>(settings, started);
     await worker.#onNote(60_000);
     return worker;
   }
 
-  private constructor(settings: AnySettings, { prefix = [], program = "worker.ts" }: Started) {
+  private constructor(settings: AnySettings, { prefix = [], program = "worker.ts" }: Launch) {
     const command = [...prefix, process.execPath, join(import.meta.dirname, program), JSON.stringify(settings)];
     this.#child = spawn(command[0]!, command.slice(1), {
       stdio: ["ignore", "ignore", "inherit", "ipc"],

@@ -29,8 +29,14 @@ export async function measureBlocked(site: Site, plan: QueuePlan): Promise<PartR
   for (let round = 0; round < plan.rounds; round++)
     for (const system of turned(measured, round))
       for (const [rounds, backlog] of round % 2 === 0
-        ? ([[beside, blocked], [alone, 0]] as const)
-        : ([[alone, 0], [beside, blocked]] as const))
+        ? ([
+            [beside, blocked],
+            [alone, 0],
+          ] as const)
+        : ([
+            [alone, 0],
+            [beside, blocked],
+          ] as const))
         await site.at(system, { limits }, async (place) => {
           const worker = await place.start("worker");
           const full = { key: "full-", keys: 2 };

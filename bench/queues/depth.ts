@@ -60,13 +60,13 @@ async function beginsOfDbos(site: Site, deep: Level, ms: number): Promise<number
   });
 }
 
-interface Filled {
+interface Backlog {
   readonly store: Store;
   readonly worker: QueueProcess;
   readonly keys: number;
 }
 
-async function fill(place: Place, { runs, keys }: Level): Promise<Filled> {
+async function fill(place: Place, { runs, keys }: Level): Promise<Backlog> {
   const worker = await place.start("worker");
   await worker.ask({ ask: "enqueue", jobs: [{ count: runs, key: "key-", keys }] }, 1_800_000);
   // What autovacuum does within its first minute.
@@ -76,7 +76,7 @@ async function fill(place: Place, { runs, keys }: Level): Promise<Filled> {
 
 /** Claims in turn, after one of each that warms up; what was claimed is ended and replaced, so that the depth stays. */
 async function compare(
-  [few, many]: readonly [Filled, Filled],
+  [few, many]: readonly [Backlog, Backlog],
   claims: number,
 ): Promise<Omit<Depth, "beginsPerSecond">> {
   const times: { readonly few: number; readonly many: number }[] = [];
@@ -89,7 +89,7 @@ async function compare(
   return { shallowMs: round3(shallowMs), deepMs: round3(deepMs), ratio: round3(deepMs / shallowMs) };
 }
 
-async function claim({ store, worker, keys }: Filled): Promise<number> {
+async function claim({ store, worker, keys }: Backlog): Promise<number> {
   const started = performance.now();
   const found = await store.claim.find({
     claimant: { owner: "bench", label: "bench", reactor: "bench", ttlMs: 600_000 },

@@ -37,8 +37,8 @@ export async function measureFair(site: Site, plan: QueuePlan): Promise<PartResu
           ];
           await worker.ask({ ask: "enqueue", jobs }, 600_000);
           // Without a backlog all of them count: ideal is the work of a hundred equal keys.
-          const asked = backlog === each ? { jobs: (keys + 1) * each } : { jobs: keys * each, except: "large" };
-          const { ms, done, finished } = await worker.ask({ ask: "drain", ...asked, maxMs }, 120_000);
+          const part = backlog === each ? { jobs: (keys + 1) * each } : { jobs: keys * each, except: "large" };
+          const { ms, done, finished } = await worker.ask({ ask: "drain", ...part, maxMs }, 120_000);
           add(rounds, system, ms!);
           say(
             `fair ${round + 1}/${plan.rounds} ${system}, ${backlog} in the large key: ${Math.round(ms!)} ms, ${done} jobs done${finished ? "" : ", stopped"}`,

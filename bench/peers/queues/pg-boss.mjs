@@ -1,5 +1,5 @@
-import { PgBoss } from "pg-boss";
 import pg from "pg";
+import { PgBoss } from "pg-boss";
 
 const queue = "bench";
 

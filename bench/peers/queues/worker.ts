@@ -41,7 +41,7 @@ const forever = 3_600_000;
 const settings = JSON.parse(process.argv[2] ?? "{}") as QueueSettings;
 const lags: number[] = [];
 const doneOf = new Map<string, number>();
-let [begun, done, firstAt] = [0, 0, 0];
+let [starts, done, firstAt] = [0, 0, 0];
 let changed = (): void => {};
 
 const note = (what: string, { id }: Job): void => {
@@ -51,7 +51,7 @@ const note = (what: string, { id }: Job): void => {
 async function body(job: Job): Promise<unknown> {
   if (job.at !== undefined) lags.push(sharedNow() - job.at);
   note("enter", job);
-  if (begun++ === 0) firstAt = performance.now();
+  if (starts++ === 0) firstAt = performance.now();
   if (job.holdMs !== undefined) await sleep(job.holdMs);
   note("leave", job);
   done++;
@@ -119,9 +119,9 @@ const answers: { readonly [K in QueueAsk["ask"]]: (ask: Extract<QueueAsk, { ask:
   async begins({ ms }) {
     await queue.serve();
     await until(() => done > 0, forever);
-    const [before, started] = [begun, performance.now()];
+    const [before, started] = [starts, performance.now()];
     await sleep(ms);
-    return { beginsPerSecond: ((begun - before) * 1000) / (performance.now() - started) };
+    return { beginsPerSecond: ((starts - before) * 1000) / (performance.now() - started) };
   },
   async trickle({ jobs, everyMs }) {
     for (let k = 0; k < jobs; k++) {
