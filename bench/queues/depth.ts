@@ -1,8 +1,11 @@
 import { systemRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { createRunner } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { execute } from "../peers/places.ts";
 import type { QueueSystemName } from "../peers/queues/system.ts";
+import { stepsFor, ten } from "../ten.ts";
 import { median, say } from "../work.ts";
 import { type PartResult, round3, worst } from "./figures.ts";
 import { among, type QueuePlan } from "./plan.ts";
@@ -18,6 +21,8 @@ interface Depth {
   readonly shallowMs: number;
   readonly deepMs: number;
   readonly ratio: number;
+  /** Steps a second of runs without a queue ÷ the same on the store with few queued runs. */
+  readonly besideQueued: number;
   readonly beginsPerSecond: number;
 }
 
@@ -35,9 +40,10 @@ export async function measureDepth(site: Site, plan: QueuePlan): Promise<PartRes
       site.at(system, { limits }, async (many) => {
         const places = [await fill(few, shallow), await fill(many, deep)] as const;
         const { shallowMs, deepMs, ratio } = await compare(places, deep.claims * plan.rounds);
+        const besideQueued = await unqueued(places, plan.rounds, beginsMs / 3);
         for (const { store } of places) await store.close();
         const { beginsPerSecond } = await places[1].worker.ask({ ask: "begins", ms: beginsMs });
-        depths[system] = { shallowMs, deepMs, ratio, beginsPerSecond: round3(beginsPerSecond!) };
+        depths[system] = { shallowMs, deepMs, ratio, besideQueued, beginsPerSecond: round3(beginsPerSecond!) };
         say(`depth ${system}: ${JSON.stringify(depths[system])}`);
       }),
     );
@@ -78,7 +84,7 @@ async function fill(place: Place, { runs, keys }: Level): Promise<Backlog> {
 async function compare(
   [few, many]: readonly [Backlog, Backlog],
   claims: number,
-): Promise<Omit<Depth, "beginsPerSecond">> {
+): Promise<Pick<Depth, "shallowMs" | "deepMs" | "ratio">> {
   const times: { readonly few: number; readonly many: number }[] = [];
   for (let k = 0; k <= claims; k++) {
     const [first, second] = k % 2 === 0 ? [few, many] : [many, few];
@@ -87,6 +93,20 @@ async function compare(
   }
   const [shallowMs, deepMs] = [median(times.map(({ few }) => few)), median(times.map(({ many }) => many))];
   return { shallowMs: round3(shallowMs), deepMs: round3(deepMs), ratio: round3(deepMs / shallowMs) };
+}
+
+/** Ten-step runs without a queue, 128 at a time, on both stores in turn. */
+async function unqueued(places: readonly [Backlog, Backlog], rounds: number, ms: number): Promise<number> {
+  const runner = createRunner({ workflows: [ten] });
+  const apps = await Promise.all(places.map(({ store }) => Tape.open({ store, runner, concurrency: 5_000 })));
+  const ratios: number[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const rates: number[] = [];
+    for (const app of apps) rates.push(await stepsFor(app, 128, ms / 2));
+    if (round > 0) ratios.push(rates[1]! / rates[0]!); // the first one warms up
+  }
+  for (const app of apps) await app.close();
+  return round3(median(ratios));
 }
 
 async function claim({ store, worker, keys }: Backlog): Promise<number> {
