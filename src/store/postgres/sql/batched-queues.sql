@@ -50,21 +50,21 @@ d as materialized (
   select d.* from unnest(:keys::text[], :starts::bigint[], :vtimes::bigint[], :tats::bigint[], :agains::bigint[])
     as d(key, starts, vtime, tat, again_at)),
 l as (update tape.leases l set token = greatest(l.token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner,
-    label = :label, reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(),
-    reason = i.reason, renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0, progress_at = tape.now_ms(),
+    label = :label, reactor = :reactor, ttl_ms = :ttl_ms, expires_at = (select tape.now_ms()) + :ttl_ms,
+    acquired_at = (select tape.now_ms()), reason = i.reason, renewals = 0, renewed_at = (select tape.now_ms()), longest_gap_ms = 0,
+    progress = 0, progress_at = (select tape.now_ms()),
     progress_note = null, max_stall_ms = :max_stall_ms, doomed = false, stalled = false, next_reactor = null,
     last_end_reason = case when l.owner is null then l.last_end_reason else 'expired' end
   from i where l.journal = any (array[i.journal]) and l.token = i.token and tape.on_timeline()
-  returning l.journal, l.token, l.notes),
+  returning l.journal, l.token, l.notes, i.seq, i.body),
 r as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
-  select i.journal, i.seq, l.token, greatest(tape.stamp(), p.stamp), tape.now_ms(), 'term.started', i.body
-  from i join l on l.journal = i.journal
-  cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.seq - 1 limit 1) p),
-s as (update tape.queue_slots s set state = 'HELD', since = tape.now_ms() from i where s.journal = any (array[i.journal])),
+  select l.journal, l.seq, l.token, greatest(tape.stamp(), p.stamp), (select tape.now_ms()), 'term.started', l.body
+  from l cross join lateral (select p.stamp from tape.records p where p.journal = l.journal and p.seq = l.seq - 1 limit 1) p),
+s as (update tape.queue_slots s set state = 'HELD', since = (select tape.now_ms()) from i where s.journal = any (array[i.journal])),
 p as (update tape.queue_partitions p set running = p.running + d.starts, waiting = p.waiting - d.starts, vtime = d.vtime, cap = :cap,
     tat = d.tat, again_at = d.again_at, class = coalesce((select s.class from tape.queue_slots s where s.queue = :queue and s.key = d.key
       and s.state = 'QUEUED' order by s.class, s.since, s.journal offset d.starts limit 1), p.class)
-  from d where p.queue = :queue and p.key = d.key collate "C"),
+  from d where p.queue = :queue and p.key = any (array[d.key collate "C"])),
 q as (update tape.queues q set tat = :tat, vnow = greatest(q.vnow, :vnow), started = q.started + :first_starts where q.id = :queue)
 select journal, cast(token as text) as token, notes from l;
 
