@@ -20,6 +20,10 @@ const batched = [
   "create_many",
   "records.append",
   "journals.short",
+  "admit.pick",
+  "admit.take",
+  "create_many.queued",
+  "park_many.queued",
 ];
 
 /** VACUUM on empty tables suggests to the planner that full scans cost nothing. */

@@ -33,7 +33,7 @@ from k cross join f join h on h.key = k.key
 left join lateral (
   select l.token, l.notes, l.owner, l.last_end_reason,
     (select max(r.seq) from tape.records r where r.journal = l.journal) as head,
-    (select r.id from tape.runs r where r.journal = l.journal) as run_id
+    (select r.id from tape.runs r where r.journal = l.journal limit 1) as run_id
   from tape.leases l where l.journal = h.journal and (l.owner is null or l.doomed or l.expires_at <= tape.now_ms())
     and l.workflow = any(:workflows::text[]) for update skip locked) x on true
 order by h.key, h.nr;
@@ -137,7 +137,7 @@ d as materialized (select s.queue, s.key, count(*) filter (where s.state = 'HELD
 k as materialized (select d.queue, d.key, d.held, d.waiting from d cross join lateral (select 1 from tape.queue_partitions p
   where p.queue = d.queue and p.key = d.key collate "C" for no key update) p),
 p as (update tape.queue_partitions p set running = p.running - k.held, waiting = p.waiting - k.waiting
-  from k where p.queue = k.queue and p.key = k.key collate "C"),
+  from k where p.queue = any (array[k.queue]) and p.key = any (array[k.key collate "C"])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select r.journal, r.after + 1, r.token,
     greatest(tape.stamp(), r.stamp),
@@ -171,7 +171,7 @@ s as (update tape.queue_slots s set state = 'PARKED', since = (select tape.now_m
 d as materialized (select s.queue, s.key, count(*) as held from s group by s.queue, s.key order by s.queue, s.key collate "C"),
 k as materialized (select d.queue, d.key, d.held from d cross join lateral (select 1 from tape.queue_partitions p
   where p.queue = d.queue and p.key = d.key collate "C" for no key update) p),
-p as (update tape.queue_partitions p set running = p.running - k.held from k where p.queue = k.queue and p.key = k.key collate "C"),
+p as (update tape.queue_partitions p set running = p.running - k.held from k where p.queue = any (array[k.queue]) and p.key = any (array[k.key collate "C"])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token,
     greatest(tape.stamp(), f.stamp),
