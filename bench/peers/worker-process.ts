@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { WorkerSettings } from "./system.ts";
 import type { Answer, Ask } from "./worker.ts";
 
-type AnySettings = object & { readonly system: string };
+type AnySettings = { readonly system: string };
 
 interface Launch {
   /** A command that executes the rest, for a namespace of its own. */

@@ -76,7 +76,8 @@ export class Site {
         ledger,
         async start(role) {
           const program = "queues/worker.ts";
-          const started = await WorkerProcess.run<QueueAsk>({ ...settings, starts: role === "starter" }, { program });
+          const own: QueueSettings = { ...settings, starts: role === "starter" };
+          const started = await WorkerProcess.run<QueueAsk>(own, { program });
           processes.push(started);
           return started;
         },

@@ -15,6 +15,7 @@ export const open: OpenQueue = async ({ url, limits: { concurrency, perKey }, tt
     store: url,
     runner: createRunner({ workflows: [job], queues: [bench] }),
     concurrency: 5_000,
+    log: "error", // runs that no process serves yet are part of the workload
     ...(ttlSeconds !== undefined && { leaseTtl: `${ttlSeconds}s` as const }),
   };
   const starter = await Tape.open({ ...options, work: false });
@@ -23,10 +24,11 @@ export const open: OpenQueue = async ({ url, limits: { concurrency, perKey }, tt
     async enqueue(jobs) {
       if (jobs.length === 1) return starter.start(job, jobs[0]!, { id: jobs[0]!.id });
       for (let from = 0; from < jobs.length; from += batch)
-        await starter.startAll(
+        for (const result of await starter.startAll(
           job,
           jobs.slice(from, from + batch).map((input) => ({ input, id: input.id })),
-        );
+        ))
+          if (!result.ok) throw result.error;
     },
     async serve() {
       worker = await Tape.open(options);

@@ -233,6 +233,8 @@ export class PostgresBackend implements SqlBackend {
     const { writer, timeline } = this.#options;
     await timeline.check();
     const { tenant } = request;
+    const { rows } = await this.#query("queue.open", { tenant: tenant!, name: queue }, tenant);
+    if (rows.length === 0) return [];
     return this.#noted(
       await writer.run(() => admitManyPlan(request, queue, room), {
         allocates: false,

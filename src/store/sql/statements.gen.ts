@@ -2207,6 +2207,10 @@ export interface PostgresStatements extends SharedStatements {
     };
     row: { journal: number | null; notes: number; tenant: string | null; workflow: string };
   };
+  "queue.open": {
+    params: { tenant: Text; name: Text };
+    row: { id: number };
+  };
   "records.append": {
     params: { kind: Text; journals: Text; seqs: Text; tokens: Text; bodies: Text };
     row: Record<never, never>;
