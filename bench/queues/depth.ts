@@ -118,6 +118,7 @@ async function claim({ store, worker, keys }: Backlog): Promise<number> {
     limit: batch,
     nonce: systemRandom.bits63(),
     tenant: "default",
+    workflows: ["job"],
     queues: [{ name: "bench", room: batch }],
   });
   const ms = performance.now() - started;

@@ -15,7 +15,7 @@ export const open: OpenQueue = async ({ url, limits: { concurrency, perKey }, tt
     store: url,
     runner: createRunner({ workflows: [job], queues: [bench] }),
     concurrency: 5_000,
-    log: "error", // runs that no process serves yet are part of the workload
+    log: "error" as const, // runs that no process serves yet are part of the workload
     ...(ttlSeconds !== undefined && { leaseTtl: `${ttlSeconds}s` as const }),
   };
   const starter = await Tape.open({ ...options, work: false });
