@@ -50,7 +50,7 @@ const usual: Sizes = {
 /** For a test of the benchmark itself. */
 export const smallest: Sizes = {
   drain: { jobs: 100, jobsOfDbos: 10 },
-  depth: { runs: 400, keys: 20, claims: 1, beginsMs: 100 },
+  depth: { runs: 1_200, keys: 60, claims: 1, beginsMs: 60 },
   blocked: { blocked: 100, ready: 100 },
   fair: { large: 100, keys: 9, each: 10, eachOfPeers: 1 },
   kill: { kills: 1, lanes: 1, killsOfPeers: 0, ttlSeconds: 1 },
