@@ -18,7 +18,7 @@ const maxMs = 20_000;
 
 /**
  * Ready jobs behind a backlog of two keys that are full: their holders last longer than the benchmark. Peers have their
- * ready jobs without a key, which is easier for them; ours are in 256 keys.
+ * ready jobs without a key, which is easier for them; ours are in 256 keys. Peers have one round: they are far from 1.
  *
  *   blocked   jobs a second with the backlog ÷ without it
  */
@@ -27,7 +27,7 @@ export async function measureBlocked(site: Site, plan: QueuePlan): Promise<PartR
   const [beside, alone]: [Rounds, Rounds] = [new Map(), new Map()];
   const measured = among(plan, systems);
   for (let round = 0; round < plan.rounds; round++)
-    for (const system of turned(measured, round))
+    for (const system of turned(measured, round).filter((name) => round === 0 || isOurQueue(name)))
       for (const [rounds, backlog] of round % 2 === 0
         ? ([
             [beside, blocked],

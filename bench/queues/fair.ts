@@ -13,7 +13,7 @@ const maxMs = 30_000;
 /**
  * One key with a long backlog, started first, and 99 keys with a few jobs each. Ideal is what the same system takes for
  * the work of all equal keys when the large one has no more than the others. Ours shares among keys without a limit for
- * each; the peers need one, and get 2: 128 at a time over 100 keys.
+ * each; the peers need one, and get 2: 128 at a time over 100 keys. Peers have one round.
  *
  *   fair   time until the 99 are done ÷ ideal
  */
@@ -22,7 +22,7 @@ export async function measureFair(site: Site, plan: QueuePlan): Promise<PartResu
   const [beside, ideal]: [Rounds, Rounds] = [new Map(), new Map()];
   const measured = among(plan, systems);
   for (let round = 0; round < plan.rounds; round++)
-    for (const system of turned(measured, round)) {
+    for (const system of turned(measured, round).filter((name) => round === 0 || isOurQueue(name))) {
       const each = isOurQueue(system) ? eachOfOurs : eachOfPeers;
       for (const [rounds, backlog] of [
         [beside, large],
