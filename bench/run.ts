@@ -7,6 +7,7 @@ import { benchMigrate } from "./migrate.ts";
 import { benchNeighbours } from "./neighbours.ts";
 import { measurePeers, planOf } from "./peers/peers.ts";
 import { benchProfile } from "./profile.ts";
+import { benchQueues } from "./queues.ts";
 import { benchRemote } from "./remote.ts";
 import { benchRuns } from "./runs.ts";
 import { benchSleeps } from "./sleeps.ts";
@@ -26,6 +27,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   asks: benchAsks,
   profile: benchProfile,
   peers: benchPeers,
+  queues: benchQueues,
   charts: drawCharts,
 };
 

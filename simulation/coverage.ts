@@ -225,11 +225,29 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "callback received": ({ callbackCalls }) => callbackCalls.some(({ result }) => result === "opened"),
   "callback called again": ({ callbackCalls }) => callbackCalls.some(({ result }) => result === "duplicate"),
   "callback refused": ({ callbackCalls }) => callbackCalls.some(({ wrong }) => wrong === "position"),
+  "slot kept through a takeover": ({ feed }) =>
+    feed.some((r) => r.kind === "term.started" && r.data.reason === "recovery" && isQueued(feed, r.journal)),
+  "run returned to its queue": ({ feed }) =>
+    feed.some(
+      (r, k) =>
+        admits(r) && feed.slice(0, k).some((one) => one.journal === r.journal && one.in === "journal" && admits(one)),
+    ),
+  "waiting run held by an operator": ({ feed }) =>
+    feed.some((r) => r.kind === "term.started" && r.data.reason === "manual" && isQueued(feed, r.journal)),
+  "run expired in its queue": some((r) => r.kind === "timer.fired" && r.data.purpose === "expire"),
+  "debounced start moved": some((r) => r.kind === "start.moved"),
+  "unique start joined": ({ queueStarts }) =>
+    queueStarts.some(({ run, planned }) => planned.unique && run !== planned.id),
+  "limit of a queue changed": ({ limitChanges }) => limitChanges.some(({ to }) => to < Number.POSITIVE_INFINITY),
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation compensated by its root": ({ effects }) =>
     effects.some(({ role, run, root, status }) => role === "compensation" && run !== root && status === "COMPENSATED"),
 };
+
+const admits = (r: FeedRecord): boolean => r.kind === "term.started" && r.data.admitted !== undefined;
+const isQueued = (feed: readonly FeedRecord[], journal: number): boolean =>
+  feed.some((r) => r.journal === journal && r.kind === "run.created" && r.data.queue !== undefined);
 
 /** An older token was admitted and its work is not done. */
 function isInside(fenceEvents: Evidence["fenceEvents"], token: bigint): boolean {

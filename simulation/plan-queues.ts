@@ -4,8 +4,11 @@ import { chance, pick, times } from "./draw.ts";
 
 export interface PlannedQueue {
   readonly name: string;
-  /** Its runs are alike and come at once, and no operator changes it: only the turns of its keys matter. */
-  readonly fair: boolean;
+  /**
+   * `fair`: its runs are alike and come at once, and no operator intervenes: only the turns of its keys matter. `busy`: short
+   * runs of one key, which an operator takes over while they wait.
+   */
+  readonly style: "mixed" | "fair" | "busy";
   readonly options: QueueOptions;
 }
 
@@ -33,8 +36,8 @@ export interface PlannedQueues {
   /** An operator changes the concurrency. */
   readonly changes: readonly { readonly atMs: number; readonly queue: string; readonly concurrency: number }[];
   readonly pauses: readonly { readonly queue: string; readonly fromMs: number; readonly toMs: number }[];
-  /** An operator takes over a run, which usually waits. */
-  readonly takeovers: readonly { readonly atMs: number; readonly run: string }[];
+  /** An operator takes over the first waiting run of the queue. */
+  readonly takeovers: readonly { readonly atMs: number; readonly queue: string }[];
 }
 
 export const noQueues: PlannedQueues = { queues: [], runs: [], changes: [], pauses: [], takeovers: [] };
@@ -49,12 +52,12 @@ export function withQueues<
   // Rates are judged by the store's clock, which is not set here.
   if (!chance(random, queueShare) || plan.wallStep !== undefined) return { ...plan, queues: noQueues };
   const queues = times(1 + random.int(2), (k): PlannedQueue => {
-    const fair = chance(random, 0.3);
-    return { name: `queue-${k}`, fair, options: fair ? { concurrency: 1 } : optionsOf(random) };
+    const style = pick(random, ["mixed", "mixed", "mixed", "fair", "fair", "busy"] as const);
+    return { name: `queue-${k}`, style, options: style === "mixed" ? optionsOf(random) : { concurrency: 1 } };
   });
-  const runs = queues.flatMap(({ name, fair }) => times(5 + random.int(8), (k) => runOf(random, name, k, fair)));
-  const operated = queues.filter(({ fair }) => !fair).map(({ name }) => name);
-  const operatedRuns = runs.filter((run) => operated.includes(run.queue));
+  const runs = queues.flatMap(({ name, style }) => times(5 + random.int(8), (k) => runOf(random, name, k, style)));
+  const operated = queues.filter(({ style }) => style === "mixed").map(({ name }) => name);
+  const busy = queues.filter(({ style }) => style === "busy");
   const some = <T>(share: number, count: number, make: () => T): T[] =>
     chance(random, share) && operated.length > 0 ? times(1 + random.int(count), make) : [];
   const queue = (): string => pick(random, operated);
@@ -70,7 +73,10 @@ export function withQueues<
         const fromMs = random.int(10_000);
         return { queue: queue(), fromMs, toMs: fromMs + 500 + random.int(6_000) };
       }),
-      takeovers: some(0.5, 4, () => ({ atMs: random.int(15_000), run: pick(random, operatedRuns).id })),
+      takeovers: [
+        ...some(0.6, 5, () => ({ atMs: random.int(9_000), queue: queue() })),
+        ...busy.flatMap(({ name }) => times(4, () => ({ atMs: random.int(1_500), queue: name }))),
+      ],
     },
   };
 }
@@ -87,18 +93,19 @@ function optionsOf(random: Random): QueueOptions {
   };
 }
 
-function runOf(random: Random, queue: string, k: number, fair: boolean): PlannedQueueRun {
-  const plain = fair || chance(random, 0.6);
+function runOf(random: Random, queue: string, k: number, style: PlannedQueue["style"]): PlannedQueueRun {
+  const alike = style !== "mixed";
+  const plain = alike || chance(random, 0.6);
   const some = <T>(share: number, make: () => T): T | undefined =>
     !plain && chance(random, share) ? make() : undefined;
-  const debounce = some(0.2, () => `${queue} debounced`);
+  const debounce = some(0.45, () => `${queue} debounced`);
   return {
     id: `${queue}-run-${k}`,
     queue,
-    key: pick(random, ["a", "a", "b", "c"]),
-    priority: fair || chance(random, 0.7) ? 5 : 1 + random.int(9),
-    atMs: random.int(fair ? 200 : 6_000),
-    insideMs: pick(random, [0, 20, 300, 2_000]),
+    key: style === "busy" ? "a" : pick(random, ["a", "a", "b", "c"]),
+    priority: alike || chance(random, 0.7) ? 5 : 1 + random.int(9),
+    atMs: random.int(alike ? 200 : 6_000),
+    insideMs: style === "busy" ? 20 : pick(random, [0, 20, 300, 2_000]),
     outsideMs: some(0.6, () => 2 * random.int(4_000)),
     delayMs: debounce === undefined ? some(0.25, () => random.int(5_000)) : undefined,
     expiresMs: debounce === undefined ? some(0.25, () => 200 + random.int(6_000)) : undefined,

@@ -74,9 +74,10 @@ export function programs(
         return op.awaited ? child.result() : child.id;
       }
       case "all":
-        return Promise.all(op.branches.map((branch) => runOps(tape, branch)));
-      case "race":
-        return tape.race(op.branches.map((branch) => runOps(tape, branch)));
+      case "race": {
+        const branches = op.branches.map((branch) => runOps(tape, branch));
+        return op.op === "all" ? Promise.all(branches) : tape.race(branches);
+      }
       case "lanes":
         return local.runLanes(tape, op);
       case "trial":
@@ -98,13 +99,8 @@ export function programs(
     }
   };
   const once: Workflow<Program, unknown> = workflow("once", (tape, program: Program) => runOps(tape, program.ops));
-  const thrice = workflow("thrice", (tape, program: Program) => runOps(tape, program.ops), {
-    retry: { attempts: 3, base: "2s" },
-  });
-  const limited = workflow("limited", (tape, program: Program) => runOps(tape, program.ops), {
-    maxStall: trialStallMs,
-  });
-  return { once, thrice, limited };
+  const thrice = workflow("thrice", once.run, { retry: { attempts: 3, base: "2s" } });
+  return { once, thrice, limited: workflow("limited", once.run, { maxStall: trialStallMs }) };
 }
 
 async function callEffect(

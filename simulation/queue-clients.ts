@@ -3,7 +3,7 @@ import { type QueueDefinition, queue } from "../src/sdk/queue.ts";
 import type { Clients } from "./clients.ts";
 import type { PlannedQueueRun, PlannedQueues } from "./plan-queues.ts";
 import type { Op, Program, programs } from "./program.ts";
-import type { Stage } from "./stage.ts";
+import { type Stage, tenant } from "./stage.ts";
 
 /** A start of a queue's run that a client knows to have succeeded. */
 export interface QueueStart {
@@ -33,6 +33,7 @@ export class QueueClients {
   readonly #clients: Clients;
   readonly #workflows: ReturnType<typeof programs>;
   readonly #queues: ReadonlyMap<string, QueueDefinition>;
+  #holds = 0;
 
   constructor(stage: Stage, clients: Clients, workflows: ReturnType<typeof programs>) {
     this.#stage = stage;
@@ -105,11 +106,39 @@ export class QueueClients {
     await this.#clients.retry((tape) => tape.queues.resume(name, audit), ["TAPE_QUEUE_UNKNOWN"]);
   }
 
-  async #takeOver({ atMs, run }: PlannedQueues["takeovers"][number], by: string): Promise<void> {
+  /** A slow operator: holds the first waiting run for a while, then releases it. */
+  async #holdFirst(name: string, by: string): Promise<void> {
+    const { shared, time } = this.#stage;
+    const { store } = shared;
+    if (!(await store.read.queues(tenant)).some((one) => one.name === name)) return; // not defined yet
+    const [first] = await store.read.queueSlots(tenant, name, { state: "QUEUED", limit: 1 });
+    if (first === undefined) return;
+    const claimant = { owner: by, label: by, reactor: "operator", ttlMs: 4 * holdMs };
+    const nonce = BigInt(this.#holds++) + 1n;
+    const audit = { reason: "manual", by, auditReason: "the plan says so" } as const;
+    const request = { target: { run: first.run }, claimant, nonce, expect: "free", ...audit } as const;
+    const acquired = await store.claim.acquire(tenant, request);
+    if (!acquired.ok) return;
+    await time.sleep(holdMs);
+    const { term } = acquired;
+    const data = { reason: "manual", notesTaken: term.notes, nextReactor: "recovery" } as const;
+    const entry = { after: term.head, records: [{ kind: "term.ended", data } as const] };
+    await store.fenced.append(term.fence, entry).catch(() => {}); // a note came, or it was taken over: the lease expires
+  }
+
+  async #takeOver({ atMs, queue: name }: PlannedQueues["takeovers"][number], by: string): Promise<void> {
     await this.#stage.time.sleep(atMs);
-    await this.#clients.call((tape) => tape.leases.preempt({ run }, { by, reason: "the plan says so" }));
+    const { queues } = this.#stage.plan.queues;
+    if (queues.some((one) => one.name === name && one.style === "busy")) return this.#holdFirst(name, by);
+    await this.#clients.call(async (tape) => {
+      const [first] = await tape.queues.runs(name, { state: "QUEUED", limit: 1 });
+      if (first !== undefined) await tape.leases.preempt({ run: first.run }, { by, reason: "the plan says so" });
+    });
   }
 }
+
+/** How long a slow operator holds a waiting run. */
+const holdMs = 700;
 
 function programOf({ id, queue: name, key, insideMs, outsideMs }: PlannedQueueRun): Program {
   const inside: Op = { op: "inside", queue: name, key, mark: id, ms: insideMs };

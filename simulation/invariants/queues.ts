@@ -198,10 +198,10 @@ export const oldestFirst: Invariant = (evidence) =>
 
 /** A queue without limits per key, rates or operators: what can be compared from outside. */
 function isPlain({ plan }: Evidence, queue: string): boolean {
-  const { queues, pauses, takeovers, runs } = plan.queues;
+  const { queues, pauses, takeovers } = plan.queues;
   const { rate, perKey } = queues.find(({ name }) => name === queue)!.options;
-  const operated = takeovers.some(({ run }) => runs.some((one) => one.id === run && one.queue === queue));
-  return rate === undefined && perKey === undefined && !operated && !pauses.some((one) => one.queue === queue);
+  const operated = [...takeovers, ...pauses].some((one) => one.queue === queue);
+  return rate === undefined && perKey === undefined && !operated;
 }
 
 /** Runs that continue come first, then the lower priorities, in all keys of a queue. */

@@ -54,29 +54,28 @@ export function admissionOf(queue: QueueState, keys: readonly KeyState[], free: 
     const byRate = one.class === resumedClass ? Number.POSITIVE_INFINITY : rateRoom(one.tat, nowMs, keyPace);
     return { ...one, ready: Math.max(0, Math.min(one.available, keyCap - one.running, byRate)) };
   });
+  // One class at a time: behind a run of its class, a key may have one that comes before those of other keys.
+  const lowest = Math.min(...ready.filter((one) => one.ready > 0).map((one) => one.class));
   // Runs that continue pay no rate.
-  const resumed = shareOut(
-    ready.filter((one) => one.class === resumedClass),
-    free,
-  );
-  const left = Math.min(free - sumOf(resumed), rateRoom(queue.tat, nowMs, pace));
-  const first = shareOut(
-    ready.filter((one) => one.class !== resumedClass),
+  const left = lowest === resumedClass ? free : Math.min(free, rateRoom(queue.tat, nowMs, pace));
+  const shares = shareOut(
+    ready.filter((one) => one.class === lowest),
     left,
   );
-  const firstStarts = sumOf(first);
+  const starts = sumOf(shares);
+  const firstStarts = lowest === resumedClass ? 0 : starts;
   const settled = keys.flatMap((one): KeyAdmission[] => {
-    const starts = (resumed.get(one.key) ?? 0) + (first.get(one.key) ?? 0);
+    const own = shares.get(one.key) ?? 0;
     const isReady = ready.find(({ key }) => key === one.key)!.ready > 0;
-    if (starts === 0 && (isReady || one.available === 0)) return [];
-    const tat = rateAfter(one.tat, nowMs, keyPace, first.get(one.key) ?? 0);
+    if (own === 0 && (isReady || one.available === 0)) return [];
+    const tat = rateAfter(one.tat, nowMs, keyPace, one.class === resumedClass ? 0 : own);
     const againAt = rateNextAt(tat, nowMs, keyPace) ?? null;
-    return [{ key: one.key, starts, vtime: virtualTimeAfter(one.vtime, one.weight, starts), tat, againAt }];
+    return [{ key: one.key, starts: own, vtime: virtualTimeAfter(one.vtime, one.weight, own), tat, againAt }];
   });
   const served = keys.filter(({ key }) => settled.some((one) => one.key === key && one.starts > 0));
-  const starts = sumOf(resumed) + firstStarts;
-  // With slots left nothing waits: the next run to come, of any key, is level with those that were served last.
-  const level = starts < free ? settled : served;
+  // With slots left and all of them taken, nothing waits: the next run to come is level with those served last.
+  const all = keys.reduce((sum, { available }) => sum + available, 0);
+  const level = starts < free && starts === all ? settled : served;
   return {
     keys: settled,
     starts,

@@ -39,6 +39,7 @@ export const kinds = {
   "with unnamed forks": ({ actions }) => actions.some(({ what }) => what === "fork unnamed"),
   "with an early cancellation": ({ unstarted }) => unstarted !== undefined,
   "with a talker": ({ talk }) => talk !== undefined,
+  "with queues": ({ queues }) => queues.queues.length > 0,
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 

@@ -7,6 +7,7 @@ import { endingBugs } from "./bugs/endings.ts";
 import { journalBugs } from "./bugs/journals.ts";
 import { leaseBugs } from "./bugs/leases.ts";
 import { neighbourBugs } from "./bugs/neighbours.ts";
+import { queueBugs } from "./bugs/queues.ts";
 import { serviceBugs } from "./bugs/services.ts";
 import { stepBugs } from "./bugs/steps.ts";
 import { strangerBugs } from "./bugs/strangers.ts";
@@ -29,6 +30,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Strangers, approvals, audit, forks and clocks", strangerBugs],
   ["Quotas, cursors, erasure and request fences", neighbourBugs],
   ["Talking to runs", talkingBugs],
+  ["Queues", queueBugs],
 ];
 
 function tables(): string {

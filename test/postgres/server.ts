@@ -239,7 +239,7 @@ async function end(child: ChildProcess, mode: "fast" | "immediate"): Promise<voi
   await once(child, "exit");
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();

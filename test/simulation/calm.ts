@@ -1,5 +1,6 @@
 import { type Plan, planOf } from "../../simulation/plan.ts";
 import { rightClock } from "../../simulation/plan-faults.ts";
+import { noQueues } from "../../simulation/plan-queues.ts";
 import type { Op } from "../../simulation/program.ts";
 
 const lanes: Op = {
@@ -14,6 +15,7 @@ const lanes: Op = {
 /** A world without faults: whatever an invariant finds was put there by the test. */
 export const calm: Plan = {
   ...planOf(1),
+  queues: noQueues,
   replicas: 2,
   remote: [false, true],
   clocks: [rightClock, rightClock],

@@ -7,6 +7,7 @@ import type { TrialOp } from "../../simulation/trials.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { calm } from "./calm.ts";
+import { eventfulQueues, spoiledQueues } from "./spoiled-queues.ts";
 
 const run = (id: string, ops: readonly Op[], more: Partial<PlannedRun> = {}): PlannedRun => ({
   id,
@@ -86,6 +87,7 @@ export const eventful: Plan = {
   // Its runs are taken over after expiry; "not sent" starts after that.
   faults: [{ replica: 0, at: "append", n: 9, edge: "after", kind: "crash", forMs: 4_000 }],
   healAtMs: 30_000,
+  queues: eventfulQueues,
 };
 
 type Spoil = (world: Evidence) => Evidence;
@@ -144,6 +146,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
       ({ data }) => data.reason === "stalled",
       (record) => [{ ...record, at: record.at + 1_000_000 }],
     ),
+  ...spoiledQueues,
   clientCallsAnswered: (world) => ({ ...world, client: { ...world.client, faults: ["a client was refused"] } }),
   projectionMatches: (world) => ({ ...world, projection: ["a row that no record explains"] }),
   noRunForgotten: (world) => ({ ...world, orphans: ["a run that waits for nothing"] }),

@@ -31,6 +31,8 @@ const onlyInOne: Record<string, string> = {
   "leases.read": "the same",
   "journal.heads": "the same",
   "records.append": "the same",
+  "queue.open": "a transaction costs PostgreSQL several round trips",
+  "journals.short": "PostgreSQL reads many journals in one statement",
   "fence.release": "PostgreSQL needs a stronger row lock to end a term; SQLite locks the file",
   "feed.blocker": "only where transactions overlap can one delay the feed",
   "witness.settle": "only there can a lost response belong to a transaction that is still open",

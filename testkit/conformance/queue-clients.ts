@@ -63,7 +63,7 @@ export const queueClients: Cases = ({ it }, fresh) => {
     left.runs--;
   }
 
-  it("eight clients never exceed a limit, leave no slot held, and finish every run", async () => {
+  it("[INV-19] eight clients never exceed a limit, leave no slot held, and finish every run", async () => {
     const { store, another } = fresh();
     const queue = await newQueue(store, { concurrency: 5, perKey: { concurrency: 2 } });
     const stores = [store, await another(), await another(), await another()];

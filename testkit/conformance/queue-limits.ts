@@ -62,6 +62,16 @@ export const queueLimits: Cases = ({ it }, fresh) => {
     assert.equal((await admitOne(store, queue)).id, urgent);
   });
 
+  it("a second priority of one key comes before a lower one of another", async () => {
+    const { store } = fresh();
+    const queue = await newQueue(store, { concurrency: 2 });
+    const urgent = [];
+    for (const priority of [1, 2]) urgent.push(...(await enqueue(store, queue, 1, { key: "a", priority })));
+    await enqueue(store, queue, 1, { key: "b" });
+    const found = await admit(store, queue);
+    assert.deepEqual(found.map(({ id }) => id).sort(), urgent.sort());
+  });
+
   it("keys take turns by weight, however many runs one of them has", async () => {
     const { store } = fresh();
     const queue = await newQueue(store, { concurrency: 8 });

@@ -29,7 +29,7 @@ import {
 
 /** How a run moves through its queue: every transition, with its record or note. */
 export const queues: Cases = ({ it }, fresh) => {
-  it("a run of a queue starts only with a slot, which its first term brings", async () => {
+  it("[INV-19] a run of a queue starts only with a slot, which its first term brings", async () => {
     const { store } = fresh();
     const queue = await newQueue(store, { concurrency: 1 });
     const [first, second] = await enqueue(store, queue, 2, { key: "k" });
@@ -121,7 +121,7 @@ export const queues: Cases = ({ it }, fresh) => {
     await assertProjected(store);
   });
 
-  it("an expired lease frees no slot; its successor is in the same one", async () => {
+  it("[INV-19] an expired lease frees no slot; its successor is in the same one", async () => {
     const { store, elapse } = fresh();
     const queue = await newQueue(store, { concurrency: 1 });
     const [first] = await enqueue(store, queue, 2);

@@ -42,6 +42,7 @@ export function* admitManyPlan(request: FindRequest, name: string, room: number)
     const { tat, vnow, firstStarts } = admission;
     yield* sweepKeys({ ...queue, vnow }, firstStarts, admission.keys.at(-1)!.key);
     queue = { ...queue, tat, vnow, started: queue.started + firstStarts };
+    if (admission.starts >= free) break; // no slot is left
   }
   return terms;
 }

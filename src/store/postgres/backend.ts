@@ -5,7 +5,7 @@ import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { RecordData } from "../../model/records.ts";
+import type { JournalRecord, RecordData } from "../../model/records.ts";
 import { leaseQueue } from "../../model/slot.ts";
 import type {
   AppendResult,
@@ -13,6 +13,7 @@ import type {
   CreateResult,
   FeedPage,
   FindRequest,
+  Page,
   StoreHealth,
   StoreSettings,
   WakeHint,
@@ -55,6 +56,7 @@ import type { Connections, PostgresName } from "./connections.ts";
 import { readFault } from "./errors.ts";
 import { PostgresFeed } from "./feed.ts";
 import type { JournalAllocator } from "./journal-numbers.ts";
+import { type JournalReads, journalReads } from "./journal-reads.ts";
 import type { Notifier } from "./notifier.ts";
 import type { OutageRetry } from "./outage-retry.ts";
 import { renewAll } from "./renewals.ts";
@@ -112,6 +114,7 @@ export class PostgresBackend implements SqlBackend {
   /** Runs of queues that this process holds: a hint for the choice of a batch. */
   readonly #queued = new Set<number>();
   readonly #slotHints: SlotHints;
+  readonly #journals: JournalReads;
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresBackendOptions) {
@@ -123,6 +126,7 @@ export class PostgresBackend implements SqlBackend {
       options.limits,
       options.clock,
     );
+    this.#journals = journalReads({ ...options, read: (plan, tenant) => this.read(plan, tenant) });
     this.transactionBoundMs = options.connections.settings.transactionBoundMs;
   }
 
@@ -150,6 +154,9 @@ export class PostgresBackend implements SqlBackend {
     const { connections, outageRetry } = this.#options;
     return outageRetry.run(() => connections.ask(name, params, tenant));
   }
+
+  journal = (tenant: string, journal: number): Promise<Page<JournalRecord>> =>
+    this.#journals.submit({ tenant, journal });
 
   async append(fence: Fence, entry: CheckedEntry): Promise<AppendResult> {
     this.#assertOpen();
@@ -232,6 +239,8 @@ export class PostgresBackend implements SqlBackend {
     const { writer, timeline } = this.#options;
     await timeline.check();
     const { tenant } = request;
+    const { rows } = await this.#query("queue.open", { tenant: tenant!, name: queue }, tenant);
+    if (rows.length === 0) return [];
     return this.#noted(
       await writer.run(() => admitManyPlan(request, queue, room), {
         allocates: false,
@@ -377,6 +386,7 @@ export class PostgresBackend implements SqlBackend {
     stop();
     this.#slotHints.close();
     const { counted: _counted, ...batchers } = batched;
+    await this.#journals.close();
     await Promise.all(Object.values(batchers).map((batcher: { close(): Promise<void> }) => batcher.close()));
     await notifier.close();
     await connections.close();

@@ -132,6 +132,8 @@ function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
   const create = ({ tenant, data, first }: CreateItem) =>
     writer.run((context) => createPlan(context, tenant, data, first), { tenant });
   const counted = new Set<string>();
+  // Batches of one queue lock its keys until their commit: a second one at the same time would only wait for the first.
+  const [leaving, joining] = [1, 1].map((max) => ({ ...options, channels: new Channels(max) }));
   return {
     append: writeBatcher(appendWrite(single), options),
     park: writeBatcher(parkWrite(single), options),
@@ -154,9 +156,9 @@ function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
       }),
       options,
     ),
-    parkQueued: writeBatcher(parkQueuedWrite(single), options),
-    endQueued: writeBatcher(endQueuedWrite(single), options),
-    createQueued: writeBatcher(createQueuedWrite(create), options),
+    parkQueued: writeBatcher(parkQueuedWrite(single), leaving!),
+    endQueued: writeBatcher(endQueuedWrite(single), leaving!),
+    createQueued: writeBatcher(createQueuedWrite(create), joining!),
     fire: writeBatcher(
       fireWrite(async (timer) => {
         const { tenant } = timer;

@@ -1,13 +1,14 @@
 import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { RecordData } from "../../model/records.ts";
+import type { JournalRecord, RecordData } from "../../model/records.ts";
 import type {
   AppendResult,
   AuditEntry,
   CreateResult,
   FeedPage,
   FindRequest,
+  Page,
   StepTransaction,
   Store,
   StoreHealth,
@@ -47,6 +48,8 @@ export interface SqlBackend {
   preempt<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T>;
   /** Statements that change nothing, outside a transaction; `tenant` as in `write`. */
   read<T>(plan: Plan<T>, tenant: string | undefined): Promise<T>;
+  /** Reads a journal from its first record, together with others if that is cheaper. Absent: like any read. */
+  journal?(tenant: string, journal: number): Promise<Page<JournalRecord>>;
   /** Most of the load; backends batch it. */
   append(fence: Fence, entry: CheckedEntry): Promise<AppendResult>;
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult>;

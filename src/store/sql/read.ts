@@ -42,7 +42,12 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
     ...queueReadsOf(driver, limits),
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
     progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
-    journal: async (tenant, target, page = {}) => driver.read(reads.journalPlan(tenant, target, page, limits), tenant),
+    async journal(tenant, target, page = {}) {
+      const { from = 1, limit, inbox = false } = page;
+      const whole = from === 1 && limit === undefined && !inbox;
+      if (whole && "journal" in target && driver.journal !== undefined) return driver.journal(tenant, target.journal);
+      return driver.read(reads.journalPlan(tenant, target, page, limits), tenant);
+    },
     effects: async (tenant, filter = {}) => driver.read(reads.effectsPlan(tenant, filter, limits), tenant),
     dueTimers: async (limit, tenant) =>
       (await driver.read(dueTimersPlan(few(limit), tenant), tenant)).map((r) => ({

@@ -2178,6 +2178,17 @@ export interface PostgresStatements extends SharedStatements {
     params: { journals: Text };
     row: { journal: number | null; head: number | null };
   };
+  "journals.short": {
+    params: { journals: Text; tenants: Text };
+    row: {
+      journal: number | null;
+      seq: number | null;
+      token: string | null;
+      at: number | null;
+      kind: string | null;
+      body: string | null;
+    };
+  };
   "leases.read": {
     params: { journals: Text };
     row: {
@@ -2251,6 +2262,10 @@ export interface PostgresStatements extends SharedStatements {
       id: Whole;
     };
     row: { journal: number | null; notes: number; tenant: string | null; workflow: string };
+  };
+  "queue.open": {
+    params: { tenant: Text; name: Text };
+    row: { id: number };
   };
   "records.append": {
     params: { kind: Text; journals: Text; seqs: Text; tokens: Text; bodies: Text };

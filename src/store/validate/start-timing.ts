@@ -10,6 +10,16 @@ import { checkName, checkObject, checkText, checkWhole } from "./basic.ts";
 
 type StartData = Pick<RecordData<"run.created">, "queue" | "delayMs" | "startAt" | "expiresMs" | "unique" | "debounce">;
 
+/** A hundred years: with a larger number, seconds were meant, or a date. */
+const maxDelayMs = 100 * 366 * 86_400_000;
+/** The latest time of a Date, less the longest delay. */
+const maxTime = 8.64e15 - maxDelayMs;
+
+function checkTime(what: string, given: unknown, min: number, max: number): asserts given is number {
+  checkWhole(what, given, min);
+  if (given > max) throw bad(what, `${what} is at most ${max}`);
+}
+
 /** A key of a queue; it may be empty. */
 export function checkKey(what: string, key: unknown, limits: Limits): asserts key is string {
   if (typeof key === "string" && key.length > limits.keyLength) {
@@ -40,9 +50,9 @@ export function startDataOf(spec: RunSpec, limits: Limits): StartData {
       if (value !== undefined) throw bad(field, `${field} needs a queue`);
     }
   }
-  if (delayMs !== undefined) checkWhole("delayMs", delayMs);
-  if (startAt !== undefined) checkWhole("startAt", startAt);
-  if (expiresMs !== undefined) checkWhole("expiresMs", expiresMs, 1);
+  if (delayMs !== undefined) checkTime("delayMs", delayMs, 0, maxDelayMs);
+  if (startAt !== undefined) checkTime("startAt", startAt, 0, maxTime);
+  if (expiresMs !== undefined) checkTime("expiresMs", expiresMs, 1, maxDelayMs);
   if (delayMs !== undefined && startAt !== undefined)
     throw bad("startAt", "a run has a delay or a start time, not both");
   const queued =
@@ -77,9 +87,9 @@ function debounceOf(given: NonNullable<RunSpec["debounce"]>, limits: Limits): No
   const { key, waitMs, maxWaitMs } = given;
   checkName("debounce.key", key, limits);
   checkKey("debounce.key", key, limits);
-  checkWhole("debounce.waitMs", waitMs, 1);
+  checkTime("debounce.waitMs", waitMs, 1, maxDelayMs);
   if (maxWaitMs === undefined) return { key, waitMs };
-  checkWhole("debounce.maxWaitMs", maxWaitMs, waitMs);
+  checkTime("debounce.maxWaitMs", maxWaitMs, waitMs, maxDelayMs);
   return { key, waitMs, maxWaitMs };
 }
 

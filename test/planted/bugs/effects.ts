@@ -186,10 +186,10 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/values.sql",
-        find: "insert into business_keys",
-        replace: "insert or replace into business_keys",
+        find: "insert into business_keys(tenant, scope, business_key, run, pos)\nselect r.tenant, :scope, :business_key, :run, :pos from runs r where r.journal = :run\non conflict do nothing;",
+        replace:
+          "insert or replace into business_keys(tenant, scope, business_key, run, pos)\nselect r.tenant, :scope, :business_key, :run, :pos from runs r where r.journal = :run;",
       },
-      { file: "store/sqlite/sql/values.sql", find: "\non conflict do nothing", replace: "" },
     ],
     detectedBy: ["businessKeysHold"],
     kind: "with shared keys",

@@ -4,6 +4,7 @@ import { endingBugs } from "./endings.ts";
 import { journalBugs } from "./journals.ts";
 import { leaseBugs } from "./leases.ts";
 import { neighbourBugs } from "./neighbours.ts";
+import { queueBugs } from "./queues.ts";
 import { serviceBugs } from "./services.ts";
 import { stepBugs } from "./steps.ts";
 import { strangerBugs } from "./strangers.ts";
@@ -22,4 +23,5 @@ export const bugs: readonly Bug[] = [
   ...strangerBugs,
   ...neighbourBugs,
   ...talkingBugs,
+  ...queueBugs,
 ];

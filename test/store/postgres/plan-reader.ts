@@ -14,7 +14,7 @@ interface Node {
 
 /** The other tables have one row, or a few. */
 const tables =
-  "runs records leases effects timers gates business_keys budgets names note_keys vals val_log tombstones witness idempotency_keys processes";
+  "runs records leases effects timers gates business_keys budgets names note_keys vals val_log tombstones witness idempotency_keys processes queue_partitions queue_slots";
 
 /** How the server plans the store's statements, as the store runs them. */
 export interface PlanReader {

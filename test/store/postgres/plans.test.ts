@@ -19,6 +19,11 @@ const batched = [
   "renew_many",
   "create_many",
   "records.append",
+  "journals.short",
+  "admit.pick",
+  "admit.take",
+  "create_many.queued",
+  "park_many.queued",
 ];
 
 /** VACUUM on empty tables suggests to the planner that full scans cost nothing. */

@@ -33,7 +33,7 @@ from k cross join f join h on h.key = k.key
 left join lateral (
   select l.token, l.notes, l.owner, l.last_end_reason,
     (select max(r.seq) from tape.records r where r.journal = l.journal) as head,
-    (select r.id from tape.runs r where r.journal = l.journal) as run_id
+    (select r.id from tape.runs r where r.journal = l.journal limit 1) as run_id
   from tape.leases l where l.journal = h.journal and (l.owner is null or l.doomed or l.expires_at <= tape.now_ms())
     and l.workflow = any(:workflows::text[]) for update skip locked) x on true
 order by h.key, h.nr;
@@ -50,21 +50,21 @@ d as materialized (
   select d.* from unnest(:keys::text[], :starts::bigint[], :vtimes::bigint[], :tats::bigint[], :agains::bigint[])
     as d(key, starts, vtime, tat, again_at)),
 l as (update tape.leases l set token = greatest(l.token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner,
-    label = :label, reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(),
-    reason = i.reason, renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0, progress_at = tape.now_ms(),
+    label = :label, reactor = :reactor, ttl_ms = :ttl_ms, expires_at = (select tape.now_ms()) + :ttl_ms,
+    acquired_at = (select tape.now_ms()), reason = i.reason, renewals = 0, renewed_at = (select tape.now_ms()), longest_gap_ms = 0,
+    progress = 0, progress_at = (select tape.now_ms()),
     progress_note = null, doomed = false, stalled = false, next_reactor = null,
     last_end_reason = case when l.owner is null then l.last_end_reason else 'expired' end
   from i where l.journal = any (array[i.journal]) and l.token = i.token and tape.on_timeline()
-  returning l.journal, l.token, l.notes),
+  returning l.journal, l.token, l.notes, i.seq, i.body),
 r as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
-  select i.journal, i.seq, l.token, greatest(tape.stamp(), p.stamp), tape.now_ms(), 'term.started', i.body
-  from i join l on l.journal = i.journal
-  cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.seq - 1 limit 1) p),
-s as (update tape.queue_slots s set state = 'HELD', since = tape.now_ms() from i where s.journal = any (array[i.journal])),
+  select l.journal, l.seq, l.token, greatest(tape.stamp(), p.stamp), (select tape.now_ms()), 'term.started', l.body
+  from l cross join lateral (select p.stamp from tape.records p where p.journal = l.journal and p.seq = l.seq - 1 limit 1) p),
+s as (update tape.queue_slots s set state = 'HELD', since = (select tape.now_ms()) from i where s.journal = any (array[i.journal])),
 p as (update tape.queue_partitions p set running = p.running + d.starts, waiting = p.waiting - d.starts, vtime = d.vtime, cap = :cap,
     tat = d.tat, again_at = d.again_at, class = coalesce((select s.class from tape.queue_slots s where s.queue = :queue and s.key = d.key
       and s.state = 'QUEUED' order by s.class, s.since, s.journal offset d.starts limit 1), p.class)
-  from d where p.queue = :queue and p.key = d.key collate "C"),
+  from d where p.queue = :queue and p.key = any (array[d.key collate "C"])),
 q as (update tape.queues q set tat = :tat, vnow = greatest(q.vnow, :vnow), started = q.started + :first_starts where q.id = :queue)
 select journal, cast(token as text) as token, notes from l;
 
@@ -139,7 +139,7 @@ d as materialized (select s.queue, s.key, count(*) filter (where s.state = 'HELD
 k as materialized (select d.queue, d.key, d.held, d.waiting from d cross join lateral (select 1 from tape.queue_partitions p
   where p.queue = d.queue and p.key = d.key collate "C" for no key update) p),
 p as (update tape.queue_partitions p set running = p.running - k.held, waiting = p.waiting - k.waiting
-  from k where p.queue = k.queue and p.key = k.key collate "C"),
+  from k where p.queue = any (array[k.queue]) and p.key = any (array[k.key collate "C"])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select r.journal, r.after + 1, r.token,
     greatest(tape.stamp(), r.stamp),
@@ -173,7 +173,7 @@ s as (update tape.queue_slots s set state = 'PARKED', since = (select tape.now_m
 d as materialized (select s.queue, s.key, count(*) as held from s group by s.queue, s.key order by s.queue, s.key collate "C"),
 k as materialized (select d.queue, d.key, d.held from d cross join lateral (select 1 from tape.queue_partitions p
   where p.queue = d.queue and p.key = d.key collate "C" for no key update) p),
-p as (update tape.queue_partitions p set running = p.running - k.held from k where p.queue = k.queue and p.key = k.key collate "C"),
+p as (update tape.queue_partitions p set running = p.running - k.held from k where p.queue = any (array[k.queue]) and p.key = any (array[k.key collate "C"])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token,
     greatest(tape.stamp(), f.stamp),

@@ -85,6 +85,19 @@ where journal = :journal and seq >= :from
   and (:tenant::text is null or (select l.tenant from tape.leases l where l.journal = abs(:journal::bigint)) = :tenant)
 order by seq limit :limit;
 
+-- name: journals.short
+-- read
+-- journal.page from the first record, for many journals. One with a long record is left out; of one with many records
+-- nine are returned. Both are read alone.
+select r.journal, r.seq, cast(r.token as text) as token, r.at, r.kind, r.body
+from unnest(:journals::bigint[], :tenants::text[]) as i(journal, tenant)
+cross join lateral (select l.journal from tape.leases l where l.journal = i.journal and l.tenant = i.tenant limit 1) l
+left join lateral (select true as long from tape.records o
+  where o.journal = l.journal and o.seq between 1 and 9 and octet_length(o.body) > 16384 limit 1) o on true
+cross join lateral (select x.journal, x.seq, x.token, x.at, x.kind, x.body from tape.records x
+  where x.journal = l.journal and x.seq >= 1 and o.long is null order by x.seq limit 9) r
+order by r.journal, r.seq;
+
 -- name: journal.terms
 -- read
 select journal, seq, cast(token as text) as token, at, kind, body from tape.records

@@ -170,6 +170,14 @@ select exists (select 1 from tape.queue_partitions p where p.queue = :queue and 
 select q.id, q.name, q.spec, q.override, q.counts, q.key_concurrency, q.version from tape.queues q where q.tenant = :tenant and q.name = :name
 for update;
 
+-- name: queue.open
+-- read
+-- Whether the queue may have a run to admit. Without a lock: a transaction that finds none would be in vain.
+select q.id from tape.queues q where q.tenant = :tenant and q.name = :name and q.pause is null
+  and (q.concurrency is null or q.concurrency > (select coalesce(sum(b.running), 0) from tape.queue_partitions b where b.queue = q.id and b.busy))
+  and (exists (select 1 from tape.queue_partitions p where p.queue = q.id and p.ready)
+    or exists (select 1 from tape.queue_partitions p where p.queue = q.id and p.again_at is not null and p.again_at <= tape.now_ms()));
+
 -- name: queue.pause
 -- unfenced: an operator's setting
 -- writes: queues

@@ -10,8 +10,8 @@ import type { RowOf } from "../statements.gen.ts";
 import { takeTerm } from "./claim.ts";
 import { sweepKeys } from "./sweep.ts";
 
-/** How many times keys are picked in one transaction: lists of keys may be shorter than their shares. */
-export const maxRounds = 4;
+/** How many times keys are picked in one transaction: once for each class, and more if lists are shorter than shares. */
+export const maxRounds = 12;
 
 /** The queue that admits, as of its lock. */
 export interface AdmittingQueue extends QueueState {
