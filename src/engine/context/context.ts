@@ -12,6 +12,9 @@ import type {
   EffectResult,
   GateAnswer,
   GateOptions,
+  ObjectDefinition,
+  ObjectHandlers,
+  ObjectInRun,
   SpawnOptions,
   TapeContext,
   ValuesContext,
@@ -28,6 +31,7 @@ import { budgetOf } from "./budget.ts";
 import { spawnChild } from "./children.ts";
 import { openGate, sleepFor, sleepUntil } from "./gates.ts";
 import { cutOf } from "./lanes.ts";
+import { objectInRun } from "./objects.ts";
 import { type OperationHandle, Operations, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
 import { valuesOf } from "./values.ts";
@@ -220,6 +224,10 @@ export class Context extends Operations implements TapeContext {
 
   spawn<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions = {}): Promise<Child<O>> {
     return spawnChild(this, workflow, input, options);
+  }
+
+  object<S, H extends ObjectHandlers<S>>(definition: ObjectDefinition<S, H>, key: string): ObjectInRun<S, H> {
+    return objectInRun(this, definition, key);
   }
 
   async lane<T>(name: string, branch: (tape: TapeContext) => T | Promise<T>): Promise<T> {
