@@ -62,10 +62,14 @@ export async function countUnderKills(url: string, size: CountSize): Promise<Cou
   };
   const increment = async (name: string): Promise<void> => {
     for (let code: number | null = null; code !== 0; ) {
-      const child = fork(fileURLToPath(new URL("objects-process.ts", import.meta.url)), [url, name, `${calls}`, `${ttlMs}`], {
-        execArgv: [],
-        stdio: ["ignore", "inherit", "inherit", "ipc"],
-      });
+      const child = fork(
+        fileURLToPath(new URL("objects-process.ts", import.meta.url)),
+        [url, name, `${calls}`, `${ttlMs}`],
+        {
+          execArgv: [],
+          stdio: ["ignore", "inherit", "inherit", "ipc"],
+        },
+      );
       live.set(name, child);
       child.on("message", killSome);
       code = await new Promise((resolve) => child.once("exit", resolve));

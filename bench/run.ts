@@ -4,6 +4,7 @@ import { benchHandover } from "./handover.ts";
 import { benchIdle } from "./idle.ts";
 import { benchMigrate } from "./migrate.ts";
 import { benchNeighbours } from "./neighbours.ts";
+import { benchObjects } from "./objects.ts";
 import { measurePeers, planOf } from "./peers/peers.ts";
 import { benchProfile } from "./profile.ts";
 import { benchRemote } from "./remote.ts";
@@ -23,6 +24,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   neighbours: benchNeighbours,
   sleeps: benchSleeps,
   profile: benchProfile,
+  objects: benchObjects,
   peers: benchPeers,
   charts: drawCharts,
 };

@@ -31,6 +31,7 @@ export type { LeaseHolder, TokenHolder } from "../guard/token-holder.ts";
 export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplanation, LeaseOptions, Leases } from "../host/leases.ts";
+export type { ObjectCallOptions, ObjectClient } from "../host/objects.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
 export { type QueueAction, type QueueSettings, Queues } from "../host/queues.ts";
 export type { StartItem, StartResult } from "../host/run-handle.ts";
@@ -101,6 +102,13 @@ export type {
   EffectResult,
   GateAnswer,
   GateOptions,
+  HandlerInput,
+  HandlerWorkflow,
+  ObjectCalls,
+  ObjectDefinition,
+  ObjectHandlers,
+  ObjectInRun,
+  ObjectSelf,
   SpawnOptions,
   TapeContext,
   ValuesContext,
@@ -118,6 +126,8 @@ export {
   type Semantics,
 } from "../sdk/effect.ts";
 export { type GateDefinition, type GateDefinitionOptions, gate } from "../sdk/gate.ts";
+export { type ObjectOptions, object } from "../sdk/object.ts";
+export type { AnyObject } from "../sdk/object-definition.ts";
 export { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
 export { type KeyOptions, type QueueDefinition, type QueueOptions, queue, type RateOptions } from "../sdk/queue.ts";
 export type { QueueChoice } from "../sdk/queue-choice.ts";

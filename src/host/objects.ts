@@ -1,7 +1,10 @@
 import type { ObjectCalls, ObjectDefinition, ObjectHandlers } from "../sdk/context.ts";
-import { assertObject, stateKey } from "../sdk/object.ts";
-import { assertName } from "../sdk/validate.ts";
-import type { RunHandle, StartOptions, Tape } from "./tape.ts";
+import { assertObject, stateKey } from "../sdk/object-definition.ts";
+import { assertKnownKeys, assertName } from "../sdk/validate.ts";
+import type { Workflow } from "../sdk/workflow.ts";
+import type { Store } from "../store/contract/store.ts";
+import type { StartOptions } from "./options.ts";
+import type { RunHandle } from "./run-handle.ts";
 
 /** Options of the runs that a client of an object starts. */
 export type ObjectCallOptions = Pick<StartOptions, "id" | "labels" | "budget" | "by" | "priority">;
@@ -14,9 +17,16 @@ export type ObjectClient<S, H extends ObjectHandlers<S>> = ObjectCalls<H> & {
   state(): Promise<S>;
 };
 
+/** What a client needs of its app. */
+interface ObjectApp {
+  readonly store: Pick<Store, "read">;
+  readonly tenant: string;
+  start<I, O>(workflow: Workflow<I, O>, input: I, options?: StartOptions): Promise<RunHandle<O>>;
+}
+
 /** The client of one key: each call is a run in the queue of the object. */
 export function objectClient<S, H extends ObjectHandlers<S>>(
-  app: Pick<Tape, "start" | "store" | "tenant">,
+  app: ObjectApp,
   definition: ObjectDefinition<S, H>,
   key: string,
   options: ObjectCallOptions = {},
@@ -24,6 +34,7 @@ export function objectClient<S, H extends ObjectHandlers<S>>(
   assertObject(definition);
   const { name, workflows, initial } = definition;
   assertName(`the key of object ${name}`, key);
+  assertKnownKeys(`object ${name}`, options, ["id", "labels", "budget", "by", "priority"]);
   const starts = [...workflows].map(([handler, of]) => {
     const start = (input?: unknown): Promise<RunHandle<unknown>> => app.start(of, { key, input }, options);
     return [handler, start] as const;

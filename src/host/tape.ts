@@ -17,6 +17,7 @@ import type { ForkRequest } from "../operator/fork.ts";
 import type { ForkPlan } from "../operator/fork-plan.ts";
 import type { Operator } from "../operator/operator.ts";
 import type { ResolveRequest } from "../operator/resolve.ts";
+import type { ObjectDefinition, ObjectHandlers } from "../sdk/context.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
 import { assertKnownKeys, assertName, assertOneOf, durationOf, durationOrThrow } from "../sdk/validate.ts";
@@ -27,6 +28,7 @@ import { journalPages } from "../store/read-all.ts";
 import { type EffectListFilter, type EffectView, listEffects } from "./effects.ts";
 import { type GateListFilter, type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
+import { type ObjectCallOptions, type ObjectClient, objectClient } from "./objects.ts";
 import { openStore } from "./open-store.ts";
 import { createOperator } from "./operator.ts";
 import {
@@ -205,6 +207,15 @@ export class Tape implements AsyncDisposable {
   ): Promise<StartResult<O>[]> {
     const results = await this.#starts.createAll(workflow, items, options);
     return results.map((one) => (one.ok ? { ok: true, run: this.#handle<O>(one.id, one.journal) } : one));
+  }
+
+  /** One key of an object: calls its handlers, and reads its state. */
+  object<S, H extends ObjectHandlers<S>>(
+    definition: ObjectDefinition<S, H>,
+    key: string,
+    options: ObjectCallOptions = {},
+  ): ObjectClient<S, H> {
+    return objectClient(this, definition, key, options);
   }
 
   /** A handle to an existing run. */

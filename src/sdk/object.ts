@@ -7,6 +7,7 @@ import type {
   ObjectSelf,
   TapeContext,
 } from "./context.ts";
+import { stateKey } from "./object-definition.ts";
 import { queue } from "./queue.ts";
 import { assertKnownKeys, assertName, shown } from "./validate.ts";
 import { workflow } from "./workflow.ts";
@@ -17,9 +18,6 @@ export interface ObjectOptions<S, H extends ObjectHandlers<S>> {
   readonly initial: () => S;
   readonly handlers: H;
 }
-
-/** An object without its types, as a registry stores it. */
-export type AnyObject = Pick<ObjectDefinition<never, ObjectHandlers<never>>, "name" | "queue" | "workflows">;
 
 /** Names that a client of an object has for itself; `then` would make it a promise. */
 const reservedHandlers: ReadonlySet<string> = new Set(["start", "state", "then"]);
@@ -62,9 +60,6 @@ export function object<S, H extends ObjectHandlers<S>>(
   return { name, initial, handlers, queue: oneByOne, workflows };
 }
 
-/** The key of the value that holds the state. */
-export const stateKey = (name: string, key: string): string => `object ${name}/${key}`;
-
 /** Reads the state once, after the run has its slot: from then on no other handler of the key runs. */
 async function loadState<S>(tape: TapeContext, name: string, key: string, initial: () => S): Promise<ObjectSelf<S>> {
   const valueKey = stateKey(name, key);
@@ -82,17 +77,6 @@ async function loadState<S>(tape: TapeContext, name: string, key: string, initia
       state = next;
     },
   };
-}
-
-/** `app.object` and `tape.object` take a definition. */
-export function assertObject(given: unknown): asserts given is AnyObject {
-  const { workflows, queue: of } = (given ?? {}) as Partial<AnyObject>;
-  if (typeof given === "object" && workflows instanceof Map && typeof of === "object") return;
-  throw bad(
-    "an object",
-    "object",
-    `an object is what object("name", { initial, handlers }) returns, not ${shown(given)}`,
-  );
 }
 
 function bad(subject: string, field: string, fault: string): TapeError {

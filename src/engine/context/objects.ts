@@ -1,5 +1,5 @@
 import type { ObjectDefinition, ObjectHandlers, ObjectInRun, TapeContext } from "../../sdk/context.ts";
-import { assertObject, stateKey } from "../../sdk/object.ts";
+import { assertObject, stateKey } from "../../sdk/object-definition.ts";
 
 /** An object as a run sees it: each call is a child run, in the queue of the object. */
 export function objectInRun<S, H extends ObjectHandlers<S>>(
