@@ -5,6 +5,7 @@ import { benchHandover } from "./handover.ts";
 import { benchIdle } from "./idle.ts";
 import { benchMigrate } from "./migrate.ts";
 import { benchNeighbours } from "./neighbours.ts";
+import { benchObjects } from "./objects.ts";
 import { measurePeers, planOf } from "./peers/peers.ts";
 import { benchProfile } from "./profile.ts";
 import { benchQueues } from "./queues.ts";
@@ -26,6 +27,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   sleeps: benchSleeps,
   asks: benchAsks,
   profile: benchProfile,
+  objects: benchObjects,
   peers: benchPeers,
   queues: benchQueues,
   charts: drawCharts,

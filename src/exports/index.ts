@@ -31,8 +31,9 @@ export type { LeaseHolder, TokenHolder } from "../guard/token-holder.ts";
 export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplanation, LeaseOptions, Leases } from "../host/leases.ts";
+export type { ObjectCallOptions, ObjectClient } from "../host/objects.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
-export type { CallOptions } from "../host/options.ts";
+export type { CallOptions, SignalToStart } from "../host/options.ts";
 export { type QueueAction, type QueueSettings, Queues } from "../host/queues.ts";
 export type { StartItem, StartResult } from "../host/run-handle.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
@@ -44,7 +45,7 @@ export type {
   SingletonView,
 } from "../host/singleton/singleton.ts";
 export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton/term.ts";
-export type { AskOptions, SignalToStart } from "../host/talk.ts";
+export type { AskOptions } from "../host/talk.ts";
 export {
   type ConnectOptions,
   type RunHandle,
@@ -110,6 +111,13 @@ export type {
   EffectResult,
   GateAnswer,
   GateOptions,
+  HandlerInput,
+  HandlerWorkflow,
+  ObjectCalls,
+  ObjectDefinition,
+  ObjectHandlers,
+  ObjectInRun,
+  ObjectSelf,
   SpawnOptions,
   StepContext,
   StepOptions,
@@ -131,6 +139,8 @@ export {
   type Semantics,
 } from "../sdk/effect.ts";
 export { type GateDefinition, type GateDefinitionOptions, gate, type ReplyGate } from "../sdk/gate.ts";
+export { type ObjectOptions, object } from "../sdk/object.ts";
+export type { AnyObject } from "../sdk/object-definition.ts";
 export { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
 export { type KeyOptions, type QueueDefinition, type QueueOptions, queue, type RateOptions } from "../sdk/queue.ts";
 export type { QueueChoice } from "../sdk/queue-choice.ts";

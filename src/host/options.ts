@@ -7,12 +7,12 @@ import { errorFields } from "../base/reason.ts";
 import type { Tracer } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
 import { TapeError } from "../model/errors.ts";
+import type { GateDefinition } from "../sdk/gate.ts";
 import type { StartTiming } from "../sdk/start-options.ts";
 import type { OwnTransaction } from "../sdk/transaction.ts";
 import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { Store, TransactionOps } from "../store/contract/store.ts";
-import type { SignalToStart } from "./talk.ts";
 
 /** What `Tape.open` needs: a store, a runner, and settings. */
 export interface TapeOptions {
@@ -45,6 +45,15 @@ export interface TapeOptions {
 export interface ConnectOptions extends Omit<RemoteOptions, "log">, Omit<TapeOptions, "store" | "runner" | "tenant"> {
   /** Drives these workflows and runs the reactors here; without a runner this process only starts and reads runs. */
   readonly runner?: Runner;
+}
+
+/** A signal that a start sends. Without a key each start sends it again. */
+export interface SignalToStart<T = unknown> {
+  readonly gate: GateDefinition<T>;
+  readonly value: T;
+  readonly key?: string;
+  readonly binds?: string;
+  readonly by?: string;
 }
 
 /** Id, labels, budget, starter and queue of a new run, and when it starts. */

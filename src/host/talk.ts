@@ -11,6 +11,7 @@ import { validate } from "../sdk/schema.ts";
 import { assertKnownKeys, assertName, durationOrThrow } from "../sdk/validate.ts";
 import type { Reply, RunProgress, StartSignal, Store } from "../store/contract/store.ts";
 import { concernsJournal, follow, followPublished } from "../store/follow.ts";
+import { type SignalOptions, type SignalToStart, withinOf } from "./options.ts";
 
 /** How to ask a run: under which key, and how long to wait. */
 export interface AskOptions {
@@ -21,15 +22,6 @@ export interface AskOptions {
   readonly binds?: string;
   readonly by?: string;
   readonly signal?: AbortSignal;
-}
-
-/** A signal that a start sends. Without a key each start sends it again. */
-export interface SignalToStart<T = unknown> {
-  readonly gate: GateDefinition<T>;
-  readonly value: T;
-  readonly key?: string;
-  readonly binds?: string;
-  readonly by?: string;
 }
 
 interface TalkDeps {
@@ -45,6 +37,18 @@ export class Talk {
 
   constructor(deps: TalkDeps) {
     this.#deps = deps;
+  }
+
+  async signal<T>(run: string, gate: GateDefinition<T>, value: T, options: SignalOptions): Promise<void> {
+    const { store, tenant } = this.#deps;
+    assertKnownKeys("signal", options, ["key", "binds", "by", "transaction"]);
+    assertName("signal: the gate", gate?.name);
+    const { binds, transaction, ...rest } = options;
+    const within = transaction === undefined ? undefined : withinOf(store);
+    await assertValue(gate, value);
+    const signal = { name: gate.name, value, ...rest, ...defined({ binds }) };
+    if (within === undefined) await store.intake.signal(tenant, run, signal);
+    else await within.signal(transaction, tenant, run, signal);
   }
 
   async ask<T, R>(run: string, gate: ReplyGate<T, R>, value: T, options: AskOptions = {}): Promise<R> {

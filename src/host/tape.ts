@@ -15,15 +15,16 @@ import type { ForkRequest } from "../operator/fork.ts";
 import type { ForkPlan } from "../operator/fork-plan.ts";
 import type { Operator } from "../operator/operator.ts";
 import type { ResolveRequest } from "../operator/resolve.ts";
+import type { ObjectDefinition, ObjectHandlers } from "../sdk/context.ts";
 import type { GateDefinition, ReplyGate } from "../sdk/gate.ts";
-import { validate } from "../sdk/schema.ts";
-import { assertKnownKeys, assertName, durationOf } from "../sdk/validate.ts";
+import { assertKnownKeys, durationOf } from "../sdk/validate.ts";
 import { createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { AuditInfo, FeedRecord, OperatorReason, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
 import { Leases } from "./leases.ts";
 import { type Lists, listsOf } from "./lists.ts";
+import { type ObjectCallOptions, type ObjectClient, objectClient } from "./objects.ts";
 import { closedUnless, openStore } from "./open-store.ts";
 import { createOperator } from "./operator.ts";
 import {
@@ -40,7 +41,6 @@ import {
   type StartOptions,
   type TapeOptions,
   warnOfOldNode,
-  withinOf,
 } from "./options.ts";
 import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
 import { defineQueues, defineQueuesLater, Queues } from "./queues.ts";
@@ -226,6 +226,15 @@ export class Tape implements AsyncDisposable {
     return (await this.start(workflow, input, start)).result(wait);
   }
 
+  /** One key of an object: calls its handlers, and reads its state. */
+  object<S, H extends ObjectHandlers<S>>(
+    definition: ObjectDefinition<S, H>,
+    key: string,
+    options: ObjectCallOptions = {},
+  ): ObjectClient<S, H> {
+    return objectClient(this, definition, key, options);
+  }
+
   /**
    * Sends a request to a gate with `reply: true` and waits for the reply of the run.
    *
@@ -248,17 +257,8 @@ export class Tape implements AsyncDisposable {
     return this.#handle<O>(id, run.journal);
   }
 
-  async signal<T>(run: string, gate: GateDefinition<T>, value: T, options: SignalOptions = {}): Promise<void> {
-    assertKnownKeys("signal", options, ["key", "binds", "by", "transaction"]);
-    assertName("signal: the gate", gate?.name);
-    const { binds, transaction, ...rest } = options;
-    const within = transaction === undefined ? undefined : withinOf(this.store);
-    const checked = await validate(gate.schema, value);
-    if ("fault" in checked)
-      throw new TapeError("TAPE_BAD_GATE_VALUE", `${gate.name}: ${checked.fault}`, { gate: gate.name });
-    const signal = { name: gate.name, value, ...rest, ...defined({ binds }) };
-    if (within === undefined) await this.store.intake.signal(this.tenant, run, signal);
-    else await within.signal(transaction, this.tenant, run, signal);
+  signal<T>(run: string, gate: GateDefinition<T>, value: T, options: SignalOptions = {}): Promise<void> {
+    return this.#talk.signal(run, gate, value, options);
   }
 
   async cancel(run: string, options: OperatorReason): Promise<void> {

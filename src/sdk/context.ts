@@ -81,9 +81,14 @@ export interface Child<R> {
 /** Values of the tenant, read and written inside a run. */
 export interface ValuesContext {
   get(key: string): Promise<{ readonly version: number; readonly value: unknown } | undefined>;
+  /** Like `get`, also for a value that was deleted (its version stays) or never existed (version 0). */
+  read(key: string): Promise<{ readonly version: number; readonly value: unknown }>;
   /** Compare-and-set: `version` 0 means that it must not exist. */
   put(key: string, value: unknown, version: number): Promise<number>;
 }
+
+/** One key of an object, for a run that calls it. */
+export type ObjectInRun<S, H extends ObjectHandlers<S>> = ObjectCalls<H> & { state(): Promise<S> };
 
 /** The budget of a run's tree. */
 export interface BudgetContext {
@@ -171,6 +176,13 @@ export interface TapeContext {
   uuid(): string;
   random(): number;
   readonly values: ValuesContext;
+  /**
+   * Calls handlers of an object as child runs, and reads its state.
+   *
+   * @example
+   * const total = await tape.object(counter, "visits").add(1);
+   */
+  object<S, H extends ObjectHandlers<S>>(definition: ObjectDefinition<S, H>, key: string): ObjectInRun<S, H>;
   readonly budget: BudgetContext;
   /**
    * Reports progress (a heartbeat only shows that the process lives). The note travels with the next heartbeat; a body
@@ -201,3 +213,42 @@ export interface Workflow<I, O> {
   readonly queue: QueueDefinition | undefined;
   readonly key: ((input: I) => string) | undefined;
 }
+
+/** The state of one key, inside a handler. */
+export interface ObjectSelf<S> {
+  readonly key: string;
+  /** As the handler found it, or as it was last set. */
+  readonly state: S;
+  /** Durable when it resolves. TAPE_VERSION_CONFLICT if anything but a handler has changed the state meanwhile. */
+  set(state: S): Promise<void>;
+}
+
+/** The handlers of an object, by name. At most one of them runs per key. */
+export type ObjectHandlers<S> = Readonly<
+  Record<string, (tape: TapeContext, self: ObjectSelf<S>, input: never) => unknown>
+>;
+
+/** An object, as `object` defines it: a workflow for each handler, and the queue that runs them one by one per key. */
+export interface ObjectDefinition<S, H extends ObjectHandlers<S>> {
+  readonly name: string;
+  readonly initial: () => S;
+  readonly handlers: H;
+  readonly queue: QueueDefinition;
+  readonly workflows: ReadonlyMap<string, HandlerWorkflow>;
+}
+
+/** The input of a handler's run. */
+export interface HandlerInput {
+  readonly key: string;
+  readonly input?: unknown;
+}
+export type HandlerWorkflow = Workflow<HandlerInput, unknown>;
+
+/** A function for each handler, without the context and the state. */
+export type ObjectCalls<H, Result extends "value" | "handle" = "value", Handle = never> = {
+  readonly [K in keyof H]: H[K] extends (tape: TapeContext, self: never, ...rest: infer Rest) => infer Output
+    ? (...input: Rest) => Promise<Result extends "value" ? Awaited<Output> : HandleOf<Handle, Awaited<Output>>>
+    : never;
+};
+/** A handle to a run of a handler. */
+type HandleOf<Handle, Output> = Omit<Handle, "result"> & { result(): Promise<Output> };

@@ -4,6 +4,7 @@ import { bindConnector, type Connector } from "./connector.ts";
 import type { TapeContext, Workflow } from "./context.ts";
 import type { EffectDefinition, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition } from "./gate.ts";
+import { type AnyObject, assertObject } from "./object-definition.ts";
 import { assertQueue, type QueueDefinition } from "./queue.ts";
 import { type Schema, schemaOf, validate } from "./schema.ts";
 import { assertKnownKeys, assertName, durationOrThrow, functionOr, retryOf, shown } from "./validate.ts";
@@ -108,10 +109,14 @@ export function createRunner(parts: {
   readonly gates?: readonly GateDefinition<unknown>[];
   /** Queues that only starts name; those of the workflows are included. */
   readonly queues?: readonly QueueDefinition[];
+  readonly objects?: readonly AnyObject[];
 }): Runner {
-  assertKnownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates", "queues"]);
-  const { workflows, effects = [], connectors = [], gates = [], queues = [] } = parts;
+  assertKnownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates", "queues", "objects"]);
+  const { effects = [], connectors = [], gates = [], queues = [], objects = [] } = parts;
   for (const queue of queues) assertQueue("a runner", queue);
+  for (const object of objects) assertObject(object);
+  const handlers = objects.flatMap((object) => [...object.workflows.values()]);
+  const workflows: readonly AnyWorkflow[] = [...parts.workflows, ...handlers];
   const used = workflows.flatMap(({ queue }) => (queue === undefined ? [] : [queue]));
   const byConnector = byName("connector", connectors);
   const definitions = byName(

@@ -11,6 +11,9 @@ import type {
   DecisionDetails,
   EffectResult,
   GateOptions,
+  ObjectDefinition,
+  ObjectHandlers,
+  ObjectInRun,
   SpawnOptions,
   StepContext,
   StepOptions,
@@ -31,6 +34,7 @@ import { Callbacks } from "./callbacks.ts";
 import { spawnChild } from "./children.ts";
 import { openGate, sleepFor, sleepUntil } from "./gates.ts";
 import { cutOf } from "./lanes.ts";
+import { objectInRun } from "./objects.ts";
 import { type OperationHandle, Operations, type RecordOf, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
 import { StepAttempts, stepPolicyOf } from "./steps.ts";
@@ -276,6 +280,10 @@ export class Context extends Operations implements TapeContext {
 
   call<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions = {}): Promise<O> {
     return ignoreRejection(this.spawn(workflow, input, options).then((child) => child.result()));
+  }
+
+  object<S, H extends ObjectHandlers<S>>(definition: ObjectDefinition<S, H>, key: string): ObjectInRun<S, H> {
+    return objectInRun(this, definition, key);
   }
 
   async lane<T>(name: string, branch: (tape: TapeContext) => T | Promise<T>): Promise<T> {

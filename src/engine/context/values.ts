@@ -12,6 +12,15 @@ export function valuesOf(context: Operations & Pick<TapeContext, "sample">, driv
         const found = await drive.options.store.read.value(drive.options.tenant, key);
         return found === undefined || found.deleted ? undefined : { version: found.version, value: found.value };
       }),
+    read: (key) =>
+      context.sample(`version of ${key}`, async () => {
+        const {
+          version = 0,
+          deleted = true,
+          value,
+        } = (await drive.options.store.read.value(drive.options.tenant, key)) ?? {};
+        return deleted ? { version, value: undefined } : { version, value };
+      }),
     put: (key, value, version) => {
       const stored = asStored(value);
       return context.operation<number>({

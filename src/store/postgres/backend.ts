@@ -1,4 +1,3 @@
-import type { Batcher } from "../../base/batcher.ts";
 import type { Clock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
@@ -39,18 +38,8 @@ import { parseCursor } from "../validate/arguments.ts";
 import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
 import type { WakeHub } from "../wake-hub.ts";
 import { admitManyPlan } from "./admit-many.ts";
-import {
-  type AppendItem,
-  appendSingle,
-  type Backlog,
-  type CreateItem,
-  createItemOf,
-  type FireResult,
-  isEnd,
-  isPark,
-  isPlainlyQueued,
-  type ParkResult,
-} from "./batched-writes.ts";
+import { appendSingle, type Backlog, createItemOf, isEnd, isPark, isPlainlyQueued } from "./batched-writes.ts";
+import type { BatchedWrites } from "./batchers.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
 import { readFault } from "./errors.ts";
@@ -79,22 +68,6 @@ export interface PostgresBackendOptions {
   readonly outageRetry: OutageRetry;
   readonly timeline: Timeline;
   readonly callers: CallerTransactions;
-}
-
-/** The batchers of the batched route. */
-export interface BatchedWrites {
-  readonly append: Batcher<AppendItem, AppendResult>;
-  readonly endSleep: Batcher<AppendItem, AppendResult>;
-  readonly park: Batcher<AppendItem, ParkResult>;
-  readonly end: Batcher<AppendItem, AppendResult>;
-  readonly create: Batcher<CreateItem, CreateResult>;
-  readonly createCounted: Batcher<CreateItem, CreateResult>;
-  /** Tenants known to have a quota on runs. */
-  readonly counted: ReadonlySet<string>;
-  readonly fire: Batcher<TimerRef, FireResult>;
-  readonly parkQueued: Batcher<AppendItem, ParkResult>;
-  readonly endQueued: Batcher<AppendItem, AppendResult>;
-  readonly createQueued: Batcher<CreateItem, CreateResult>;
 }
 
 /** Enough for every run of a queue that a process drives at once. */

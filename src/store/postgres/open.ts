@@ -13,7 +13,7 @@ import { createPlan } from "../sql/plans/create.ts";
 import { fireTimerPlan } from "../sql/plans/intake.ts";
 import type { RowOf } from "../sql/statements.gen.ts";
 import { WakeHub } from "../wake-hub.ts";
-import { type BatchedWrites, PostgresBackend } from "./backend.ts";
+import { PostgresBackend } from "./backend.ts";
 import {
   type AppendItem,
   appendSingle,
@@ -29,6 +29,7 @@ import {
   parkQueuedWrite,
   parkWrite,
 } from "./batched-writes.ts";
+import type { BatchedWrites } from "./batchers.ts";
 import { PostgresCallers } from "./callers.ts";
 import { Connections } from "./connections.ts";
 import { classifyError, forbidden, isForbidden, unreachable } from "./errors.ts";

@@ -1,0 +1,20 @@
+import type { Batcher } from "../../base/batcher.ts";
+import type { AppendResult, CreateResult } from "../contract/store.ts";
+import type { TimerRef } from "../sql/plans/intake.ts";
+import type { AppendItem, CreateItem, FireResult, ParkResult } from "./batched-writes.ts";
+
+/** The batchers of the batched route. */
+export interface BatchedWrites {
+  readonly append: Batcher<AppendItem, AppendResult>;
+  readonly endSleep: Batcher<AppendItem, AppendResult>;
+  readonly park: Batcher<AppendItem, ParkResult>;
+  readonly end: Batcher<AppendItem, AppendResult>;
+  readonly create: Batcher<CreateItem, CreateResult>;
+  readonly createCounted: Batcher<CreateItem, CreateResult>;
+  /** Tenants known to have a quota on runs. */
+  readonly counted: ReadonlySet<string>;
+  readonly fire: Batcher<TimerRef, FireResult>;
+  readonly parkQueued: Batcher<AppendItem, ParkResult>;
+  readonly endQueued: Batcher<AppendItem, AppendResult>;
+  readonly createQueued: Batcher<CreateItem, CreateResult>;
+}
