@@ -67,11 +67,25 @@ const change = z.strictObject({
 });
 
 /** At most `limit` starts per `perMs`, spread evenly, and at most `burst` at once. */
-export type RateLimit = Readonly<z.infer<typeof rate>>;
+export interface RateLimit {
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number;
+}
 /** A queue as its author defines it. */
-export type QueueSpec = Readonly<z.infer<typeof spec>>;
+export interface QueueSpec {
+  readonly concurrency?: number;
+  readonly perWorker?: number;
+  readonly rate?: RateLimit;
+  readonly perKey?: { readonly concurrency?: number; readonly rate?: RateLimit };
+  readonly counts: CountMode;
+}
 /** Limits that an operator sets until they are reset; null: no limit. Absent ones keep the definition's. */
-export type QueueChange = Readonly<z.infer<typeof change>>;
+export interface QueueChange {
+  readonly concurrency?: number | null;
+  readonly rate?: RateLimit | null;
+  readonly perKey?: { readonly concurrency?: number | null; readonly rate?: RateLimit | null };
+}
 /** The limits in effect. */
 export type QueueLimits = Pick<QueueSpec, "concurrency" | "rate" | "perKey">;
 

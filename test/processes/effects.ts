@@ -16,6 +16,10 @@ const compensation = { semantics: "idempotent", args: {} } as const;
 export const legalRecords = (run: number): readonly NewRecord[] => [
   { kind: "step.done", data: { pos: 10, name: "book", value: "done" } },
   { kind: "decision.made", data: { pos: 11, name: "judge", value: "yes" } },
+  { kind: "step.failed", data: { pos: 17, name: "book", attempt: 1, error: "e", delayMs: 5 } },
+  { kind: "run.limited", data: { maxStallMs: 60_000 } },
+  { kind: "state.published", data: { pos: 18, name: "progress", value: 1 } },
+  { kind: "reply.sent", data: { pos: 19, value: 1 } },
   { kind: "sample.taken", data: { pos: 12, name: "now", value: 1 } },
   { kind: "patch.marked", data: { pos: 13, name: "v2" } },
   { kind: "race.won", data: { pos: 14, winner: 1 } },

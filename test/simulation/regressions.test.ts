@@ -19,6 +19,7 @@ const quiet: Plan = {
   travelMs: 0,
   hintLoss: 0,
   signals: [],
+  talk: undefined,
   schedules: [],
   values: [],
   singleton: undefined,

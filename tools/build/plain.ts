@@ -1,7 +1,8 @@
 import type { Approvers } from "../../src/model/approvers.ts";
 import type { Credential } from "../../src/model/credential.ts";
 import type { Fence } from "../../src/model/fence.ts";
-import type { ForkData, RecordData, RecordKind } from "../../src/model/records.ts";
+import type { ForkData } from "../../src/model/fork-shape.ts";
+import type { RecordData, RecordKind } from "../../src/model/records.ts";
 import type { SchedulePlan } from "../../src/model/schedule.ts";
 import type { CallOf, ResponseOf, RouteName } from "../../src/protocol/contract.ts";
 
@@ -13,7 +14,8 @@ import type { CallOf, ResponseOf, RouteName } from "../../src/protocol/contract.
 export const writtenOut = {
   "model/approvers": { Approvers: plain<Approvers>() },
   "model/credential": { Credential: plain<Credential>() },
-  "model/records": { RecordKind: plain<RecordKind>(), RecordData: plain<Records>(), ForkData: plain<ForkData>() },
+  "model/fork-shape": { ForkData: plain<ForkData>() },
+  "model/records": { RecordKind: plain<RecordKind>(), RecordData: plain<Records>() },
   "model/schedule": { SchedulePlan: plain<SchedulePlan>() },
   "protocol/contract": { RouteName: plain<RouteName>(), CallOf: plain<Calls>(), ResponseOf: plain<Responses>() },
 };

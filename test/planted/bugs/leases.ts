@@ -200,8 +200,14 @@ export const leaseBugs: readonly Bug[] = [
         replace: "if (elapsedSince(authorised, clock) >= 0) return;",
       },
     ],
-    detectedBy: ["fencedOwnersStayQuiet", "heldMeansHeld", "nonIdempotentOnce", "verdictMatchesWorld"],
+    detectedBy: [
+      "fencedOwnersStayQuiet",
+      "heldMeansHeld",
+      "nonIdempotentOnce",
+      "verdictMatchesWorld",
+      "attemptsAreCounted",
+    ],
     kind: "with a long pause",
-    within: 200,
+    within: 500,
   },
 ];

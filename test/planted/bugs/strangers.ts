@@ -89,7 +89,7 @@ export const strangerBugs: readonly Bug[] = [
       {
         file: "engine/context/gates.ts",
         find: 'if ("value" in checked) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: checked.value, note } };',
-        replace: 'if (note > 0) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: sent, note } };',
+        replace: 'if (note > 0) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value, note } };',
       },
     ],
     detectedBy: ["unfitSignalsAreRefused"],

@@ -17,7 +17,7 @@ case when :queue::text is null then null when :queue::text = '' then 0 else (sel
 -- macro: $run_status
 -- The status of the run `r` with the lease `l`.
 (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE'
-    when l.queue is not null and exists (select 1 from tape.queue_slots s where s.journal = l.journal and s.state = 'QUEUED') then 'QUEUED'
+    when l.queue is not null and (select s.state from tape.queue_slots s where s.journal = l.journal) = 'QUEUED' then 'QUEUED'
     else 'WAITING' end);
 
 -- name: partition.adjust
@@ -198,7 +198,7 @@ from tape.queues q where q.tenant = :tenant and q.name > :above and (:name::text
 -- name: slot.admit
 -- unfenced: with the term that the same transaction grants
 -- writes: queue_slots
-update tape.queue_slots set state = 'HELD', since = tape.now_ms() where journal = :journal and state = 'QUEUED';
+update tape.queue_slots set state = 'HELD', since = tape.now_ms() where journal = :journal and coalesce(state, '') = 'QUEUED'; -- not by the index of waiting runs, which knows no journal
 
 -- name: slot.ahead
 -- read
@@ -213,8 +213,8 @@ with recursive above(journal, parent) as (
   select r.journal, r.parent from tape.runs r where r.journal = :journal
   union all select r.journal, r.parent from above a join tape.runs r on r.journal = a.parent)
 select 1 as ok where not exists (
-  select 1 from above a join tape.queue_slots s on s.journal = a.journal join tape.queues q on q.id = s.queue
-  where q.tenant = :tenant and q.name = :queue and s.keeps and s.state = 'HELD' and (q.concurrency is not null or s.key = :key));
+  select 1 from above a join tape.queue_slots s on s.journal = any (array[a.journal]) join tape.queues q on q.id = s.queue
+  where q.tenant = :tenant and q.name = :queue and s.keeps and coalesce(s.state, '') = 'HELD' and (q.concurrency is not null or s.key = :key));
 
 -- name: slot.create
 -- unfenced: the slot of a run that is created in the same transaction
