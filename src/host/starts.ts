@@ -1,5 +1,4 @@
 import type { Clock } from "../base/clock.ts";
-import { defined } from "../base/defined.ts";
 import type { Random } from "../base/random.ts";
 import { isRemote } from "../client/remote.ts";
 import { starterOf } from "../model/approvers.ts";
@@ -26,7 +25,7 @@ export interface StartsDeps {
   readonly workerFor: (workflow: string) => Worker | undefined;
 }
 
-const otherKeys = ["deadline", "signals", "transaction"];
+const startKeys = ["id", "labels", "budget", "by", ...timingKeys, "deadline", "signals", "transaction"];
 
 /** A created run, and whether a process of this app drives it. */
 export interface StartedRun {
@@ -46,7 +45,7 @@ export class Starts {
   /** The run to create. Everything that is wrong with it is reported before anything is written. */
   async spec<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions): Promise<RunSpec> {
     assertWorkflow(workflow as unknown);
-    assertKnownKeys("start", options, ["id", "labels", "budget", "by", ...timingKeys, ...otherKeys]);
+    assertKnownKeys("start", options, startKeys);
     const { clock, random, store, talk } = this.#deps;
     const { deadline, transaction } = options;
     if (transaction !== undefined) withinOf(store);
@@ -65,7 +64,10 @@ export class Starts {
       workflow: workflow.name,
       ...given,
       ...timingFieldsOf("start", workflow, input, options),
-      ...defined({ version, labels, maxStallMs, deadlineMs }),
+      ...(version !== undefined && { version }),
+      ...(labels !== undefined && { labels }),
+      ...(maxStallMs !== undefined && { maxStallMs }),
+      ...(deadlineMs !== undefined && { deadlineMs }),
       ...(budget === undefined ? {} : { budget: millionths(budget) }),
       ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
       ...(signals === undefined ? {} : { signals: await talk.startSignals(signals) }),

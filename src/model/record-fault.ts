@@ -4,6 +4,7 @@ import { type RecordKind, recordSchemas } from "./records.ts";
 export function recordFault(kind: RecordKind, data: unknown): string | undefined {
   if (kind === "step.done" && isStep(data)) return undefined;
   if (kind === "sleep.ended" && isSleepEnd(data)) return undefined;
+  if (kind === "run.created" && isPlainCreation(data)) return undefined;
   const result = recordSchemas[kind].safeParse(data);
   if (result.success) return undefined;
   return result.error.issues.map((issue) => `${issue.path.join(".") || "data"}: ${issue.message}`).join("; ");
@@ -24,3 +25,15 @@ function isSleepEnd(data: unknown): boolean {
   const { pos, fired } = data as { pos?: unknown; fired?: unknown };
   return Number.isSafeInteger(pos) && (pos as number) >= 0 && fired === true;
 }
+
+const plainCreation: ReadonlySet<string> = new Set(["id", "workflow", "input", "inputHash", "checked"]);
+
+/** A run that uses none of the many options of a start. Its schema has a field for each of them. */
+function isPlainCreation(data: unknown): boolean {
+  if (typeof data !== "object" || data === null || !("input" in data)) return false;
+  for (const key in data) if (!plainCreation.has(key)) return false;
+  const { id, workflow, inputHash, checked } = data as Readonly<Record<string, unknown>>;
+  return isName(id) && isName(workflow) && isName(inputHash) && (checked === undefined || checked === true);
+}
+
+const isName = (value: unknown): boolean => typeof value === "string" && value.length > 0;

@@ -69,13 +69,18 @@ export interface TimingFields extends QueueFields {
   readonly debounce?: { readonly key: string; readonly waitMs: number; readonly maxWaitMs?: number };
 }
 
+const atOnce: TimingFields = {};
+
 export function timingFieldsOf<I>(
   subject: string,
   workflow: Pick<Workflow<I, unknown>, "queue" | "key">,
   input: I,
   timing: StartTiming,
 ): TimingFields {
-  const { delay, startAt, expires, unique, debounce } = timing;
+  const { delay, startAt, expires, unique, debounce, queue = workflow.queue, key, priority } = timing;
+  const unqueued = queue === undefined && key === undefined && priority === undefined;
+  const untimed = delay === undefined && startAt === undefined && expires === undefined;
+  if (unqueued && untimed && unique === undefined && debounce === undefined) return atOnce;
   const ms = (field: string, value: unknown): number => Math.ceil(durationOrThrow(subject, field, value));
   return {
     ...queueFieldsOf(subject, workflow, input, timing),

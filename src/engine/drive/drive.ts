@@ -369,7 +369,7 @@ export class Drive implements DriveHandle {
 
   #wrote(records: readonly NewRecord[], head: number): void {
     // Notes and retried attempts are no progress: a body that hangs must not be kept alive by signals.
-    if (records.some(isProgress)) {
+    if (isProgress(records[0]!) || records.some(isProgress)) {
       this.options.suspicion?.clear();
       this.options.lease.moved();
     }

@@ -42,9 +42,14 @@ export function checkQueued(given: QueuedData, limits: Limits): void {
   if (given.weight !== undefined) checkWhole("weight", given.weight, 1);
 }
 
+const atOnce: StartData = {};
+
 /** When and in which queue a run starts. */
 export function startDataOf(spec: RunSpec, limits: Limits): StartData {
   const { queue, key, priority, weight, delayMs, startAt, expiresMs, unique, debounce } = spec;
+  const unqueued = queue === undefined && key === undefined && priority === undefined && weight === undefined;
+  const untimed = delayMs === undefined && startAt === undefined && expiresMs === undefined;
+  if (unqueued && untimed && unique === undefined && debounce === undefined) return atOnce;
   if (queue === undefined) {
     for (const [field, value] of Object.entries({ key, priority, weight, expiresMs })) {
       if (value !== undefined) throw bad(field, `${field} needs a queue`);

@@ -18,7 +18,8 @@ interface Delta {
  * locks keys in this order, so that no two wait for each other.
  */
 export class PartitionDeltas implements PartitionChanges {
-  readonly #deltas = new Map<string, Delta>();
+  /** Created with the first change: most transactions change none. */
+  #deltas: Map<string, Delta> | undefined;
 
   enter(queue: number, key: string, of: number, weight: number | null = null): void {
     const delta = this.#of(queue, key);
@@ -38,12 +39,13 @@ export class PartitionDeltas implements PartitionChanges {
   }
 
   get isEmpty(): boolean {
-    return this.#deltas.size === 0;
+    return this.#deltas === undefined;
   }
 
   *flush(): Plan<void> {
-    const sorted = [...this.#deltas.values()].sort((a, b) => a.queue - b.queue || (a.key < b.key ? -1 : 1));
-    this.#deltas.clear();
+    const deltas = [...(this.#deltas?.values() ?? [])];
+    const sorted = deltas.sort((a, b) => a.queue - b.queue || (a.key < b.key ? -1 : 1));
+    this.#deltas = undefined;
     for (const { queue, key, running, waiting, enters, leaves, weight } of sorted) {
       if (enters === undefined) yield* query("partition.return", { queue, key, running, waiting });
       else yield* query("partition.adjust", { queue, key, running, waiting, class: enters, weight });
@@ -54,6 +56,7 @@ export class PartitionDeltas implements PartitionChanges {
 
   #of(queue: number, key: string): Delta {
     const name = `${queue}/${key}`;
+    this.#deltas ??= new Map();
     let delta = this.#deltas.get(name);
     if (delta === undefined) {
       delta = { queue, key, running: 0, waiting: 0, enters: undefined, leaves: false, weight: null };
