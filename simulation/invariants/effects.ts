@@ -101,8 +101,11 @@ export const nonIdempotentOnce: Invariant = (evidence) =>
     // So is an effect that was proven absent: it is sent again.
     const late = history.records.some(isResend) && calls.some(wasStopped);
     const faults = applied > 1 && !late ? [`${name(history)} was applied ${applied} times`] : [];
+    // A sender that was stopped just before its call sends on top of the attempt that replaced its own.
     const uncertain = calls.filter(
-      ({ result }) => !(result !== undefined && "error" in result && result.error instanceof NotSent),
+      (call) =>
+        !(call.result !== undefined && "error" in call.result && call.result.error instanceof NotSent) &&
+        !(late && wasStopped(call)),
     );
     const repeated = uncertain
       .slice(0, -1)

@@ -124,7 +124,9 @@ async function observe(deps: ReactorDeps, item: Item, onNewEvidence: () => Promi
     if (effect.semantics !== "non_idempotent") return finish(retryOrStick(deps, item, "unobservable"));
     return finish([stuck(item, "unobservable"), done]);
   }
-  const startedAt = await deps.store.read.now(); // before the call: absence counts from the observation's start
+  // Before the call: absence counts from the observation's start.
+  const mono = deps.clock.mono();
+  const startedAt: ObservationStart = { mono, wall: await deps.store.read.now() };
   const called = await observeWithTimeout(item, deps, observeTimeoutMs, (signal) =>
     observer(item.args as never, item.context(effect.attempt, signal)),
   );
@@ -151,7 +153,18 @@ async function observe(deps: ReactorDeps, item: Item, onNewEvidence: () => Promi
   }
 }
 
-async function judge(deps: ReactorDeps, item: Item, seen: Observation, startedAt: number): Promise<ItemVerdict> {
+/** By the clock of this process, and by the store's. */
+interface ObservationStart {
+  readonly mono: number;
+  readonly wall: number;
+}
+
+async function judge(
+  deps: ReactorDeps,
+  item: Item,
+  seen: Observation,
+  startedAt: ObservationStart,
+): Promise<ItemVerdict> {
   const [records, next] = await verdictOn(deps, item, seen, startedAt);
   return [[observed(item, seen), ...records], next];
 }
@@ -162,8 +175,13 @@ function observed(item: Item, seen: Observation, why?: string): NewRecord {
   return { kind: "effect.observed", data: { ...item.ref, observation, detail } };
 }
 
-async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, startedAt: number): Promise<ItemVerdict> {
-  const { effect, definition } = item;
+async function verdictOn(
+  deps: ReactorDeps,
+  item: Item,
+  seen: Observation,
+  startedAt: ObservationStart,
+): Promise<ItemVerdict> {
+  const { effect } = item;
   switch (seen.observed) {
     case "confirmed":
       return [item.confirmed("observed", seen), done];
@@ -174,9 +192,8 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, start
         return retryOrStick(deps, item, "absent");
       // A paused sender may still send. Absence counts only if the observation started after the send window and the
       // settle delay.
-      const until = (effect.sendUntil ?? 0) + (definition?.settleDelayMs ?? 0);
-      if (!seen.final && startedAt <= until)
-        return [[], { nextReactor: "reconciler", delayMs: Math.ceil(until - startedAt) + 1 }];
+      const openMs = seen.final ? 0 : await openForMs(deps, item, startedAt);
+      if (openMs > 0) return [[], { nextReactor: "reconciler", delayMs: openMs }];
       // An obligation stays owed: a compensation that did not happen is retried.
       if (item.isCompensation) return retryOrStick(deps, item, "not_sent");
       return verdictIfAbsent(deps, item);
@@ -192,6 +209,31 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, start
       ];
     }
   }
+}
+
+/** Between two reads of the store's clock, which a process makes at once. */
+const maxReadMs = 1_000;
+const toleranceMs = 50;
+
+/**
+ * How much of the send window and the settle delay was left when the observation started; 0: none. The store's wall clock
+ * may have been set since the effect was loaded, so the end of its window and the time are read again, close together.
+ */
+async function openForMs(deps: ReactorDeps, item: Item, { mono, wall }: ObservationStart): Promise<number> {
+  const settleMs = item.definition?.settleDelayMs ?? 0;
+  const leftMs = (sendUntil: number | null, started: number): number =>
+    Math.max(0, Math.ceil((sendUntil ?? 0) + settleMs - started) + 1);
+  const left = leftMs(item.effect.sendUntil, wall);
+  if (left > 0) return left;
+  const { store, clock, tenant } = deps;
+  const from = clock.mono();
+  const before = await store.read.now();
+  const [effect] = await store.read.effects(tenant, { item: item.lease.term.journal });
+  const passed = (await store.read.now()) - before;
+  const elapsed = clock.mono() - from;
+  const isSteady = elapsed <= maxReadMs && passed >= -toleranceMs && passed <= elapsed + toleranceMs;
+  if (!isSteady || effect === undefined) return maxReadMs;
+  return leftMs(effect.sendUntil, before - (from - mono));
 }
 
 /** Under the same keys: they identify the decision to call, and no attempt has used them up. */

@@ -100,8 +100,8 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "reactor/reconciler.ts",
-        find: "if (!seen.final && startedAt <= until)",
-        replace: "if (!seen.final && startedAt <= until - 1e9)",
+        find: "if (openMs > 0) return [[]",
+        replace: "if (openMs > 1e9) return [[]",
       },
     ],
     detectedBy: ["verdictMatchesWorld", "nonIdempotentOnce", "noBlindRetry"],
