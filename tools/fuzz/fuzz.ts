@@ -23,7 +23,7 @@ export interface FuzzOptions {
   readonly store: string;
   readonly seed: string;
   /** Called before each round; true ends the fuzz run. */
-  readonly enough: (rounds: number, findings: readonly Finding[]) => boolean;
+  readonly enough: (rounds: number, findings: readonly Finding[], census: Census) => boolean;
   /** Weaknesses to plant in the server. */
   readonly patches?: readonly Patch[];
   readonly progress?: (line: string) => void;
@@ -127,7 +127,11 @@ export class Fuzzer {
     const { enough, maxFindings = 10 } = this.#options;
     let episode = await this.#newEpisode();
     await this.#target.prober.report(); // discards what it measured during the start
-    for (let rounds = 0; !enough(rounds, this.#findings) && this.#findings.length < maxFindings; rounds++) {
+    for (
+      let rounds = 0;
+      !enough(rounds, this.#findings, this.#census) && this.#findings.length < maxFindings;
+      rounds++
+    ) {
       if (episode.over || episode.rounds >= episodeRounds) episode = await this.#newEpisode();
       await this.#round(episode);
       episode.rounds++;
