@@ -78,6 +78,9 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       const { records, blockedBy, ...page } = await caller.call("feed.page", { query: defined({ cursor, limit }) });
       return { ...page, records: records as FeedRecord[], ...defined({ blockedBy }) };
     },
+    async frontier(tenant) {
+      return own(tenant) ? (await caller.call("feed.frontier", {})).cursor : "";
+    },
     now: async () => (await caller.call("settings", {})).now,
   };
 }

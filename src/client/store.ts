@@ -10,6 +10,7 @@ import { remoteClaim } from "./claim.ts";
 import type { RemoteContext } from "./context.ts";
 import { CreateBatcher } from "./create-batcher.ts";
 import { remoteFenced } from "./fenced.ts";
+import { remoteHealth } from "./health.ts";
 import { httpExchange } from "./http-transport.ts";
 import { remoteIntake } from "./intake.ts";
 import { remoteRead } from "./read.ts";
@@ -90,10 +91,7 @@ function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore
     fenced,
     read: remoteRead(deps),
     once: ({ key }) => remoteIntake(deps, creations, key),
-    async health() {
-      const { blockedBy } = await caller.call("feed.page", { query: { limit: 1 } });
-      return defined({ feedBlockedBy: blockedBy });
-    },
+    health: () => remoteHealth(caller),
     onWake: (listener) => wakes.on(listener),
     close: () => {
       closing ??= close();

@@ -76,6 +76,9 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
       async feed(cursor, limit, tenant) {
         return (tenant === undefined ? behind : await of(tenant)).read.feed(cursor, limit, tenant);
       },
+      async frontier(tenant) {
+        return (tenant === undefined ? behind : await of(tenant)).read.frontier(tenant);
+      },
       async audit(tenant, page) {
         return (tenant === undefined ? behind : await of(tenant)).read.audit(tenant, page);
       },

@@ -130,6 +130,7 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   whoami: none,
   settings: none,
   "feed.page": none,
+  "feed.frontier": none,
   "feed.follow": none,
   audit: none,
   "runs.prune": () => ({ body: { endedBefore: 1, limit: 10, ...audit } }),

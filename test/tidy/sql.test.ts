@@ -4,7 +4,6 @@ import { onlineMigrations, sqlHeaders, sqlInCode, sqlMacros, sqlParity, sqlStars
 
 /** Statements that only one of the SQL stores has, each with its reason. */
 const onlyInOne: Record<string, string> = {
-  "feed.edge": "PostgreSQL returns with each page of the feed how far it has read",
   "leases.reboot": "SQLite counts lease time by the machine's monotonic clock, which restarts with each boot",
   "meta.boot": "the same",
   "migrations.size": "PostgreSQL can report the sizes of its tables",

@@ -8,6 +8,7 @@ import { effects } from "./effects.ts";
 import { evidence } from "./evidence.ts";
 import { faults } from "./faults.ts";
 import { feed } from "./feed.ts";
+import { feedFrontier } from "./feed-frontier.ts";
 import { finding } from "./finding.ts";
 import { foreign } from "./foreign.ts";
 import type { Cases, StoreFixture, TestRunner } from "./frame.ts";
@@ -89,6 +90,7 @@ const groups: Readonly<Record<string, Cases>> = {
   tenantIsolation,
   foreign,
   feed,
+  feedFrontier,
   idempotency,
   lostResponses,
   transactions,

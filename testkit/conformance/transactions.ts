@@ -27,7 +27,7 @@ interface Caller extends StoreFixture {
  * Adds a case for stores whose callers can have transactions. Any other store must not claim that it takes part in
  * them.
  */
-function addCase(
+export function callerCases(
   { it }: Parameters<Cases>[0],
   fresh: () => StoreFixture,
 ): (title: string, test: (fixture: Caller) => Promise<void>) => void {
@@ -48,13 +48,13 @@ const recordAt =
 
 /** Writes inside a transaction of the caller: they commit and roll back with the caller's rows. */
 export const transactions: Cases = (api, fresh) => {
-  const it = addCase(api, fresh);
+  const it = callerCases(api, fresh);
   intakeCases({ it });
   stepCases({ it });
 };
 
 interface CaseAdder {
-  readonly it: ReturnType<typeof addCase>;
+  readonly it: ReturnType<typeof callerCases>;
 }
 
 function intakeCases({ it }: CaseAdder): void {

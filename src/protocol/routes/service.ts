@@ -58,6 +58,14 @@ export const service = group({
       blockedBy: z.string().optional(),
     }),
   },
+  "feed.frontier": {
+    method: "GET",
+    path: "/v1/feed/frontier",
+    role: "reader",
+    repeat: "read",
+    summary: "Reads the cursor of the feed's end, after which everything comes that is written from now on",
+    answer: z.strictObject({ cursor: z.string() }),
+  },
   "feed.follow": {
     method: "GET",
     path: "/v1/feed/stream",

@@ -35,11 +35,12 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
       const blocker = blockerFor(who, blockedBy);
       return { ...page, ...defined({ blockedBy: blocker }), records: [...records] };
     },
+    "feed.frontier": async (_call, { tenant }) => ({ cursor: await read.frontier(tenant) }),
     async "feed.follow"({ query }, { tenant, signal }) {
       let { cursor } = query;
       await read.feed(cursor, 1, tenant); // rejects an invalid cursor before the first line
       return follow({
-        ...{ store, clock, signal },
+        ...{ store, clock, signal, unannounced: true },
         concerns: (wake) => !isForeign(wake, tenant),
         page: async () => {
           const { records, cursor: next, more = false } = await read.feed(cursor, streamPage, tenant);

@@ -41,6 +41,11 @@ export interface ReadOps extends ListOps, AdminReadOps, TalkReadOps, QueueReadOp
   value(tenant: string, key: string): Promise<StoredValue | undefined>;
   lease(tenant: string, target: LeaseTarget): Promise<LeaseView | undefined>;
   feed(cursor: string | undefined, limit?: number, tenant?: string): Promise<FeedPage>;
+  /**
+   * The cursor of the feed's end: everything written after this call comes after it, and nothing that a page has already
+   * returned. Writes of transactions that are open during the call come after it, too.
+   */
+  frontier(tenant?: string): Promise<string>;
   /** Store time, milliseconds since 1970. */
   now(): Promise<number>;
 }
@@ -54,7 +59,7 @@ export interface FeedPage {
   readonly cursor: string;
   /** More records may follow the cursor already, even if this page has none: one query scans a bounded range. */
   readonly more?: boolean;
-  /** The transaction that holds the feed back, if the store can name it. */
+  /** The transaction that has held the feed back for a second, if the store can name it. */
   readonly blockedBy?: string;
 }
 

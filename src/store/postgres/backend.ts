@@ -43,7 +43,7 @@ import type { BatchedWrites } from "./batchers.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
 import { readFault } from "./errors.ts";
-import { PostgresFeed } from "./feed.ts";
+import { PostgresFeed, positionBehind } from "./feed.ts";
 import type { JournalAllocator } from "./journal-numbers.ts";
 import { type JournalReads, journalReads } from "./journal-reads.ts";
 import type { Notifier } from "./notifier.ts";
@@ -296,12 +296,17 @@ export class PostgresBackend implements SqlBackend {
     this.#assertOpen();
     try {
       const page = await this.#feed.page(cursor, limit, tenant);
-      if (page.records.length > 0 || page.more === true) return page;
+      if (page.records.length > 0 || page.more === true || !this.#feed.isHeldBack) return page;
       const blocker = (await this.#query("feed.blocker", {}, tenant)).rows[0];
       return blocker === undefined ? page : { ...page, blockedBy: describe(blocker) };
     } catch (error) {
       throw readFault(error);
     }
+  }
+
+  async frontier(tenant: string | undefined): Promise<string> {
+    const row = await this.read(queryRow("feed.frontier"), tenant);
+    return positionBehind(Number(row?.id ?? 0));
   }
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {

@@ -19,6 +19,8 @@ type FeedPosition = Readonly<Record<"stamp" | "journal" | "seq", bigint>>;
 const forgottenMs = 10_000;
 /** Greater than any number of a column: after everything with its stamp. */
 const last = 2n ** 63n - 1n;
+/** The feed waits for overlapping writes all the time; only a wait as long as this is worth another query. */
+const heldBackMs = 1_000;
 const behind = (stamp: number): FeedPosition => ({ stamp: BigInt(stamp), journal: last, seq: last });
 
 /**
@@ -35,11 +37,19 @@ export class PostgresFeed {
   #scannedAt = 0;
   /** The last scan ended before the end of the feed. */
   #more = false;
+  /** The transaction for which the feed waits, and since when. */
+  #holder: string | undefined;
+  #heldSince = 0;
 
   constructor(ask: FeedQuery, limits: Limits, clock: Clock) {
     this.#query = ask;
     this.#limits = limits;
     this.#clock = clock;
+  }
+
+  /** One transaction has held the feed back for a second, as far as pages have shown. */
+  get isHeldBack(): boolean {
+    return this.#holder !== undefined && this.#clock.mono() - this.#heldSince >= heldBackMs;
   }
 
   async page(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
@@ -71,6 +81,7 @@ export class PostgresFeed {
     const bounds = { edge: edge ?? last, tenant: tenant ?? null, pageBytes };
     const { rows, more } = await this.#query("feed.page", { ...from, limit, scan, ...bounds }, tenant);
     const [scanned, ...found] = rows;
+    this.#noteHolder(scanned?.token);
     const records = found.map((row) => feedRecordOf(row, cursorOf(row)));
     const page = pageOf(records, more === true || records.length >= limit);
     const full = scanned !== undefined && Number(scanned.at) >= scan && tenant !== undefined;
@@ -80,7 +91,7 @@ export class PostgresFeed {
     }
     if (full) return feedPageOf(page, { cursor: cursorOf(scanned), more: true });
     // At the end of the feed: everything that the tail knew before is behind the cursor, too.
-    const end = scanned ?? from;
+    const end = scanned === undefined || Number(scanned.at) === 0 ? from : scanned;
     const further = tenant !== undefined && known !== undefined && known >= Number(end.stamp);
     return feedPageOf(page, { cursor: cursorOf(further ? behind(known) : end), more: false });
   }
@@ -111,6 +122,7 @@ export class PostgresFeed {
       scan: this.#limits.feedScan,
     });
     const [known, ...spans] = rows;
+    this.#noteHolder(known?.holder);
     const [to, newest] = [Number(known?.last), Number(known?.first)];
     // No progress: the store was restored, or one transaction is longer than a scan.
     const restart = stale || to < edge || (to === edge && newest > edge);
@@ -118,7 +130,16 @@ export class PostgresFeed {
     else tail.add(to, spansOf(spans));
     this.#more = !restart && to < newest;
   }
+
+  #noteHolder(transaction: string | number | null | undefined): void {
+    const holder = transaction == null ? undefined : String(transaction);
+    if (holder !== this.#holder) this.#heldSince = this.#clock.mono();
+    this.#holder = holder;
+  }
 }
+
+/** The cursor behind every record with this stamp or an earlier one. */
+export const positionBehind = (stamp: number): string => cursorOf(behind(stamp));
 
 const cursorOf = ({ stamp, journal, seq }: FeedPosition | RowOf<"feed.page">): string => `${stamp}.${journal}.${seq}`;
 

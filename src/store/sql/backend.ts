@@ -65,6 +65,8 @@ export interface SqlBackend {
   /** How many numbers, separated by dots, name a position in the feed. */
   readonly feedParts: 1 | 3;
   feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage>;
+  /** The position behind the last record that the feed can return. */
+  frontier(tenant: string | undefined): Promise<string>;
   audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]>;
   settings(): Promise<StoreSettings>;
   health(): Promise<StoreHealth>;

@@ -85,6 +85,10 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
       const from = cursor === undefined ? undefined : cursors.open(tenant, cursor, driver.feedParts);
       return cursors.page(tenant, await driver.feed(from, maxRecords, tenant));
     },
+    async frontier(tenant) {
+      const position = await driver.frontier(tenant);
+      return tenant === undefined ? position : (await seal()).seal(tenant, [position])[0]!;
+    },
     now: async () => (await row(undefined, "meta.get", {}, (r) => Number(r.at))) ?? 0,
   };
 }

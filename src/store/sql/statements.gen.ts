@@ -365,6 +365,10 @@ export interface SharedStatements {
     params: { run: Whole };
     row: Record<never, never>;
   };
+  "feed.frontier": {
+    params: Record<never, never>;
+    row: { id: number | null };
+  };
   "feed.key": {
     params: Record<never, never>;
     row: { key: string | null };
@@ -394,7 +398,7 @@ export interface SharedStatements {
   };
   "feed.tenants": {
     params: { after: Whole; scan?: Whole; edge?: Whole };
-    row: { tenant: string | null; first: number | null; last: number | null };
+    row: { tenant: string | null; first: number | null; last: number | null; holder: number | null };
   };
   fence: {
     params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole; after: Whole };
@@ -2329,10 +2333,6 @@ export interface PostgresStatements extends SharedStatements {
 
 /** And those that only SQLite has. */
 export interface SqliteStatements extends SharedStatements {
-  "feed.edge": {
-    params: Record<never, never>;
-    row: { id: unknown };
-  };
   "leases.reboot": {
     params: Record<never, never>;
     row: Record<never, never>;

@@ -210,6 +210,10 @@ export class SqliteBackend implements SqlBackend {
     return this.read(feedPlan(parseCursor(cursor), limit, tenant, { limits: this.limits, tail: this.#tail }));
   }
 
+  async frontier(): Promise<string> {
+    return String((await this.read(queryRow("feed.frontier")))?.id ?? 0);
+  }
+
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
     const params = { before: parseCursor(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
     const { rows } = this.#options.committer.statements.run(

@@ -87,6 +87,10 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       ifGiven(tenant, (of) => names({ tenant: of }));
       return read.feed(cursor, limit, tenant);
     },
+    async frontier(tenant) {
+      ifGiven(tenant, (of) => names({ tenant: of }));
+      return read.frontier(tenant);
+    },
   };
 }
 

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/base/clock.ts";
+import { defaultLimits } from "../../../src/model/limits.ts";
 import type { FeedRecord, Store } from "../../../src/store/contract/store.ts";
+import { PostgresFeed } from "../../../src/store/postgres/feed.ts";
 import { claimant, heldRun, step, tenant } from "../../../testkit/conformance/frame.ts";
 import { ownPostgres } from "../../postgres/own.ts";
 import { fenced, type Scene, sceneOn, stepAt, until } from "./scene.ts";
@@ -50,12 +53,13 @@ async function readAll(store: Store, from: string | undefined, count: number, li
   return all!.records;
 }
 
-/** The end of the feed, with nothing after it. */
+/** The end of the feed, with nothing after it: everything is finished that is older than one more run. */
 async function endOf(store: Store): Promise<string> {
+  const last = await held(store);
   let end: FeedReading | undefined;
   await until(async () => {
     end = await readOn(store, end?.cursor, 500);
-    return end.blockedBy === undefined && end.records.length === 0;
+    return end.records.some(({ journal }) => journal === last.journal);
   }, "the feed does not come to rest");
   return end!.cursor;
 }
@@ -135,7 +139,6 @@ describe("an older transaction commits last", () => {
 it("delivers 1000 records of four concurrent writers, each exactly once", async () => {
   const from = await endOf(scene.store);
   const stores = await Promise.all(Array.from({ length: 4 }, () => scene.open("?connections=3")));
-  let writing = true;
   const expected = new Set<string>();
   const writers = stores.map(async (store, w) => {
     const runs = await Promise.all(Array.from({ length: 5 }, () => held(store)));
@@ -156,19 +159,19 @@ it("delivers 1000 records of four concurrent writers, each exactly once", async 
       );
     }
   });
+  let last: number | undefined;
   const reading = (async () => {
     const all: FeedRecord[] = [];
-    let cursor = from;
-    for (let last = false; ; ) {
+    for (let cursor = from; ; ) {
       const page = await scene.store.read.feed(cursor, 50);
-      all.push(...page.records);
+      const end = page.records.findIndex(({ journal }) => journal === last);
+      all.push(...page.records.slice(0, end === -1 ? undefined : end));
       cursor = page.cursor;
-      if (last && page.records.length === 0 && page.blockedBy === undefined) return all;
-      last = !writing;
+      if (end !== -1) return all;
     }
   })();
   await Promise.all(writers);
-  writing = false;
+  last = (await held()).journal;
   const delivered = await reading;
   expect(expected.size).toBe(4 * 5 * (1 + 48));
   expect(new Set(delivered.map((r) => `${r.in} ${label(r)}`))).toEqual(expected);
@@ -212,6 +215,39 @@ describe("after a restore", () => {
     await hand.sql("commit");
     expect((await scene.admin.query("select feed_offset from tape.meta")).rows).toEqual(before);
   });
+});
+
+it("an empty page names no transaction before it has held the feed back for a second", async () => {
+  const hand = await scene.hand();
+  let now = 0;
+  const asked: string[] = [];
+  const ask: ConstructorParameters<typeof PostgresFeed>[0] = async (sql, params) => {
+    asked.push(sql);
+    return hand.run(sql, params);
+  };
+  const feed = new PostgresFeed(ask, defaultLimits, { ...systemClock, mono: () => now });
+  const open = await scene.hand();
+  await open.sql("begin");
+  await open.sql("select pg_current_xact_id()");
+  await held(); // a younger transaction finishes
+  for (const of of [undefined, tenant]) {
+    await feed.page(await scene.store.read.frontier(), 10, of);
+    expect(feed.isHeldBack).toBe(false);
+    now += 999;
+    expect(feed.isHeldBack).toBe(false);
+    now += 1;
+    expect(feed.isHeldBack).toBe(true);
+    await open.sql("rollback");
+    await until(async () => {
+      await feed.page(await scene.store.read.frontier(), 10, of);
+      return !feed.isHeldBack;
+    }, "another transaction holds the feed back");
+    await open.sql("begin");
+    await open.sql("select pg_current_xact_id()");
+    await held();
+  }
+  expect(asked).not.toContain("feed.blocker");
+  await open.sql("rollback");
 });
 
 it("health names the transaction that holds the feed back", async () => {

@@ -7,6 +7,11 @@
 -- Below it every transaction has finished, so nothing can appear there later.
 (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint + m.feed_offset from tape.meta m);
 
+-- macro: tape.feed_holder()
+-- The oldest open transaction, if a younger one has finished: the feed waits for it. Null on an idle server.
+(select case when pg_snapshot_xmin(s.now) < pg_snapshot_xmax(s.now) then pg_snapshot_xmin(s.now)::text::bigint end
+  from (select pg_current_snapshot() as now) s);
+
 -- macro: %page%
 -- Wraps the statement of a list: its rows up to the one that fills the page.
 select b.* from (
@@ -23,6 +28,13 @@ from pg_stat_activity a
 where a.backend_xid is not null and a.backend_xid::text = (pg_snapshot_xmin(pg_current_snapshot())::text::bigint % 4294967296)::text
 limit 1;
 
+-- name: feed.frontier
+-- read
+-- The last finished stamp of a record, not the horizon: other databases raise that, too. A cursor there would be ahead of
+-- the records that a restored store writes, whose offset is raised only to the last stamp.
+select coalesce((select r.stamp from tape.records r where r.stamp < tape.feed_horizon()
+  order by r.stamp desc limit 1), 0) as id;
+
 -- name: feed.key
 -- read
 select cursor_key as key from tape.meta;
@@ -31,8 +43,8 @@ select cursor_key as key from tape.meta;
 -- read
 -- Below the snapshot's xmin every transaction has finished, so nothing can appear there later: an older transaction
 -- that commits last holds the feed back instead of being skipped. Order within a journal follows from the stamps. The
--- first row has the number of scanned records and the last one: a query for one tenant scans at most :scan records, up
--- to the stamp :edge.
+-- first row has the number of scanned records (at) and the position of the last one; its token is the transaction for
+-- which the feed waits. A query for one tenant scans at most :scan records, up to the stamp :edge.
 with w as materialized (
   select r.stamp, r.journal, r.seq from tape.records r
   where (r.stamp, r.journal, r.seq) > (:stamp, :journal, :seq)
@@ -43,8 +55,10 @@ f as materialized (
   select w.stamp, w.journal, w.seq from w
   where :tenant::text is null or (select l.tenant from tape.leases l where l.journal = abs(w.journal)) = :tenant
   order by w.stamp, w.journal, w.seq limit :limit)
-(select w.stamp, w.journal, w.seq, null as token, (select count(*) from w) as at, null as kind, null as body
-  from w order by w.stamp desc, w.journal desc, w.seq desc limit 1)
+(select coalesce(e.stamp, 0) as stamp, coalesce(e.journal, 0) as journal, coalesce(e.seq, 0) as seq,
+    cast(tape.feed_holder() as text) as token, (select count(*) from w) as at, null as kind, null as body
+  from (values (1)) one(n) left join lateral (
+    select w.stamp, w.journal, w.seq from w order by w.stamp desc, w.journal desc, w.seq desc limit 1) e on true)
 union all
 (select f.stamp, f.journal, f.seq, r.token, r.at, r.kind, r.body
   from f cross join lateral (select cast(r.token as text) as token, r.at, r.kind, r.body
@@ -56,7 +70,7 @@ union all
 -- The tenants with records after a position of the feed, by their stamps: one query for all that follow it. The row
 -- without a tenant has two stamps: the last finished one (below the snapshot's xmin, as in feed.page) and the last one
 -- scanned. The latter is not that of the last record if the scan was as long as allowed: more records may have that
--- stamp.
+-- stamp. Its holder is the transaction for which the feed waits.
 with h as materialized (
   select tape.feed_horizon() as stamp),
 n as materialized (
@@ -67,9 +81,9 @@ w as materialized (
   where r.stamp > :after and r.stamp < (select h.stamp from h) order by r.stamp limit :scan),
 e as materialized (
   select case when (select count(*) from w) < :scan then n.stamp else (select max(w.stamp) from w) - 1 end as stamp from n)
-select null as tenant, n.stamp as first, e.stamp as last from e cross join n
+select null as tenant, n.stamp as first, e.stamp as last, tape.feed_holder() as holder from e cross join n
 union all
-select l.tenant, min(w.stamp), max(w.stamp) from w
+select l.tenant, min(w.stamp), max(w.stamp), null from w
   cross join lateral (select l.tenant from tape.leases l where l.journal = abs(w.journal) limit 1) l
 where w.stamp <= (select e.stamp from e) group by l.tenant;
 

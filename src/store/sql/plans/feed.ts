@@ -16,7 +16,7 @@ export function* feedPlan(
   { limits, tail }: { readonly limits: Limits; readonly tail: FeedTail },
 ): Plan<FeedPage> {
   // The end first: later commits of other processes are after it, and are not skipped.
-  const newest = Number((yield* queryRow("feed.edge"))?.id ?? 0);
+  const newest = Number((yield* queryRow("feed.frontier"))?.id ?? 0);
   const end = Math.max(after, newest);
   type Rest = { readonly edge: number; readonly more: boolean };
   const within = function* (from: number, upTo: number, rest: (edge: number) => Rest): Plan<FeedPage> {

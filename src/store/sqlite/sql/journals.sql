@@ -1,4 +1,4 @@
--- name: feed.edge
+-- name: feed.frontier
 -- read
 select max(id) as id from records;
 
@@ -16,8 +16,9 @@ order by r.id limit :limit;
 
 -- name: feed.tenants
 -- read
--- The tenants with records between two positions of the feed: one query for all that follow it.
-select l.tenant, min(r.id) as first, max(r.id) as last from records r cross join leases l on l.journal = abs(r.journal)
+-- The tenants with records between two positions of the feed: one query for all that follow it. The feed waits for no
+-- transaction, because none overlap.
+select l.tenant, min(r.id) as first, max(r.id) as last, null as holder from records r cross join leases l on l.journal = abs(r.journal)
 where r.id > :after and r.id <= :edge group by l.tenant;
 
 -- name: journal.head
