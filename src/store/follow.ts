@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { PublishedValue, Store, WakeHint } from "./contract/store.ts";
+import { FollowPace } from "./follow-pace.ts";
 
 /** Wake hints may be lost: followers poll at least this often. */
 const pollMs = 1_000;
@@ -12,10 +13,14 @@ export interface Follow<T> {
   readonly page: () => Promise<readonly T[] | "end">;
   /** Whether this hint may concern the stream. */
   readonly concerns: (wake: WakeHint) => boolean;
+  /** What it reads gives no wake hint: polls often while something comes. */
+  readonly unannounced?: boolean;
 }
 
 /** Yields new pages and waits for a wake hint in between; ends with the signal. */
-export async function* follow<T>({ store, clock, signal, page, concerns }: Follow<T>): AsyncGenerator<readonly T[]> {
+export async function* follow<T>(followed: Follow<T>): AsyncGenerator<readonly T[]> {
+  const { store, clock, signal, page, concerns, unannounced = false } = followed;
+  const pace = new FollowPace(clock, pollMs);
   let pending = false;
   let wakeUp = (): void => {};
   const unsubscribe = store.onWake((wake) => {
@@ -28,6 +33,7 @@ export async function* follow<T>({ store, clock, signal, page, concerns }: Follo
       pending = false;
       const found = await page();
       if (found === "end") return;
+      if (found.length > 0 && unannounced) pace.came();
       if (found.length > 0) yield found;
       if (found.length > 0 || pending || signal.aborted) continue;
       if ("more" in found && found.more === true) {
@@ -36,7 +42,7 @@ export async function* follow<T>({ store, clock, signal, page, concerns }: Follo
       }
       const pause = new AbortController();
       wakeUp = () => pause.abort("hint");
-      await clock.sleep(pollMs, AbortSignal.any([signal, pause.signal]));
+      await clock.sleep(pace.next(), AbortSignal.any([signal, pause.signal]));
     }
   } finally {
     unsubscribe();
