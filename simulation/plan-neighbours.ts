@@ -36,10 +36,13 @@ export interface NeighbourAction {
 
 export const walkedLists = ["runs", "runs by name", "values", "feed", "audit"] as const;
 
-/** Reads a list page by page, with a pause between pages in which other clients write. */
+/**
+ * Reads a list page by page, with a pause between pages in which other clients write. A followed feed is read as a
+ * stream, and each call of it takes the pause.
+ */
 export interface PlannedWalk {
   readonly atMs: number;
-  readonly list: (typeof walkedLists)[number];
+  readonly list: (typeof walkedLists)[number] | "followed feed";
   readonly of: "us" | "neighbours";
   readonly rows: number;
   readonly pauseMs: number;
@@ -62,13 +65,26 @@ export function withNeighbours<P extends { readonly rewind: unknown; readonly va
     what: pick(random, whats),
     n: random.int(60),
   }));
-  const walks = times(3 + random.int(4), () => ({
+  const walks: PlannedWalk[] = times(3 + random.int(4), () => ({
     atMs: 500 + random.int(11_000),
     list: pick(random, walkedLists),
     of: pick(random, ["us", "neighbours"] as const),
     rows: 1 + random.int(3),
     pauseMs: pick(random, [50, 700, 700]),
   }));
+  walks.push(...followersOf(seed));
   const values = plan.values.length > 0 ? plan.values : valueWritesOf(random); // the same keys as the neighbours'
   return { ...plan, values, neighbours: { actions: actions.toSorted((a, b) => a.atMs - b.atMs), walks } };
+}
+
+/** Drawn apart from the rest, which stays as it is without them. */
+function followersOf(seed: number | string): PlannedWalk[] {
+  const random = seededRandom(`followers ${seed}`);
+  return times(1 + random.int(2), () => ({
+    atMs: random.int(4_000),
+    list: "followed feed",
+    of: pick(random, ["us", "neighbours"] as const),
+    rows: 1,
+    pauseMs: pick(random, [5, 40, 300]),
+  }));
 }

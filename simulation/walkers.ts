@@ -1,6 +1,8 @@
-import type { ReadOps } from "../src/store/contract/store.ts";
+import type { FeedRecord, ReadOps } from "../src/store/contract/store.ts";
+import { followFeed } from "../src/store/follow-feed.ts";
 import { neighbourPrefix } from "./neighbours.ts";
 import type { PlannedWalk } from "./plan-neighbours.ts";
+import { wholeFeed } from "./shared-store.ts";
 import { tenant as ours, type Stage } from "./stage.ts";
 import { neighbourTenant } from "./tenants.ts";
 
@@ -41,7 +43,9 @@ const runPage =
     return { items, ...(page.more === true && { next: page.at(-1)!.journal }) };
   };
 
-const readers: Readonly<Record<PlannedWalk["list"], Reader>> = {
+const idOf = (record: FeedRecord): string => `${record.in} ${record.journal}.${record.seq}`;
+
+const readers: Readonly<Record<Exclude<PlannedWalk["list"], "followed feed">, Reader>> = {
   runs: runPage(false),
   "runs by name": runPage(true),
   async values(read, tenant, limit, above) {
@@ -60,7 +64,7 @@ const readers: Readonly<Record<PlannedWalk["list"], Reader>> = {
     ]);
     const own = new Set(leases.map(({ journal }) => journal));
     const items = page.records.map((record) => ({
-      id: `${record.in} ${record.journal}.${record.seq}`,
+      id: idOf(record),
       foreign: !own.has(record.journal),
     }));
     const more = page.more === true || (limit !== undefined && items.length === limit);
@@ -76,6 +80,10 @@ const readers: Readonly<Record<PlannedWalk["list"], Reader>> = {
   },
 };
 
+/** Followers poll every second at the latest, and the slowest call takes a third of that. */
+const followedMs = 8_000;
+const catchUpMs = 3_000;
+
 /** Reads lists page by page while other clients write. */
 export class Walkers {
   readonly walks: WalkResult[] = [];
@@ -86,10 +94,42 @@ export class Walkers {
   }
 
   run(): Promise<unknown> {
-    return Promise.all(this.#stage.plan.neighbours.walks.map((walk) => this.#walk(walk)));
+    return Promise.all(
+      this.#stage.plan.neighbours.walks.map(({ list, ...walk }) =>
+        list === "followed feed" ? this.#follow({ ...walk, list }) : this.#walk({ ...walk, list }),
+      ),
+    );
   }
 
-  async #walk(walk: PlannedWalk): Promise<void> {
+  /** Follows the feed for a while. What was there in good time before the end must have been delivered. */
+  async #follow(walk: PlannedWalk): Promise<void> {
+    const { time, shared } = this.#stage;
+    const tenant = walk.of === "us" ? ours : neighbourTenant;
+    const { read } = shared.store;
+    const slow =
+      <A extends readonly unknown[], T>(call: (...args: A) => Promise<T>) =>
+      async (...args: A): Promise<T> => {
+        const result = await call(...args);
+        await time.sleep(walk.pauseMs);
+        return result;
+      };
+    const store = { ...shared.store, read: { ...read, feed: slow(read.feed), frontier: slow(read.frontier) } };
+    const whole = async () => (await wholeFeed(shared.store, tenant)).map(idOf);
+    const stopped = new AbortController();
+    const seen: string[] = [];
+    await time.sleep(walk.atMs);
+    const following = (async () => {
+      for await (const record of followFeed(store, time, { tenant, signal: stopped.signal })) seen.push(idOf(record));
+    })();
+    await time.sleep(followedMs);
+    const before = await whole();
+    await time.sleep(catchUpMs);
+    stopped.abort();
+    await following;
+    this.walks.push({ ...walk, seen, before, after: await whole(), foreign: [] });
+  }
+
+  async #walk(walk: PlannedWalk & { readonly list: keyof typeof readers }): Promise<void> {
     const { time, shared } = this.#stage;
     const tenant = walk.of === "us" ? ours : neighbourTenant;
     const page = (rows: number | undefined, at: Cursor | undefined) =>

@@ -107,6 +107,22 @@ export const neighbourBugs: readonly Bug[] = [
     within: 200,
   },
   {
+    name: "frontier of a newer snapshot",
+    planted:
+      "a follower of the feed whose page is empty continues at the end of the feed, which it reads in a second call",
+    why: "The end is always ahead of an empty page, so skipping to it looks free: what commits between the calls is lost.",
+    patches: [
+      {
+        file: "store/follow-feed.ts",
+        find: "cursor = page.cursor;",
+        replace: "cursor = page.records.length > 0 ? page.cursor : await store.read.frontier(tenant);",
+      },
+    ],
+    detectedBy: ["walksAreWhole"],
+    kind: "with neighbours",
+    within: 500,
+  },
+  {
     name: "deleted but still in the history",
     planted: "a deleted value can be read from its history",
     why: "The row is gone, the request to forget is answered, and the log still has everything.",
