@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { ErrorCode } from "../model/errors.ts";
 import type { RenewResult, Term } from "../model/lease.ts";
 import type { RouteName } from "../protocol/contract.ts";
-import { Metrics } from "./metrics.ts";
+import { Metrics } from "../base/metrics.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
 
 /** The state of this server: whether it takes calls, how many are in progress, and its metrics. */

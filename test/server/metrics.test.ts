@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { Metrics } from "../../src/server/metrics.ts";
+import { Metrics } from "../../src/base/metrics.ts";
 import { requestOf } from "./samples.ts";
 import { giveTokens, makeScene, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
