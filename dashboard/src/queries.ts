@@ -62,7 +62,15 @@ export const processes = () =>
 export const leases = (includeFree: boolean) =>
   queryOptions({
     queryKey: ["leases", { includeFree }],
-    queryFn: () => call("leases.list", { query: { held: includeFree ? undefined : true, limit: 200 } }),
+    queryFn: async () => {
+      const query = { held: includeFree ? undefined : true, limit: 200 };
+      // Named leases apart: singletons must not disappear behind the leases of runs.
+      const [named, newest] = await Promise.all([
+        call("leases.list", { query: { ...query, kind: "name" } }),
+        call("leases.list", { query }),
+      ]);
+      return { leases: [...named.leases, ...newest.leases.filter(({ kind }) => kind !== "name")] };
+    },
   });
 
 export const leaseTerms = ({ name, kind, journal, token, state }: Lease) =>

@@ -1,6 +1,7 @@
 import { defined } from "../base/defined.ts";
+import type { LeaseView } from "../model/lease.ts";
 import { targetNotFound } from "../model/not-found.ts";
-import type { ListOps, RunFilter } from "../store/contract/store.ts";
+import type { ListOps, Page, RunFilter } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { isOwn, type RemoteContext } from "./context.ts";
 
@@ -49,8 +50,17 @@ export function remoteLists(deps: RemoteContext): ListOps {
       const { values, more = false } = await caller.call("values.history", { params: { key }, query });
       return pageOf(values, more);
     },
-    async leases(tenant, { held, limit } = {}) {
-      return own(tenant) ? (await caller.call("leases.list", { query: defined({ held, limit }) })).leases : [];
+    async leases(tenant, { held, limit, kind, names, prefix, above } = {}) {
+      if (!own(tenant) || names?.length === 0) return [];
+      const list = async (some: readonly string[] | undefined): Promise<Page<LeaseView>> => {
+        const query = defined({ held, limit, kind, prefix, above, names: some && [...some] });
+        const { leases, more = false } = await caller.call("leases.list", { query });
+        return pageOf(leases, more);
+      };
+      if (names === undefined) return list(undefined);
+      const found: LeaseView[] = [];
+      for (const some of fitting(names.toSorted())) found.push(...(await list(some)));
+      return pageOf(found.slice(0, limit), limit !== undefined && found.length >= limit);
     },
     async terms(tenant, target) {
       if (!own(tenant)) throw targetNotFound(target);
@@ -68,4 +78,23 @@ const nothing = { started: 0, ended: 0, failed: 0, more: false } as const;
 
 function runQuery({ status, ...rest }: RunFilter) {
   return defined({ ...rest, status: status && [...status] });
+}
+
+/** Half of what the server takes in one address. */
+const maxAddress = 8_192;
+
+/** The names in parts, each of which fits into the address of one call. */
+function* fitting(names: readonly string[]): Generator<readonly string[]> {
+  let part: string[] = [];
+  let length = 0;
+  for (const name of names) {
+    const more = encodeURIComponent(encodeURIComponent(name)).length + 3;
+    if (part.length > 0 && length + more > maxAddress) {
+      yield part;
+      [part, length] = [[], 0];
+    }
+    part.push(name);
+    length += more;
+  }
+  if (part.length > 0) yield part;
 }

@@ -9,7 +9,7 @@ import type { OperatorDeps } from "../operator/manual-lease.ts";
 import type { Operator } from "../operator/operator.ts";
 import type { PreemptTarget } from "../operator/preempt.ts";
 import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
-import type { OperatorReason, Store } from "../store/contract/store.ts";
+import type { LeaseFilter, OperatorReason, Page, Store } from "../store/contract/store.ts";
 
 /** Timings of a named lease, and how to stop waiting for it. */
 export interface LeaseOptions {
@@ -96,7 +96,8 @@ export class Leases {
     await this.#store.claim.pause(this.#tenant, name, false, this.#by(action), action.reason);
   }
 
-  list(filter: { readonly held?: boolean; readonly limit?: number } = {}): Promise<LeaseView[]> {
+  /** With `kind: "name"` only named leases, by name. */
+  list(filter: LeaseFilter = {}): Promise<Page<LeaseView>> {
     return this.#store.read.leases(this.#tenant, filter);
   }
 

@@ -100,6 +100,12 @@ export const listText = z.codec(z.string().min(1).max(16_384), names, {
   encode: (held) => held.join(","),
 });
 
+/** Names separated by commas; a comma in a name is %2C, and a per cent sign %25. */
+export const namesText = z.codec(z.string().min(1).max(16_384), names, {
+  decode: (given) => given.split(",", maxItems + 1).map((text) => text.replaceAll("%2C", ",").replaceAll("%25", "%")),
+  encode: (held) => held.map((text) => text.replaceAll("%", "%25").replaceAll(",", "%2C")).join(","),
+});
+
 /** A fence on the wire, without its tenant: no caller may choose one, so the server adds the credential's. */
 export type WireFence = Omit<Fence, "tenant" | symbol>;
 

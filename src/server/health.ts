@@ -1,5 +1,6 @@
 import { isTapeError } from "../model/errors.ts";
 import { mayDo } from "../protocol/route.ts";
+import { readHolders } from "../store/read-all.ts";
 import type { Call, ServerDeps } from "./handler-types.ts";
 
 /** Runs that no process has claimed for this long are listed. */
@@ -58,12 +59,11 @@ export function blockerFor({ role }: Pick<Call, "role">, blocker: string | undef
 }
 
 async function ofTenant({ store }: Pick<ServerDeps, "store">, tenant: string): Promise<Record<string, unknown>> {
-  const [leases, agenda, unserved] = await Promise.all([
-    store.read.leases(tenant, { held: true }),
+  const [names, agenda, unserved] = await Promise.all([
+    readHolders(store.read, tenant),
     store.read.agenda(tenant),
     store.read.unserved([], unservedMs, tenant),
   ]);
-  const names = leases.filter(({ kind }) => kind === "name");
   const singletons = names.map(({ name, label, token, reason, heldMs, remainingMs, progressAgoMs }) => ({
     ...{ name, holder: label, token: String(token), reason, heldMs, remainingMs, progressAgoMs },
   }));

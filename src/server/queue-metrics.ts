@@ -1,6 +1,6 @@
+import { Metrics, type Sample } from "../base/metrics.ts";
 import type { Term } from "../model/lease.ts";
 import type { QueueView } from "../store/contract/store.ts";
-import { Metrics, type Sample } from "../base/metrics.ts";
 
 /** The wait for the first slot; only granted terms show it. */
 type ObserveWait = ReturnType<Metrics["histogram"]>;

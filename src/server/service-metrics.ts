@@ -1,8 +1,8 @@
 import type { Clock } from "../base/clock.ts";
+import { Metrics } from "../base/metrics.ts";
 import type { ErrorCode } from "../model/errors.ts";
 import type { RenewResult, Term } from "../model/lease.ts";
 import type { RouteName } from "../protocol/contract.ts";
-import { Metrics } from "../base/metrics.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
 
 /** The state of this server: whether it takes calls, how many are in progress, and its metrics. */

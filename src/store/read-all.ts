@@ -1,4 +1,5 @@
 import { TapeError } from "../model/errors.ts";
+import type { LeaseView } from "../model/lease.ts";
 import type { FeedRecord, Page, ReadOps } from "./contract/store.ts";
 
 interface NumberedRow {
@@ -49,6 +50,27 @@ export async function* feedPages(
     if (page.more !== true) return;
     cursor = page.cursor;
   }
+}
+
+/** More holders than this are no singletons; a list for operators stops there. */
+const maxHolders = 10_000;
+
+/** The holders of named leases, by name: however many runs and items are held, none of these is missing. */
+export async function readHolders(read: Pick<ReadOps, "leases">, tenant: string): Promise<LeaseView[]> {
+  const holders: LeaseView[] = [];
+  for (let above = ""; holders.length < maxHolders; ) {
+    const page = await read.leases(tenant, { kind: "name", held: true, above });
+    holders.push(...page);
+    const last = page.at(-1);
+    if (page.more !== true || last === undefined) break;
+    above = last.name ?? "";
+  }
+  return holders;
+}
+
+/** A page of leases without any that the holders of names already have, behind those. */
+export function withHolders(holders: readonly LeaseView[], leases: readonly LeaseView[]): LeaseView[] {
+  return [...holders, ...leases.filter(({ kind }) => kind !== "name")];
 }
 
 /** Reads a whole list page by page; each page continues after the name of the last row. */

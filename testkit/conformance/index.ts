@@ -17,6 +17,7 @@ import { idempotency, lostResponses } from "./idempotency.ts";
 import { leases } from "./leases.ts";
 import { lists } from "./lists.ts";
 import { misplaced } from "./misplaced.ts";
+import { namedLeases } from "./named-leases.ts";
 import { notes } from "./notes.ts";
 import { obligations } from "./obligations.ts";
 import { pages } from "./pages.ts";
@@ -60,6 +61,7 @@ const groups: Readonly<Record<string, Cases>> = {
   batches,
   sleeps,
   termHistory,
+  namedLeases,
   tokens,
   concurrency,
   faults,

@@ -1,7 +1,9 @@
 import { defined } from "../../base/defined.ts";
+import type { Leases } from "../../host/leases.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { Store } from "../../store/contract/store.ts";
+import { withHolders } from "../../store/read-all.ts";
 import { operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Command, Invocation } from "../command.ts";
 import { type Column, lasting, printJson, printRows, wantsJson } from "../output.ts";
@@ -27,21 +29,29 @@ const ls: Command = {
   summary: "lists leases: holder, remaining time, last progress",
   options: {
     all: { help: "include free leases" },
+    named: { help: "only named leases, such as singletons, by name" },
+    prefix: { value: "TEXT", help: "with --named: only names that start with this" },
     limit: { value: "N", help: "maximum number of rows" },
     ...storeOptions,
     ...outputOption,
   },
   run: (invocation) =>
     withApp(invocation, async ({ app }) => {
-      const limit = wholeOf("--limit", invocation.text("limit"));
-      const found = await app.leases.list({
-        ...(invocation.given("all") ? {} : { held: true }),
-        ...defined({ limit }),
-      });
+      const found = await leasesFor(invocation, app.leases);
       printRows(invocation, found, columns, invocation.given("all") ? "no leases" : "no leases held");
       return 0;
     }),
 };
+
+/** Named leases come first: however many runs are held, the list shows who leads. */
+async function leasesFor(invocation: Invocation, leases: Leases): Promise<LeaseView[]> {
+  const limit = wholeOf("--limit", invocation.text("limit"));
+  const prefix = invocation.text("prefix");
+  const page = { ...(!invocation.given("all") && { held: true }), ...defined({ limit }) };
+  const named = await leases.list({ kind: "name", ...page, ...defined({ prefix }) });
+  if (invocation.given("named") || prefix !== undefined) return named;
+  return withHolders(named, await leases.list(page)).slice(0, limit);
+}
 
 const explain: Command = {
   name: "lease explain",

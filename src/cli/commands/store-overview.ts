@@ -2,6 +2,7 @@ import { type UnservedEffect, type UnservedWorkflow, unservedEffects, unservedWo
 import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import type { QueueView, Store } from "../../store/contract/store.ts";
+import { readHolders, withHolders } from "../../store/read-all.ts";
 import { readQueues } from "../../store/read-queues.ts";
 
 /** State of a tenant, from a few reads that skip finished runs. */
@@ -54,7 +55,7 @@ export async function readOverview(store: Store, tenant: string): Promise<StoreO
   const count = async (rows: Promise<readonly unknown[]>): Promise<number> => (await rows).length;
   const effects = (role: "effect" | "compensation", status: string): Promise<number> =>
     count(store.read.effects(tenant, { role, status: [status], limit: maxCount }));
-  const [runs, effectsUnknown, effectsStuck, obligationsUnknown, obligationsStuck, openGates, leases, agenda] =
+  const [runs, effectsUnknown, effectsStuck, obligationsUnknown, obligationsStuck, openGates, holders, some, agenda] =
     await Promise.all([
       Promise.all(liveStatuses.map((status) => count(store.read.runs(tenant, { status: [status], limit: maxCount })))),
       effects("effect", "UNKNOWN"),
@@ -62,9 +63,11 @@ export async function readOverview(store: Store, tenant: string): Promise<StoreO
       effects("compensation", "UNKNOWN"),
       effects("compensation", "STUCK"),
       count(store.read.gates(tenant, { open: true, limit: maxCount })),
+      readHolders(store.read, tenant),
       store.read.leases(tenant, { held: true, limit: maxCount }),
       store.read.agenda(tenant),
     ]);
+  const leases = withHolders(holders, some);
   const counted = Object.fromEntries(liveStatuses.map((status, k) => [status, runs[k]!])) as StoreOverview["runs"];
   const overdue = agenda.flatMap(({ reactor = "recovery", dueInMs }) => (dueInMs === 0 ? [reactor] : []));
   return {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { flagText, name, record, text, value, wholeText } from "../shapes.ts";
+import { flagText, more, name, namesText, record, text, value, wholeText } from "../shapes.ts";
 import { leaseView, termView } from "../views.ts";
 
 const byName = z.strictObject({ name });
@@ -13,9 +13,16 @@ export const leases = group({
     path: "/v1/leases",
     role: "reader",
     repeat: "read",
-    summary: "Lists leases of runs, items and names",
-    query: z.strictObject({ held: flagText.exactOptional(), limit: wholeText.exactOptional() }),
-    answer: z.strictObject({ leases: z.array(leaseView) }),
+    summary: "Lists leases of runs, items and names, newest first; kind=name lists named leases by name, from above on",
+    query: z.strictObject({
+      held: flagText.exactOptional(),
+      limit: wholeText.exactOptional(),
+      kind: z.literal("name").exactOptional(),
+      names: namesText.exactOptional(),
+      prefix: text.exactOptional(),
+      above: text.exactOptional(),
+    }),
+    answer: z.strictObject({ leases: z.array(leaseView), more }),
   },
   "leases.get": {
     method: "GET",

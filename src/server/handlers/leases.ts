@@ -1,7 +1,7 @@
 import type { LeaseView } from "../../model/lease.ts";
 import { notFound } from "../../model/not-found.ts";
 import type { leases } from "../../protocol/routes/leases.ts";
-import { actorOf, auditInfoOf, type HandlersOf, type ServerDeps } from "../handler-types.ts";
+import { actorOf, auditInfoOf, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function leaseHandlers({ store, clock, operators }: ServerDeps): HandlersOf<typeof leases> {
@@ -13,7 +13,7 @@ export function leaseHandlers({ store, clock, operators }: ServerDeps): Handlers
   };
   return {
     async "leases.list"({ query }, { tenant }) {
-      return { leases: await read.leases(tenant, query) };
+      return listed("leases", await read.leases(tenant, query));
     },
     "leases.get": ({ params: { name } }, { tenant }) => existing(tenant, name),
     async "leases.terms"({ params: { name } }, { tenant }) {

@@ -7,6 +7,7 @@ import { notFound } from "../../model/not-found.ts";
 import type { ResponseOf } from "../../protocol/contract.ts";
 import type { overview as routes } from "../../protocol/routes/overview.ts";
 import type { ReadOps, Store } from "../../store/contract/store.ts";
+import { readHolders, withHolders } from "../../store/read-all.ts";
 import { actorOf, type HandlersOf, type ServerDeps } from "../handler-types.ts";
 
 /** Counting further would cost more than the number is worth. */
@@ -105,17 +106,20 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
   const limit = maxCounted + 1;
   const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
   const now = await read.now();
-  const [lists, failed, effectsInDoubt, obligations, gates, leases, unserved, effects, queues] = await Promise.all([
-    Promise.all(countedStatuses.map(byStatus)),
-    read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - recentMs), limit }),
-    read.effects(tenant, { role: "effect", status: inDoubt, limit }),
-    read.effects(tenant, { role: "compensation", status: owed, limit }),
-    read.gates(tenant, { open: true, limit }),
-    read.leases(tenant, { held: true, limit: maxLeases }),
-    unservedWorkflows(store, tenant),
-    unservedEffects(store, tenant),
-    unservedQueues(store, tenant),
-  ]);
+  const [lists, failed, effectsInDoubt, obligations, gates, holders, some, unserved, effects, queues] =
+    await Promise.all([
+      Promise.all(countedStatuses.map(byStatus)),
+      read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - recentMs), limit }),
+      read.effects(tenant, { role: "effect", status: inDoubt, limit }),
+      read.effects(tenant, { role: "compensation", status: owed, limit }),
+      read.gates(tenant, { open: true, limit }),
+      readHolders(read, tenant),
+      read.leases(tenant, { held: true, limit: maxLeases }),
+      unservedWorkflows(store, tenant),
+      unservedEffects(store, tenant),
+      unservedQueues(store, tenant),
+    ]);
+  const leases = withHolders(holders, some);
   return {
     now,
     runs: countedStatuses.map((status, k) => ({ status, ...counted(lists[k]!) })),
@@ -127,7 +131,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
       held: leases.filter(({ state }) => state === "HELD").length,
       expired: leases.filter(({ state }) => state !== "HELD").length,
       stalling: leases.filter(isStalling).length,
-      more: leases.length === maxLeases,
+      more: some.length === maxLeases,
     },
     hung: leases
       .filter(mayHang)

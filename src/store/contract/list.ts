@@ -22,11 +22,25 @@ export interface ListOps {
    * versions before it; the history then starts with the deletion.
    */
   valueHistory(tenant: string, key: string, after: number, limit?: number): Promise<Page<StoredValue>>;
-  leases(tenant: string, filter?: { held?: boolean; limit?: number }): Promise<LeaseView[]>;
+  /** Newest first; those of `kind: "name"` by name, without reading the leases of runs and items. */
+  leases(tenant: string, filter?: LeaseFilter): Promise<Page<LeaseView>>;
   /** The term history, oldest first. */
   terms(tenant: string, target: LeaseTarget): Promise<TermView[]>;
   /** Operator actions, newest first, in all tenants or in one. */
   audit(tenant: string | undefined, page?: { before?: string; limit?: number }): Promise<AuditEntry[]>;
+}
+
+/** Which leases to list. */
+export interface LeaseFilter {
+  readonly held?: boolean;
+  readonly limit?: number;
+  /** Only named leases. The fields below need it. */
+  readonly kind?: "name";
+  /** At most 100 names. */
+  readonly names?: readonly string[];
+  readonly prefix?: string;
+  /** Continues the list after this name. */
+  readonly above?: string;
 }
 
 /** Rows of a list. `more`: the page was full, in rows or in bytes; the list continues after its last row. */

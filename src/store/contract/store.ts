@@ -25,6 +25,7 @@ export type {
   BudgetSummary,
   EffectFilter,
   GateFilter,
+  LeaseFilter,
   ListOps,
   Page,
   RunFilter,

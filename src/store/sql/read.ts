@@ -15,7 +15,7 @@ import {
   valueRowOf,
 } from "../decode-rows.ts";
 import { leaseViewOf } from "../lease-rules.ts";
-import { mapPage } from "../page.ts";
+import { mapPage, pageOf } from "../page.ts";
 import { pageLimit } from "../validate/entry.ts";
 import type { SqlBackend } from "./backend.ts";
 import { type ListName, queryPage } from "./paging.ts";
@@ -112,13 +112,13 @@ function listsOf(driver: SqlBackend, limits: Limits): ListOps {
       list(tenant, "value.list", { tenant, prefix, above, limit: pageLimit(limit, limits) }, valueRowOf),
     valueHistory: async (tenant, key, after, limit) =>
       driver.read(reads.historyPlan(tenant, key, after, { limit: pageLimit(limit, limits), pageBytes }), tenant),
-    leases: async (tenant, filter = {}) =>
-      rows(
-        tenant,
-        "lease.list",
-        { tenant, held: filter.held ?? false, limit: pageLimit(filter.limit, limits) },
-        leaseViewOf,
-      ),
+    async leases(tenant, { kind, held = false, names, prefix = "", above = "", limit } = {}) {
+      const page = { tenant, held, limit: pageLimit(limit, limits) };
+      if (kind === undefined) return rows(tenant, "lease.list", page, leaseViewOf);
+      const some = names === undefined ? null : JSON.stringify(names);
+      const found = await rows(tenant, "name.list", { ...page, prefix, above, names: some }, leaseViewOf);
+      return pageOf(found, found.length === page.limit);
+    },
     terms: (tenant, target) => driver.read(reads.termsPlan(tenant, target), tenant),
     audit: async (tenant, page = {}) => driver.audit(page.before, pageLimit(page.limit, limits), tenant),
   };

@@ -819,6 +819,44 @@ export interface SharedStatements {
     params: { tenant: Text; name: Text };
     row: { journal: number };
   };
+  "name.list": {
+    params: { tenant: Text; above: Text; prefix: Text; names: Text; held: Truth; limit: Whole };
+    row: {
+      journal: number;
+      kind: string;
+      tenant: string;
+      run: number;
+      owner: string | null;
+      label: string | null;
+      reactor: string | null;
+      ttl_ms: number;
+      expires_at: number;
+      acquired_at: number;
+      reason: string | null;
+      renewals: number;
+      renewed_at: number;
+      longest_gap_ms: number;
+      progress: number;
+      progress_at: number;
+      progress_note: string | null;
+      max_stall_ms: number | null;
+      doomed: Flag;
+      paused: Flag;
+      stalled: Flag;
+      notes: number;
+      open: Flag;
+      next_reactor: string | null;
+      due_at: number;
+      last_end_reason: string | null;
+      workflow: string;
+      slot: string | null;
+      queue: string | null;
+      token: string | null;
+      nonce: string | null;
+      now: number | null;
+      name: string;
+    };
+  };
   "note.count": {
     params: { journal: Whole; tenant: Text };
     row: {

@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { runStatuses } from "../../model/machines.ts";
-import type { ListOps, RunFilter } from "../contract/store.ts";
+import type { LeaseFilter, ListOps, RunFilter } from "../contract/store.ts";
 import { checkTarget, ifGiven } from "./arguments.ts";
 import { checkFlag, checkObject, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
@@ -64,6 +64,7 @@ export function validatedLists(read: ListOps, limits: Limits): ListOps {
       names({ tenant });
       page(filter);
       ifGiven(filter.held, (held) => checkFlag("held", held));
+      checkLeaseFilter(filter, limits);
       return read.leases(tenant, filter);
     },
     async terms(tenant, target) {
@@ -106,4 +107,22 @@ function checkRunFilter(filter: RunFilter, limits: Limits): void {
   ifGiven(filter.below, (below) => checkWhole("below", below, 1));
   ifGiven(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
   ifGiven(filter.inDoubt, (inDoubt) => checkFlag("inDoubt", inDoubt));
+}
+
+/** Each name is a lookup, and all of them travel in one address. */
+const maxLeaseNames = 100;
+
+function checkLeaseFilter({ kind, names, prefix, above }: LeaseFilter, limits: Limits): void {
+  const { oneOf, nameList } = filterChecks(limits);
+  oneOf("kind", kind === undefined ? undefined : [kind], ["name"]);
+  nameList("names", names);
+  ifGiven(prefix, (text) => checkText("prefix", text, limits));
+  ifGiven(above, (text) => checkText("above", text, limits));
+  if ((names?.length ?? 0) > maxLeaseNames) {
+    throw new TapeError("TAPE_TOO_LARGE", `at most ${maxLeaseNames} leases are listed by name`, { field: "names" });
+  }
+  if (kind === undefined && (names ?? prefix ?? above) !== undefined) {
+    const message = 'only named leases are listed by name: set kind to "name"';
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: "kind" });
+  }
 }
