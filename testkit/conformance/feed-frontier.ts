@@ -54,14 +54,14 @@ export const feedFrontier: Cases = (api, fresh) => {
   it("the frontier is behind what was delivered, and before what is written next", async () => {
     const fixture = fresh();
     const { store } = fixture;
-    for (const of of [undefined, tenant, idle]) {
-      assert.equal(typeof (await store.read.frontier(of)), "string"); // also of an empty store
+    for (const whose of [undefined, tenant, idle]) {
+      assert.equal(typeof (await store.read.frontier(whose)), "string"); // also of an empty store
       const before = [await create(store, tenant), await create(store, busy)];
       for (const journal of before) await new Reader(store, undefined).until(journal, fixture);
-      const from = await store.read.frontier(of);
-      const written = await create(store, of ?? tenant);
+      const from = await store.read.frontier(whose);
+      const written = await create(store, whose ?? tenant);
       await create(store, busy);
-      const { seen } = await new Reader(store, of, from).until(written, fixture);
+      const { seen } = await new Reader(store, whose, from).until(written, fixture);
       for (const journal of before) assert.ok(!seen.includes(`journal ${journal}.1`), `${journal} is delivered again`);
       assert.equal(new Set(seen).size, seen.length);
     }
@@ -100,7 +100,7 @@ export const feedFrontier: Cases = (api, fresh) => {
     }
     await own.commit();
     const last = new Map<string | undefined, number>();
-    for (const of of [busy, tenant, idle]) last.set(of, await create(store, of));
+    for (const whose of [busy, tenant, idle]) last.set(whose, await create(store, whose));
     last.set(undefined, last.get(idle)!);
     const journals = [earlier, ...open, ...overtaking, ...last.values()];
     for (const { of, reader } of readers) {
