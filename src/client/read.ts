@@ -2,10 +2,11 @@ import { defined } from "../base/defined.ts";
 import { isTapeError } from "../model/errors.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
-import type { FeedRecord, ReadOps } from "../store/contract/store.ts";
+import type { ReadOps } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { remoteAdminReads } from "./admin.ts";
 import { inParts, isOwn, type RemoteContext } from "./context.ts";
+import { remoteFeed } from "./feed.ts";
 import { remoteLists } from "./list.ts";
 import { remoteQueueReads } from "./queues.ts";
 import { remoteTalkReads } from "./talk.ts";
@@ -19,6 +20,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     ...remoteAdminReads(deps),
     ...remoteQueueReads(deps),
     ...remoteTalkReads(deps),
+    ...remoteFeed(deps),
     async run(tenant, id) {
       if (!own(tenant)) return undefined;
       try {
@@ -72,14 +74,6 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     },
     async lease(tenant, target) {
       return own(tenant) ? (await caller.call("store.lease", { body: { target } })).lease : undefined;
-    },
-    async feed(cursor, limit, tenant) {
-      if (!own(tenant)) return { records: [], cursor: cursor ?? "" };
-      const { records, blockedBy, ...page } = await caller.call("feed.page", { query: defined({ cursor, limit }) });
-      return { ...page, records: records as FeedRecord[], ...defined({ blockedBy }) };
-    },
-    async frontier(tenant) {
-      return own(tenant) ? (await caller.call("feed.frontier", {})).cursor : "";
     },
     now: async () => (await caller.call("settings", {})).now,
   };

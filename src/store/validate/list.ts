@@ -1,10 +1,11 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { runStatuses } from "../../model/machines.ts";
-import type { LeaseFilter, ListOps, RunFilter } from "../contract/store.ts";
+import type { ListOps, RunFilter } from "../contract/store.ts";
 import { checkTarget, ifGiven } from "./arguments.ts";
 import { checkFlag, checkObject, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
+import { validatedLeaseList } from "./lease-list.ts";
 
 /** Enough for a chart, and few enough for one statement. */
 const maxBuckets = 240;
@@ -12,6 +13,7 @@ const maxBuckets = 240;
 export function validatedLists(read: ListOps, limits: Limits): ListOps {
   const { names, page, cursor } = filterChecks(limits);
   return {
+    ...validatedLeaseList(read, limits),
     async runs(tenant, filter = {}) {
       names({ tenant });
       checkRunFilter(filter, limits);
@@ -60,13 +62,6 @@ export function validatedLists(read: ListOps, limits: Limits): ListOps {
       checkWhole("after", after);
       return read.valueHistory(tenant, key, after, limit);
     },
-    async leases(tenant, filter = {}) {
-      names({ tenant });
-      page(filter);
-      ifGiven(filter.held, (held) => checkFlag("held", held));
-      checkLeaseFilter(filter, limits);
-      return read.leases(tenant, filter);
-    },
     async terms(tenant, target) {
       names({ tenant });
       checkTarget(target, limits);
@@ -107,22 +102,4 @@ function checkRunFilter(filter: RunFilter, limits: Limits): void {
   ifGiven(filter.below, (below) => checkWhole("below", below, 1));
   ifGiven(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
   ifGiven(filter.inDoubt, (inDoubt) => checkFlag("inDoubt", inDoubt));
-}
-
-/** Each name is a lookup, and all of them travel in one address. */
-const maxLeaseNames = 100;
-
-function checkLeaseFilter({ kind, names, prefix, above }: LeaseFilter, limits: Limits): void {
-  const { oneOf, nameList } = filterChecks(limits);
-  oneOf("kind", kind === undefined ? undefined : [kind], ["name"]);
-  nameList("names", names);
-  ifGiven(prefix, (text) => checkText("prefix", text, limits));
-  ifGiven(above, (text) => checkText("above", text, limits));
-  if ((names?.length ?? 0) > maxLeaseNames) {
-    throw new TapeError("TAPE_TOO_LARGE", `at most ${maxLeaseNames} leases are listed by name`, { field: "names" });
-  }
-  if (kind === undefined && (names ?? prefix ?? above) !== undefined) {
-    const message = 'only named leases are listed by name: set kind to "name"';
-    throw new TapeError("TAPE_BAD_INPUT", message, { field: "kind" });
-  }
 }

@@ -4,7 +4,8 @@ import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { EffectFilter, ReadOps } from "../contract/store.ts";
 import { validatedAdminReads } from "./admin.ts";
 import { checkTarget, ifGiven, nameChecker } from "./arguments.ts";
-import { checkList, checkText, checkWhole } from "./entry.ts";
+import { checkList, checkWhole } from "./entry.ts";
+import { validatedFeed } from "./feed.ts";
 import { filterChecks } from "./filters.ts";
 import { validatedLists } from "./list.ts";
 import { validatedQueueReads } from "./queue.ts";
@@ -16,9 +17,6 @@ const effectStatuses = {
   any: [...new Set([...effectMachine.states, ...obligationMachine.states])],
 };
 
-/** Cursors are the store's own text: the limit on names does not apply to them. */
-const maxCursorLength = 512;
-
 export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
   const { names, page, nameList } = filterChecks(limits);
   return {
@@ -27,6 +25,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     ...validatedAdminReads(read, limits),
     ...validatedTalkReads(read, limits),
     ...validatedQueueReads(read, limits),
+    ...validatedFeed(read, limits),
     async run(tenant, id) {
       names({ tenant, id });
       return read.run(tenant, id);
@@ -81,15 +80,6 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       names({ tenant });
       checkTarget(target, limits);
       return read.lease(tenant, target);
-    },
-    async feed(cursor, limit, tenant) {
-      if (cursor !== undefined) checkText("cursor", cursor, { ...limits, nameLength: maxCursorLength });
-      ifGiven(tenant, (of) => names({ tenant: of }));
-      return read.feed(cursor, limit, tenant);
-    },
-    async frontier(tenant) {
-      ifGiven(tenant, (of) => names({ tenant: of }));
-      return read.frontier(tenant);
     },
   };
 }
