@@ -11,8 +11,7 @@ import { TapeError } from "../model/errors.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
 import { type Invocation, type Option, UsageError } from "./command.ts";
-import { loadRunner } from "./reactors/module.ts";
-import { assertShared, folderOf, remoteOf, storeUrl, tenantOf } from "./store-settings.ts";
+import { assertShared, configuredRunner, remoteOf, storeUrl, tenantOf } from "./store-settings.ts";
 
 /** Options of every command that opens a store. */
 export const storeOptions = {
@@ -63,12 +62,8 @@ export async function withApp<T>(
 ): Promise<T> {
   const { config, url } = settingsOf(invocation);
   if (options.create !== true) assertExists(url);
-  const { agent } = config.settings;
-  const factory = options.runner === true ? agent.runner_factory : undefined;
-  const runner: Runner =
-    factory === undefined
-      ? createRunner({ workflows: [] })
-      : await loadRunner(factory, folderOf(config, "agent.runner_factory", process.cwd()));
+  const loaded = options.runner === true ? await configuredRunner(config, process.cwd()) : undefined;
+  const runner: Runner = loaded ?? createRunner({ workflows: [] });
   const store = await openStore(url, {
     log: options.log ?? silentLog,
     ...remoteOf(config, url),

@@ -6,12 +6,24 @@ import { environmentToken } from "../client/token.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { isMemoryUrl } from "../host/open-store.ts";
 import { TapeError } from "../model/errors.ts";
+import type { Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
+import { loadRunner } from "./reactors/module.ts";
 
 /** A path from the configuration file is relative to that file's folder; any other path, to the working directory. */
 export function folderOf(config: LoadedConfig, path: string, cwd: string): string {
   const from = config.origins.get(path)?.from;
   return from === "environment" || from === "flag" ? cwd : config.folder;
+}
+
+/** The runner that the configuration names; the messages name the key or flag that names it. undefined: none. */
+export async function configuredRunner(config: LoadedConfig, cwd: string): Promise<Runner | undefined> {
+  const path = "agent.runner_factory";
+  const reference = config.settings.agent.runner_factory;
+  if (reference === undefined) return undefined;
+  const origin = config.origins.get(path);
+  const key = origin?.from === "flag" ? origin.flag : origin?.from === "environment" ? origin.variable : path;
+  return loadRunner(reference, folderOf(config, path, cwd), key);
 }
 
 /** How to reach a server. The environment's token is not sent to a server that only a file in this folder names. */

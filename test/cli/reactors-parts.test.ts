@@ -45,6 +45,24 @@ export const five = 5;
     await expect(loading).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
+  it("loads the dotted form: a file by its dots, an export as written or in camel case", async () => {
+    const cwd = project({ "app/agent.ts": source, "app/plain.mjs": "export const build_it = () => 7;" });
+    expect((await loadRunner("app.agent:build_runner", cwd)).workflows.size).toBe(0);
+    expect((await loadRunner("app.agent:later", cwd)).workflows.size).toBe(0);
+    expect((await loadFunction("app.plain:build_it", cwd, "handler"))()).toBe(7);
+  });
+
+  it.each([
+    ["app.agnt:build_runner", /file .*agnt\.ts or .*agnt\.mts or .* not found/],
+    ["agent:build_runer", /does not export build_runer or buildRuner; did you mean buildRunner\?/],
+    ["agent:five", /five is not a function/],
+    ["agent", /must be FILE#EXPORT or MODULE:EXPORT/],
+  ])("rejects %s, and names the flag that was written", async (reference, message) => {
+    const loading = loadRunner(reference, folder(), "--runner-from");
+    await expect(loading).rejects.toMatchObject({ code: "TAPE_BAD_MODULE", message: expect.stringMatching(message) });
+    await expect(loading).rejects.toThrow(/--runner-from: runner factory/);
+  });
+
   it("names the module in the error", async () => {
     const loading = loadFunction("./x.ts#y", folder(), "handler of mine");
     await expect(loading).rejects.toThrow(/handler of mine \.\/x\.ts#y/);

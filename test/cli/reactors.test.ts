@@ -259,7 +259,7 @@ tape:
       from,
       "tape: { reactors: { mine: { handler: ./mine.ts#a } } }",
       1,
-      /handler of mine .*not found/,
+      /tape\.reactors\.mine\.handler: handler .*not found/,
     ],
     ["a store in memory", [...from, "--store", "sqlite::memory:"], "", 1, /other processes cannot see/],
     ["an unknown flag", ["--rnner-from", "x"], "", 2, /--rnner-from/],

@@ -11,7 +11,7 @@ export const dev: Command = {
   summary: "runs server, reactors and your workflows, reloading on change; without tape.yaml runs the payment demo",
   options: {
     config: { value: "FILE", help: "configuration file (default: tape.yaml)" },
-    "runner-from": { value: "FILE#EXPORT", help: "overrides agent.runner_factory" },
+    "runner-from": { value: "FUNCTION", help: "overrides agent.runner_factory: FILE#EXPORT or MODULE:EXPORT" },
     listen: { value: "HOST:PORT", help: "overrides tape.server.listen; a taken port is replaced by the next free one" },
     store: { value: "URL", help: "overrides tape.store.url" },
     once: { help: "payment demo only: make one payment, kill its worker, and exit" },

@@ -13,8 +13,7 @@ import type { TokenLifetimes } from "../../server/handler-types.ts";
 import type { ServerLimits } from "../../server/limits.ts";
 import type { TlsFiles } from "../../server/listen.ts";
 import type { Command, Invocation } from "../command.ts";
-import { loadRunner } from "../reactors/module.ts";
-import { folderOf, storeUrl } from "../store-settings.ts";
+import { configuredRunner, folderOf, storeUrl } from "../store-settings.ts";
 import { version } from "../version.ts";
 
 /** Runs the server only, without worker or reactors. */
@@ -39,7 +38,7 @@ async function run(invocation: Invocation): Promise<number> {
     flags: flagsOf(invocation),
     ...defined({ file }),
   });
-  const { tape, agent } = config.settings;
+  const { tape } = config.settings;
   const { server } = tape;
   const log = logOf(tape.log.level);
   for (const message of config.warnings) log("warn", "config.warning", { message });
@@ -49,9 +48,7 @@ async function run(invocation: Invocation): Promise<number> {
     ...listenAddress(server.listen),
     ...tlsOf(config, cwd),
     ...defined({ bootstrapToken: server.bootstrap_token }),
-    ...(agent.runner_factory === undefined
-      ? {}
-      : { runner: await loadRunner(agent.runner_factory, folderOf(config, "agent.runner_factory", cwd)) }),
+    ...defined({ runner: await configuredRunner(config, cwd) }),
     limits: limitsOf(server),
     lifetimes: lifetimesOf(server.tokens),
     plain: server.plain,

@@ -5,9 +5,11 @@ import { defined } from "../../base/defined.ts";
 import { jsonLog } from "../../base/log.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
+import { parseReference } from "../../config/reference.ts";
 import { openStore } from "../../host/open-store.ts";
 import { TapeError } from "../../model/errors.ts";
 import { tlsOf } from "../commands/serve.ts";
+import { fileOf } from "../reactors/module.ts";
 import type { Screen } from "../screen.ts";
 import { assertShared, folderOf, storeUrl } from "../store-settings.ts";
 import { version } from "../version.ts";
@@ -41,10 +43,9 @@ export async function runProject(options: ProjectOptions): Promise<number> {
   const { server } = tape;
   const url = sharedUrl(config, cwd);
   const reference = agent.runner_factory ?? "";
-  const runnerFile = resolve(
-    folderOf(config, "agent.runner_factory", cwd),
-    reference.slice(0, reference.lastIndexOf("#")),
-  );
+  const folder = folderOf(config, "agent.runner_factory", cwd);
+  // A file that does not exist yet is watched for: the runner starts once it is there.
+  const runnerFile = fileOf(reference, folder) ?? resolve(folder, parseReference(reference)?.files[0] ?? "");
   const drain = config.origins.get("tape.drain_s")?.from === "default" ? drainS : tape.drain_s;
   const print = (line: string): void => screen.line(line);
   const log = jsonLog((text) => print(printLogLine(logLineOf(text)!)), systemClock.wall, "warn");

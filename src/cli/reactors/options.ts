@@ -6,7 +6,8 @@ Runs the reactors of a Tape store beside your services, until a signal stops it.
 
   tape-reactors --runner-from ./app/agent.ts#buildRunner
 
-  --runner-from FILE#EXPORT   function that builds the runner (default: agent.runner_factory in tape.yaml)
+  --runner-from FUNCTION      builds the runner: FILE#EXPORT or MODULE:EXPORT, such as app.agent:build_runner
+                              (default: agent.runner_factory in tape.yaml)
   --only NAMES                run only these reactors, such as recovery,outbox
   --config FILE               configuration file (default: TAPE_CONFIG, otherwise tape.yaml if it exists)
   --store URL                 overrides tape.store.url
