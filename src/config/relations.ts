@@ -1,4 +1,5 @@
 import { suggest } from "../base/suggest.ts";
+import { variableOf } from "./leaves.ts";
 import { builtIns, type Config, type ReactorSettings } from "./schema.ts";
 
 /** A contradiction between settings: the path of the one to change, and the reason. */
@@ -7,7 +8,7 @@ export interface Contradiction {
   readonly message: string;
 }
 
-const reactorName = /^[a-z][a-z0-9-]{0,63}$/;
+const reactorName = /^[a-z][a-z0-9_-]{0,63}$/;
 
 /** Checks the relations between settings, which the schema of a single value cannot. */
 export function contradictions(config: Config): Contradiction[] {
@@ -26,10 +27,18 @@ export function contradictions(config: Config): Contradiction[] {
   if (server.tls.client_ca !== undefined && server.tls.cert === undefined) {
     found.push({ path: ["tape", "server", "tls", "client_ca"], message: "needs cert and key of the server" });
   }
+  const byVariable = new Map<string, string>();
   for (const [name, settings] of Object.entries(reactors)) {
     const path = ["tape", "reactors", name];
+    const variable = variableOf(path.join("."));
+    const namesake = byVariable.get(variable);
+    if (namesake !== undefined) {
+      const message = `the reactors ${namesake} and ${name} have the same variables, ${variable}_…; rename one of them`;
+      found.push({ path, message });
+    }
+    byVariable.set(variable, name);
     if (!reactorName.test(name)) {
-      found.push({ path, message: `a reactor name must consist of a-z, 0-9 and -, not ${JSON.stringify(name)}` });
+      found.push({ path, message: `a reactor name must consist of a-z, 0-9, - and _, not ${JSON.stringify(name)}` });
     }
     found.push(
       ...reactorProblems(settings).map(([setting, message]) => ({ path: [...path, ...setting.split(".")], message })),
@@ -39,7 +48,7 @@ export function contradictions(config: Config): Contradiction[] {
 }
 
 function reactorProblems(settings: ReactorSettings): [string, string][] {
-  const { lease_ttl_s: ttl, heartbeat_s: heartbeat, max_stall_s: maxStall, backoff } = settings;
+  const { lease_ttl_s: ttl, heartbeat_s: heartbeat, max_stall_s: maxStall } = settings;
   const found: [string, string][] = [];
   // The lease keeper accepts up to 5/6, but then a single failed renewal would lose the lease.
   if (heartbeat !== undefined && heartbeat > ttl / 2) {
@@ -51,8 +60,9 @@ function reactorProblems(settings: ReactorSettings): [string, string][] {
   if (maxStall !== undefined && maxStall <= (heartbeat ?? ttl / 3)) {
     found.push(["max_stall_s", `${maxStall} s is not longer than the heartbeat, which carries the progress`]);
   }
-  if (backoff.base_ms > backoff.cap_ms) {
-    found.push(["backoff.base_ms", `${backoff.base_ms} ms is more than cap_ms (${backoff.cap_ms} ms)`]);
+  for (const pauses of ["backoff", "takeover"] as const) {
+    const { base_ms: base, cap_ms: cap } = settings[pauses];
+    if (base > cap) found.push([`${pauses}.base_ms`, `${base} ms is more than cap_ms (${cap} ms)`]);
   }
   return found;
 }
@@ -66,7 +76,16 @@ export function builtInNamesake(name: string): string {
 /** Settings that have no effect on some reactors: setting one is not an error, but probably a misunderstanding. */
 const unused: Readonly<Record<string, readonly [settings: readonly string[], reason: string]>> = {
   timers: [
-    ["concurrency", "per_connector", "lease_ttl_s", "heartbeat_s", "backoff", "max_attempts"],
+    [
+      "concurrency",
+      "per_connector",
+      "lease_ttl_s",
+      "heartbeat_s",
+      "backoff",
+      "max_attempts",
+      "takeover",
+      "lease_attempts",
+    ],
     "a firing is one transaction and needs no lease",
   ],
   recovery: [["per_connector", "backoff", "max_attempts"], "a run that crashes its process five times becomes STUCK"],

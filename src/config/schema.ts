@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { referenceForms, referencePattern } from "./reference.ts";
 
 /** The built-in reactors, in the order in which they are listed. */
 export const builtIns = ["recovery", "reconciler", "outbox", "timers", "compensation"] as const;
@@ -6,7 +7,7 @@ export type BuiltIn = (typeof builtIns)[number];
 
 const text = z.string().min(1);
 const whole = z.int().min(1);
-const handler = text.regex(/.#./, "must be FILE#EXPORT, such as ./app/reap.ts#reapOnce");
+const handler = text.regex(referencePattern, `must be ${referenceForms}`);
 
 /** A longer pause, lease or back-off is probably a wrong unit. */
 const dayMs = 86_400_000;
@@ -37,6 +38,20 @@ const tuning = {
     })
     .prefault({})
     .describe("Pauses between attempts on a failing item, with jitter"),
+  takeover: z
+    .strictObject({
+      base_ms: whole
+        .max(dayMs)
+        .default(1_000)
+        .describe("Pause after the first race for an expired lease that was lost"),
+      cap_ms: whole.max(dayMs).default(10_000).describe("Longest pause; the pauses double up to it"),
+    })
+    .prefault({})
+    .describe("Pauses of a process that came too late to take over an expired lease, with jitter"),
+  lease_attempts: z
+    .enum(["unlimited"])
+    .default("unlimited")
+    .describe("How many processes may try for a lease at once: the store decides, and those that lose retry"),
   max_attempts: z
     .union([whole, z.literal("unlimited")])
     .default("unlimited")
@@ -53,9 +68,9 @@ const builtIn = z.strictObject({
   ...tuning,
   interval_ms: whole
     .max(dayMs)
-    .default(100)
+    .default(5_000)
     .describe(
-      "First poll interval while idle; doubles up to 5 s. The built-in reactors share one poll, which uses their shortest interval",
+      "Polls at least this often while idle, with up to 10 % of jitter. The built-in reactors share one poll, which uses their shortest interval",
     ),
   handler: handler.optional().describe("Your function that replaces this reactor"),
 });
@@ -66,7 +81,7 @@ const custom = z.strictObject({
     .max(366 * dayMs)
     .default(60_000)
     .describe("Interval between calls of the handler"),
-  handler: handler.describe("Function to call: file#export"),
+  handler: handler.describe("Function to call: FILE#EXPORT or MODULE:EXPORT"),
 });
 
 const reactors = z
@@ -90,7 +105,7 @@ export const configSchema = z
       .describe("Your project"),
     agent: z
       .strictObject({
-        runner_factory: handler.optional().describe("Function that builds the runner: file#export"),
+        runner_factory: handler.optional().describe("Function that builds the runner: FILE#EXPORT or MODULE:EXPORT"),
       })
       .prefault({})
       .describe("Your code"),

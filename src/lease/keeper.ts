@@ -1,4 +1,4 @@
-import { backoffMs } from "../base/backoff.ts";
+import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { defined } from "../base/defined.ts";
 import { type Log, silentLog } from "../base/log.ts";
@@ -45,6 +45,8 @@ export interface KeeperOptions {
   readonly identity: Identity;
   readonly tenant?: string;
   readonly timings?: Partial<Timings>;
+  /** Pauses of a standby that came too late to take over an expired lease. Default 1–10 s. */
+  readonly takeover?: BackoffOptions;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
@@ -63,10 +65,14 @@ export interface StandbyOptions extends AcquireOptions {
   readonly signal?: AbortSignal;
   /** Poll at least this often, in case a wake hint was lost. Default 5 s. */
   readonly pollMs?: number;
+  /** The pauses after lost races for this lease. Default: the keeper's. */
+  readonly takeover?: BackoffOptions;
 }
 
 /** Losers of a takeover race retry after 1–10 s, jittered, so that they do not all return at once. */
-const takeoverBackoff = { baseMs: 1_000, capMs: 10_000 };
+export const takeoverBackoff: BackoffOptions = { baseMs: 1_000, capMs: 10_000 };
+/** Standbys check an expired lease within this time, each at its own moment, so that they do not all try at once. */
+export const staleJitterMs = 100;
 const defaultPollMs = 5_000;
 
 /**
@@ -87,6 +93,7 @@ export class LeaseKeeper {
   readonly #log: Log;
   readonly #heartbeat: Heartbeat;
   readonly #callbacks: LeaseCallbacks;
+  readonly #takeover: BackoffOptions;
   readonly #closed = new AbortController();
 
   constructor(options: KeeperOptions) {
@@ -96,6 +103,7 @@ export class LeaseKeeper {
     this.#tenant = tenant;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
+    this.#takeover = options.takeover ?? takeoverBackoff;
     this.#log = options.log ?? silentLog;
     this.timings = timingsOf(timings, store.transactionBoundMs);
     this.#heartbeat = new Heartbeat({
@@ -148,28 +156,36 @@ export class LeaseKeeper {
   }
 
   /**
-   * Stands by until it holds the lease; returns undefined if the signal aborts or the keeper is closed. Sleeps exactly
-   * for the rest of the holder's term, wakes on a release, and polls every `pollMs` in case the wake hint was lost.
+   * Stands by until it holds the lease; returns undefined if the signal aborts or the keeper is closed. Sleeps for the
+   * rest of the holder's term, wakes on a release, and polls every `pollMs` in case the wake hint was lost. If another
+   * standby takes over first, it pauses at least by `takeover`.
    */
   async acquire(name: string, options: StandbyOptions = {}): Promise<Lease | undefined> {
-    const { pollMs = defaultPollMs } = options;
+    const { pollMs = defaultPollMs, takeover = this.#takeover } = options;
     this.#assertOpen();
     const stop =
       options.signal === undefined ? this.#closed.signal : AbortSignal.any([this.#closed.signal, options.signal]);
     let attempt = this.#attempt();
+    let last: LeaseView | undefined;
     for (let lostRaces = 0; !stop.aborted; ) {
       const watcher = new ReleaseWatcher(this.#store);
       try {
         const result = await this.#request(name, { expect: "free_or_expired" }, options, attempt);
         if (result instanceof Lease) return await this.#releaseIfStopped(stop, result);
         const { holder } = result;
-        lostRaces = holder !== undefined && holder.remainingMs > 0 ? 0 : lostRaces + 1;
+        const isLive = holder !== undefined && holder.remainingMs > 0;
+        const isTooLate = isLive && last !== undefined && holder.token > last.token;
+        last = holder;
+        lostRaces = isLive && !isTooLate ? 0 : lostRaces + 1;
         this.#log("debug", "lease.standby", { name, holder: holder?.label, remainingMs: holder?.remainingMs });
-        await watcher.wait(this.#pauseMs(holder, pollMs, lostRaces), holder?.journal, this.#clock, stop);
+        const backoff = lostRaces > 0 ? backoffMs(lostRaces, takeover, this.#random) : 0;
+        const pauseMs = isLive ? Math.max(pollMs, backoff) : backoff;
+        const termMs = isLive ? holder.remainingMs + this.#random.float() * staleJitterMs : Number.POSITIVE_INFINITY;
+        await watcher.wait(Math.min(pauseMs, termMs), holder?.journal, this.#clock, stop);
       } catch (error) {
         if (this.#closed.signal.aborted) return undefined;
         if (!isTapeError(error) || error.retry === "no") throw error;
-        await this.#clock.sleep(backoffMs(++lostRaces, takeoverBackoff, this.#random), stop);
+        await this.#clock.sleep(backoffMs(++lostRaces, takeover, this.#random), stop);
       } finally {
         watcher.stop();
       }
@@ -296,12 +312,6 @@ export class LeaseKeeper {
       ...why,
     });
     return acknowledged;
-  }
-
-  #pauseMs(holder: LeaseView | undefined, pollMs: number, lostRaces: number): number {
-    if (lostRaces > 0) return Math.min(pollMs, backoffMs(lostRaces, takeoverBackoff, this.#random));
-    const jitter = this.#random.float() * 20;
-    return Math.min(pollMs, (holder?.remainingMs ?? 0) + jitter);
   }
 }
 

@@ -1,12 +1,18 @@
+import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
 import { preloadMs } from "../engine/run-driver.ts";
+import { staleJitterMs } from "../lease/keeper.ts";
 import type { Store } from "../store/contract/store.ts";
+import { jittered } from "./runner.ts";
 
 export interface AgendaProbeOptions {
   readonly store: Store;
   readonly clock: Clock;
+  /** For jitter; absent: none. */
+  readonly random: Random | undefined;
   readonly log: Log;
   readonly tenant: string | undefined;
   /** Workflows that this process can drive; runs of others are no work for it. */
@@ -16,6 +22,8 @@ export interface AgendaProbeOptions {
   /** Pause after a change; doubles up to `idleMs`. */
   readonly intervalMs: number;
   readonly idleMs: number;
+  /** Pauses after an expired lease that another process was faster to take over; at most `idleMs`. */
+  readonly takeover: BackoffOptions;
   /** Called when work is due for this reactor; undefined: for any reactor on the agenda. */
   readonly wake: (reactor: string | undefined) => void;
 }
@@ -34,6 +42,9 @@ export class AgendaProbe {
   #recheckRequested = false;
   #recoverAt: number;
   #pauseMs: number;
+  /** Wakes for expired leases in a row after which no reactor of this process had work. */
+  #lostRaces = 0;
+  #restUntil = Number.NEGATIVE_INFINITY;
   #wakeUp = (): void => {};
 
   constructor(options: AgendaProbeOptions) {
@@ -45,12 +56,14 @@ export class AgendaProbe {
   /** The agenda may have changed. */
   recheck(): void {
     this.#recheckRequested = true;
+    this.#lostRaces = 0;
+    this.#restUntil = Number.NEGATIVE_INFINITY;
     this.#pauseMs = this.#options.intervalMs;
     this.#wakeUp();
   }
 
   async run(stopped: AbortSignal): Promise<void> {
-    const { clock, log, idleMs } = this.#options;
+    const { clock, random, log, idleMs } = this.#options;
     while (!stopped.aborted) {
       this.#recheckRequested = false;
       let nextMs = Number.POSITIVE_INFINITY;
@@ -62,7 +75,7 @@ export class AgendaProbe {
       if (this.#recheckRequested || stopped.aborted) continue;
       const pause = new AbortController();
       this.#wakeUp = () => pause.abort();
-      await clock.sleep(Math.min(this.#pauseMs, nextMs), AbortSignal.any([pause.signal, stopped]));
+      await clock.sleep(Math.min(jittered(this.#pauseMs, random), nextMs), AbortSignal.any([pause.signal, stopped]));
       this.#wakeUp = () => {};
       if (!this.#recheckRequested) this.#pauseMs = Math.min(idleMs, this.#pauseMs * 2);
     }
@@ -77,6 +90,10 @@ export class AgendaProbe {
       wake("recovery");
     }
     for (const { reactor, dueInMs } of await store.read.agenda(tenant, workflows, queues)) {
+      if (reactor === undefined) {
+        nextMs = Math.min(nextMs, this.#expiry(dueInMs));
+        continue;
+      }
       if (dueInMs <= 0) wake(reactor);
       else nextMs = Math.min(nextMs, dueInMs);
       if (reactor !== "timers" || dueInMs <= 0) continue;
@@ -85,5 +102,21 @@ export class AgendaProbe {
       else wake("recovery");
     }
     return nextMs;
+  }
+
+  /**
+   * A lease expires in `dueInMs`, or has expired. Processes that wait for it check at different moments. One that
+   * finds no work then came too late: it pauses, unless something changes. Returns the milliseconds until its check.
+   */
+  #expiry(dueInMs: number): number {
+    const { clock, random, takeover, idleMs, wake } = this.#options;
+    if (dueInMs > 0) return dueInMs + (random?.float() ?? 0) * staleJitterMs;
+    const restMs = this.#restUntil - clock.mono();
+    if (restMs > 0) return restMs;
+    wake(undefined);
+    if (random !== undefined) {
+      this.#restUntil = clock.mono() + Math.min(idleMs, backoffMs(++this.#lostRaces, takeover, random));
+    }
+    return Number.POSITIVE_INFINITY;
   }
 }

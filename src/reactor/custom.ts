@@ -4,7 +4,7 @@ import { defined } from "../base/defined.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { retryBackoff } from "../engine/item/deps.ts";
-import type { LeaseKeeper } from "../lease/keeper.ts";
+import { type LeaseKeeper, takeoverBackoff } from "../lease/keeper.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Reactor, ReactorCounts } from "./reactor.ts";
 
@@ -51,6 +51,8 @@ export interface CustomOptions<App> {
   /** A call that renews its lease without progress for longer than this loses it to another replica. */
   readonly maxStallMs?: number;
   readonly backoff?: BackoffOptions;
+  /** Pauses while another replica runs it. Default 1–10 s. */
+  readonly takeover?: BackoffOptions;
   /** Aborted when the process stops. */
   readonly stopping?: AbortSignal;
 }
@@ -60,15 +62,22 @@ const zeroCounts: ReactorCounts = { found: 0, done: 0, failed: 0, lagMs: 0 };
 /** A custom reactor on the same skeleton: acquire its lease, work, heartbeat, release, also after a failure. */
 export function customReactor<App>(options: CustomOptions<App>): Reactor {
   const { name, handler, app, keeper, clock, random, log, intervalMs, maxStallMs, stopping } = options;
-  const { backoff = retryBackoff } = options;
+  const { backoff = retryBackoff, takeover = takeoverBackoff } = options;
   let dueAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
+  let lostRaces = 0;
+  let restUntil = Number.NEGATIVE_INFINITY;
   return {
     name,
+    dueInMs: () => Math.max(dueAt, restUntil) - clock.mono(),
     async runOnce(limit) {
       if (clock.mono() < dueAt) return zeroCounts;
       const lease = await keeper.acquireOrSteal(`reactor ${name}`, { reactor: name, ...defined({ maxStallMs }) });
-      if (lease === undefined) return zeroCounts; // another replica runs it
+      if (lease === undefined) {
+        restUntil = clock.mono() + backoffMs(++lostRaces, takeover, random); // another replica runs it
+        return zeroCounts;
+      }
+      lostRaces = 0;
       const aborts = stopping === undefined ? [lease.abortSignal] : [lease.abortSignal, stopping];
       const abortSignal = AbortSignal.any(aborts);
       try {

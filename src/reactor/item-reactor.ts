@@ -23,7 +23,7 @@ export interface ItemReactorOptions {
 export function itemReactor(
   deps: ReactorDeps,
   options: ItemReactorOptions,
-): Required<Omit<Reactor, "capacity" | "batch">> {
+): Required<Omit<Reactor, "capacity" | "batch" | "dueInMs">> {
   const busy = new Map<string, number>();
   const count = (callee: string, change: 1 | -1): number => {
     const before = busy.get(callee) ?? 0;

@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { Lifecycle } from "../base/lifecycle.ts";
 import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
 import type { Handoff } from "../lease/release-journal.ts";
 import type { Store, WakeHint } from "../store/contract/store.ts";
 import { AgendaProbe } from "./agenda-probe.ts";
@@ -11,6 +12,8 @@ export interface LoopOptions extends ReactorTuning {
   readonly reactors: readonly Reactor[];
   readonly store: Store;
   readonly clock: Clock;
+  /** For jitter; absent: none. */
+  readonly random?: Random;
   readonly log: Log;
   /** Tenant whose work is claimed; absent: every tenant's. */
   readonly tenant?: string;
@@ -48,10 +51,18 @@ export class ReactorLoop {
     const runnerOf = (reactor: Reactor) =>
       new ReactorRunner(reactor, { ...options, ...options.tuning?.[reactor.name] }, hooks);
     this.#runners = options.reactors.map(runnerOf);
-    const { store, clock, log, tenant, workflows, queues = [], idleMs = defaultIdleMs } = options;
+    const { store, clock, random, log, tenant, workflows, queues = [] } = options;
+    const onAgenda = this.#runners.filter((runner) => runner.onAgenda);
     const intervalMs = Math.min(...this.#runners.map((runner) => runner.intervalMs));
+    // One poll for all: the shortest interval counts.
+    const idleMs = Math.min(...(onAgenda.length > 0 ? onAgenda.map((runner) => runner.idleMs) : [defaultIdleMs]));
+    const takeover = {
+      baseMs: Math.min(...onAgenda.map((runner) => runner.takeover.baseMs)),
+      capMs: Math.min(...onAgenda.map((runner) => runner.takeover.capMs)),
+    };
     const wake = (name: string | undefined): void => this.#wake(name);
-    this.#probe = new AgendaProbe({ store, clock, log, tenant, workflows, queues, intervalMs, idleMs, wake });
+    const timing = { clock, random, intervalMs, idleMs, takeover };
+    this.#probe = new AgendaProbe({ store, log, tenant, workflows, queues, ...timing, wake });
     this.#life = new Lifecycle(
       () => this.#start(),
       () => this.#stop(),
@@ -115,9 +126,9 @@ export class ReactorLoop {
 
   /** The due time of a released item is known: polls exactly then, not at the next interval. */
   #hint({ nextReactor, delayMs = 0 }: Handoff): void {
-    const { clock, idleMs = defaultIdleMs } = this.#options;
+    const { clock } = this.#options;
     const runner = this.#runners.find(({ name }) => name === nextReactor);
-    if (runner === undefined || delayMs > idleMs) return;
+    if (runner === undefined || delayMs > runner.idleMs) return;
     clock.after(delayMs + 1, () => runner.wake());
   }
 }

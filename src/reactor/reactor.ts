@@ -34,6 +34,8 @@ export interface Reactor {
   runOnce(limit: number): Promise<ReactorCounts>;
   /** The same without waiting for the work, so that a slow item does not delay the next poll. */
   poll?(limit: number, onItemDone: OnItemDone, perCallee?: number): Promise<ReactorRound>;
+  /** Milliseconds until its next call can do something: the loop pauses exactly that long. 0 or less: unknown. */
+  dueInMs?(): number;
   /** How many more items it can take now; absent: the loop counts. */
   capacity?(): number;
 }

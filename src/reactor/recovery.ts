@@ -6,8 +6,10 @@ import type { Reactor, ReactorCounts } from "./reactor.ts";
  * end or compensate while a note is in their inbox. It acquires the run's lease and drives the run as far as possible.
  * Runs of workflows that this process does not have are left to other processes, and logged if none claims them.
  */
-export function recovery(driver: Pick<RunDriver, "poll" | "capacity" | "unserved">): Required<Reactor> {
-  const poll: Required<Reactor>["poll"] = async (limit, onItemDone) => {
+export function recovery(
+  driver: Pick<RunDriver, "poll" | "capacity" | "unserved">,
+): Required<Omit<Reactor, "dueInMs">> {
+  const poll: Required<Omit<Reactor, "dueInMs">>["poll"] = async (limit, onItemDone) => {
     // A slot that is free again may be for another run: it is polled for at once.
     const { found, done } = await driver.poll(limit, (slot) => onItemDone(undefined, slot));
     // The agenda had work, but none for this process: check whether any process serves it.

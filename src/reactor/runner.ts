@@ -1,7 +1,10 @@
 import { aborted } from "../base/abort.ts";
+import type { BackoffOptions } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
+import { takeoverBackoff } from "../lease/keeper.ts";
 import type { Handoff } from "../lease/release-journal.ts";
 import type { OnItemDone, Reactor, ReactorCounts } from "./reactor.ts";
 
@@ -15,6 +18,8 @@ export interface ReactorTuning {
   /** Pause after a poll that found nothing; doubles up to `idleMs`. */
   readonly intervalMs?: number;
   readonly idleMs?: number;
+  /** Pauses before it is woken again for an expired lease that another process was faster to take over. Default 1–10 s. */
+  readonly takeover?: BackoffOptions;
 }
 
 /** Counters of a reactor since its start. */
@@ -29,11 +34,17 @@ export interface ReactorStats extends ReactorCounts {
 
 export interface RunnerOptions extends ReactorTuning {
   readonly clock: Clock;
+  /** For jitter; absent: none. */
+  readonly random?: Random | undefined;
   readonly log: Log;
 }
 
 const defaultIntervalMs = 100;
 export const defaultIdleMs = 5_000;
+
+/** A tenth less at most: processes that started together do not poll together, and none polls less often than it says. */
+export const jittered = (pauseMs: number, random: Random | undefined): number =>
+  random === undefined ? pauseMs : pauseMs * (1 - random.float() / 10);
 
 /** What one reactor's loop needs from the loop of all. */
 export interface LoopHooks {
@@ -48,6 +59,8 @@ export class ReactorRunner {
   readonly name: string;
   readonly onAgenda: boolean;
   readonly intervalMs: number;
+  readonly idleMs: number;
+  readonly takeover: BackoffOptions;
   readonly #reactor: Reactor;
   readonly #options: RunnerOptions;
   readonly #hooks: LoopHooks;
@@ -64,7 +77,9 @@ export class ReactorRunner {
     this.onAgenda = reactor.onAgenda === true;
     this.#reactor = reactor;
     this.#options = options;
-    this.intervalMs = this.#options.intervalMs ?? defaultIntervalMs;
+    this.intervalMs = options.intervalMs ?? defaultIntervalMs;
+    this.idleMs = options.idleMs ?? defaultIdleMs;
+    this.takeover = options.takeover ?? takeoverBackoff;
     this.#hooks = hooks;
   }
 
@@ -82,8 +97,8 @@ export class ReactorRunner {
   }
 
   async run(): Promise<void> {
-    const { intervalMs } = this;
-    const { idleMs = defaultIdleMs, log } = this.#options;
+    const { intervalMs, idleMs } = this;
+    const { log, random } = this.#options;
     const { stopped, recheck } = this.#hooks;
     let pauseMs = intervalMs;
     while (!stopped.aborted) {
@@ -101,7 +116,9 @@ export class ReactorRunner {
       if (progress && !this.#full) continue;
       pauseMs = progress || this.#full || this.#woken ? intervalMs : Math.min(idleMs, pauseMs * 2);
       const isWokenByProbe = this.onAgenda && !failed && !this.#full;
-      if (!this.#woken) await this.#pause(isWokenByProbe ? Number.POSITIVE_INFINITY : pauseMs);
+      const dueInMs = this.#reactor.dueInMs?.() ?? 0;
+      const restMs = dueInMs > 0 ? dueInMs : jittered(pauseMs, random);
+      if (!this.#woken) await this.#pause(isWokenByProbe ? Number.POSITIVE_INFINITY : restMs);
     }
   }
 

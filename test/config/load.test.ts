@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { describeConfig } from "../../src/config/describe.ts";
 import { type FlagValue, type LoadedConfig, loadConfig } from "../../src/config/load.ts";
+import { referenceForms } from "../../src/config/reference.ts";
 import { TapeError } from "../../src/model/errors.ts";
 
 interface Sources {
@@ -66,7 +67,7 @@ tape:
       interval_ms: 3_600_000,
       batch: 50,
     });
-    expect(settings.tape.reactors.recovery).toMatchObject({ heartbeat_s: 10, interval_ms: 100 });
+    expect(settings.tape.reactors.recovery).toMatchObject({ heartbeat_s: 10, interval_ms: 5_000 });
   });
 
   it("uses defaults without a file", () => {
@@ -78,11 +79,22 @@ tape:
       batch: 50,
       concurrency: 50,
       lease_ttl_s: 30,
-      interval_ms: 100,
+      interval_ms: 5_000,
+      takeover: { base_ms: 1_000, cap_ms: 10_000 },
+      lease_attempts: "unlimited",
       max_attempts: "unlimited",
       backoff: { base_ms: 1_000, cap_ms: 60_000, factor: 2 },
     });
     expect(new Set(describeConfig(config).map(({ origin }) => origin))).toEqual(new Set(["default"]));
+  });
+
+  it("accepts the dotted form of a function, and names with _", () => {
+    const { tape, agent } = load({
+      yaml: "agent: { runner_factory: app.agent:build_runner }\ntape: { reactors: { reap_aged: { handler: app.reap:reap_once } } }\n",
+      env: { TAPE_REACTORS_REAP_AGED_BATCH: "7" },
+    }).settings;
+    expect(agent.runner_factory).toBe("app.agent:build_runner");
+    expect(tape.reactors.reap_aged).toMatchObject({ handler: "app.reap:reap_once", batch: 7, interval_ms: 60_000 });
   });
 
   it.each(["", "# nothing\n", "tape:\n", "tape:\n  reactors:\n    outbox:\n"])("accepts empty sections: %j", (yaml) => {
@@ -150,7 +162,29 @@ describe("errors with line and column", () => {
     [
       "handler without export",
       "agent:\n  runner_factory: ./app/agent.ts\n",
-      ["tape.yaml:2:19: agent.runner_factory must be FILE#EXPORT, such as ./app/reap.ts#reapOnce"],
+      [`tape.yaml:2:19: agent.runner_factory must be ${referenceForms}`],
+    ],
+    [
+      "module without export",
+      "agent:\n  runner_factory: app.agent\n",
+      [`tape.yaml:2:19: agent.runner_factory must be ${referenceForms}`],
+    ],
+    [
+      "limited lease attempts",
+      "tape:\n  reactors:\n    outbox: { lease_attempts: 5 }\n",
+      ["tape.yaml:3:31: tape.reactors.outbox.lease_attempts must be one of unlimited"],
+    ],
+    [
+      "pauses of takeovers that shrink",
+      "tape:\n  reactors:\n    outbox: { takeover: { base_ms: 9, cap_ms: 5 } }\n",
+      ["tape.yaml:3:36: tape.reactors.outbox.takeover.base_ms: 9 ms is more than cap_ms (5 ms)"],
+    ],
+    [
+      "two reactors with the same variables",
+      "tape:\n  reactors:\n    reap-aged: { handler: a#b }\n    reap_aged: { handler: a#b }\n",
+      [
+        "tape.yaml:4:5: tape.reactors.reap_aged: the reactors reap-aged and reap_aged have the same variables, TAPE_REACTORS_REAP_AGED_…; rename one of them",
+      ],
     ],
     ["key twice", "project: {}\nproject: {}\n", ["tape.yaml:2:1: Map keys must be unique"]],
     ["broken YAML", "tape: {\n", [expect.stringMatching(/^tape\.yaml:2:1: Flow map/) as unknown as string]],

@@ -28,6 +28,8 @@ describe("identity", () => {
   it.each([
     [{ TAPE_REPLICA_ID: "replica-7", HOSTNAME: "pod-1" }, "replica-7"],
     [{ TAPE_REPLICA_ID: "", HOSTNAME: "pod-1" }, "pod-1"],
+    [{ TAPE_REPLICA_ID: "replica-7", OPENSHELL_REPLICA_ID: "gateway-3", HOSTNAME: "pod-1" }, "replica-7"],
+    [{ OPENSHELL_REPLICA_ID: "gateway-3", HOSTNAME: "pod-1" }, "gateway-3"],
     [{ HOSTNAME: "pod-1" }, "pod-1"],
     [{ HOSTNAME: "" }, hostname()],
     [{}, hostname()],

@@ -20,10 +20,10 @@ describe("a standby", () => {
     const waiting = keeper("b").acquire(name, { pollMs: hour });
     await clock.elapse(ttl - 4_000 - 1);
     expect(probe.acquires).toHaveLength(attemptsBefore + 1);
-    await clock.elapse(21); // up to 20 ms of jitter
+    await clock.elapse(101); // up to 100 ms of jitter
     const lease = await granted(waiting);
     expect(probe.acquires).toHaveLength(attemptsBefore + 2);
-    expect(now()).toBe(ttl + 20);
+    expect(now()).toBe(ttl + 100);
     expect(lease.term.reason).toBe("timeout");
     expect(clock.asleep).toBe(0);
   });
@@ -35,6 +35,26 @@ describe("a standby", () => {
     await clock.elapse(20 * ttl);
     expect(probe.acquires.length).toBeLessThan(35); // each attempt finds the lease renewed, and sleeps for its remaining time
     expect(probe.acquires.length).toBeGreaterThan(15);
+  });
+
+  it("that came too late to take over pauses by `takeover`, even if it polls more often", async () => {
+    const { clock, keeper, probe } = await setStage();
+    const dead = keeper("dead");
+    await granted(dead.tryAcquire(name));
+    dead.close();
+    probe.unsubscribe = true;
+    void keeper("b").acquire(name, { pollMs: 200, takeover: { baseMs: 2_000, capMs: 8_000 } });
+    await clock.elapse(ttl - 100);
+    await granted(keeper("winner").takeover(name, "ann", "the holder is dead"));
+    const attempts = () => probe.acquires.filter(({ claimant }) => claimant.label === "b").length;
+    const before = attempts();
+    expect(before).toBeGreaterThan(100);
+    await clock.elapse(200); // it comes too late
+    expect(attempts()).toBe(before + 1);
+    await clock.elapse(800); // the first pause is 1 s to 2 s
+    expect(attempts()).toBe(before + 1);
+    await clock.elapse(1_200);
+    expect(attempts()).toBeGreaterThan(before + 1);
   });
 
   it("is woken by a release, at once", async () => {

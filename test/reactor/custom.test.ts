@@ -148,6 +148,37 @@ describe("a custom reactor", () => {
     await loop.stop();
   });
 
+  it("is called exactly once in an interval, however long it is", async () => {
+    const { store, replica, clock } = await setStage();
+    const deps = replica();
+    const at: number[] = [];
+    const mine = on(deps, () => void at.push(clock.mono()), { intervalMs: 3_600_000 });
+    const tuning = { mine: { intervalMs: 100, idleMs: 3_600_000 } };
+    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: deps.log, tuning });
+    await loop.start();
+    await clock.elapse(5 * 3_600_000 + 1_000);
+    await loop.stop();
+    expect(at.slice(1).map((now, k) => now - at[k]!)).toEqual(Array(5).fill(3_600_000));
+    expect(loop.stats.mine!.polls).toBe(6);
+  });
+
+  it("pauses by `takeover` while another replica runs it", async () => {
+    const { store, replica, clock } = await setStage();
+    const holder = await replica().keeper.acquire("reactor mine");
+    const deps = replica();
+    let calls = 0;
+    const mine = on(deps, () => void calls++, { takeover: { baseMs: 2_000, capMs: 8_000 } });
+    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: deps.log });
+    await loop.start();
+    await clock.elapse(28_000); // pauses of at most 2, 4, 8, 8 s; at least half of each
+    expect(loop.stats.mine!.polls).toBeGreaterThanOrEqual(5);
+    expect(loop.stats.mine!.polls).toBeLessThanOrEqual(9);
+    await holder!.release();
+    await clock.elapse(8_000);
+    expect(calls).toBeGreaterThan(0);
+    await loop.stop();
+  });
+
   it("is aborted at a stop, and awaited", async () => {
     const { store, replica, clock } = await setStage();
     const deps = replica();

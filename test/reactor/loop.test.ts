@@ -4,9 +4,9 @@ import { outbox } from "../../src/reactor/outbox.ts";
 import type { Reactor, ReactorCounts } from "../../src/reactor/reactor.ts";
 import { timers } from "../../src/reactor/timers.ts";
 import { NotSent } from "../../src/sdk/outcomes.ts";
-import { record } from "../../testkit/conformance/frame.ts";
+import { claimant, heldRun, record } from "../../testkit/conformance/frame.ts";
 import { begin } from "../../testkit/conformance/holder.ts";
-import { calm, type Stage, setStage, signal, waiting } from "./stage.ts";
+import { calm, type Stage, setStage, signal, tenant, waiting } from "./stage.ts";
 
 const counts = (found: number, done = found): ReactorCounts => ({ found, done, failed: found - done, lagMs: 0 });
 
@@ -50,6 +50,70 @@ describe("the loop", () => {
       expect(polls).toBeLessThanOrEqual(12);
       expect(polls).toBeGreaterThanOrEqual(11);
     });
+  });
+
+  it("keeps an interval above five seconds, with up to a tenth of jitter", async () => {
+    const stage = await setStage();
+    const { store, clock } = stage;
+    const at: number[] = [];
+    const idle = { name: "idle", runOnce: async () => counts(at.push(clock.mono()) * 0) };
+    const { log, random } = stage.replica();
+    const loop = new ReactorLoop({ reactors: [idle], store, clock, random, log, idleMs: 60_000 });
+    await loop.start();
+    await clock.elapse(1_200_000);
+    await loop.stop();
+    const pauses = at.slice(1).map((now, k) => now - at[k]!);
+    const idling = pauses.slice(10); // the first pauses double from 100 ms on
+    expect(idling.length).toBeGreaterThan(15);
+    expect(Math.min(...idling)).toBeGreaterThanOrEqual(54_000);
+    expect(Math.max(...idling)).toBeLessThanOrEqual(60_000);
+    expect(new Set(idling).size).toBeGreaterThan(10);
+  });
+
+  it("asks the agenda once for all reactors on it, by the shortest of their intervals", async () => {
+    const stage = await setStage();
+    const { store, clock } = stage;
+    let queries = 0;
+    const read = {
+      ...store.read,
+      agenda: (...args: Parameters<typeof store.read.agenda>) => {
+        queries++;
+        return store.read.agenda(...args);
+      },
+    };
+    const counting = Object.assign(Object.create(store) as typeof store, { read });
+    const deps = stage.replica();
+    const tuning = { outbox: { idleMs: 20_000 }, timers: { idleMs: 60_000 } };
+    const reactors = [outbox(deps), timers(deps)];
+    const loop = new ReactorLoop({ reactors, store: counting, clock, log: deps.log, tuning });
+    await loop.start();
+    await clock.elapse(600_000);
+    queries = 0;
+    await clock.elapse(600_000);
+    await loop.stop();
+    expect(queries).toBe(30);
+  });
+
+  it("checks an expired lease within 100 ms, and pauses after a race that it lost", async () => {
+    const stage = await setStage();
+    const { store, clock } = stage;
+    const { id } = await heldRun(store, {}, claimant(undefined, { ttlMs: 10_000 }));
+    const deps = stage.replica();
+    const at: number[] = [];
+    const late: Reactor = { name: "outbox", onAgenda: true, runOnce: async () => counts(at.push(clock.mono()) * 0) };
+    const takeover = { baseMs: 2_000, capMs: 4_000 };
+    const loop = new ReactorLoop({ reactors: [late], store, clock, random: deps.random, log: deps.log, takeover });
+    await loop.start();
+    await clock.elapse(9_999);
+    const before = at.length;
+    await clock.elapse(101);
+    expect(at.length).toBe(before + 1); // this process has no reactor for runs: it finds nothing
+    await clock.elapse(25_000);
+    const pauses = at.slice(before).map((now, k, all) => now - (all[k - 1] ?? now));
+    expect(pauses.slice(1).length).toBeGreaterThan(2);
+    expect(Math.min(...pauses.slice(1))).toBeGreaterThanOrEqual(1_000);
+    expect((await store.read.run(tenant, id))?.lease).toMatchObject({ owner: expect.any(String) });
+    await loop.stop();
   });
 
   it("polls exactly when a backoff that it has set ends", async () => {

@@ -56,7 +56,7 @@ describe("docs and code name the same things, both ways", () => {
     const used = new Set(
       [
         ...`${["src", "testkit", "simulation"].map(sourcesUnder).join("\n")}\n${sourcesUnder("test/postgres")}`.matchAll(
-          /\benv(?:\.|\[")(TAPE_\w+|HOSTNAME|NO_COLOR)\b/g,
+          /\benv(?:\.|\[")(TAPE_\w+|OPENSHELL_\w+|HOSTNAME|NO_COLOR)\b/g,
         ),
       ].map(([, name]) => name!),
     );

@@ -1,11 +1,12 @@
 import { aborted } from "../../base/abort.ts";
-import { backoffMs } from "../../base/backoff.ts";
+import { type BackoffOptions, backoffMs } from "../../base/backoff.ts";
 import { defined } from "../../base/defined.ts";
 import type { Duration } from "../../base/duration.ts";
 import { Lifecycle } from "../../base/lifecycle.ts";
 import { OrderedListeners } from "../../base/listeners.ts";
 import { errorFields } from "../../base/reason.ts";
 import type { Belief } from "../../lease/belief.ts";
+import { takeoverBackoff } from "../../lease/keeper.ts";
 import type { Lease } from "../../lease/lease.ts";
 import { checkStall, type Timings, timingsFor } from "../../lease/timings.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
@@ -30,6 +31,8 @@ export interface SingletonOptions {
   readonly backoff?: { readonly base?: Duration; readonly cap?: Duration };
   /** Polling interval of a standby, in case a wake hint was lost. Default 5 s. */
   readonly poll?: Duration;
+  /** Pauses of a standby that came too late to take over, jittered and doubled each time. Default 1 s to 10 s. */
+  readonly takeover?: { readonly base?: Duration; readonly cap?: Duration };
 }
 
 /** The state of a singleton in this process. */
@@ -68,7 +71,8 @@ export class Singleton {
   readonly #maxStallMs: number | undefined;
   readonly #drainMs: number;
   readonly #everyMs: number | undefined;
-  readonly #backoff: { baseMs: number; capMs: number };
+  readonly #backoff: BackoffOptions;
+  readonly #takeover: BackoffOptions;
   readonly #pollMs: number;
   readonly #changes: OrderedListeners<SingletonState>;
   readonly #stopping = new AbortController();
@@ -84,9 +88,17 @@ export class Singleton {
 
   constructor(name: string, work: SingletonWork, options: SingletonOptions, deps: SingletonDeps) {
     const subject = `singleton ${name}`;
-    assertKnownKeys(subject, options, ["ttl", "heartbeat", "maxStall", "drain", "every", "backoff", "poll"]);
-    const { ttl, heartbeat, maxStall, drain = "10s", every, backoff = {}, poll = "5s" } = options;
-    assertKnownKeys(`backoff of ${subject}`, backoff, ["base", "cap"]);
+    assertKnownKeys(subject, options, [
+      "ttl",
+      "heartbeat",
+      "maxStall",
+      "drain",
+      "every",
+      "backoff",
+      "poll",
+      "takeover",
+    ]);
+    const { ttl, heartbeat, maxStall, drain = "10s", every, backoff, poll = "5s" } = options;
     assertWork(subject, work);
     const millis = (field: string, duration: Duration): number => durationOrThrow(subject, field, duration);
     this.name = name;
@@ -99,10 +111,8 @@ export class Singleton {
     this.#maxStallMs = maxStall === undefined ? undefined : millis("maxStall", maxStall);
     this.#drainMs = millis("drain", drain);
     this.#everyMs = every === undefined ? undefined : millis("every", every);
-    this.#backoff = {
-      baseMs: durationOf(subject, "backoff.base", backoff.base, 1_000),
-      capMs: durationOf(subject, "backoff.cap", backoff.cap, 60_000),
-    };
+    this.#backoff = pausesOf(subject, "backoff", backoff, { baseMs: 1_000, capMs: 60_000 });
+    this.#takeover = pausesOf(subject, "takeover", options.takeover, takeoverBackoff);
     this.#pollMs = millis("poll", poll);
     this.#changes = new OrderedListeners((error) =>
       deps.log("error", "singleton.listener_failed", { ...errorFields(error) }),
@@ -193,7 +203,7 @@ export class Singleton {
     const options = { reactor: "singleton", timings: this.#timings, pollMs: this.#pollMs, signal };
     // An exclusive store has no other process that could take over or wait: no heartbeat, and therefore no stall.
     if (store.exclusive) return acquireExclusively(this.name, options, this.#deps);
-    return keeper.acquire(this.name, { ...options, ...stall });
+    return keeper.acquire(this.name, { ...options, takeover: this.#takeover, ...stall });
   }
 
   /** Runs one term. true: the body threw. */
@@ -316,6 +326,20 @@ export class Singleton {
     this.#state = state;
     this.#changes.emit(state);
   }
+}
+
+/** The pauses of a backoff, from its option. */
+function pausesOf(
+  subject: string,
+  field: "backoff" | "takeover",
+  given: { readonly base?: Duration; readonly cap?: Duration } = {},
+  { baseMs, capMs }: BackoffOptions,
+): BackoffOptions {
+  assertKnownKeys(`${field} of ${subject}`, given, ["base", "cap"]);
+  return {
+    baseMs: durationOf(subject, `${field}.base`, given.base, baseMs),
+    capMs: durationOf(subject, `${field}.cap`, given.cap, capMs),
+  };
 }
 
 /** The work is a function, or several by name. Anything else would hold the lease and do nothing. */
