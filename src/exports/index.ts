@@ -35,7 +35,9 @@ export type { ObjectCallOptions, ObjectClient } from "../host/objects.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
 export type { CallOptions, SignalToStart } from "../host/options.ts";
 export { type QueueAction, type QueueSettings, Queues } from "../host/queues.ts";
+export type { ReactorOptions, ReactorsByName } from "../host/reactor-options.ts";
 export type { StartItem, StartResult } from "../host/run-handle.ts";
+export { type Reactors, type RunReactorsOptions, runReactors } from "../host/run-reactors.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
 export type {
@@ -102,6 +104,8 @@ export type { CompensatedEffect, ForkedOperation, ForkPlan, RepeatedEffect } fro
 export type { PreemptTarget } from "../operator/preempt.ts";
 export type { Resolution, ResolveRequest } from "../operator/resolve.ts";
 export type { ReactorContext, ReactorHandler, ReactorResult } from "../reactor/custom.ts";
+export type { ReactorCounts } from "../reactor/reactor.ts";
+export type { ReactorStats } from "../reactor/runner.ts";
 export type { Connector, ConnectorContext } from "../sdk/connector.ts";
 export type {
   BudgetContext,

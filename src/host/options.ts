@@ -13,15 +13,18 @@ import type { OwnTransaction } from "../sdk/transaction.ts";
 import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { Store, TransactionOps } from "../store/contract/store.ts";
+import { type ReactorsByName, reactorSpecs } from "./reactor-options.ts";
 
 /** What `Tape.open` needs: a store, a runner, and settings. */
-export interface TapeOptions {
+export interface AppOptions<App> {
   /** A store URL, or an open store (which then stays open). */
   readonly store: string | Store;
   readonly runner: Runner;
   readonly tenant?: string;
   /** Runs driven at once by this process. */
   readonly concurrency?: number;
+  /** Settings of the reactors, and reactors of your own, by name. A name with `false` is not run here. */
+  readonly reactors?: ReactorsByName<App>;
   readonly leaseTtl?: Duration;
   /** How long a replay waits for the workflow to request the operation that its journal has next. Default 60 s. */
   readonly replayPatience?: Duration;
@@ -42,7 +45,9 @@ export interface TapeOptions {
 }
 
 /** How to reach a server, and what this process does there. */
-export interface ConnectOptions extends Omit<RemoteOptions, "log">, Omit<TapeOptions, "store" | "runner" | "tenant"> {
+export interface RemoteAppOptions<App>
+  extends Omit<RemoteOptions, "log">,
+    Omit<AppOptions<App>, "store" | "runner" | "tenant"> {
   /** Drives these workflows and runs the reactors here; without a runner this process only starts and reads runs. */
   readonly runner?: Runner;
 }
@@ -103,7 +108,7 @@ export interface SignalOptions {
 // Options are checked before a store is opened: a mistyped option must not silently mean its default.
 
 const workKeys = [
-  ...["runner", "concurrency", "leaseTtl", "replayPatience", "slowAfter", "clock", "random"],
+  ...["runner", "concurrency", "reactors", "leaseTtl", "replayPatience", "slowAfter", "clock", "random"],
   ...["log", "tracing", "work", "report", "publicUrl"],
 ];
 const openKeys = [...workKeys, "store", "tenant"];
@@ -114,7 +119,7 @@ const hints = {
   url: 'pass store: a URL such as "sqlite:./tape.db"',
 };
 
-export function checkOpenOptions(options: TapeOptions): void {
+export function checkOpenOptions<App>(options: AppOptions<App>): void {
   assertKnownKeys("Tape.open", options, openKeys, hints);
   if (typeof options.store !== "string" && !isStore(options.store)) {
     const message = `Tape.open: store is a URL such as "sqlite:./tape.db" or an open store, not ${shown(options.store)}`;
@@ -125,7 +130,7 @@ export function checkOpenOptions(options: TapeOptions): void {
   checkWork("Tape.open", options);
 }
 
-export function checkConnectOptions(url: unknown, options: ConnectOptions): void {
+export function checkConnectOptions<App>(url: unknown, options: RemoteAppOptions<App>): void {
   assertKnownKeys("Tape.connect", options, connectKeys, {
     ...hints,
     store: "the server's address is the first argument",
@@ -152,8 +157,15 @@ export function checkConcurrency(subject: string, concurrency: number | undefine
   numberOf(subject, "concurrency", concurrency, 1, { min: 1, max: 100_000 });
 }
 
-function checkWork(subject: string, options: Omit<TapeOptions, "store" | "runner">): void {
-  const { concurrency, leaseTtl, replayPatience, slowAfter, work, report, publicUrl } = options;
+function checkWork<App>(subject: string, options: Omit<AppOptions<App>, "store" | "runner">): void {
+  const { concurrency, leaseTtl, replayPatience, slowAfter, work, report, publicUrl, reactors } = options;
+  if (reactors !== undefined) {
+    reactorSpecs(subject, reactors, () => undefined as App);
+    if (work === false) {
+      const message = `${subject}: reactors are run by a process that works: leave work out`;
+      throw new TapeError("TAPE_BAD_INPUT", message, { field: "reactors" });
+    }
+  }
   checkConcurrency(subject, concurrency);
   if (leaseTtl !== undefined) durationOrThrow(subject, "leaseTtl", leaseTtl);
   if (replayPatience !== undefined) durationOrThrow(subject, "replayPatience", replayPatience, 1);
@@ -212,12 +224,19 @@ export function millionths(budget: Readonly<Record<string, number>>): Record<str
 }
 
 /** What the run driver needs of an app's options. */
-export function drivingOptions({ replayPatience, slowAfter, publicUrl }: Partial<TapeOptions>): {
+export function drivingOptions({
+  replayPatience,
+  slowAfter,
+  publicUrl,
+  tracing,
+}: Pick<Partial<AppOptions<never>>, "replayPatience" | "slowAfter" | "publicUrl" | "tracing">): {
   readonly patienceMs?: number;
   readonly slowMs?: number;
   readonly publicUrl?: string;
+  readonly tracing?: Tracer;
 } {
   return {
+    ...(tracing !== undefined && { tracing }),
     ...(replayPatience !== undefined && {
       patienceMs: durationOrThrow("the app", "replayPatience", replayPatience, 1),
     }),

@@ -1,9 +1,10 @@
+import type { BackoffOptions } from "../base/backoff.ts";
 import type { ReactorSettings } from "../config/schema.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { RunDriver, type RunDriverOptions } from "../engine/run-driver.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { compensation } from "../reactor/compensation.ts";
-import { customReactor, type ReactorHandler } from "../reactor/custom.ts";
+import { customReactor, type ReactorContext, type ReactorHandler } from "../reactor/custom.ts";
 import { ReactorLoop } from "../reactor/loop.ts";
 import { outbox } from "../reactor/outbox.ts";
 import type { Reactor } from "../reactor/reactor.ts";
@@ -13,16 +14,16 @@ import type { ReactorTuning } from "../reactor/runner.ts";
 import { timers } from "../reactor/timers.ts";
 
 /** A reactor to start. */
-export interface ReactorSpec<App = unknown> {
+export interface ReactorSpec {
   readonly name: string;
   /** Absent: the program's own lease timings and the loop's defaults. */
   readonly settings?: ReactorSettings;
-  /** The user's function and the handle that it receives. Under a built-in name it replaces that reactor. */
-  readonly custom?: { readonly handler: ReactorHandler<App>; readonly app: App };
+  /** The user's function, with its handle. Under a built-in name it replaces that reactor. */
+  readonly custom?: (context: ReactorContext) => ReturnType<ReactorHandler<never>>;
 }
 
-export interface ReactorsOptions<App> {
-  readonly specs: readonly ReactorSpec<App>[];
+export interface ReactorsOptions {
+  readonly specs: readonly ReactorSpec[];
   /** The keeper serves reactors without settings; the others renew by their settings, under the same identity. */
   readonly deps: ReactorDeps;
   /** For the run driver, which belongs to the recovery reactor. */
@@ -64,7 +65,7 @@ const maxDriven = 200;
  * The only composition of reactors, in one loop: a program and a sidecar differ in their specs alone. Reactors with
  * equal lease timings share a keeper, and with it a heartbeat.
  */
-export function startReactors<App>(options: ReactorsOptions<App>): RunningReactors {
+export function startReactors(options: ReactorsOptions): RunningReactors {
   const { specs, deps, drainMs, bodiesMs } = options;
   const { store, runner, tenant, clock, random, log } = deps;
   const stopping = new AbortController();
@@ -78,7 +79,7 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
     keepers.set(key, keeper);
     return keeper;
   };
-  const depsOf = ({ settings }: ReactorSpec<App>): ReactorDeps =>
+  const depsOf = ({ settings }: ReactorSpec): ReactorDeps =>
     settings === undefined ? deps : { ...deps, keeper: keeperOf(settings), retry: retryOf(settings) };
 
   // The driver comes first: the timers reactor ends sleeps through it.
@@ -86,20 +87,10 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
   const concurrency = recoverySpec?.settings?.concurrency ?? options.driver.concurrency ?? maxDriven;
   const driver = recoverySpec && new RunDriver({ ...depsOf(recoverySpec), ...options.driver, concurrency });
 
-  const build = (spec: ReactorSpec<App>): Reactor => {
-    const { name, settings, custom } = spec;
+  const build = (spec: ReactorSpec): Reactor => {
+    const { name, custom } = spec;
     const own = depsOf(spec);
-    if (custom !== undefined) {
-      const paced = settings === undefined || isBuiltIn(name) ? {} : { intervalMs: settings.interval_ms };
-      const maxStallS = settings?.max_stall_s;
-      const backoff = own.retry?.backoff;
-      return customReactor({
-        ...{ name, ...custom, keeper: own.keeper, clock, random, log, ...paced },
-        ...(backoff && { backoff }),
-        ...(maxStallS !== undefined && { maxStallMs: Math.ceil(maxStallS * 1_000) }),
-        stopping: stopping.signal,
-      });
-    }
+    if (custom !== undefined) return ownReactor({ ...spec, custom }, own, stopping.signal);
     if (name === "recovery" && driver !== undefined) return recovery(driver);
     if (name === "timers") return timers(own, driver);
     return itemReactors[name as keyof typeof itemReactors](own);
@@ -109,7 +100,7 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
   const workflows = [...runner.workflows.keys()];
   const tuning = Object.fromEntries(specs.map(({ name, settings }) => [name, settings ? tuningOf(settings) : {}]));
   const queues = driver?.queues ?? [];
-  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, queues, tuning, drainMs });
+  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, queues, tuning, drainMs, random });
   void loop.start();
   return {
     loop,
@@ -131,13 +122,37 @@ export function startReactors<App>(options: ReactorsOptions<App>): RunningReacto
   };
 }
 
+/** A reactor of the user's. One with a name of its own is called at its interval. */
+function ownReactor(
+  { name, settings, custom }: ReactorSpec & Required<Pick<ReactorSpec, "custom">>,
+  { keeper, clock, random, log, retry }: ReactorDeps,
+  stopping: AbortSignal,
+): Reactor {
+  const handler = (_app: undefined, context: ReactorContext) => custom(context);
+  const options = { name, app: undefined, handler, keeper, clock, random, log, stopping };
+  if (settings === undefined) return customReactor(options);
+  const maxStallS = settings.max_stall_s;
+  return customReactor({
+    ...options,
+    ...(!isBuiltIn(name) && { intervalMs: settings.interval_ms }),
+    ...(retry?.backoff && { backoff: retry.backoff }),
+    takeover: takeoverOf(settings),
+    ...(maxStallS !== undefined && { maxStallMs: Math.ceil(maxStallS * 1_000) }),
+  });
+}
+
 /** Reactors that work on items and need only their deps. */
 const itemReactors = { reconciler, outbox, compensation };
 
 const isBuiltIn = (name: string): boolean => defaultReactors.some((known) => known.name === name);
 
-/** Maximum pause of a reactor that finds nothing. A custom reactor with a longer interval polls at this pace too. */
-const idleMs = 5_000;
+/** First pause of an idle reactor; doubles up to its interval. */
+const firstPauseMs = 100;
+
+const takeoverOf = ({ takeover }: ReactorSettings): BackoffOptions => ({
+  baseMs: takeover.base_ms,
+  capMs: takeover.cap_ms,
+});
 
 function retryOf({ backoff, max_attempts: maxAttempts }: ReactorSettings): NonNullable<ReactorDeps["retry"]> {
   return {
@@ -146,12 +161,9 @@ function retryOf({ backoff, max_attempts: maxAttempts }: ReactorSettings): NonNu
   };
 }
 
-function tuningOf({
-  batch,
-  concurrency,
-  per_connector: perConnector,
-  interval_ms: intervalMs,
-}: ReactorSettings): ReactorTuning {
-  const tuning = { batch, concurrency, intervalMs: Math.min(intervalMs, idleMs), idleMs };
+function tuningOf(settings: ReactorSettings): ReactorTuning {
+  const { batch, concurrency, per_connector: perConnector, interval_ms: idleMs } = settings;
+  const intervalMs = Math.min(firstPauseMs, idleMs);
+  const tuning = { batch, concurrency, intervalMs, idleMs, takeover: takeoverOf(settings) };
   return perConnector === undefined ? tuning : { ...tuning, perConnector };
 }

@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { defined } from "../base/defined.ts";
 import { systemRandom } from "../base/random.ts";
-import type { Tracer } from "../base/trace.ts";
 import { openRemote } from "../client/open.ts";
 import { isRemote } from "../client/remote.ts";
 import { environmentToken } from "../client/token.ts";
@@ -28,22 +27,24 @@ import { type ObjectCallOptions, type ObjectClient, objectClient } from "./objec
 import { closedUnless, openStore } from "./open-store.ts";
 import { createOperator } from "./operator.ts";
 import {
+  type AppOptions,
   appLog,
   assertRunner,
   type CallOptions,
-  type ConnectOptions,
   callOptions,
   checkConcurrency,
   checkConnectOptions,
   checkOpenOptions,
   drivingOptions,
+  type RemoteAppOptions,
   type SignalOptions,
   type StartOptions,
-  type TapeOptions,
   warnOfOldNode,
 } from "./options.ts";
 import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
 import { defineQueues, defineQueuesLater, Queues } from "./queues.ts";
+import { reactorSpecs } from "./reactor-options.ts";
+import type { ReactorSpec } from "./reactors.ts";
 import { ResultWaiter } from "./result-waiter.ts";
 import type { RunHandle, StartItem, StartResult } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
@@ -53,10 +54,15 @@ import type { SingletonWork } from "./singleton/term.ts";
 import { Starts } from "./starts.ts";
 import { type AskOptions, Talk } from "./talk.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
-import { Worker, type WorkerOptions } from "./worker.ts";
+import { Worker, type WorkerDriving, type WorkerOptions } from "./worker.ts";
 
-export type { ConnectOptions, SignalOptions, StartOptions, TapeOptions } from "./options.ts";
+export type { SignalOptions, StartOptions } from "./options.ts";
 export type { RunHandle, StartItem, StartResult } from "./run-handle.ts";
+
+/** What `Tape.open` needs: a store, a runner, and settings. */
+export type TapeOptions = AppOptions<Tape>;
+/** How to reach a server, and what this process does there. */
+export type ConnectOptions = RemoteAppOptions<Tape>;
 
 const defaultTtl = 30_000;
 
@@ -81,7 +87,6 @@ export class Tape implements AsyncDisposable {
   /** Named leases, for work that is not a run. */
   readonly leases: Leases;
   readonly #singletons: Singletons;
-  readonly #tracing: Tracer | undefined;
   readonly #operator: Operator;
   readonly #ownsStore: boolean;
   readonly #clock: Clock;
@@ -110,7 +115,6 @@ export class Tape implements AsyncDisposable {
       throw new TapeError("TAPE_BAD_INPUT", message, { field: "tenant" });
     }
     this.store = store;
-    this.#tracing = options.tracing;
     this.tenant = tenant;
     this.#ownsStore = ownsStore;
     const clock = options.clock ?? systemClock;
@@ -150,14 +154,16 @@ export class Tape implements AsyncDisposable {
       store,
       tenant,
       clock,
-      drives: (journal) => this.#workers.some(({ driver }) => driver.drives(journal)),
+      drives: (journal) => this.#workers.some(({ driver }) => driver?.drives(journal)),
       serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
     });
     this.#results = results;
     this.#unserved = new UnservedWarning({ store, tenant, clock, log }, () => this.#activity().workflows);
     const { identity } = keeper;
     if (report) this.#reporter = new ProcessReporter({ store, tenant, identity, clock, log }, () => this.#activity());
-    if (work) this.worker(runner, { concurrency });
+    const own = (): ReactorSpec[] =>
+      reactorSpecs<Tape>("the app", options.reactors, () => this, { ttlMs, concurrency });
+    if (work) this.#work(runner, { concurrency }, own());
   }
 
   static async open(options: TapeOptions): Promise<Tape> {
@@ -325,15 +331,12 @@ export class Tape implements AsyncDisposable {
     assertRunner("app.worker", runner);
     assertKnownKeys("app.worker", options, ["concurrency"]);
     checkConcurrency("app.worker", options.concurrency);
-    const worker = new Worker(
-      { ...this.#deps, runner },
-      {
-        ...options,
-        ...(this.#tracing && { tracing: this.#tracing }),
-        ...this.#driving,
-        onSettled: (journal, settled) => this.#results.settled(journal, settled),
-      },
-    );
+    return this.#work(runner, options);
+  }
+
+  #work(runner: Runner, options: WorkerOptions, specs?: readonly ReactorSpec[]): Worker {
+    const onSettled: WorkerDriving["onSettled"] = (journal, result) => this.#results.settled(journal, result);
+    const worker = new Worker({ ...this.#deps, runner }, { ...options, ...this.#driving, onSettled }, specs);
     this.#workers.push(worker);
     this.#reporter?.begin();
     if (runner !== this.#deps.runner) defineQueuesLater(this.#deps, runner.queues?.values() ?? []);
@@ -373,7 +376,7 @@ export class Tape implements AsyncDisposable {
       workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
       effects: [...new Set(this.#workers.flatMap((worker) => worker.effects))],
       queues: [...new Set(this.#workers.flatMap((worker) => worker.queues))],
-      driving: this.#workers.reduce((sum, { driver }) => sum + driver.driving, 0),
+      driving: this.#workers.reduce((sum, { driver }) => sum + (driver?.driving ?? 0), 0),
     };
   }
 

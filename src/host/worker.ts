@@ -1,7 +1,7 @@
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { RunDriver, RunDriverOptions } from "../engine/run-driver.ts";
 import type { ReactorStats } from "../reactor/runner.ts";
-import { defaultReactors, type RunningReactors, startReactors } from "./reactors.ts";
+import { defaultReactors, type ReactorSpec, type RunningReactors, startReactors } from "./reactors.ts";
 
 /** How long a closing program waits: for effects as long as they may take; less for workflow bodies, which may hang. */
 const effectsMs = 30_000;
@@ -13,19 +13,21 @@ export interface WorkerOptions {
   readonly concurrency?: number;
 }
 
-/** Drives the runs of one runner's workflows and runs the five built-in reactors. */
+export interface WorkerDriving
+  extends WorkerOptions,
+    Pick<RunDriverOptions, "tracing" | "patienceMs" | "slowMs" | "publicUrl" | "onSettled"> {}
+
+/** Drives the runs of one runner's workflows and runs the reactors: by default the five built-in ones. */
 export class Worker implements AsyncDisposable {
-  readonly driver: RunDriver;
+  /** undefined: this process does not run the recovery reactor. */
+  readonly driver: RunDriver | undefined;
   readonly #reactors: RunningReactors;
   readonly #serves: ReadonlySet<string>;
   #draining: Promise<void> | undefined;
 
-  constructor(
-    deps: ReactorDeps,
-    driver: WorkerOptions & Pick<RunDriverOptions, "tracing" | "patienceMs" | "slowMs" | "publicUrl" | "onSettled">,
-  ) {
-    this.#reactors = startReactors({ specs: defaultReactors, deps, driver, drainMs: effectsMs, bodiesMs });
-    this.driver = this.#reactors.driver!; // recovery is one of the five
+  constructor(deps: ReactorDeps, driver: WorkerDriving, specs: readonly ReactorSpec[] = defaultReactors) {
+    this.#reactors = startReactors({ specs, deps, driver, drainMs: effectsMs, bodiesMs });
+    this.driver = this.#reactors.driver;
     this.#serves = new Set(this.#reactors.workflows);
   }
 

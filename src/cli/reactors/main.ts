@@ -4,24 +4,20 @@ import { type Log, logOf } from "../../base/log.ts";
 import { systemRandom } from "../../base/random.ts";
 import { reasonOf } from "../../base/reason.ts";
 import { suggest } from "../../base/suggest.ts";
-import { isRemote } from "../../client/remote.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
 import type { ReactorSettings } from "../../config/schema.ts";
 import { openStore } from "../../host/open-store.ts";
-import { ProcessReporter, type ProcessReporterDeps } from "../../host/process-reporter.ts";
-import { defineQueues } from "../../host/queues.ts";
-import { type ReactorSpec, type RunningReactors, startReactors } from "../../host/reactors.ts";
-import { Tape } from "../../host/tape.ts";
-import { identify } from "../../lease/identity.ts";
-import { LeaseKeeper } from "../../lease/keeper.ts";
+import type { ReactorSpec, RunningReactors } from "../../host/reactors.ts";
+import { type AssembledReactors, assembleReactors } from "../../host/run-reactors.ts";
+import type { Tape } from "../../host/tape.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { ReactorHandler } from "../../reactor/custom.ts";
 import { createRunner, type Runner } from "../../sdk/workflow.ts";
 import { complain } from "../screen.ts";
-import { assertShared, folderOf, remoteOf, storeUrl, tenantOf } from "../store-settings.ts";
+import { assertShared, configuredRunner, folderOf, remoteOf, storeUrl, tenantOf } from "../store-settings.ts";
 import { version } from "../version.ts";
-import { loadFunction, loadRunner } from "./module.ts";
+import { loadFunction } from "./module.ts";
 import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
 
 /** A configured reactor, with its handler if it is a custom one. */
@@ -66,20 +62,12 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   assertShared(url);
   const stop = stopSignal(log);
   const store = await openStore(url, { log, ...remoteOf(config, url) });
-  const identity = identify(process.env, systemRandom);
-  let app: Tape | undefined;
-  let reactors: RunningReactors | undefined;
-  let reporter: ProcessReporter | undefined;
+  let reactors: AssembledReactors | undefined;
   try {
     const tenant = tenantOf(store, config);
-    app = await Tape.open({ store, runner, tenant, log, work: false });
-    const seams = { clock: systemClock, random: systemRandom, log };
-    // An app that does not drive runs leaves the definitions of a server's queues to the processes that do.
-    if (isRemote(store)) await defineQueues({ store, tenant, log }, runner.queues?.values() ?? []);
-    const keeper = new LeaseKeeper({ store, identity, tenant, ...seams });
-    reactors = startReactors({
-      specs: specsOf(chosen, app),
-      deps: { store, runner, keeper, tenant, ...seams },
+    reactors = await assembleReactors({
+      ...{ store, tenant, runner, log, clock: systemClock, random: systemRandom },
+      specs: (app) => specsOf(chosen, app),
       driver: {
         ...{ patienceMs: tape.replay_patience_s * 1_000, slowMs: tape.slow_after_s * 1_000 },
         ...defined({ publicUrl: tape.server.public_url?.replace(/\/+$/, "") }),
@@ -87,16 +75,13 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
       drainMs: tape.drain_s * 1_000,
     });
     const names = chosen.map(({ name }) => name);
-    const { label } = identity;
+    const { label } = reactors.identity;
     const sources = { store: maskUrl(url), config: config.file, project: project.name };
     log("info", "reactors.started", { reactors: names, replica: label, tenant, ...sources });
-    reporter = reporterOf(reactors, { store, tenant, identity, ...seams });
-    await logStatsUntil(reactors, stop, log);
+    await logStatsUntil(reactors.running, stop, log);
   } finally {
     await reactors?.stop();
-    await reporter?.end();
-    if (reactors !== undefined) log("info", "reactors.stopped", { stats: reactors.loop.stats });
-    await app?.close();
+    if (reactors !== undefined) log("info", "reactors.stopped", { stats: reactors.running.loop.stats });
     await store.close();
   }
   return 0;
@@ -122,22 +107,24 @@ async function chosenReactors(
     chosen.map(async ([name, settings]) => {
       if (settings.handler === undefined) return { name, settings };
       const folder = folderOf(config, `tape.reactors.${name}.handler`, cwd);
-      const handler = await loadFunction(settings.handler, folder, `handler of ${name}`);
+      const handler = await loadFunction(settings.handler, folder, `tape.reactors.${name}.handler: handler`);
       return { name, settings, handler: handler as unknown as ReactorHandler<Tape> };
     }),
   );
 }
 
-const specsOf = (chosen: readonly ChosenReactor[], app: Tape): ReactorSpec<Tape>[] =>
-  chosen.map(({ handler, ...spec }) => (handler === undefined ? spec : { ...spec, custom: { handler, app } }));
+const specsOf = (chosen: readonly ChosenReactor[], app: Tape): ReactorSpec[] =>
+  chosen.map(({ handler, ...spec }) =>
+    handler === undefined ? spec : { ...spec, custom: (context) => handler(app, context) },
+  );
 
 /** Timers and custom handlers need no runner. */
 async function runnerOf(config: LoadedConfig, chosen: readonly ChosenReactor[], cwd: string): Promise<Runner> {
-  const reference = config.settings.agent.runner_factory;
-  if (reference !== undefined) return loadRunner(reference, folderOf(config, "agent.runner_factory", cwd));
+  const configured = await configuredRunner(config, cwd);
+  if (configured !== undefined) return configured;
   const needing = chosen.find(({ name, handler }) => handler === undefined && name !== "timers");
   if (needing === undefined) return createRunner({ workflows: [] });
-  const message = `${needing.name} needs your runner: set --runner-from FILE#EXPORT or agent.runner_factory`;
+  const message = `${needing.name} needs your runner: set --runner-from FUNCTION or agent.runner_factory`;
   throw new TapeError("TAPE_BAD_CONFIG", message, { reactor: needing.name });
 }
 
@@ -156,19 +143,6 @@ function stopSignal(log: Log): Promise<void> {
     process.on("SIGTERM", onSignal);
     process.on("SIGINT", onSignal);
   });
-}
-
-function reporterOf(reactors: RunningReactors, deps: ProcessReporterDeps): ProcessReporter {
-  const reporter = new ProcessReporter(deps, () => ({
-    stats: [reactors.loop.stats],
-    singletons: [],
-    driving: reactors.driving,
-    workflows: reactors.workflows,
-    effects: reactors.effects,
-    queues: reactors.queues,
-  }));
-  reporter.begin();
-  return reporter;
 }
 
 /** Waits for the signal, and logs the stats once a minute until then. */
