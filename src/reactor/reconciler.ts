@@ -124,9 +124,7 @@ async function observe(deps: ReactorDeps, item: Item, onNewEvidence: () => Promi
     if (effect.semantics !== "non_idempotent") return finish(retryOrStick(deps, item, "unobservable"));
     return finish([stuck(item, "unobservable"), done]);
   }
-  // Before the call: absence counts from the observation's start.
-  const mono = deps.clock.mono();
-  const startedAt: ObservationStart = { mono, wall: await deps.store.read.now() };
+  const startedAt = deps.clock.mono(); // before the call: absence counts from the observation's start
   const called = await observeWithTimeout(item, deps, observeTimeoutMs, (signal) =>
     observer(item.args as never, item.context(effect.attempt, signal)),
   );
@@ -153,18 +151,7 @@ async function observe(deps: ReactorDeps, item: Item, onNewEvidence: () => Promi
   }
 }
 
-/** By the clock of this process, and by the store's. */
-interface ObservationStart {
-  readonly mono: number;
-  readonly wall: number;
-}
-
-async function judge(
-  deps: ReactorDeps,
-  item: Item,
-  seen: Observation,
-  startedAt: ObservationStart,
-): Promise<ItemVerdict> {
+async function judge(deps: ReactorDeps, item: Item, seen: Observation, startedAt: number): Promise<ItemVerdict> {
   const [records, next] = await verdictOn(deps, item, seen, startedAt);
   return [[observed(item, seen), ...records], next];
 }
@@ -175,12 +162,7 @@ function observed(item: Item, seen: Observation, why?: string): NewRecord {
   return { kind: "effect.observed", data: { ...item.ref, observation, detail } };
 }
 
-async function verdictOn(
-  deps: ReactorDeps,
-  item: Item,
-  seen: Observation,
-  startedAt: ObservationStart,
-): Promise<ItemVerdict> {
+async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, startedAt: number): Promise<ItemVerdict> {
   const { effect } = item;
   switch (seen.observed) {
     case "confirmed":
@@ -211,29 +193,27 @@ async function verdictOn(
   }
 }
 
-/** Between two reads of the store's clock, which a process makes at once. */
-const maxReadMs = 1_000;
+/** When the store's clock was set during the reads, the effect is observed again after this. */
+const clockSetMs = 1_000;
 const toleranceMs = 50;
 
 /**
- * How much of the send window and the settle delay was left when the observation started; 0: none. The store's wall clock
- * may have been set since the effect was loaded, so the end of its window and the time are read again, close together.
+ * How much of the send window and the settle delay was left when the observation started, by the monotonic clock of this
+ * process; 0: none. The store's wall clock may be set at any time, so the end of the window and the time are read close
+ * together. Two reads of the time show whether it was set in between.
  */
-async function openForMs(deps: ReactorDeps, item: Item, { mono, wall }: ObservationStart): Promise<number> {
-  const settleMs = item.definition?.settleDelayMs ?? 0;
-  const leftMs = (sendUntil: number | null, started: number): number =>
-    Math.max(0, Math.ceil((sendUntil ?? 0) + settleMs - started) + 1);
-  const left = leftMs(item.effect.sendUntil, wall);
-  if (left > 0) return left;
-  const { store, clock, tenant } = deps;
+async function openForMs({ store, clock, tenant }: ReactorDeps, item: Item, startedAt: number): Promise<number> {
   const from = clock.mono();
   const before = await store.read.now();
   const [effect] = await store.read.effects(tenant, { item: item.lease.term.journal });
-  const passed = (await store.read.now()) - before;
-  const elapsed = clock.mono() - from;
-  const isSteady = elapsed <= maxReadMs && passed >= -toleranceMs && passed <= elapsed + toleranceMs;
-  if (!isSteady || effect === undefined) return maxReadMs;
-  return leftMs(effect.sendUntil, before - (from - mono));
+  const passedMs = (await store.read.now()) - before;
+  const readMs = clock.mono() - from;
+  const wasSet = passedMs < -toleranceMs || passedMs > readMs + toleranceMs;
+  if (wasSet || effect === undefined) return clockSetMs;
+  // The earliest start that the reads allow. A step of the clock that is shorter than they took looks like time.
+  const earliestStart = before - readMs - (from - startedAt);
+  const until = (effect.sendUntil ?? 0) + (item.definition?.settleDelayMs ?? 0);
+  return Math.max(0, Math.ceil(until - earliestStart) + 1);
 }
 
 /** Under the same keys: they identify the decision to call, and no attempt has used them up. */

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Clock } from "../../src/base/clock.ts";
 import { decode } from "../../src/base/codec.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
@@ -7,6 +8,8 @@ import { reconciler } from "../../src/reactor/reconciler.ts";
 import type { EffectContext, EffectOptions } from "../../src/sdk/effect.ts";
 import { AckLost, NotSent, type Observation, outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract/store.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import {
   begin,
   decided,
@@ -18,8 +21,10 @@ import {
   intent,
   settled,
 } from "../../testkit/conformance/holder.ts";
-import { mortal, type Replica, type Stage, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
+import { openBlank } from "../blank-database.ts";
+import { mortal, type Replica, type Stage, setStage, signal, stageOn, story, tenant, ttl, waiting } from "./stage.ts";
 
+const day = 86_400_000;
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
 /** A run that waits for an inline effect in doubt. */
@@ -133,6 +138,49 @@ describe("reconciler", () => {
     expect(await reconciler(deps).runOnce(10)).toEqual(none);
     await stage.clock.elapse(1);
     expect(await reconciler(deps).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
+  });
+
+  it.each([
+    ["forward while it observes", day, []],
+    ["back while it observes", -day, []],
+    ["back while it judges", 0, [-day]],
+    ["forward while it judges", 0, [0, day]],
+    ["forward while it observes, and back while it judges", day, [-day]],
+  ])("does not take a clock that is set %s for time that has passed", async (_when, during, steps) => {
+    const clock = new ManualClock();
+    // The clock of the store's machine, which is not that of the process.
+    let offMs = 0;
+    const stepped: Clock = {
+      mono: () => clock.mono(),
+      wall: () => clock.wall() + offMs,
+      boot: () => clock.boot(),
+      after: (ms, fn) => clock.after(ms, fn),
+      immediate: (fn) => clock.immediate(fn),
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+    };
+    const store = await openSqlite({ file: ":memory:", clock: stepped, open: openBlank });
+    onTestFinished(() => store.close());
+    const stage = { clock, ...stageOn(store, clock) };
+    const run = await inDoubt(store, "non_idempotent", 1_000);
+    let [reads, step] = [0, during];
+    const now = async (): Promise<number> => {
+      const at = await store.read.now();
+      offMs += steps[reads++] ?? 0;
+      return at;
+    };
+    const see = (): Observation => {
+      offMs += step;
+      step = 0;
+      return outcome.absent();
+    };
+    const deps = seeing(stage, see, { settleDelay: "10s", retry: { absent: 0 } });
+    await clock.elapse(500);
+    await reconciler({ ...deps, store: { ...store, read: { ...store.read, now } } }).runOnce(10);
+    expect([reads, deps.observations()]).toEqual([2, 1]);
+    expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN" });
+    await clock.elapse(10_501); // it is observed again when the window is over, whatever the wall clock shows
+    await reconciler(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
   });
 
