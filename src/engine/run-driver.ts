@@ -59,10 +59,7 @@ const reportEveryMs = 60_000;
  */
 export const preloadMs = 1_000;
 
-/**
- * A run that stalled here should continue elsewhere, if there is another process: the cause may be in this one. An idle
- * process polls every five seconds.
- */
+/** A process in which a run has stalled takes over no other for this long: the cause may be in the process. */
 const yieldMs = 10_000;
 
 interface ActiveDrive {

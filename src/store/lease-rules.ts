@@ -1,5 +1,5 @@
 import { TapeError } from "../model/errors.ts";
-import type { AcquireRequest, LeaseView } from "../model/lease.ts";
+import type { AcquireRequest, Claimant, LeaseView } from "../model/lease.ts";
 import type { SlotState } from "../model/queue.ts";
 import type { RecordData, TermEnd, TermReason } from "../model/records.ts";
 import type { JournalKind, LeaseRow } from "../model/rows.ts";
@@ -101,6 +101,22 @@ export function mayHandOut(
   const message = `the run has no slot of ${queue ? `queue ${queue}` : "any queue"}: it is ${slot}`;
   return new TapeError("TAPE_LEASE_HELD", message, { journal, queue, slot, remainingMs: 0 });
 }
+
+/**
+ * A run that stalled in one process should continue in another, if there is one: the cause may be in the process. An idle
+ * process polls every five seconds.
+ */
+export const stallYieldMs = 10_000;
+
+/**
+ * Whether the find of a process leaves this lease to others, because the run has just stalled there. The store decides:
+ * a find may be on its way while its process learns that it has lost the run.
+ */
+export const yieldsAfterStall = (
+  { kind, stalled, owner, expiresAt }: Pick<LeaseRow, "kind" | "stalled" | "owner" | "expiresAt">,
+  now: number,
+  claimant: Pick<Claimant, "owner">,
+): boolean => kind === "run" && stalled && owner === claimant.owner && now - expiresAt < stallYieldMs;
 
 /** Why this request may not take the lease now; undefined: it may. */
 export function mayTake(lease: LeaseRow, now: number, request: TakeRequest): TapeError | undefined {

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { LeaseRow } from "../../src/model/rows.ts";
-import { mayTake, previousTermOf, startReasonOf, viewOf } from "../../src/store/lease-rules.ts";
+import {
+  mayTake,
+  previousTermOf,
+  stallYieldMs,
+  startReasonOf,
+  viewOf,
+  yieldsAfterStall,
+} from "../../src/store/lease-rules.ts";
 
 const now = 1_000;
 const held: LeaseRow = {
@@ -60,5 +67,15 @@ describe("a doomed lease", () => {
       "recovery",
     ]);
     expect(previousTermOf(restored, now, 4, "timeout")?.endReason).toBe("superseded");
+  });
+
+  it("leaves a stalled run to other processes for a while, and nothing else", () => {
+    const stalled: LeaseRow = { ...held, kind: "run", stalled: true, expiresAt: now };
+    expect(yieldsAfterStall(stalled, now, { owner: "o" })).toBe(true);
+    expect(yieldsAfterStall(stalled, now + stallYieldMs - 1, { owner: "o" })).toBe(true);
+    expect(yieldsAfterStall(stalled, now + stallYieldMs, { owner: "o" })).toBe(false);
+    expect(yieldsAfterStall(stalled, now, { owner: "another" })).toBe(false);
+    expect(yieldsAfterStall({ ...stalled, stalled: false }, now, { owner: "o" })).toBe(false);
+    expect(yieldsAfterStall({ ...stalled, kind: "item" }, now, { owner: "o" })).toBe(false);
   });
 });

@@ -61,6 +61,18 @@ export const attempts: Cases = ({ it }, fresh) => {
     assert.equal((await leaseOf(store, { run: run.id })).maxStallMs, 80_000);
   });
 
+  it("a run that stalled is left to other processes for a while", async () => {
+    const { store, elapse } = fresh();
+    const wedged = claimant(undefined, { reactor: "recovery", ...lasting });
+    const run = await heldRun(store, { maxStallMs: 100 }, wedged);
+    await elapse(130);
+    await notRenewed("TAPE_LEASE_STALLED", store, run, 0);
+    const mine = (terms: readonly { readonly journal: number }[]) => terms.filter((one) => one.journal === run.journal);
+    assert.deepEqual(mine(await store.claim.find(findRequest({ tenant, claimant: wedged }))), []);
+    const [successor] = mine(await store.claim.find(findRequest({ tenant })));
+    assert.ok(successor !== undefined, "another process finds it");
+  });
+
   it("a child has the limit of its workflow, and an item none of its run's", async () => {
     const { store } = fresh();
     const run = await begin(store, { maxStallMs: 90_000 });

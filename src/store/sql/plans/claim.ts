@@ -5,7 +5,15 @@ import { encodeBody } from "../../../model/projection.ts";
 import type { Credential, RecordData, TermReason } from "../../../model/records.ts";
 import type { LeaseRow } from "../../../model/rows.ts";
 import type { AuditInfo, FindRequest } from "../../contract/store.ts";
-import { leaseRowOf, leaseViewOf, mayOpen, mayTake, previousTermOf, startReasonOf } from "../../lease-rules.ts";
+import {
+  leaseRowOf,
+  leaseViewOf,
+  mayOpen,
+  mayTake,
+  previousTermOf,
+  startReasonOf,
+  yieldsAfterStall,
+} from "../../lease-rules.ts";
 import { staleError } from "../../validate/arguments.ts";
 import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 import { whyFenced } from "./append.ts";
@@ -197,7 +205,7 @@ export function claimableAs(lease: LeaseRow, now: number, request: ClaimRequest)
   if (!isOf(lease, request.tenant)) return undefined;
   const free = lease.owner === null;
   const due = free && lease.nextReactor === nextReactor && lease.dueAt <= now;
-  const stale = !free && staleOf.includes(lease.reactor ?? "");
+  const stale = !free && staleOf.includes(lease.reactor ?? "") && !yieldsAfterStall(lease, now, claimant);
   const early = free && lease.nextReactor === null && preload !== undefined;
   if (!(due || stale || early) || mayTake(lease, now, { claimant, expect: "free_or_expired" })) return undefined;
   if (!takesRoom(lease, request)) return undefined;
