@@ -2,7 +2,6 @@ import { seededRandom } from "../src/base/random.ts";
 import type { Tape } from "../src/host/tape.ts";
 import { isTapeError } from "../src/model/errors.ts";
 import { gate } from "../src/sdk/gate.ts";
-import type { Rewind } from "./plan-faults.ts";
 import type { PlannedRun, PlannedSignal } from "./plan-runs.ts";
 import type { PlannedUnstarted } from "./plan-visitors.ts";
 import type { programs } from "./program.ts";
@@ -108,7 +107,7 @@ export class Clients {
 
   /** Creates the run without a worker, so that no process holds it. */
   async #startUnheld({ id: run, workflow, program, atMs, cancelAfterMs }: PlannedUnstarted): Promise<void> {
-    const { time, shared, plan } = this.#stage;
+    const { time, shared } = this.#stage;
     const create = async (): Promise<void> => {
       while (shared.away) await time.sleep(500);
       const requestedAt = time.wall();
@@ -119,10 +118,7 @@ export class Clients {
     await create();
     await time.sleep(cancelAfterMs);
     const cancel = this.#whenThere(run, (tape) => tape.cancel(run, { reason: "a slip" }), { what: "cancel", run });
-    if (plan.rewind !== undefined) {
-      await this.#afterRewind(plan.rewind);
-      await create();
-    }
+    if (await this.afterRewind()) await create();
     await cancel;
   }
 
@@ -137,18 +133,18 @@ export class Clients {
   }
 
   async #start(run: PlannedRun): Promise<void> {
-    const { time, plan } = this.#stage;
-    await time.sleep(run.atMs);
+    await this.#stage.time.sleep(run.atMs);
     await this.#startRun(run);
-    if (plan.rewind === undefined) return;
-    await this.#afterRewind(plan.rewind);
-    await this.#startRun(run);
+    if (await this.afterRewind()) await this.#startRun(run);
   }
 
-  /** After a rewind, a client repeats its start: the same id is the same run. */
-  async #afterRewind({ atMs, awayMs }: Rewind): Promise<void> {
-    const { time } = this.#stage;
+  /** After a rewind, a client repeats its start: the same id is the same run. false: the store does not go back. */
+  async afterRewind(): Promise<boolean> {
+    const { time, plan } = this.#stage;
+    if (plan.rewind === undefined) return false;
+    const { atMs, awayMs } = plan.rewind;
     await time.sleep(Math.max(0, atMs + awayMs + 1_000 - time.now));
+    return true;
   }
 
   async #startRun(run: PlannedRun): Promise<void> {

@@ -1,6 +1,8 @@
 import { isTapeError } from "../src/model/errors.ts";
 import type { FeedRecord } from "../src/store/contract/store.ts";
 import type { Evidence } from "./evidence.ts";
+import { isStuckByStalls } from "./invariants/journal.ts";
+import { type RosterRun, rosterRuns } from "./invariants/objects.ts";
 import { reordered } from "./lanes.ts";
 
 type Mark = (evidence: Evidence) => boolean;
@@ -64,6 +66,14 @@ const stepped =
   (forward: boolean): Mark =>
   ({ plan, virtualMs }) =>
     plan.clocks.some(({ steps }) => steps.some(({ atMs, byMs }) => atMs < virtualMs && byMs > 0 === forward));
+
+/** A run of a handler for which this holds. */
+const handler =
+  (test: (run: RosterRun, all: readonly RosterRun[], evidence: Evidence) => boolean): Mark =>
+  (evidence) => {
+    const all = rosterRuns(evidence);
+    return all.some((run) => test(run, all, evidence));
+  };
 
 /** States worth reaching: a suite that never reaches one proves nothing about it. */
 export const coverageMarks: Readonly<Record<string, Mark>> = {
@@ -213,6 +223,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     ),
   "process wedged": ({ trialCalls }) => trialCalls.some(({ trial }) => trial.wedgeMs !== undefined),
   "term taken from a stalled holder": started("stalled"),
+  "run stuck after three stalls": some(isStuckByStalls),
   "lanes side by side": some((r) => r.kind === "lane.opened" && r.data.lane > 1),
   "lane result replayed": ({ laneResults }) => laneResults.some(({ called }) => !called),
   "lanes replayed in another order": ({ laneResults }) => reordered(laneResults),
@@ -239,6 +250,21 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "unique start joined": ({ queueStarts }) =>
     queueStarts.some(({ run, planned }) => planned.unique && run !== planned.id),
   "limit of a queue changed": ({ limitChanges }) => limitChanges.some(({ to }) => to < Number.POSITIVE_INFINITY),
+  "object called by a run": handler(({ parent }, all) => parent !== null && all.every((one) => one.journal !== parent)),
+  "handler called another key": handler(({ parent }, all) => all.some((one) => one.journal === parent)),
+  "handler called its own key": refused("TAPE_QUEUE_NESTED"),
+  "handler failed after a change": handler(
+    ({ status, work }) => status === "FAILED" && work.tasks.some((task) => task.do === "set"),
+  ),
+  "handler cancelled": handler(({ status }) => status === "CANCELLED"),
+  "handler taken over": handler(({ journal }, _all, { feed }) =>
+    feed.some((r) => r.journal === journal && r.kind === "term.started" && r.data.reason === "recovery"),
+  ),
+  "key kept by a sleeping handler": handler(({ journal, key, to }, all, { feed }) => {
+    const asleep = feed.find((r) => r.journal === journal && r.kind === "timer.set")?.at;
+    return asleep !== undefined && all.some((one) => one.key === key && one.from > asleep && one.from < to);
+  }),
+  "state read without a handler": ({ objectReads }) => objectReads.some(({ state }) => state.length > 0),
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation compensated by its root": ({ effects }) =>

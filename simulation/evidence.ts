@@ -10,6 +10,7 @@ import type { GuardedCall } from "./guarded-clients.ts";
 import type { InsideEvent } from "./inside.ts";
 import type { LaneResult } from "./lanes.ts";
 import { type ByteCount, type KeyHistory, keptOf, type QuotaCheck } from "./neighbours.ts";
+import type { ObjectAnswer, ObjectRead } from "./object-clients.ts";
 import type { OperatorAction } from "./operator.ts";
 import type { Plan } from "./plan.ts";
 import type { LimitChange, QueueStart } from "./queue-clients.ts";
@@ -65,6 +66,9 @@ export interface Evidence {
   readonly insideEvents: readonly InsideEvent[];
   readonly queueStarts: readonly QueueStart[];
   readonly limitChanges: readonly LimitChange[];
+  /** Results of handlers that clients received, and states of objects that they read. */
+  readonly objectAnswers: readonly ObjectAnswer[];
+  readonly objectReads: readonly ObjectRead[];
   /** Error codes that the store returned, with counts. */
   readonly refusals: ReadonlyMap<string, number>;
   readonly client: ClientView;
@@ -110,6 +114,7 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
   readonly values: { readonly history: Evidence["values"]; readonly watched: Evidence["watched"] };
   readonly schedules: { readonly histories: Evidence["schedules"] };
   readonly queues: { readonly starts: Evidence["queueStarts"]; readonly changes: Evidence["limitChanges"] };
+  readonly objects: { readonly answers: Evidence["objectAnswers"]; readonly reads: Evidence["objectReads"] };
   readonly strangers: { readonly calls: Evidence["strangers"] };
   readonly guarded: { readonly signals: Evidence["guarded"] };
   readonly talk: {
@@ -155,6 +160,8 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     insideEvents,
     queueStarts: witnesses.queues.starts,
     limitChanges: witnesses.queues.changes,
+    objectAnswers: witnesses.objects.answers,
+    objectReads: witnesses.objects.reads,
     refusals,
     client: { acknowledged, keylessSignals, refusalCodes, results, faults },
     projection: await checkProjection(store, [tenant]),

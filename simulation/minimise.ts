@@ -2,6 +2,7 @@ import { systemClock } from "../src/base/clock.ts";
 import type { Plan } from "./plan.ts";
 import { describeFault, rightClock } from "./plan-faults.ts";
 import { noNeighbours } from "./plan-neighbours.ts";
+import { usesObjects, withoutObjects } from "./plan-objects.ts";
 import { noQueues } from "./plan-queues.ts";
 
 /** An explanation should come soon; it need not be minimal. */
@@ -24,6 +25,12 @@ function* smaller(plan: Plan): Generator<Plan> {
     yield { ...plan, queues: { ...plan.queues, takeovers: takeovers.filter((other) => other !== one) } };
   }
   for (const run of queued) yield { ...plan, queues: { ...plan.queues, runs: queued.filter((one) => one !== run) } };
+  if (usesObjects(plan)) yield withoutObjects(plan);
+  const { calls, reads } = plan.objects;
+  if (reads.length > 0) yield { ...plan, objects: { calls, reads: [] } };
+  for (const call of calls) {
+    if (calls.length > 1) yield { ...plan, objects: { calls: calls.filter((one) => one !== call), reads } };
+  }
   if (singleton !== undefined) yield { ...plan, singleton: undefined };
   if (rewind !== undefined) yield { ...plan, rewind: undefined };
   if (remote.includes(true)) yield { ...plan, remote: remote.map(() => false) };
@@ -91,6 +98,7 @@ export function describePlan(plan: Plan): string[] {
     ...(plan.values.length > 0 ? [`${plan.values.length} writes of values`] : []),
     ...plan.runs.map((run) => `run ${JSON.stringify(run)}`),
     ...(plan.queues.queues.length > 0 ? [`queues ${JSON.stringify(plan.queues)}`] : []),
+    ...(usesObjects(plan) ? [`objects ${JSON.stringify(plan.objects)}`] : []),
     ...plan.signals.map(({ run, gate, atMs, key }) => `at ${atMs} signal ${gate} to ${run}, ${key ?? "no key"}`),
     ...plan.callers.map(
       (one) => `at ${one.atMs} start ${one.id} in a transaction: ${one.commits ? "commit" : "rollback"}`,

@@ -7,6 +7,8 @@ import type { TrialOp } from "./trials.ts";
 /** Shares of plans with a trial, and with one whose process is wedged. */
 const trialShare = 0.08;
 const wedgeShare = 0.03;
+/** Share of the latter in which the body itself is the cause. */
+const endlessShare = 0.25;
 
 interface TrialPlan {
   readonly runs: readonly PlannedRun[];
@@ -21,7 +23,8 @@ export function withTrials<P extends TrialPlan>(seed: number | string, plan: P):
   const random = seededRandom(`trials ${seed}`);
   if (plan.replicas > 1 && chance(random, wedgeShare)) {
     // Nothing else goes wrong, so that the time of the takeover can be judged.
-    const wedged = { ...trialOf(random, 0), fails: 0, hangs: 0, timeoutMs: undefined, wedgeMs: 60_000 };
+    const drawn = { ...trialOf(random, 0), fails: 0, hangs: 0, timeoutMs: undefined };
+    const wedged: TrialOp = chance(random, endlessShare) ? { ...drawn, endless: true } : { ...drawn, wedgeMs: 60_000 };
     const calm = { faults: [], rewind: undefined, clocks: plan.clocks.map(() => rightClock) };
     return { ...plan, ...calm, runs: [...plan.runs, runOf(random, [wedged])] };
   }

@@ -11,6 +11,7 @@ import {
 } from "./plan-actions.ts";
 import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
+import { type PlannedObjects, withObjects } from "./plan-objects.ts";
 import { type PlannedQueues, withQueues } from "./plan-queues.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
 import { type PlannedTalk, withTalk } from "./plan-talk.ts";
@@ -60,6 +61,8 @@ export interface Plan {
   /** The wall clock of the store's machine is set. */
   readonly wallStep: WallStep | undefined;
   readonly queues: PlannedQueues;
+  /** Calls of an object. */
+  readonly objects: PlannedObjects;
   readonly faults: readonly Fault[];
   readonly rewind: Rewind | undefined;
   /** No faults happen from here on. */
@@ -104,7 +107,8 @@ export function planOf(seed: number | string): Plan {
     resolver: chance(random, 0.75),
   };
   const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
-  return withQueues(seed, withTrials(seed, withTalk(seed, withTransactions(seed, visited))));
+  const talking = withTalk(seed, withTransactions(seed, visited));
+  return withObjects(seed, withQueues(seed, withTrials(seed, talking)));
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

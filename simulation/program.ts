@@ -7,6 +7,7 @@ import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { InsideOp, InsideWork } from "./inside.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
+import { callRoster, type ObjectOp } from "./objects.ts";
 import { runTalkOp, type TalkOp } from "./talk-ops.ts";
 import { type TrialOp, type TrialWork, trialStallMs } from "./trials.ts";
 
@@ -24,6 +25,7 @@ export type Op =
   | LanesOp
   | TrialOp
   | InsideOp
+  | ObjectOp
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
   | { readonly op: "put"; readonly key: string }
@@ -84,6 +86,8 @@ export function programs(
         return trials.run(tape, op);
       case "inside":
         return inside.stay(tape, op);
+      case "object":
+        return callRoster(tape, op.key, op.work);
       case "tidy":
         try {
           return await runOps(tape, op.ops);

@@ -16,9 +16,12 @@ import { approver, guardedName } from "./guarded-gate.ts";
 import { type InsideEvent, InsideWork } from "./inside.ts";
 import { type LaneResult, LaneWork } from "./lanes.ts";
 import { Neighbours } from "./neighbours.ts";
+import { ObjectClients } from "./object-clients.ts";
+import { roster } from "./objects.ts";
 import { SimulatedOperator } from "./operator.ts";
 import { type OrphanReport, OrphanWatch } from "./orphan-watch.ts";
 import type { Plan } from "./plan.ts";
+import { usesObjects } from "./plan-objects.ts";
 import { programs } from "./program.ts";
 import { QueueClients, queuesOf } from "./queue-clients.ts";
 import { Replica } from "./replica.ts";
@@ -72,7 +75,12 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
       new InsideWork(clock, time, insideEvents),
     );
   const runnerOf = ({ once, thrice, limited }: ReturnType<typeof programs>): Runner =>
-    createRunner({ workflows: [once, thrice, limited], effects: effects.all, queues: queuesOf(plan.queues) });
+    createRunner({
+      workflows: [once, thrice, limited],
+      effects: effects.all,
+      queues: queuesOf(plan.queues),
+      objects: usesObjects(plan) ? [roster] : [],
+    });
   const workflows = programsOn({ name: "server", clock: time });
   const runner = runnerOf(workflows);
   const fresh = options.fresh === true || plan.rewind !== undefined;
@@ -112,6 +120,7 @@ class SimulationRun implements Witnesses {
   readonly values: ValueClients;
   readonly schedules: ScheduleClients;
   readonly queues: QueueClients;
+  readonly objects: ObjectClients;
   readonly strangers: Strangers;
   readonly guarded: GuardedClients;
   readonly talk: TalkClients;
@@ -137,6 +146,7 @@ class SimulationRun implements Witnesses {
     this.values = new ValueClients(stage, this.clients);
     this.schedules = new ScheduleClients(stage, this.clients, workflows);
     this.queues = new QueueClients(stage, this.clients, workflows);
+    this.objects = new ObjectClients(stage, this.clients);
     this.strangers = new Strangers(stage);
     this.guarded = new GuardedClients(stage);
     this.talk = new TalkClients(stage, this.clients, workflows);
@@ -166,6 +176,7 @@ class SimulationRun implements Witnesses {
       this.values.run(),
       this.schedules.run(),
       this.queues.run(),
+      this.objects.run(),
       this.strangers.run(),
       this.guarded.run(),
       this.talk.run(),

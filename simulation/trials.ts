@@ -1,5 +1,6 @@
 import type { Clock } from "../src/base/clock.ts";
-import type { TapeContext } from "../src/sdk/context.ts";
+import { isTapeError } from "../src/model/errors.ts";
+import type { StepContext, TapeContext } from "../src/sdk/context.ts";
 import type { VirtualTime } from "../testkit/kit/virtual-time.ts";
 
 /** A step with a retry and a time-out, whose first attempts hang or fail. */
@@ -16,6 +17,8 @@ export interface TrialOp {
   readonly baseMs: number;
   /** The process that calls it first is wedged for this long: it renews, but none of its bodies returns. */
   readonly wedgeMs: number | undefined;
+  /** The body never returns, in no process. */
+  readonly endless?: true;
 }
 
 /** One call of a trial's body, as the body itself saw it. Wall times. */
@@ -29,6 +32,8 @@ export interface TrialCall {
   readonly value: string;
   /** undefined: it has not returned. */
   endedAt: number | undefined;
+  /** Its time-out was over when it returned, as its signal shows. */
+  late: boolean;
 }
 
 /** The workflow of trials has this limit. It is longer than the heartbeat of every TTL that a plan draws. */
@@ -63,21 +68,25 @@ export class TrialWork {
       retry: { attempts, base: baseMs },
       ...(timeoutMs !== undefined && { timeout: timeoutMs }),
     };
-    const body = ({ attempt }: { readonly attempt: number }) => this.#call(tape.runId, trial, attempt);
+    const body = (context: StepContext): Promise<string> => this.#call(tape.runId, trial, context);
     return attempts % 2 === 0 ? tape.step(name, body, options) : tape.decide(name, body, options);
   }
 
-  async #call(run: string, trial: TrialOp, attempt: number): Promise<string> {
+  async #call(run: string, trial: TrialOp, context: StepContext): Promise<string> {
     const { calls, time } = this.#ledger;
+    const { attempt } = context;
     const value = `${trial.name}, call ${calls.length}`;
-    const call: TrialCall = { run, trial, process: this.#name, attempt, at: time.wall(), value, endedAt: undefined };
+    const about = { run, trial, process: this.#name, attempt };
+    const call: TrialCall = { ...about, at: time.wall(), value, endedAt: undefined, late: false };
     calls.push(call);
     const { wedgeMs } = trial;
     if (wedgeMs !== undefined) this.#ledger.wedged ??= { process: this.#name, until: time.now + wedgeMs };
     const { wedged } = this.#ledger;
     if (wedged?.process === this.#name) await this.#clock.sleep(wedged.until - time.now);
     if (attempt <= trial.hangs) await this.#clock.sleep(trial.hangMs);
+    if (trial.endless) await new Promise(() => {});
     call.endedAt = time.wall();
+    call.late = isTapeError(context.abortSignal.reason, "TAPE_TIMEOUT");
     if (attempt <= trial.fails) throw new Error(`${value} failed`);
     return value;
   }

@@ -13,6 +13,7 @@ import type { Invariant } from "./judge.ts";
 import * as lanes from "./lanes.ts";
 import * as leases from "./leases.ts";
 import * as liveness from "./liveness.ts";
+import * as objects from "./objects.ts";
 import * as queues from "./queues.ts";
 import * as quotas from "./quotas.ts";
 import * as requestFences from "./request-fences.ts";
@@ -27,9 +28,10 @@ import * as unstarted from "./unstarted.ts";
 import * as values from "./values.ts";
 import * as wire from "./wire.ts";
 
-const { inboxOf: _inbox, mainJournals: _main, recordsOf: _records, ...journalRules } = journal;
+const { inboxOf: _inbox, mainJournals: _main, recordsOf: _records, isStuckByStalls: _stuck, ...journalRules } = journal;
 const { remembered, ...rewoundRules } = rewound;
 const { batchesOf: _batches, ...queueRules } = queues;
+const { rosterRuns: _handlers, ...objectRules } = objects;
 
 /** Every invariant by its name. */
 export const invariants: Readonly<Record<string, Invariant>> = {
@@ -56,6 +58,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...rewoundRules,
   ...schedules,
   ...queueRules,
+  ...objectRules,
   ...singletons,
   ...values,
   ...wire,

@@ -156,11 +156,33 @@ export const clientCallsAnswered: Invariant = ({ client, actions }) => ({
   faults: client.faults,
 });
 
-/** A run is STUCK because of effects in doubt, which it names; never because code and journal disagree. */
-export const stuckHasReason: Invariant = ({ feed }) =>
-  each(feed, (record) => {
+/** Terms in a row that ended because their holder made no progress, up to this record of the journal. */
+function stallsBefore(records: readonly FeedRecord[], { seq }: FeedRecord): number {
+  const until = records.filter((one) => one.seq < seq);
+  const last = until.findLastIndex(({ kind }) => kind !== "term.started" && kind !== "term.ended");
+  return until.slice(last + 1).filter((one) => one.kind === "term.started" && one.data.reason === "stalled").length;
+}
+
+/** The stalls that make a run STUCK. */
+const maxStalls = 3;
+
+export const isStuckByStalls = (record: FeedRecord | undefined): boolean =>
+  record?.kind === "run.stuck" &&
+  (record.data.detail as { readonly code?: string } | undefined)?.code === "TAPE_STALLED";
+
+/**
+ * A run is STUCK because of effects in doubt, which it names, or because three holders in a row made no progress; never
+ * because code and journal disagree.
+ */
+export const stuckHasReason: Invariant = (evidence) =>
+  each(evidence.feed, (record) => {
+    const { feed } = evidence;
     if (record.kind !== "run.stuck") return exempt;
     const { effects = [], reason } = record.data;
+    if (isStuckByStalls(record)) {
+      const stalls = stallsBefore(recordsOf(evidence, record.journal), record);
+      return stalls === maxStalls ? [] : [`journal ${record.journal} is STUCK after ${stalls} stalls`];
+    }
     const inDoubt = effects.every(({ run, pos, sub }) =>
       feed.some(
         ({ kind, data }) =>
@@ -174,12 +196,13 @@ export const stuckHasReason: Invariant = ({ feed }) =>
     return effects.length > 0 && inDoubt ? [] : [`journal ${record.journal} is STUCK: ${reason}`];
   });
 
-/** Resolving its effects unsticks a run, so a run that is STUCK at the end names an open effect. */
+/** Resolving its effects unsticks a run, so a run that is STUCK at the end names an open effect, or has stalled. */
 export const stuckNamesItsEffects: Invariant = (evidence) => {
   if (!settles(evidence)) return notApplicable;
   return each(evidence.runs, ({ id, journal, status }) => {
     if (status !== "STUCK") return exempt;
     const last = recordsOf(evidence, journal).findLast(({ kind }) => kind === "run.stuck");
+    if (isStuckByStalls(last)) return exempt;
     const on = last?.kind === "run.stuck" ? (last.data.effects ?? []) : [];
     const open = on.some(({ run, pos, sub }) =>
       evidence.effects.some((e) => e.run === run && e.pos === pos && e.sub === sub && e.status === "STUCK"),

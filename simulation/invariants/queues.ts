@@ -2,6 +2,8 @@ import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { type SlotRow, SlotTable } from "../../testkit/projection-slots.ts";
 import { RevertibleMap, Rollback } from "../../testkit/revertible-map.ts";
 import type { Evidence } from "../evidence.ts";
+import { usesObjects } from "../plan-objects.ts";
+import type { PlannedQueue } from "../plan-queues.ts";
 import { mainJournals, recordsOf } from "./journal.ts";
 import { across, each, exempt, type Invariant, notApplicable, settles } from "./judge.ts";
 
@@ -30,7 +32,7 @@ interface Batch {
 
 /** What happened in the queues, as the records say it, in the order of the feed. */
 export function batchesOf({ feed, plan }: Evidence): Batch[] {
-  const counts = new Map(plan.queues.queues.map(({ name, options }) => [`/${name}`, options.counts ?? "running"]));
+  const counts = new Map(queuesIn(plan).map(({ name, options }) => [`/${name}`, options.counts ?? "running"]));
   const slots = new SlotTable(new RevertibleMap<number, SlotRow>(new Rollback()), counts);
   const priorities = new Map<number, number>();
   const waiting = new Map<number, WaitingRun>();
@@ -89,7 +91,17 @@ function fold(slots: SlotTable, priorities: Map<number, number>, record: FeedRec
   if (kind === "run.ended") set({ do: "slot.set", journal, event: { of: "ended" } });
 }
 
-const optionsOf = ({ plan }: Evidence, queue: string) => plan.queues.queues.find(({ name }) => name === queue)!.options;
+/** Objects promise to have a queue with these limits. */
+const objectQueue: Pick<PlannedQueue, "name" | "options"> = {
+  name: "object roster",
+  options: { counts: "started", perKey: { concurrency: 1 } },
+};
+const queuesIn = (plan: Evidence["plan"]): Pick<PlannedQueue, "name" | "options">[] => [
+  ...plan.queues.queues,
+  ...(usesObjects(plan) ? [objectQueue] : []),
+];
+
+const optionsOf = ({ plan }: Evidence, queue: string) => queuesIn(plan).find(({ name }) => name === queue)!.options;
 
 /** The highest limit that may have been in effect at this time. */
 function limitAt(evidence: Evidence, queue: string, at: number): number {
@@ -135,9 +147,12 @@ const maxLimit = (evidence: Evidence, queue: string): number =>
 
 /** Slots and the counters of keys are what the records say. */
 export const slotsAreProjected: Invariant = ({ projection, plan }) =>
-  plan.queues.queues.length === 0
+  queuesIn(plan).length === 0
     ? notApplicable
-    : { judged: plan.queues.runs.length, faults: projection.filter((line) => /queue|slot|lease/.test(line)) };
+    : {
+        judged: plan.queues.runs.length + plan.objects.calls.length,
+        faults: projection.filter((line) => /queue|slot|lease/.test(line)),
+      };
 
 const free: ReadonlySet<string> = new Set([
   "run.created",
@@ -198,8 +213,8 @@ export const oldestFirst: Invariant = (evidence) =>
 
 /** A queue without limits per key, rates or operators: what can be compared from outside. */
 function isPlain({ plan }: Evidence, queue: string): boolean {
-  const { queues, pauses, takeovers } = plan.queues;
-  const { rate, perKey } = queues.find(({ name }) => name === queue)!.options;
+  const { pauses, takeovers } = plan.queues;
+  const { rate, perKey } = queuesIn(plan).find(({ name }) => name === queue)!.options;
   const operated = [...takeovers, ...pauses].some((one) => one.queue === queue);
   return rate === undefined && perKey === undefined && !operated;
 }

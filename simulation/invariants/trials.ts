@@ -1,4 +1,5 @@
 import type { FeedRecord } from "../../src/store/contract/store.ts";
+import { startWallMs } from "../../testkit/kit/virtual-time.ts";
 import type { Evidence } from "../evidence.ts";
 import { type TrialCall, type TrialOp, trialStallMs } from "../trials.ts";
 import { recordsOf } from "./journal.ts";
@@ -47,7 +48,20 @@ export const attemptsAreCounted: Invariant = (evidence) => {
   });
 };
 
-/** No result comes from a call that took longer than the time-out. */
+/** How long the process was paused between two moments. */
+function pausedMs({ faultHits, healedAt }: Evidence, process: string, from: number, to: number): number {
+  return faultHits.reduce((sum, { fault: { kind, replica, forMs }, at }) => {
+    if (kind !== "pause" || !process.startsWith(`${replica}.`)) return sum;
+    const begin = startWallMs + at;
+    const end = Math.min(begin + (forMs ?? Number.POSITIVE_INFINITY), healedAt ?? Number.POSITIVE_INFINITY);
+    return sum + Math.max(0, Math.min(end, to) - Math.max(begin, from));
+  }, 0);
+}
+
+/**
+ * No result comes from a call that returned after its time-out: neither by its signal, nor by the time for which its
+ * process was running. A pause stops the timer together with the body, and may then let the body return first.
+ */
 export const lateResultsAreDropped: Invariant = (evidence) =>
   each(trialsOf(evidence), ({ op, records, calls }) => {
     const { timeoutMs } = op;
@@ -56,14 +70,20 @@ export const lateResultsAreDropped: Invariant = (evidence) =>
     const { value } = done.data as { readonly value?: unknown };
     const call = calls.find((one) => one.value === value);
     if (call === undefined) return value === undefined ? [] : [`${op.name} has a result that no call returned`];
-    const tookMs = (call.endedAt ?? Number.POSITIVE_INFINITY) - call.at;
-    return tookMs <= timeoutMs ? [] : [`${op.name} has the result of a call of ${tookMs} ms, after its time-out`];
+    const { process, at, endedAt = Number.POSITIVE_INFINITY, late } = call;
+    const tookMs = endedAt - at - pausedMs(evidence, process, at, endedAt);
+    const faults = late ? [`${op.name} has a result that came after the signal of its time-out`] : [];
+    if (tookMs > timeoutMs) faults.push(`${op.name} has the result of a call of ${tookMs} ms, after its time-out`);
+    return faults;
   });
 
 /** The longest pause of an idle process between two polls, and a margin for travel. */
 const pollMs = 5_000 + 2_000;
 
-/** A process that renews but whose body does not return loses the run in time, and its late result is not written. */
+/**
+ * A process that renews but whose body does not return loses the run in time, to another process, and its late result is
+ * not written.
+ */
 export const wedgedLoses: Invariant = (evidence) =>
   each(trialsOf(evidence), ({ op, journal, calls, records }) => {
     if (op.wedgeMs === undefined) return exempt;
@@ -75,6 +95,8 @@ export const wedgedLoses: Invariant = (evidence) =>
     const boundMs = trialStallMs + plan.ttlMs / 3 + pollMs + 2 * plan.travelMs;
     const tookMs = (stalled?.at ?? Number.POSITIVE_INFINITY) - first!.at;
     const faults = tookMs <= boundMs ? [] : [`${first!.process} kept ${op.name} for ${tookMs} ms`];
+    const again = calls.filter(({ process, at }) => process === first!.process && at > first!.at);
+    faults.push(...again.map(({ process }) => `${process}, which was wedged, took ${op.name} again`));
     const late = records.some(({ data }) => (data as { value?: unknown }).value === first!.value);
     return late ? [...faults, `the result of ${first!.process}, which was wedged, was written`] : faults;
   });

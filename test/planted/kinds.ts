@@ -1,4 +1,5 @@
 import type { Plan } from "../../simulation/plan.ts";
+import { usesObjects } from "../../simulation/plan-objects.ts";
 
 /** A process is paused for longer than its lease lasts. */
 const isLongStop = ({ kind, forMs = 0 }: Plan["faults"][number], ttlMs: number): boolean =>
@@ -39,6 +40,7 @@ export const kinds = {
   "with unnamed forks": ({ actions }) => actions.some(({ what }) => what === "fork unnamed"),
   "with an early cancellation": ({ unstarted }) => unstarted !== undefined,
   "with a talker": ({ talk }) => talk !== undefined,
+  "with objects": usesObjects,
   "with queues": ({ queues }) => queues.queues.length > 0,
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;

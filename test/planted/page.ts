@@ -7,6 +7,7 @@ import { endingBugs } from "./bugs/endings.ts";
 import { journalBugs } from "./bugs/journals.ts";
 import { leaseBugs } from "./bugs/leases.ts";
 import { neighbourBugs } from "./bugs/neighbours.ts";
+import { objectBugs } from "./bugs/objects.ts";
 import { queueBugs } from "./bugs/queues.ts";
 import { serviceBugs } from "./bugs/services.ts";
 import { stepBugs } from "./bugs/steps.ts";
@@ -31,6 +32,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Quotas, cursors, erasure and request fences", neighbourBugs],
   ["Talking to runs", talkingBugs],
   ["Queues", queueBugs],
+  ["Objects", objectBugs],
 ];
 
 function tables(): string {

@@ -1,5 +1,6 @@
 import { type Plan, planOf } from "../../simulation/plan.ts";
 import { rightClock } from "../../simulation/plan-faults.ts";
+import { noObjects } from "../../simulation/plan-objects.ts";
 import { noQueues } from "../../simulation/plan-queues.ts";
 import type { Op } from "../../simulation/program.ts";
 
@@ -16,6 +17,7 @@ const lanes: Op = {
 export const calm: Plan = {
   ...planOf(1),
   queues: noQueues,
+  objects: noObjects,
   replicas: 2,
   remote: [false, true],
   clocks: [rightClock, rightClock],

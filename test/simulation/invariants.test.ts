@@ -2,6 +2,7 @@ import { strict as assert } from "node:assert";
 import { beforeAll, describe, it } from "vitest";
 import type { Evidence } from "../../simulation/evidence.ts";
 import { brokenInvariants, invariants, judge } from "../../simulation/invariants/index.ts";
+import { isStuckByStalls } from "../../simulation/invariants/journal.ts";
 import { remembered } from "../../simulation/invariants/rewound.ts";
 import type { Plan } from "../../simulation/plan.ts";
 import { simulate } from "../../simulation/simulate.ts";
@@ -10,8 +11,10 @@ import { canary } from "../../simulation/strangers.ts";
 import { addJudged, neverJudged, nothingJudged } from "../../simulation/suite.ts";
 import { sweeperName } from "../../simulation/sweeper.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
+import { startWallMs } from "../../testkit/kit/virtual-time.ts";
 import { calm } from "./calm.ts";
 import { eventful, spoiled } from "./spoiled.ts";
+import { spoiledObjects } from "./spoiled-objects.ts";
 
 describe("the invariants", () => {
   let evidence: Evidence;
@@ -45,6 +48,37 @@ describe("the invariants", () => {
   it.each(Object.entries(spoiled))("%s fails when its evidence is spoiled", (name, spoil) => {
     assert.ok(invariants[name]!(busy).judged > 0, "the invariant judged nothing");
     fails(spoil(busy), name);
+  });
+
+  it.each(Object.entries(spoiledObjects))("objectsAreLinearizable fails when %s", (_what, spoil) => {
+    // Seven handlers and answers, and two keys of which one was also read.
+    assert.equal(invariants.objectsAreLinearizable!(busy).judged, 7);
+    fails(spoil(busy), "objectsAreLinearizable");
+  });
+
+  it("fail when a result came after the signal of its time-out, whether or not its process was paused", () => {
+    const [call] = busy.trialCalls.filter(({ run, endedAt }) => run === "trials" && endedAt !== undefined).slice(-1);
+    const [replica] = call!.process.split(".").map(Number);
+    const pause = { replica: replica!, at: "read", n: 1, edge: "after", kind: "pause", forMs: 5_000 } as const;
+    const at = call!.at - startWallMs;
+    const paused = { ...busy, faultHits: [...busy.faultHits, { fault: pause, at, boundary: "after read.run" }] };
+    const calls = (of: Evidence, more: object): Evidence => ({
+      ...of,
+      trialCalls: of.trialCalls.map((one) => (one === call ? { ...one, ...more } : one)),
+    });
+    const longer = { endedAt: call!.at + 5_000 };
+    assert.deepEqual(faultsOf(calls(paused, longer), "lateResultsAreDropped"), []);
+    fails(calls(busy, longer), "lateResultsAreDropped");
+    fails(calls(paused, { ...longer, late: true }), "lateResultsAreDropped");
+    fails(calls(paused, { endedAt: call!.at + 6_000 }), "lateResultsAreDropped");
+  });
+
+  it("fail when a run is STUCK after fewer stalls than three, or its wedged process takes it again", () => {
+    const { journal } = busy.feed.find((record) => isStuckByStalls(record))!;
+    const once = busy.feed.find((one) => one.journal === journal && one.kind === "term.started" && one.seq > 1)!;
+    fails({ ...busy, feed: busy.feed.filter((one) => one !== once) }, "stuckHasReason");
+    const wedged = busy.trialCalls.find(({ run }) => run === "wedged")!;
+    fails({ ...busy, trialCalls: [...busy.trialCalls, { ...wedged, at: wedged.at + 20_000 }] }, "wedgedLoses");
   });
 
   it("fail when a body writes after its successor has started", () => {

@@ -7,6 +7,7 @@ import type { TrialOp } from "../../simulation/trials.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { calm } from "./calm.ts";
+import { eventfulObjects } from "./spoiled-objects.ts";
 import { eventfulQueues, spoiledQueues } from "./spoiled-queues.ts";
 
 const run = (id: string, ops: readonly Op[], more: Partial<PlannedRun> = {}): PlannedRun => ({
@@ -72,6 +73,7 @@ export const eventful: Plan = {
     run("booked", [{ op: "transaction", id: "seat", fails: false }]),
     run("trials", [trial("trial 0", { fails: 1, timeoutMs: 900 })], { workflow: "limited", atMs: 18_000 }),
     run("wedged", [trial("trial 1", { wedgeMs: 60_000 })], { workflow: "limited", atMs: 22_000 }),
+    run("endless", [trial("trial 2", { endless: true })], { workflow: "limited", atMs: 24_000 }),
   ],
   signals: [
     { run: "gated", gate: "left", atMs: 4_000, key: "first" },
@@ -88,6 +90,7 @@ export const eventful: Plan = {
   faults: [{ replica: 0, at: "append", n: 9, edge: "after", kind: "crash", forMs: 4_000 }],
   healAtMs: 30_000,
   queues: eventfulQueues,
+  objects: eventfulObjects,
 };
 
 type Spoil = (world: Evidence) => Evidence;

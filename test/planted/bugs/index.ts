@@ -4,6 +4,7 @@ import { endingBugs } from "./endings.ts";
 import { journalBugs } from "./journals.ts";
 import { leaseBugs } from "./leases.ts";
 import { neighbourBugs } from "./neighbours.ts";
+import { objectBugs } from "./objects.ts";
 import { queueBugs } from "./queues.ts";
 import { serviceBugs } from "./services.ts";
 import { stepBugs } from "./steps.ts";
@@ -24,4 +25,5 @@ export const bugs: readonly Bug[] = [
   ...neighbourBugs,
   ...talkingBugs,
   ...queueBugs,
+  ...objectBugs,
 ];
