@@ -97,6 +97,7 @@ export type {
   RateLimit,
   SlotState,
 } from "../model/queue.ts";
+export type { CycleStep } from "../model/queue-cycle.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
 export type { EffectRow } from "../model/rows.ts";
 export type { ForkRequest } from "../operator/fork.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { TapeError } from "./errors.ts";
+import type { CycleStep } from "./queue-cycle.ts";
 
 /**
  * Queues: how many runs may run at once, in all and per key, how often they may start, and whose turn is next. Pure
@@ -147,4 +148,6 @@ export type QueueReason =
   | { readonly why: "rate"; readonly key?: string; readonly nextAt: number }
   /** Runs of the same key that come first. `more`: at least this many. */
   | { readonly why: "behind"; readonly runs: number; readonly more: boolean }
-  | { readonly why: "unserved"; readonly workflow: string };
+  | { readonly why: "unserved"; readonly workflow: string }
+  /** Runs that wait for each other's slots: it never starts, unless an operator or a deadline cancels one of them. */
+  | { readonly why: "cycle"; readonly steps: readonly CycleStep[] };

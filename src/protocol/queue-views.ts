@@ -48,6 +48,7 @@ const slot = { key, class: whole, state: z.enum(slotStates), sinceMs: z.number()
 
 export const slotView = z.strictObject({ run: name, journal, workflow: name, ...slot, status: runStatus });
 
+export const cycleSteps = z.array(z.strictObject({ run: name, queue: name, key, holder: name })).readonly();
 const full = { running: whole, limit: whole, runs: z.array(name).readonly() };
 const queueReason = z.discriminatedUnion("why", [
   z.strictObject({ why: z.literal("delayed"), at }),
@@ -57,6 +58,7 @@ const queueReason = z.discriminatedUnion("why", [
   z.strictObject({ why: z.literal("rate"), key: key.exactOptional(), nextAt: at }),
   z.strictObject({ why: z.literal("behind"), runs: whole, more: z.boolean() }),
   z.strictObject({ why: z.literal("unserved"), workflow: name }),
+  z.strictObject({ why: z.literal("cycle"), steps: cycleSteps }),
 ]);
 
 export const queuePosition = z.strictObject({

@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { expect, it } from "vitest";
 import type { Store } from "../../src/store/contract/store.ts";
+import { crossQueues } from "../kit/crossed-queues.ts";
 import { disposable, openPage, openStage, soon, violations } from "./stage.ts";
 
 const tenant = "default";
@@ -102,6 +103,12 @@ export function describeQueues(browser: () => Browser): void {
     await submit("deployed", "Resume");
     await page.locator(".screen-head").getByRole("button", { name: "Pause" }).waitFor();
     expect((await queue()).paused).toBeUndefined();
+    await crossQueues(store, tenant);
+    await page.goto("/runs/a.0");
+    await why.getByText("a.0 waits for a slot of queue cranes, which b holds while it waits for b.0.").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.goto("/runs/b");
+    await why.getByText("b.0 waits for a slot of queue docks, which a holds while it waits for a.0.").waitFor();
     expect(watched.wrong).toEqual([]);
   }, 60_000);
 }

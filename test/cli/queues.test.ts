@@ -6,6 +6,7 @@ import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { ManualClock } from "../../testkit/clock.ts";
+import { crossQueues } from "../kit/crossed-queues.ts";
 import { program, temporaryFolder } from "./stage.ts";
 
 const tenant = "default";
@@ -158,6 +159,29 @@ describe("queues on the command line", () => {
     expect(slots).toMatchObject({ state: "warn", message: expect.stringContaining("a (STUCK), and 1 run waits") });
   });
 
+  it("explain and doctor name a cycle of queues", async () => {
+    const clock = new PassingClock();
+    const url = `sqlite:${join(await temporaryFolder(), "tape.db")}`;
+    const store = await openStore(url, { clock });
+    onTestFinished(() => store.close());
+    await crossQueues(store, tenant);
+    const text =
+      "a.0 waits for a slot of queue cranes, which b holds while it waits for b.0; " +
+      "b.0 waits for a slot of queue docks, which a holds while it waits for a.0";
+    const tape = (...args: string[]) => program(...args, "--store", url);
+    expect((await tape("queue", "explain", "a.0")).stdout).toContain(`  cycle: ${text}\n`);
+    expect((await tape("queue", "explain", "b")).stdout).toMatch(
+      /^holds a slot of queue cranes .*\n {2}cycle: a\.0 waits/,
+    );
+    const finding = async () =>
+      (await queueFindings(store, tenant, clock)).find(({ check }) => check === "queue cycles");
+    expect(await finding()).toMatchObject({ state: "ok" }); // it may still be a short wait
+    await clock.elapse(20_000);
+    expect(await finding()).toMatchObject({ state: "fail", message: text });
+    await store.intake.cancel(tenant, "a.0", { by: "ada", reason: "drill" });
+    expect(await finding()).toMatchObject({ state: "ok" });
+  });
+
   it("doctor compares counters with runs, and finds a queue without a process", async () => {
     const clock = new PassingClock();
     const store = await openStore("memory:", { clock });
@@ -168,13 +192,13 @@ describe("queues on the command line", () => {
     await clock.elapse(20_000);
     const found = await queueFindings(store, tenant, clock);
     expect(found.map(({ check, state }) => `${check} ${state}`)).toEqual([
-      ...["queue counts ok", "queue slots ok", "queue processes fail"],
+      ...["queue counts ok", "queue slots ok", "queue cycles ok", "queue processes fail"],
     ]);
-    expect(found[2]!.message).toBe("1 run waits in queue models, which no process serves");
+    expect(found[3]!.message).toBe("1 run waits in queue models, which no process serves");
     await store.intake.reportProcess(tenant, { owner: "w", label: "w", body: { queues: ["model"] } });
-    expect((await queueFindings(store, tenant, clock))[2]!.message).toContain("did you mean model?");
+    expect((await queueFindings(store, tenant, clock))[3]!.message).toContain("did you mean model?");
     await store.intake.reportProcess(tenant, { owner: "w", label: "w", body: { queues: ["models"] } });
-    expect((await queueFindings(store, tenant, clock))[2]).toMatchObject({ state: "ok" });
+    expect((await queueFindings(store, tenant, clock))[3]).toMatchObject({ state: "ok" });
     const miscounted: Store["read"]["queuePartitions"] = async (...args) =>
       (await store.read.queuePartitions(...args)).map((key) => ({ ...key, running: 1 }));
     const broken = { ...store, read: { ...store.read, queuePartitions: miscounted } };

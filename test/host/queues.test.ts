@@ -164,6 +164,32 @@ describe("runs of a queue", () => {
     expect(await t.time.during(run.result())).toEqual({ code: "TAPE_QUEUE_NESTED", results: [2, 4, 6] });
   });
 
+  both("that keep each other's slots name the cycle, until one is cancelled", async (open) => {
+    const [docks, cranes] = ["docks", "cranes"].map((name) => queue(name, { concurrency: 1, counts: "started" }));
+    const load = workflow("load", async (tape) => tape.step("s", () => "loaded"));
+    const ship = workflow("ship", async (tape, other: "docks" | "cranes") => {
+      await tape.sleep(50); // both hold their slot by then
+      return tape.call(load, undefined, { queue: other === "docks" ? docks! : cranes! });
+    });
+    const t = await open(createRunner({ workflows: [ship, load], queues: [docks!, cranes!] }));
+    const a = await t.time.during(t.tape.start(ship, "cranes", { id: "a", queue: docks! }));
+    const b = await t.time.during(t.tape.start(ship, "docks", { id: "b", queue: cranes! }));
+    await t.elapse(1_000);
+    const reasons = async (id: string) => (await t.time.during(t.tape.queues.explain(id)))?.reasons[0];
+    for (const id of ["a", "b", "a.1", "b.1"]) {
+      expect(await reasons(id)).toMatchObject({
+        why: "cycle",
+        steps: expect.arrayContaining([
+          { run: "a.1", queue: "cranes", key: "", holder: "b" },
+          { run: "b.1", queue: "docks", key: "", holder: "a" },
+        ]),
+      });
+    }
+    await t.time.during(t.tape.cancel("b.1", audit));
+    await expect(t.time.during(b.result())).rejects.toMatchObject({ code: "TAPE_RUN_FAILED" });
+    expect(await t.time.during(a.result())).toBe("loaded");
+  });
+
   both("are started by a schedule, with its queue, key and priority", async (open) => {
     const line = queue("line", { concurrency: 1 });
     const job = workflow("job", async (tape) => tape.step("s", () => 1));

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { QueueSpec } from "../../src/model/queue.ts";
 import { ManualClock } from "../../testkit/clock.ts";
 import { everything } from "../../testkit/conformance/holder.ts";
+import { crossedSteps, crossQueues } from "../kit/crossed-queues.ts";
 import { giveTokens, tokenOf } from "./scene.ts";
 import { ask, type Reply, type Stage, stage } from "./stage.ts";
 
@@ -70,6 +71,23 @@ describe("queues over HTTP", () => {
     });
     const { json: held } = await call("reader", "GET", "/v1/queues/models/runs?state=HELD");
     expect(held).toMatchObject({ runs: [{ run: "c", key: "vip", state: "HELD", status: "RUNNING" }] });
+  });
+
+  it("names a cycle of queues to each of its runs, and in the overview", async () => {
+    const { call, store, clock } = await scene();
+    await crossQueues(store, "acme");
+    const cycle = { why: "cycle", steps: crossedSteps };
+    for (const run of ["a", "b", "a.0", "b.0"]) {
+      const { json } = await call("reader", "GET", `/v1/runs/${run}/queue`);
+      expect((json as { position: { reasons: object[] } }).position.reasons).toContainEqual(cycle);
+    }
+    await clock.elapse(60_000);
+    expect((await call("reader", "GET", "/v1/overview")).json).toMatchObject({
+      queueCycles: [{ steps: crossedSteps }],
+    });
+    await store.intake.cancel("acme", "a.0", { by: "ada", reason: "drill" });
+    await clock.elapse(60_000); // the overview is cached
+    expect((await call("reader", "GET", "/v1/overview")).json).toMatchObject({ queueCycles: [] });
   });
 
   it("serves a queue to the workers that report it", async () => {

@@ -25,6 +25,7 @@ import { phases } from "./phases.ts";
 import { processReports } from "./process-reports.ts";
 import { projection } from "./projection.ts";
 import { queueClients } from "./queue-clients.ts";
+import { queueCycles } from "./queue-cycles.ts";
 import { queueLimits } from "./queue-limits.ts";
 import { queueStarts } from "./queue-starts.ts";
 import { queues } from "./queues.ts";
@@ -58,6 +59,7 @@ const groups: Readonly<Record<string, Cases>> = {
   queueLimits,
   queueStarts,
   queueClients,
+  queueCycles,
   batches,
   sleeps,
   termHistory,

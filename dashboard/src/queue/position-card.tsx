@@ -23,11 +23,18 @@ export function PositionCard({ run }: { readonly run: Run }) {
     </>
   );
   if (state === "HELD" || state === "PARKED") {
-    return (
+    const where = (
       <p className="muted">
         {state === "HELD" ? "Holds a slot of queue " : "Gave up its slot while it waits, in queue "}
         {place}.
       </p>
+    );
+    if (reasons.length === 0) return where;
+    return (
+      <section className="card" aria-label="Queue">
+        {where}
+        <Reasons reasons={reasons} now={now} />
+      </section>
     );
   }
   if (queue === "") {
@@ -44,13 +51,19 @@ export function PositionCard({ run }: { readonly run: Run }) {
         {state === "DELAYED" ? "Joins queue " : `Waits for ${formatDuration(sinceMs)} in queue `}
         {place} ({rank}).
       </p>
-      <ul>
-        {reasons.map((reason) => (
-          <li key={`${reason.why} ${"key" in reason ? reason.key : ""}`}>{reasonOf(reason, now)}</li>
-        ))}
-        {reasons.length === 0 && <li>Nothing keeps it from starting: a process takes it next.</li>}
-      </ul>
+      <Reasons reasons={reasons} now={now} />
     </section>
+  );
+}
+
+function Reasons({ reasons, now }: { readonly reasons: readonly QueueReason[]; readonly now: number }) {
+  return (
+    <ul>
+      {reasons.map((reason) => (
+        <li key={`${reason.why} ${"key" in reason ? reason.key : ""}`}>{reasonOf(reason, now)}</li>
+      ))}
+      {reasons.length === 0 && <li>Nothing keeps it from starting: a process takes it next.</li>}
+    </ul>
   );
 }
 
@@ -73,7 +86,27 @@ function reasonOf(reason: QueueReason, now: number): ReactNode {
       return `${plural(reason.runs, "run")}${reason.more ? " or more" : ""} of its key before it.`;
     case "unserved":
       return `No process serves it: none has reported the workflow ${reason.workflow} with this queue.`;
+    case "cycle":
+      return <Cycle steps={reason.steps} />;
   }
+}
+
+/** Runs that wait for each other's slots; an operator cancels one of them. */
+function Cycle({ steps }: { readonly steps: Extract<QueueReason, { why: "cycle" }>["steps"] }) {
+  return (
+    <>
+      Cycle: cancel one of these runs, or they wait forever.
+      <ul>
+        {steps.map(({ run, queue, key, holder }, k) => (
+          <li key={run}>
+            <RunLink id={run} /> waits for a slot of queue {queue}
+            {key === "" ? "" : `, key ${key}`}, which <RunLink id={holder} /> holds while it waits for{" "}
+            <RunLink id={steps[(k + 1) % steps.length]!.run} />.
+          </li>
+        ))}
+      </ul>
+    </>
+  );
 }
 
 function Full({

@@ -37,13 +37,14 @@ export function AttentionList({ items }: { readonly items: readonly AttentionIte
   );
 }
 
-/** Problems that are fixed at a process rather than on a card: hung runs, unserved workflows, effects and queues. */
+/** Problems that are fixed at a process rather than on a card: hung runs, cycles of queues, unserved workflows, effects and queues. */
 export function systemItems({
   now,
   hung,
   unserved,
   unservedEffects,
   unservedQueues,
+  queueCycles,
 }: Omit<ReturnType<typeof useAttention>, "effects" | "runs" | "count" | "isReady">): readonly AttentionItem[] {
   const didYouMean = (name: string | undefined): string => (name === undefined ? "" : `; did you mean ${name}?`);
   return [
@@ -61,6 +62,12 @@ export function systemItems({
       ...{ key: `queue ${queue}`, at: now, to: `/queues/${encodeURIComponent(queue)}`, subject: queue },
       badge: <Badge status="STALLED" label="unserved" />,
       text: `${plural(runs, "run")} waiting: no process serves this queue${didYouMean(suggestion)}`,
+    })),
+    ...queueCycles.map(({ steps }) => ({
+      ...{ key: `cycle ${steps[0]!.run}`, at: now, to: `/runs/${encodeURIComponent(steps[0]!.holder)}` },
+      subject: steps.map(({ holder }) => holder).join(", "),
+      badge: <Badge status="STUCK" label="cycle" />,
+      text: `runs wait for slots of ${steps.map(({ queue }) => queue).join(", ")} that they keep from each other: cancel one`,
     })),
     ...hung.map(({ run, forMs, owner }) => ({
       ...{ key: `hung ${run}`, at: now - forMs, to: `/runs/${encodeURIComponent(run)}`, subject: run },

@@ -1,9 +1,10 @@
 import type { Clock } from "../../base/clock.ts";
+import { queueCycles } from "../../engine/queue-cycles.ts";
 import { unservedQueues } from "../../engine/served.ts";
 import type { QueueView, SlotView, Store } from "../../store/contract/store.ts";
 import { readKeys, readQueues } from "../../store/read-queues.ts";
 import { type Finding, finding, meantText } from "./finding.ts";
-import { keyText, slotsText } from "./queue-text.ts";
+import { cycleText, keyText, slotsText } from "./queue-text.ts";
 
 /** Counters and rows are read one after the other: only what differs twice, this far apart, is an error. */
 const recheckAfterMs = 1_000;
@@ -14,6 +15,7 @@ export async function queueFindings(store: Store, tenant: string, clock: Clock):
   const queues = await readQueues(store.read, tenant);
   if (queues.length === 0) return [];
   const unserved = await unservedQueues(store, tenant);
+  const cycles = await queueCycles(store, tenant);
   const blocked = await Promise.all(queues.map((queue) => blockedSlots(store, tenant, queue)));
   return [
     await countFinding(store, tenant, clock),
@@ -23,6 +25,13 @@ export async function queueFindings(store: Store, tenant: string, clock: Clock):
       "warn",
       blocked.flat().join("; "),
       'Redrive or cancel these runs; or raise the limit: durable-tape queue set <queue> --concurrency N --reason "…". With counts: "running" a run that waits gives up its slot.',
+    ),
+    finding(
+      "queue cycles",
+      "no runs wait for slots that they keep from each other",
+      "fail",
+      cycles.slice(0, maxNamed).map(cycleText).join("; and "),
+      'Cancel one run of each cycle: durable-tape cancel <run> --reason "…". To prevent it, start the children in one order of queues, or use counts: "running".',
     ),
     finding(
       "queue processes",

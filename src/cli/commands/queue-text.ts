@@ -1,4 +1,5 @@
 import type { QueueReason, RateLimit } from "../../model/queue.ts";
+import type { CycleStep } from "../../model/queue-cycle.ts";
 import type { PauseView, QueuePosition, QueueView } from "../../store/contract/store.ts";
 import { lasting, timeOf } from "../output.ts";
 
@@ -34,11 +35,11 @@ export function positionLines(position: QueuePosition, now: number): string[] {
   const { queue, key, state, sinceMs, class: priority, reasons } = position;
   const where = key === "" ? `queue ${queue}` : `queue ${queue}, key ${key}`;
   const rank = priority === 0 ? "has run before" : `priority ${priority}`;
-  if (state === "HELD") return [`holds a slot of ${where} for ${lasting(sinceMs)}`];
-  if (state === "PARKED") return [`gave up its slot of ${where} ${lasting(sinceMs)} ago, while it waits`];
+  const lines = reasons.map((reason) => `  ${reasonText(reason, now)}`);
+  if (state === "HELD") return [`holds a slot of ${where} for ${lasting(sinceMs)}`, ...lines];
+  if (state === "PARKED") return [`gave up its slot of ${where} ${lasting(sinceMs)} ago, while it waits`, ...lines];
   const later = queue === "" ? "starts later" : `joins ${where} later`;
   const head = state === "DELAYED" ? later : `waits in ${where} for ${lasting(sinceMs)} (${rank})`;
-  const lines = reasons.map((reason) => `  ${reasonText(reason, now)}`);
   return [head, ...(lines.length === 0 ? ["  nothing keeps it from starting: a process takes it next"] : lines)];
 }
 
@@ -58,7 +59,19 @@ export function reasonText(reason: QueueReason, now: number): string {
       return `${reason.runs}${reason.more ? " or more" : ""} ${reason.runs === 1 && !reason.more ? "run" : "runs"} of its key before it`;
     case "unserved":
       return `no process serves it: none has reported the workflow ${reason.workflow} with this queue`;
+    case "cycle":
+      return `cycle: ${cycleText(reason.steps)}`;
   }
+}
+
+/** "b.0 waits for a slot of queue docks, which a holds while it waits for a.0; …", back to b.0. */
+export function cycleText(steps: readonly CycleStep[]): string {
+  const texts = steps.slice(0, maxNamed).map(({ run, queue, key, holder }, k) => {
+    const where = key === "" ? `queue ${queue}` : `queue ${queue}, key ${key}`;
+    const next = steps[(k + 1) % steps.length]!.run;
+    return `${run} waits for a slot of ${where}, which ${holder} holds while it waits for ${next}`;
+  });
+  return `${texts.join("; ")}${steps.length > maxNamed ? "; …" : ""}`;
 }
 
 function namesText({ runs, running }: { readonly runs: readonly string[]; readonly running: number }): string {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cycleSteps } from "../queue-views.ts";
 import { group } from "../route.ts";
 import { listText, maxSpecs, name, text, value, whole, wholeText } from "../shapes.ts";
 import { budgetRow, runStatus } from "../views.ts";
@@ -28,7 +29,7 @@ export const overview = group({
     repeat: "read",
     summary:
       "Counts runs by status, what needs an operator, and leases, each up to a bound; lists runs that may hang, " +
-      "and workflows, effects and queues with work that no process serves",
+      "workflows, effects and queues with work that no process serves, and cycles of queues",
     answer: z.strictObject({
       now: z.number(),
       runs: z.array(z.strictObject({ status: runStatus, ...counted.shape })),
@@ -41,6 +42,7 @@ export const overview = group({
       unserved: z.array(z.strictObject({ workflow: name, runs: whole, suggestion: name.exactOptional() })),
       unservedEffects: z.array(z.strictObject({ effect: name, items: whole, suggestion: name.exactOptional() })),
       unservedQueues: z.array(z.strictObject({ queue: name, runs: whole, suggestion: name.exactOptional() })),
+      queueCycles: z.array(z.strictObject({ steps: cycleSteps })),
     }),
   },
   "overview.history": {

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { queueCycles } from "../../engine/queue-cycles.ts";
 import { unservedEffects, unservedQueues, unservedWorkflows } from "../../engine/served.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
@@ -23,6 +24,8 @@ const stallTimes = 3;
 
 /** As for the log's `run.hung`. */
 const hungMs = 60_000;
+/** Holders of slots that are examined for cycles of queues. */
+const maxHolders = 50;
 /** Longer lists of names are not readable at a glance. */
 const maxNamed = 20;
 
@@ -106,7 +109,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
   const limit = maxCounted + 1;
   const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
   const now = await read.now();
-  const [lists, failed, effectsInDoubt, obligations, gates, holders, some, unserved, effects, queues] =
+  const [lists, failed, effectsInDoubt, obligations, gates, holders, some, unserved, effects, queues, cycles] =
     await Promise.all([
       Promise.all(countedStatuses.map(byStatus)),
       read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - recentMs), limit }),
@@ -118,6 +121,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
       unservedWorkflows(store, tenant),
       unservedEffects(store, tenant),
       unservedQueues(store, tenant),
+      queueCycles(store, tenant, maxHolders),
     ]);
   const leases = withHolders(holders, some);
   return {
@@ -145,6 +149,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
     unserved: unserved.slice(0, maxNamed).map(withoutUndefined),
     unservedEffects: effects.slice(0, maxNamed).map(withoutUndefined),
     unservedQueues: queues.slice(0, maxNamed).map(withoutUndefined),
+    queueCycles: cycles.slice(0, maxNamed).map((steps) => ({ steps })),
   };
 }
 

@@ -123,6 +123,6 @@ export interface QueuePosition {
   readonly class: number;
   readonly state: SlotState;
   readonly sinceMs: number;
-  /** Empty: nothing keeps it from starting. */
+  /** Empty: nothing keeps it from starting. Of a run that has started: the cycle that keeps it waiting, if any. */
   readonly reasons: readonly QueueReason[];
 }

@@ -22,7 +22,8 @@ import { type ListName, queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows } from "./plan.ts";
 import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/backlogs.ts";
 import * as lists from "./plans/lists.ts";
-import { partitionsPlan, positionPlan, queuesPlan, slotsPlan } from "./plans/queue-reads.ts";
+import { explainedPlan } from "./plans/queue-cycles.ts";
+import { partitionsPlan, queuesPlan, slotsPlan } from "./plans/queue-reads.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
 import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
@@ -130,7 +131,7 @@ function queueReadsOf(driver: SqlBackend, limits: Limits): QueueReadOps {
     queuePartitions: async (tenant, queue, page = {}) =>
       driver.read(partitionsPlan(tenant, queue, page, limits), tenant),
     queueSlots: async (tenant, queue, filter = {}) => driver.read(slotsPlan(tenant, queue, filter, limits), tenant),
-    queuePosition: async (tenant, run) => driver.read(positionPlan(tenant, run), tenant),
+    queuePosition: async (tenant, run) => driver.read(explainedPlan(tenant, run), tenant),
   };
 }
 

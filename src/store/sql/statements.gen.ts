@@ -1751,6 +1751,20 @@ export interface SharedStatements {
     params: { journal: Whole; tenant: Text; queue: Text; key: Text };
     row: { ok: number | null };
   };
+  "slot.blockers": {
+    params: { journal: Whole; limit: Whole; tenant: Text };
+    row: {
+      journal: number;
+      id: string;
+      parent: number | null;
+      queue: string | null;
+      key: string | null;
+      state: string | null;
+      concurrency: number | null;
+      key_concurrency: number | null;
+      moves: Flag | null;
+    };
+  };
   "slot.create": {
     params: { journal: Whole; key: Text; class: Whole; state: Text; expires: Truth; tenant: Text; queue: Text };
     row: { queue: number };

@@ -216,6 +216,27 @@ select 1 as ok where not exists (
   select 1 from above a join tape.queue_slots s on s.journal = any (array[a.journal]) join tape.queues q on q.id = s.queue
   where q.tenant = :tenant and q.name = :queue and s.keeps and coalesce(s.state, '') = 'HELD' and (q.concurrency is not null or s.key = :key));
 
+-- name: slot.blockers
+-- read
+-- The run, what it waits for, what that waits for, and so on: the open children of a run that waits, and the holders of
+-- the slots that a queued run needs. A deadline or an expiry ends a run; it does not let it continue.
+with recursive reach(journal) as (
+  select :journal::bigint
+  union select x.journal from reach d cross join lateral (
+    select c.journal from tape.leases l join tape.runs c on c.parent = l.journal
+    where l.journal = d.journal and l.owner is null and l.next_reactor is null and c.ended_at is null
+    union all select h.journal from tape.queue_slots s join tape.queues q on q.id = s.queue join tape.queue_slots h on h.queue = s.queue
+    where s.journal = d.journal and s.state = 'QUEUED' and h.state = 'HELD' and (q.concurrency is not null or h.key = s.key)) x)
+select r.journal, r.id, r.parent, q.name as queue, s.key, s.state, q.concurrency, q.key_concurrency,
+  (r.phase <> 'LIVE' or l.owner is not null or l.next_reactor is not null
+    or exists (select 1 from tape.timers t where t.run = r.journal and t.status = 'SET' and t.purpose not in ('deadline', 'expire'))
+    or exists (select 1 from tape.gates g where g.run = r.journal and g.status = 'OPEN')
+    or exists (select 1 from tape.effects e where e.run = r.journal and e.role = 'effect'
+      and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK'))) as moves
+from (select x.journal from reach x limit :limit) d join tape.runs r on r.journal = d.journal join tape.leases l on l.journal = d.journal
+  left join tape.queue_slots s on s.journal = d.journal left join tape.queues q on q.id = s.queue
+where r.tenant = :tenant;
+
 -- name: slot.create
 -- unfenced: the slot of a run that is created in the same transaction
 -- writes: queue_slots
