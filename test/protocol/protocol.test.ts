@@ -15,6 +15,8 @@ import {
   restoredWithLostResponses,
 } from "./lease-variants.ts";
 import { type NoteRules, notesModel } from "./notes-model.ts";
+import { slotModel } from "./slot-model.ts";
+import { oneSlot, SLOT_VARIANTS, twoSlots } from "./slot-variants.ts";
 
 function expectVerified(verdict: Verdict, minStates: number, steps: readonly string[]): void {
   expect(verdict.violated, verdict.trace).toBeNull();
@@ -133,6 +135,23 @@ describe("notes", () => {
   }
 
   test("each invariant is broken by some variant", () => expectEachBroken(notesModel(), variants));
+});
+
+describe("slots of a queue", () => {
+  const steps = ["admits a run", "parks the run", "sends a note", "ends the run", "cancels a queued run"];
+  const faults = ["expires a late holder", "expires a dead holder", "takes over a run", "is refused by the fence"];
+
+  test.each(["running", "started"] as const)("hold with a zombie and its successor, counts: %s", (counts) => {
+    const handedOver = ["hands the run over", "continues a run"];
+    expectVerified(explore(slotModel(oneSlot, { counts })), 1_000, [...steps, ...faults, ...handedOver]);
+    expectVerified(explore(slotModel(twoSlots, { counts })), 1_000, [...steps, ...faults]);
+  });
+
+  for (const { name, rules, breaks, ends } of SLOT_VARIANTS) {
+    test(`broken: ${name}`, () => expectBroken(slotModel(oneSlot, rules), breaks, ends));
+  }
+
+  test("each invariant is broken by some variant", () => expectEachBroken(slotModel(oneSlot), SLOT_VARIANTS));
 });
 
 describe("effect", () => {
