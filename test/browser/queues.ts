@@ -104,11 +104,15 @@ export function describeQueues(browser: () => Browser): void {
     await page.locator(".screen-head").getByRole("button", { name: "Pause" }).waitFor();
     expect((await queue()).paused).toBeUndefined();
     await crossQueues(store, tenant);
-    await page.goto("/runs/a.0");
-    await why.getByText("a.0 waits for a slot of queue cranes, which b holds while it waits for b.0.").waitFor();
+    await page.goto("/runs/load.0");
+    await why
+      .getByText("load.0 waits for a slot of queue cranes, which lift holds while it waits for lift.0.")
+      .waitFor();
     expect(await violations(page)).toEqual([]);
-    await page.goto("/runs/b");
-    await why.getByText("b.0 waits for a slot of queue docks, which a holds while it waits for a.0.").waitFor();
+    await page.goto("/runs/lift");
+    await why
+      .getByText("lift.0 waits for a slot of queue docks, which load holds while it waits for load.0.")
+      .waitFor();
     expect(watched.wrong).toEqual([]);
   }, 60_000);
 }

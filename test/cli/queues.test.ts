@@ -166,19 +166,19 @@ describe("queues on the command line", () => {
     onTestFinished(() => store.close());
     await crossQueues(store, tenant);
     const text =
-      "a.0 waits for a slot of queue cranes, which b holds while it waits for b.0; " +
-      "b.0 waits for a slot of queue docks, which a holds while it waits for a.0";
+      "load.0 waits for a slot of queue cranes, which lift holds while it waits for lift.0; " +
+      "lift.0 waits for a slot of queue docks, which load holds while it waits for load.0";
     const tape = (...args: string[]) => program(...args, "--store", url);
-    expect((await tape("queue", "explain", "a.0")).stdout).toContain(`  cycle: ${text}\n`);
-    expect((await tape("queue", "explain", "b")).stdout).toMatch(
-      /^holds a slot of queue cranes .*\n {2}cycle: a\.0 waits/,
+    expect((await tape("queue", "explain", "load.0")).stdout).toContain(`  cycle: ${text}\n`);
+    expect((await tape("queue", "explain", "lift")).stdout).toMatch(
+      /^holds a slot of queue cranes .*\n {2}cycle: load\.0 waits/,
     );
     const finding = async () =>
       (await queueFindings(store, tenant, clock)).find(({ check }) => check === "queue cycles");
     expect(await finding()).toMatchObject({ state: "ok" }); // it may still be a short wait
     await clock.elapse(20_000);
     expect(await finding()).toMatchObject({ state: "fail", message: text });
-    await store.intake.cancel(tenant, "a.0", { by: "ada", reason: "drill" });
+    await store.intake.cancel(tenant, "load.0", { by: "ada", reason: "drill" });
     expect(await finding()).toMatchObject({ state: "ok" });
   });
 

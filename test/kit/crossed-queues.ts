@@ -2,11 +2,11 @@ import type { Store } from "../../src/store/contract/store.ts";
 
 const claimant = { owner: "worker/1", label: "worker", reactor: "recovery", ttlMs: 3_600_000 };
 
-/** Two queues with one slot each. The runs a and b hold them, and each waits for a child in the queue of the other. */
+/** Two queues with one slot each. The runs load and lift hold them, and each waits for a child in the queue of the other. */
 export async function crossQueues({ intake, claim, fenced }: Store, tenant: string): Promise<void> {
   for (const [queue, run] of [
-    ["docks", "a"],
-    ["cranes", "b"],
+    ["docks", "load"],
+    ["cranes", "lift"],
   ] as const) {
     await intake.putQueue(tenant, queue, { concurrency: 1, counts: "started" });
     await intake.createRuns(tenant, [{ id: run, workflow: "ask", input: 1, queue }]);
@@ -14,7 +14,7 @@ export async function crossQueues({ intake, claim, fenced }: Store, tenant: stri
   const request = { tenant, claimant, nextReactor: "none", staleOf: [], limit: 10, nonce: 77n, workflows: ["ask"] };
   const queues = ["docks", "cranes"].map((name) => ({ name, room: 10 }));
   for (const { fence, head, name } of await claim.find({ ...request, queues })) {
-    const queue = { name: name === "a" ? "cranes" : "docks", key: "", priority: 5 };
+    const queue = { name: name === "load" ? "cranes" : "docks", key: "", priority: 5 };
     await fenced.append(fence, {
       after: head,
       records: [
@@ -29,6 +29,6 @@ export async function crossQueues({ intake, claim, fenced }: Store, tenant: stri
 }
 
 export const crossedSteps = [
-  { run: "a.0", queue: "cranes", key: "", holder: "b" },
-  { run: "b.0", queue: "docks", key: "", holder: "a" },
+  { run: "load.0", queue: "cranes", key: "", holder: "lift" },
+  { run: "lift.0", queue: "docks", key: "", holder: "load" },
 ];

@@ -77,7 +77,7 @@ describe("queues over HTTP", () => {
     const { call, store, clock } = await scene();
     await crossQueues(store, "acme");
     const cycle = { why: "cycle", steps: crossedSteps };
-    for (const run of ["a", "b", "a.0", "b.0"]) {
+    for (const run of ["load", "lift", "load.0", "lift.0"]) {
       const { json } = await call("reader", "GET", `/v1/runs/${run}/queue`);
       expect((json as { position: { reasons: object[] } }).position.reasons).toContainEqual(cycle);
     }
@@ -85,7 +85,7 @@ describe("queues over HTTP", () => {
     expect((await call("reader", "GET", "/v1/overview")).json).toMatchObject({
       queueCycles: [{ steps: crossedSteps }],
     });
-    await store.intake.cancel("acme", "a.0", { by: "ada", reason: "drill" });
+    await store.intake.cancel("acme", "load.0", { by: "ada", reason: "drill" });
     await clock.elapse(60_000); // the overview is cached
     expect((await call("reader", "GET", "/v1/overview")).json).toMatchObject({ queueCycles: [] });
   });

@@ -1754,7 +1754,7 @@ export interface SharedStatements {
   "slot.blockers": {
     params: { journal: Whole; limit: Whole; tenant: Text };
     row: {
-      journal: number;
+      journal: number | null;
       id: string;
       parent: number | null;
       queue: string | null;

@@ -223,19 +223,25 @@ select 1 as ok where not exists (
 with recursive reach(journal) as (
   select :journal::bigint
   union select x.journal from reach d cross join lateral (
-    select c.journal from tape.leases l join tape.runs c on c.parent = l.journal
-    where l.journal = d.journal and l.owner is null and l.next_reactor is null and c.ended_at is null
-    union all select h.journal from tape.queue_slots s join tape.queues q on q.id = s.queue join tape.queue_slots h on h.queue = s.queue
-    where s.journal = d.journal and s.state = 'QUEUED' and h.state = 'HELD' and (q.concurrency is not null or h.key = s.key)) x)
-select r.journal, r.id, r.parent, q.name as queue, s.key, s.state, q.concurrency, q.key_concurrency,
+    select c.journal from (select l.owner, l.next_reactor from tape.leases l where l.journal = d.journal limit 1) l
+      cross join lateral (select r.root from tape.runs r where r.journal = d.journal limit 1) r
+      cross join lateral (select c.journal from tape.runs c where c.root = r.root and c.parent = d.journal and c.ended_at is null limit :limit) c
+    where l.owner is null and l.next_reactor is null
+    union all select h.journal from (select s.queue, s.key, s.state from tape.queue_slots s where s.journal = d.journal limit 1) s
+      cross join lateral (select q.concurrency from tape.queues q where q.id = s.queue limit 1) q
+      cross join lateral (select h.journal, h.key from tape.queue_slots h where h.queue = s.queue and h.state = 'HELD' limit :limit) h
+    where s.state = 'QUEUED' and (q.concurrency is not null or h.key = s.key)) x)
+select d.journal, r.id, r.parent, s.name as queue, s.key, s.state, s.concurrency, s.key_concurrency,
   (r.phase <> 'LIVE' or l.owner is not null or l.next_reactor is not null
-    or exists (select 1 from tape.timers t where t.run = r.journal and t.status = 'SET' and t.purpose not in ('deadline', 'expire'))
-    or exists (select 1 from tape.gates g where g.run = r.journal and g.status = 'OPEN')
-    or exists (select 1 from tape.effects e where e.run = r.journal and e.role = 'effect'
-      and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK'))) as moves
-from (select x.journal from reach x limit :limit) d join tape.runs r on r.journal = d.journal join tape.leases l on l.journal = d.journal
-  left join tape.queue_slots s on s.journal = d.journal left join tape.queues q on q.id = s.queue
-where r.tenant = :tenant;
+    or (select 1 from tape.timers t where t.run = d.journal and coalesce(t.status, '') = 'SET' and t.purpose not in ('deadline', 'expire') limit 1) = 1
+    or (select 1 from tape.gates g where g.run = d.journal and coalesce(g.status, '') = 'OPEN' limit 1) = 1
+    or (select 1 from tape.effects e where e.run = d.journal and e.role = 'effect'
+      and coalesce(e.status, '') in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK') limit 1) = 1) is true as moves
+from (select x.journal from reach x limit :limit) d
+  cross join lateral (select r.id, r.parent, r.phase from tape.runs r where r.journal = d.journal and r.tenant = :tenant limit 1) r
+  cross join lateral (select l.owner, l.next_reactor from tape.leases l where l.journal = d.journal limit 1) l
+  left join lateral (select q.name, s.key, s.state, q.concurrency, q.key_concurrency
+    from tape.queue_slots s left join tape.queues q on q.id = s.queue where s.journal = d.journal limit 1) s on true;
 
 -- name: slot.create
 -- unfenced: the slot of a run that is created in the same transaction
