@@ -24,7 +24,7 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
       return caller.call("store.acquire", { body });
     },
     async find(request) {
-      const { tenant, claimant, staleOf, staleLimit, workflows, kind, share, preload, queues } = request;
+      const { tenant, claimant, staleOf, staleLimit, workflows, kind, share, preload, queues, only } = request;
       if (!isOwn(deps, tenant)) return [];
       const { nextReactor, limit, nonce } = request;
       const body = {
@@ -33,6 +33,7 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
           staleLimit,
           kind,
           preload,
+          only,
           workflows: workflows && [...workflows],
           queues: queues?.map(({ name, room }) => ({ name, room })),
           share: share && { ...share, busy: [...share.busy] },

@@ -162,14 +162,16 @@ export class RunDriver {
 
   /**
    * One poll for work that does not wait until the work is done. Otherwise a run with a long body would delay the next
-   * poll. `freed` is called whenever there is capacity again; `slot`: a queue may have a free slot.
+   * poll. `freed` is called whenever there is capacity again; `slot`: a queue may have a free slot. `onlySlots`: nothing
+   * else has happened since the last poll.
    */
   async poll(
     limit: number,
     freed: (slot: boolean) => void = () => {},
+    onlySlots = false,
   ): Promise<{ readonly found: number; readonly done: Promise<DriveCounts> }> {
     this.#freed = freed;
-    const { drives, lagMs } = await this.#find(limit);
+    const { drives, lagMs } = await this.#find(limit, onlySlots);
     const done = Promise.all(drives).then((ends) => {
       const counts = { found: ends.length, ended: 0, parked: 0, stuck: 0, lost: 0, lagMs };
       for (const end of ends) counts[end]++;
@@ -234,7 +236,10 @@ export class RunDriver {
     await Promise.all(drives.map((drive) => drive.handOver("drained", 0)));
   }
 
-  async #find(limit: number): Promise<{ readonly drives: Promise<DriveEnd>[]; readonly lagMs: number }> {
+  async #find(
+    limit: number,
+    onlySlots: boolean,
+  ): Promise<{ readonly drives: Promise<DriveEnd>[]; readonly lagMs: number }> {
     const { store, keeper, tenant, random, clock } = this.#options;
     const room = Math.min(limit, this.capacity);
     if (room <= 0 || this.#workflows.length === 0) return { drives: [], lagMs: 0 };
@@ -251,6 +256,7 @@ export class RunDriver {
         tenant,
         workflows: this.#workflows,
         ...this.#queues.rooms(room),
+        ...(onlySlots && { only: "queues" as const }),
         // Preloaded runs only wait, so half of the capacity stays free for runs with work to do.
         preload: {
           withinMs: preloadMs,
@@ -313,6 +319,7 @@ export class RunDriver {
       const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
       const more = {
         ...(fresh && { fresh }),
+        ...(term.created !== undefined && { created: term.created }),
         ...(suspicion && { suspicion }),
         ...(term.preloaded && { preloadMs }),
         ...(this.#options.patienceMs !== undefined && { patienceMs: this.#options.patienceMs }),

@@ -44,6 +44,11 @@ export interface Term {
   readonly callee?: string;
   /** The queue of this run; empty: none, but it started later, or has a unique key. */
   readonly queue?: string;
+  /**
+   * The body of the run's first record, if the journal has held no other before this term. Only if it is short, and only
+   * in the first response.
+   */
+  readonly created?: string;
 }
 
 /** A lease, by its run, its name or its journal. */

@@ -113,6 +113,7 @@ const wireTerm = z.strictObject({
   preloaded: z.boolean().exactOptional(),
   callee: z.string().exactOptional(),
   queue: z.string().exactOptional(),
+  created: z.string().exactOptional(),
 });
 
 /** A term; its fence gets the term's tenant. */

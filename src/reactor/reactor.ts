@@ -14,6 +14,8 @@ export interface ReactorCounts {
 /** One poll. The found items are in progress; `done` resolves when all of them are finished. */
 export interface ReactorRound {
   readonly found: number;
+  /** Whether another poll may find work at once, and nothing else can have become due; absent: if this one found any. */
+  readonly more?: boolean;
   readonly done: Promise<ReactorCounts>;
 }
 
@@ -32,8 +34,11 @@ export interface Reactor {
   readonly batch?: number;
   /** Polls once for at most `limit` items; resolves when all found items have been worked on. */
   runOnce(limit: number): Promise<ReactorCounts>;
-  /** The same without waiting for the work, so that a slow item does not delay the next poll. */
-  poll?(limit: number, onItemDone: OnItemDone, perCallee?: number): Promise<ReactorRound>;
+  /**
+   * The same without waiting for the work, so that a slow item does not delay the next poll. `onlyWaited`: nothing has
+   * happened since the last poll but an item that was done with `waited`.
+   */
+  poll?(limit: number, onItemDone: OnItemDone, perCallee?: number, onlyWaited?: boolean): Promise<ReactorRound>;
   /** Milliseconds until its next call can do something: the loop pauses exactly that long. 0 or less: unknown. */
   dueInMs?(): number;
   /** How many more items it can take now; absent: the loop counts. */

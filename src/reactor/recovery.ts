@@ -9,12 +9,18 @@ import type { Reactor, ReactorCounts } from "./reactor.ts";
 export function recovery(
   driver: Pick<RunDriver, "poll" | "capacity" | "unserved">,
 ): Required<Omit<Reactor, "dueInMs">> {
-  const poll: Required<Omit<Reactor, "dueInMs">>["poll"] = async (limit, onItemDone) => {
+  const poll: Required<Omit<Reactor, "dueInMs">>["poll"] = async (limit, onItemDone, _perCallee, onlySlots = false) => {
     // A slot that is free again may be for another run: it is polled for at once.
-    const { found, done } = await driver.poll(limit, (slot) => onItemDone(undefined, slot));
+    const { found, done } = await driver.poll(limit, (slot) => onItemDone(undefined, slot), onlySlots);
     // The agenda had work, but none for this process: check whether any process serves it.
-    const unserved = found === 0 && driver.capacity > 0 ? await driver.unserved() : 0;
-    return { found, done: done.then((counts) => ({ ...countsOf(counts), ...(unserved > 0 && { unserved }) })) };
+    const unserved = found === 0 && !onlySlots && driver.capacity > 0 ? await driver.unserved() : 0;
+    // Fewer than asked for: no slot is left, or no run that waits for one.
+    const more = onlySlots ? { more: found >= limit } : {};
+    return {
+      found,
+      ...more,
+      done: done.then((counts) => ({ ...countsOf(counts), ...(unserved > 0 && { unserved }) })),
+    };
   };
   return {
     name: "recovery",

@@ -6,7 +6,7 @@ import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
 import { takeoverBackoff } from "../lease/keeper.ts";
 import type { Handoff } from "../lease/release-journal.ts";
-import type { OnItemDone, Reactor, ReactorCounts } from "./reactor.ts";
+import type { OnItemDone, Reactor, ReactorCounts, ReactorRound } from "./reactor.ts";
 
 export interface ReactorTuning {
   /** Maximum number of items that one poll claims. */
@@ -69,7 +69,8 @@ export class ReactorRunner {
   #busy = 0;
   /** The last poll was skipped or cut because no capacity was left. */
   #full = false;
-  #woken = false;
+  /** Why to poll; undefined: there is no reason yet. `slot`: only an item that others had waited for is done. */
+  #woken: "work" | "slot" | undefined = "work";
   #wakeUp = () => {};
 
   constructor(reactor: Reactor, options: RunnerOptions, hooks: LoopHooks) {
@@ -87,8 +88,8 @@ export class ReactorRunner {
     return { ...this.#stats, busy: this.#busy };
   }
 
-  wake(): void {
-    this.#woken = true;
+  wake(of: "work" | "slot" = "work"): void {
+    if (this.#woken !== "work") this.#woken = of;
     this.#wakeUp();
   }
 
@@ -102,18 +103,24 @@ export class ReactorRunner {
     const { stopped, recheck } = this.#hooks;
     let pauseMs = intervalMs;
     while (!stopped.aborted) {
-      this.#woken = false;
+      // A poll after the usual pause is for all work, too.
+      const onlyWaited = this.#woken === "slot";
+      this.#woken = undefined;
       let progress = false;
       let failed = false;
       try {
-        progress = await this.#poll();
+        const { found, more } = await this.#poll(onlyWaited);
+        progress = more ?? found > 0;
+        if (found > 0 && more === undefined) recheck(); // the finished work may have made other work due
       } catch (error) {
         failed = true;
         this.#stats.faults++;
         log("warn", "reactor.failed", { reactor: this.name, ...errorFields(error) });
       }
-      if (progress) recheck(); // the finished work may have made other work due
-      if (progress && !this.#full) continue;
+      if (progress && !this.#full) {
+        if (onlyWaited) this.wake("slot");
+        continue;
+      }
       pauseMs = progress || this.#full || this.#woken ? intervalMs : Math.min(idleMs, pauseMs * 2);
       const isWokenByProbe = this.onAgenda && !failed && !this.#full;
       const dueInMs = this.#reactor.dueInMs?.() ?? 0;
@@ -122,25 +129,25 @@ export class ReactorRunner {
     }
   }
 
-  /** true: work was found, and there may be more. */
-  async #poll(): Promise<boolean> {
+  async #poll(onlyWaited: boolean): Promise<Pick<ReactorRound, "found" | "more">> {
     const { batch = this.#reactor.batch ?? 50, concurrency = 2 * batch } = this.#options;
     const { perConnector = Math.ceil(concurrency / 2) } = this.#options;
     const limit = Math.min(batch, this.#reactor.capacity?.() ?? concurrency - this.#busy);
     this.#full = limit <= 0;
-    if (this.#full) return false;
+    if (this.#full) return { found: 0 };
     this.#stats.polls++;
     if (this.#reactor.poll === undefined) {
       const counts = await this.#reactor.runOnce(limit);
       this.#count(counts);
-      return counts.done > 0; // found but not done: polling again at once would busy-loop
+      return { found: counts.done }; // found but not done: polling again at once would busy-loop
     }
     const onItemDone: OnItemDone = (next, waited = false) => {
       this.#busy--;
-      if (this.#full || waited) this.wake();
+      if (this.#full) this.wake();
+      else if (waited) this.wake("slot");
       if (next !== undefined) this.#hooks.hint(next);
     };
-    const { found, done } = await this.#reactor.poll(limit, onItemDone, perConnector);
+    const { found, more, done } = await this.#reactor.poll(limit, onItemDone, perConnector, onlyWaited);
     this.#busy += found;
     const round = done.then(
       (counts) => this.#count(counts),
@@ -148,7 +155,7 @@ export class ReactorRunner {
     );
     this.#rounds.add(round);
     void round.finally(() => this.#rounds.delete(round));
-    return found > 0;
+    return { found, ...(more !== undefined && { more }) };
   }
 
   #count({ found, done, failed, lagMs, unserved = 0 }: ReactorCounts): void {

@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { decode } from "../../src/base/codec.ts";
 import { type Cases, refused, spec, tenant } from "./frame.ts";
 import { ended } from "./holder.ts";
 import {
@@ -227,6 +228,42 @@ export const queueLimits: Cases = ({ it }, fresh) => {
     const both = await admit(store, queue, 100, { workflows: ["w", "x"] });
     assert.equal(both[0]?.id, foreign.id);
     assert.equal(both.length, 2);
+  });
+
+  it("a run that is admitted for the first time comes with its first record, if that is short", async () => {
+    const { store } = fresh();
+    const queue = await newQueue(store);
+    const [short] = await enqueue(store, queue, 1, { input: { to: "ann" } });
+    const [long] = await enqueue(store, queue, 1, { input: "x".repeat(5_000) });
+    const runs = new Map((await admit(store, queue)).map((run) => [run.id, run]));
+    const [created] = await store.read.journal(tenant, { run: short! });
+    const { v: _version, ...data } = decode(runs.get(short!)!.term.created!) as { v: number };
+    assert.deepEqual(data, created!.data);
+    assert.equal(runs.get(long!)!.term.created, undefined);
+    const again = runs.get(short!)!;
+    await again.release();
+    await store.intake.signal(tenant, short!, { name: "s", value: 1 });
+    const resumed = await admitOne(store, queue);
+    assert.deepEqual([resumed.id, resumed.term.created], [short, undefined]);
+  });
+
+  it("a find for free slots alone admits runs, finds no other work, and can be repeated", async () => {
+    const { store } = fresh();
+    const queue = await newQueue(store, { concurrency: 2 });
+    const plain = spec();
+    await store.intake.createRuns(tenant, [plain]);
+    await enqueue(store, queue, 3);
+    const request = findIn(queue, 100, { only: "queues" });
+    const terms = await store.claim.find(request);
+    assert.equal(terms.length, 2);
+    const repeated = await store.claim.find(request);
+    const fences = (some: typeof terms) => some.map(({ fence }) => fence).toSorted((a, b) => a.journal - b.journal);
+    assert.deepEqual(fences(repeated), fences(terms), "its response may have been lost");
+    const all = await store.claim.find(findIn(queue));
+    assert.deepEqual(
+      all.map(({ name }) => name),
+      [plain.id],
+    );
   });
 
   it("lists show queues, keys and runs page by page", async () => {

@@ -28,6 +28,8 @@ export interface DriveOptions {
   readonly log: Log;
   /** Set if this process created the run: its journal has only the creation and need not be read. */
   readonly fresh?: RunSpec;
+  /** The body of its first record, if the journal has held no other before this term. */
+  readonly created?: string;
   /** Traces the drive; `startedAt` is the span of the run's starter. */
   readonly tracing?: Tracer;
   readonly startedAt?: SpanContext;

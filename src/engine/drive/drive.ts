@@ -15,7 +15,8 @@ import { JournalWriter } from "../journal/journal-writer.ts";
 import { PendingWaits } from "../journal/pending-waits.ts";
 import { Reservations } from "../journal/reservations.ts";
 import type { Spans } from "../journal/spans.ts";
-import { foldHistory, freshHistory, type History, type Note } from "../replay/history.ts";
+import { admittedHistory, freshHistory } from "../replay/first-history.ts";
+import { foldHistory, type History, type Note } from "../replay/history.ts";
 import { isProgress } from "../replay/progress.ts";
 import { Replay } from "../replay/replay.ts";
 import { closeRun, type RunOutcome } from "./ending.ts";
@@ -245,11 +246,12 @@ export class Drive implements DriveHandle {
     const { store, lease, tenant, runId, fresh, suspicion } = this.options;
     const target = { journal: lease.term.journal };
     const read = (inbox: boolean) => readAll((from) => store.read.journal(tenant, target, { from, inbox }));
+    const known = fresh === undefined ? admittedHistory(this.options) : freshHistory(fresh);
     const [found, notes] =
-      fresh === undefined ? await Promise.all([read(false), lease.notes > 0 ? read(true) : []]) : [[], []];
+      known === undefined ? await Promise.all([read(false), lease.notes > 0 ? read(true) : []]) : [[], []];
     const { records, lost } = await withKeptRecords(this.options, found, () => read(false));
     if (this.finished) return;
-    this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
+    this.history = known ?? foldHistory(records, notes);
     const { history } = this;
     this.#setUp(notes);
     if (history.stuck !== undefined && !(await unstickIfResolved(this))) return this.#stayStuck();

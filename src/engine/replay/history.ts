@@ -1,12 +1,9 @@
-import { fingerprint } from "../../base/canonical.ts";
 import { type AttemptHistory, chargeAttempt, isUncertainRetry } from "../../model/attempt.ts";
 import { deadlineTimer, retryTimer } from "../../model/projection.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, RecordData } from "../../model/records.ts";
-import type { RunSpec } from "../../store/contract/store.ts";
 import { isProgress, positionOf } from "./progress.ts";
 import { createdBy, stoppedBefore } from "./start-notes.ts";
-import { asStored } from "./stored-value.ts";
 
 /** The name of the sample that `now` takes; a workflow may not use it. */
 export const nowName = "now()";
@@ -99,28 +96,12 @@ const results: ReadonlySet<string> = new Set([
   "budget.charged",
 ]);
 
-/** The history of a new run. Its input goes through the codec, so that it is what replay will see. */
-export function freshHistory(
-  spec: Pick<RunSpec, "id" | "workflow" | "input" | "checked" | "maxStallMs" | "deadlineMs">,
-): History {
-  const { id, workflow, input, checked, maxStallMs, deadlineMs } = spec;
-  const data = {
-    id,
-    workflow,
-    input: asStored(input),
-    ...(checked && { checked }),
-    ...(maxStallMs !== undefined && { maxStallMs }),
-    ...(deadlineMs !== undefined && { deadlineMs }),
-    get inputHash() {
-      return fingerprint(input); // rarely needed here; the store has computed it
-    },
-  };
-  const created: JournalRecord = { kind: "run.created", data, journal: 0, seq: 1, token: 0n, at: 0 };
-  return foldHistory([created], []);
-}
-
-export const foldHistory = (records: readonly JournalRecord[], notes: readonly Note[]): History =>
-  new FoldedHistory(records, notes);
+/** `admitted`: the head of the journal, a term that admitted the run and is not among the records. */
+export const foldHistory = (
+  records: readonly JournalRecord[],
+  notes: readonly Note[],
+  admitted?: { readonly head: number },
+): History => new FoldedHistory(records, notes, admitted);
 
 class FoldedHistory implements History {
   readonly created: RecordData<"run.created">;
@@ -155,11 +136,12 @@ class FoldedHistory implements History {
   readonly #consumed = new Set<number>();
   #owner: string | undefined;
 
-  constructor(records: readonly JournalRecord[], notes: readonly Note[]) {
+  constructor(records: readonly JournalRecord[], notes: readonly Note[], admitted?: { readonly head: number }) {
     const [first] = records;
     if (first?.kind !== "run.created") throw new Error("a journal begins with run.created");
     this.created = createdBy(first.data, notes);
-    this.head = records.at(-1)!.seq;
+    this.head = admitted?.head ?? records.at(-1)!.seq;
+    this.#admitted = admitted !== undefined;
     this.#records = records;
     this.#notes = notes;
     this.#owner = first.data.holder?.owner;

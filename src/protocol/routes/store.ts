@@ -107,6 +107,7 @@ export const store = group({
         .array(z.strictObject({ name, room: whole }))
         .max(maxItems)
         .exactOptional(),
+      only: z.literal("queues").exactOptional(),
     }),
     answer: z.strictObject({ terms: z.array(term) }),
   },

@@ -45,6 +45,8 @@ export interface FindRequest {
    * how many more runs of the queue this process drives; with 0 it takes over none of them either. Requires a tenant.
    */
   readonly queues?: readonly QueueRoom[];
+  /** Only admit runs of the queues: nothing else has become due since the last find. */
+  readonly only?: "queues";
 }
 
 /** A queue from which to admit runs. */

@@ -1,12 +1,9 @@
 import { admissionOf, type KeyState } from "../../model/admission.ts";
-import { makeFence } from "../../model/fence.ts";
 import type { Term } from "../../model/lease.ts";
-import { encodeBody } from "../../model/projection.ts";
-import type { RecordData, TermReason } from "../../model/records.ts";
+import type { TermReason } from "../../model/records.ts";
 import type { FindRequest } from "../contract/store.ts";
-import { leaseRowOf, previousTermOf } from "../lease-rules.ts";
 import { type Plan, query, queryRow, queryRows } from "../sql/plan.ts";
-import { type AdmittingQueue, admittingQueueOf, maxClassOf, maxRounds } from "../sql/plans/admit.ts";
+import { type AdmittingQueue, admittingQueueOf, maxClassOf, maxRounds, termOf, termStart } from "../sql/plans/admit.ts";
 import { sweepKeys } from "../sql/plans/sweep.ts";
 import type { RowOf } from "../sql/statements.gen.ts";
 import { joinedTexts, nullableLiteral, numbersLiteral, textsLiteral } from "./arrays.ts";
@@ -66,7 +63,9 @@ function* takeAll(
   const { claimant, nonce } = request;
   const { owner, label, reactor, ttlMs } = claimant;
   const started = new Map<number, { readonly run: PickedRow; readonly reason: TermReason; readonly body: string }>();
-  for (const run of runs) started.set(Number(run.journal), { run, ...(yield* termOf(queue, request, run)) });
+  for (const run of runs) {
+    started.set(Number(run.journal), { run, ...(yield* termStart(queue, run.key, request, run)) });
+  }
   const { keys, tat, vnow, firstStarts } = admission;
   const rows = yield* queryRows("admit.take", {
     ...{ queue: queue.id, cap: queue.keyCap ?? null, tat, vnow, firstStarts },
@@ -84,44 +83,8 @@ function* takeAll(
   });
   // All or none: the counters have been written for all of them.
   if (rows.length !== runs.length) throw new Error("the leases that were locked could not be taken");
-  const { tenant } = request;
   return rows.map((row) => {
-    const journal = Number(row.journal);
-    const { run, reason } = started.get(journal)!;
-    const fence = makeFence(tenant!, journal, BigInt(row.token!), nonce);
-    const term = {
-      fence,
-      journal,
-      kind: "run",
-      tenant: tenant!,
-      run: journal,
-      ttlMs,
-      head: Number(run.head) + 1,
-    } as const;
-    const more = { notes: Number(row.notes), reason, queue: queue.name, lagMs: Math.max(0, Number(run.waited_ms)) };
-    return { ...term, ...more, ...(run.run_id === null ? {} : { name: run.run_id }) };
+    const { run, reason } = started.get(Number(row.journal))!;
+    return termOf(queue, request, { ...run, notes: row.notes }, { token: BigInt(row.token!), reason });
   });
-}
-
-/** The first record of the term. A holder that vanished is an operator's, which is rare: then the whole lease is read. */
-function* termOf(
-  queue: AdmittingQueue,
-  { claimant }: FindRequest,
-  run: PickedRow,
-): Plan<{ readonly reason: TermReason; readonly body: string }> {
-  const { owner, label, reactor, ttlMs } = claimant;
-  const row = run.owner === null ? undefined : yield* queryRow("lease.read", { journal: Number(run.journal) });
-  const reason = row !== undefined ? "recovery" : run.last_end_reason === null ? "start" : "wake";
-  const previous = row && previousTermOf(leaseRowOf(row), Number(row.now), Number(run.head), reason);
-  const admitted = { queue: queue.name, key: run.key, waitedMs: Math.max(0, Number(run.waited_ms)) };
-  const data: RecordData<"term.started"> = {
-    owner,
-    label,
-    reactor,
-    ttlMs,
-    reason,
-    admitted,
-    ...(previous && { previous }),
-  };
-  return { reason, body: encodeBody(data) };
 }

@@ -544,6 +544,20 @@ export interface SharedStatements {
     params: { size: Whole };
     row: { first: number | null };
   };
+  "lease.admit": {
+    params: {
+      nextToken: Whole;
+      nonce: Whole;
+      owner: Text;
+      label: Text;
+      reactor: Text;
+      ttlMs: Whole;
+      reason: Text;
+      journal: Whole;
+      token: Whole;
+    };
+    row: Record<never, never>;
+  };
   "lease.backlogs": {
     params: { nextReactor: Text; tenant: Text; limit: Whole };
     row: { tenant: string | null; workflow: string | null };
@@ -1112,44 +1126,21 @@ export interface SharedStatements {
     };
   };
   "queue.heads": {
-    params: { name: Text; queue: Whole; key: Text; limit: Whole };
+    params: { queue: Whole; key: Text; limit: Whole };
     row: {
       journal: number;
-      kind: string;
-      tenant: string;
-      run: number;
-      owner: string | null;
-      label: string | null;
-      reactor: string | null;
-      ttl_ms: number;
-      expires_at: number;
-      acquired_at: number;
-      reason: string | null;
-      renewals: number;
-      renewed_at: number;
-      longest_gap_ms: number;
-      progress: number;
-      progress_at: number;
-      progress_note: string | null;
-      max_stall_ms: number | null;
-      doomed: Flag;
-      paused: Flag;
-      stalled: Flag;
-      notes: number;
-      open: Flag;
-      next_reactor: string | null;
-      due_at: number;
-      last_end_reason: string | null;
-      workflow: string;
-      token: string | null;
-      nonce: string | null;
-      now: number | null;
-      slot: string;
-      queue: string | null;
-      name: string | null;
       class: number;
       expires: Flag;
       waited_ms: number | null;
+      workflow: string;
+      notes: number;
+      owner: string | null;
+      last_end_reason: string | null;
+      token: string | null;
+      next_token: string | null;
+      head: number | null;
+      created: string | null;
+      run_id: string | null;
     };
   };
   "queue.in_use": {
@@ -2042,6 +2033,7 @@ export interface PostgresStatements extends SharedStatements {
       last_end_reason: string | null;
       head: number | null;
       run_id: string | null;
+      created: string | null;
     };
   };
   "admit.take": {

@@ -6,8 +6,8 @@ import type { Query, QueryResult, Row } from "../sql/plan.ts";
 import type { ParamsOf, RowOf, SqliteStatements } from "../sql/statements.gen.ts";
 import { loadStatements, type Statement } from "../sql/statements.ts";
 
-/** Statements with many rows and without a token, nonce or witness id. */
-const smallNumbers: ReadonlySet<string> = new Set(["timer.due", "lease.preload"]);
+/** Statements with many rows and without a token, nonce or witness id, unless as a text. */
+const smallNumbers: ReadonlySet<string> = new Set(["timer.due", "lease.preload", "queue.heads"]);
 
 /** SQLite keeps a list of numbered parameters, which Node searches for each value that it binds. */
 function withoutNumbers(statement: Statement): Statement {

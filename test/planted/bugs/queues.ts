@@ -93,9 +93,9 @@ export const queueBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sql/plans/admit.ts",
-        find: '    const runs = (yield* queryRows("queue.heads", { queue: queue.id, name: queue.name, key, limit })).map(waitingRunOf);',
+        find: '    const runs = yield* queryRows("queue.heads", { queue: queue.id, key, limit });',
         replace:
-          '    const runs = (yield* queryRows("queue.heads", { queue: queue.id, name: queue.name, key, limit: limit + 5 })).map(waitingRunOf).filter((run) => isFree(run, request));',
+          '    const runs = (yield* queryRows("queue.heads", { queue: queue.id, key, limit: limit + 5 })).filter((run) => run.token !== null);',
       },
     ],
     detectedBy: ["oldestFirst"],

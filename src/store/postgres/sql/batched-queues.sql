@@ -3,7 +3,8 @@
 -- The keys of a queue whose turn is next, and the first runs of each, for the process that holds the lock of the queue.
 -- The counters of other keys can only fall meanwhile. Keys are locked in their order, like everywhere: without an order
 -- two processes deadlock. Leases are locked without waiting: a run without a token is locked or held, and ends the list of
--- its key, because no run passes another. Twice the share of each key is listed, because some lists are short.
+-- its key, because no run passes another. Twice the share of each key is listed, because some lists are short. A run that
+-- never had a holder has one record.
 with f as materialized (
   select greatest(0, least(:room::bigint, :concurrency::bigint - (select coalesce(sum(b.running), 0)
     from tape.queue_partitions b where b.queue = :queue and b.busy)))::bigint as free),
@@ -28,11 +29,14 @@ h as materialized (
       order by s.class, s.since, s.journal
       limit case when n.keys = 1 then f.free else 2 * f.free * k.weight / n.weights + 1 end) s) s)
 select k.key, k.class as key_class, k.vtime, k.entered, k.running, k.weight, k.tat, f.free, h.journal, h.class, h.expires,
-  tape.now_ms() - h.since as waited_ms, cast(x.token as text) as token, x.notes, x.owner, x.last_end_reason, x.head, x.run_id
+  tape.now_ms() - h.since as waited_ms, cast(x.token as text) as token, x.notes, x.owner, x.last_end_reason, x.head, x.run_id,
+  x.created
 from k cross join f join h on h.key = k.key
 left join lateral (
   select l.token, l.notes, l.owner, l.last_end_reason,
-    (select max(r.seq) from tape.records r where r.journal = l.journal) as head,
+    case when l.token = 0 then 1 else (select max(r.seq) from tape.records r where r.journal = l.journal) end as head,
+    case when l.token = 0 then (select r.body from tape.records r where r.journal = l.journal and r.seq = 1
+      and octet_length(r.body) <= 4096 limit 1) end as created,
     (select r.id from tape.runs r where r.journal = l.journal limit 1) as run_id
   from tape.leases l where l.journal = h.journal and (l.owner is null or l.doomed or l.expires_at <= tape.now_ms())
     and l.workflow = any(:workflows::text[]) for update skip locked) x on true

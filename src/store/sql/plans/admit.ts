@@ -1,13 +1,15 @@
 import { admissionOf, type KeyState, type QueueState, quantumOf } from "../../../model/admission.ts";
+import { TapeError } from "../../../model/errors.ts";
+import { makeFence } from "../../../model/fence.ts";
 import type { Term } from "../../../model/lease.ts";
+import { encodeBody } from "../../../model/projection.ts";
 import { maxPriority, resumedClass } from "../../../model/queue.ts";
 import { type Pace, rateRoom } from "../../../model/queue-turns.ts";
-import type { LeaseRow } from "../../../model/rows.ts";
+import type { RecordData, TermReason } from "../../../model/records.ts";
 import type { FindRequest } from "../../contract/store.ts";
-import { leaseRowOf, mayTake } from "../../lease-rules.ts";
+import { leaseRowOf, previousTermOf } from "../../lease-rules.ts";
 import { type Plan, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
-import { takeTerm } from "./claim.ts";
 import { sweepKeys } from "./sweep.ts";
 
 /** How many times keys are picked in one transaction: once for each class, and more if lists are shorter than shares. */
@@ -45,13 +47,19 @@ const paceIn = (us: unknown, burst: unknown): Pace | undefined =>
 export const maxClassOf = ({ tat, nowMs, pace }: QueueState): number =>
   rateRoom(tat, nowMs, pace) > 0 ? maxPriority : resumedClass;
 
-interface WaitingRun {
-  readonly lease: LeaseRow;
-  readonly now: number;
+/** A run that waits in a queue, as of the lock of the queue. */
+export interface WaitingRun {
+  readonly journal: number;
   readonly class: number;
-  readonly expires: boolean;
-  readonly waitedMs: number;
-  readonly name: string | null;
+  /** null: it is held, or locked by another process. */
+  readonly token: string | null;
+  readonly notes: number | null;
+  readonly owner: string | null;
+  readonly last_end_reason: string | null;
+  readonly head: number | null;
+  readonly waited_ms: number | null;
+  readonly run_id: string | null;
+  readonly created: string | null;
 }
 
 /**
@@ -84,7 +92,8 @@ export function* admitPlan(request: FindRequest, name: string, room: number): Pl
   return terms;
 }
 
-type PickedKey = KeyState & { readonly runs: readonly WaitingRun[] };
+type HeadRow = RowOf<"queue.heads">;
+type PickedKey = KeyState & { readonly runs: readonly HeadRow[] };
 
 function* pickKeys(queue: AdmittingQueue, request: FindRequest, free: number): Plan<PickedKey[]> {
   const served = new Set(request.workflows);
@@ -98,11 +107,11 @@ function* pickKeys(queue: AdmittingQueue, request: FindRequest, free: number): P
   const keys: PickedKey[] = [];
   for (const { key, class: of, vtime, entered, running, weight, tat } of rows) {
     const limit = quantumOf(Number(weight), weights, rows.length, free);
-    const runs = (yield* queryRows("queue.heads", { queue: queue.id, name: queue.name, key, limit })).map(waitingRunOf);
+    const runs = yield* queryRows("queue.heads", { queue: queue.id, key, limit });
     const state = { class: Number(of), vtime: Number(vtime), entered: Number(entered), weight: Number(weight) };
     // A run that cannot be taken is waited for, never passed.
     const blocked = runs.findIndex(
-      (run) => run.class !== state.class || !isFree(run, request) || !served.has(run.lease.workflow),
+      (run) => run.token === null || run.class !== state.class || !served.has(run.workflow),
     );
     const available = blocked < 0 ? runs.length : blocked;
     keys.push({ key, ...state, running: Number(running), tat: Number(tat), available, runs });
@@ -110,25 +119,58 @@ function* pickKeys(queue: AdmittingQueue, request: FindRequest, free: number): P
   return keys;
 }
 
-const waitingRunOf = (row: RowOf<"queue.heads">): WaitingRun => ({
-  lease: leaseRowOf(row),
-  now: Number(row.now),
-  class: Number(row.class),
-  expires: Boolean(row.expires),
-  waitedMs: Math.max(0, Number(row.waited_ms)),
-  name: row.name,
-});
-
-const isFree = ({ lease, now }: WaitingRun, { claimant }: FindRequest): boolean =>
-  mayTake(lease, now, { claimant, expect: "free_or_expired", admits: true }) === undefined;
-
-function* admitRun(run: WaitingRun, queue: AdmittingQueue, key: string, request: FindRequest): Plan<Term> {
-  const { claimant, nonce } = request;
-  const { lease, now, waitedMs, expires, name } = run;
-  const { journal } = lease;
-  const admitted = { queue: queue.name, key, waitedMs };
-  const term = (yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired", admitted }))!;
+function* admitRun(run: HeadRow, queue: AdmittingQueue, key: string, request: FindRequest): Plan<Term> {
+  const { owner, label, reactor, ttlMs } = request.claimant;
+  const { journal } = run;
+  const { reason, body } = yield* termStart(queue, key, request, run);
+  const token = BigInt(run.next_token!);
+  const claim = { nonce: request.nonce, owner, label, reactor, ttlMs, reason };
+  const { count } = yield* query("lease.admit", { journal, token: BigInt(run.token!), nextToken: token, ...claim });
+  if (count !== 1) throw new TapeError("TAPE_INVARIANT", "a run that waited could not be taken", { journal });
+  yield* query("record.append", { journal, seq: run.head! + 1, token, kind: "term.started", body });
   yield* query("slot.admit", { journal });
-  if (expires) yield* query("timers.unexpire", { run: journal });
-  return { ...term, lagMs: waitedMs, ...(name === null ? {} : { name }) };
+  if (run.expires) yield* query("timers.unexpire", { run: journal });
+  return termOf(queue, request, run, { token, reason });
+}
+
+/** Reason and record of the term. A holder that vanished is an operator's, which is rare: then the whole lease is read. */
+export function* termStart(
+  queue: AdmittingQueue,
+  key: string,
+  { claimant }: FindRequest,
+  run: WaitingRun,
+): Plan<{ readonly reason: TermReason; readonly body: string }> {
+  const { owner, label, reactor, ttlMs } = claimant;
+  const row = run.owner === null ? undefined : yield* queryRow("lease.read", { journal: Number(run.journal) });
+  const reason = row !== undefined ? "recovery" : run.last_end_reason === null ? "start" : "wake";
+  const previous = row && previousTermOf(leaseRowOf(row), Number(row.now), Number(run.head), reason);
+  const admitted = { queue: queue.name, key, waitedMs: Math.max(0, Number(run.waited_ms)) };
+  const data: RecordData<"term.started"> = { owner, label, reactor, ttlMs, reason, admitted };
+  return { reason, body: encodeBody(previous === undefined ? data : { ...data, previous }) };
+}
+
+export function termOf(
+  queue: AdmittingQueue,
+  request: FindRequest,
+  run: WaitingRun,
+  granted: { readonly token: bigint; readonly reason: TermReason },
+): Term {
+  const { claimant, nonce } = request;
+  const tenant = request.tenant!;
+  const journal = Number(run.journal);
+  return {
+    fence: makeFence(tenant, journal, granted.token, nonce),
+    journal,
+    kind: "run",
+    tenant,
+    run: journal,
+    ttlMs: claimant.ttlMs,
+    head: Number(run.head) + 1,
+    notes: Number(run.notes),
+    reason: granted.reason,
+    queue: queue.name,
+    lagMs: Math.max(0, Number(run.waited_ms)),
+    ...(run.run_id === null ? {} : { name: run.run_id }),
+    ...(run.created === null ? {} : { created: run.created }),
+  };
 }

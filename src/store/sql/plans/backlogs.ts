@@ -50,6 +50,7 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   yield* found.add(
     yield* fromEach(held, limit, (backlog) => queryRows("lease.by_nonce", { ...backlog, owner, nonce })),
   );
+  if (request.only === "queues") return found.callees;
   if (found.size < limit) {
     const backlogs = yield* backlogsOf(nextReactor, where);
     yield* found.fill(limit - found.size, (room, full) =>

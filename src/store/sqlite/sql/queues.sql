@@ -20,6 +20,16 @@ case when :queue is null then null when :queue = '' then 0 else (select q.id fro
     when l.queue is not null and exists (select 1 from queue_slots s where s.journal = l.journal and s.state = 'QUEUED') then 'QUEUED'
     else 'WAITING' end);
 
+-- name: lease.admit
+-- unfenced: lease.take for a run that the same transaction has read, with the token that it computed
+-- writes: leases
+-- RETURNING would build a temporary table, which costs as much as the rest.
+update leases set token = :next_token, nonce = :nonce, owner = :owner, label = :label, reactor = :reactor, ttl_ms = :ttl_ms,
+  expires_at = :now + :ttl_ms, acquired_at = :now, reason = :reason, renewals = 0, renewed_at = :now, longest_gap_ms = 0, progress = 0,
+  progress_at = :now, progress_note = null, doomed = 0, stalled = 0, next_reactor = null,
+  last_end_reason = case when owner is null then last_end_reason else 'expired' end
+where journal = :journal and token = :token;
+
 -- name: partition.adjust
 -- unfenced: the counters of a partition, with a change of a slot that its own statement allows
 -- writes: queue_partitions
@@ -148,12 +158,14 @@ select q.id, q.name, q.spec, q.override, q.counts, q.key_concurrency, q.version 
 
 -- name: queue.heads
 -- read
--- The first runs of a key, with their leases.
-select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
-  l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
-  cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now, s.state as slot, :name as queue,
-  (select r.id from runs r where r.journal = l.journal) as name, s.class, s.expires, :steady - s.since as waited_ms
+-- The first runs of a key. A run without a token is held, and ends the list: no run passes another. A run that never had a
+-- holder has one record.
+select s.journal, s.class, s.expires, :steady - s.since as waited_ms, l.workflow, l.notes, l.owner, l.last_end_reason,
+  case when l.owner is null or l.doomed or l.expires_at <= :now then cast(l.token as text) end as token,
+  cast(max(l.token, (select token_floor from meta)) + 1 as text) as next_token,
+  case when l.token = 0 then 1 else (select max(r.seq) from records r where r.journal = s.journal) end as head,
+  case when l.token = 0 then (select r.body from records r where r.journal = s.journal and r.seq = 1 and length(r.body) <= 4096) end as created,
+  (select r.id from runs r where r.journal = s.journal) as run_id
 from queue_slots s cross join leases l on l.journal = s.journal
 where s.queue = :queue and s.key = :key and s.state = 'QUEUED' order by s.class, s.since, s.journal limit :limit;
 
