@@ -36,13 +36,13 @@ export const queueStarts: Cases = ({ it }, fresh) => {
   it("a delayed run joins its queue when its timer fires, not when a signal arrives", async () => {
     const { store, elapse } = fresh();
     const queue = await newQueue(store);
-    const run = await create({ queue, delayMs: 40 });
+    const run = await create({ queue, delayMs: 600 });
     assert.deepEqual(await stateOf(store, run.id), ["DELAYED", "WAITING"]);
     await store.intake.signal(tenant, run.id, { name: "s", value: 1 });
     assert.equal(await fire(run.journal, start), false, "never early");
     assert.deepEqual(await admit(store, queue), []);
     assert.equal((await positionOf(store, run.id)).reasons[0]?.why, "delayed");
-    await elapse(60);
+    await elapse(700);
     const due = await store.read.dueTimers(10, tenant);
     assert.ok(due.some(({ run: of, purpose }) => of === run.journal && purpose === "start"));
     assert.equal(await fire(run.journal, start), true);
