@@ -3,6 +3,7 @@ import { auditCommands } from "./commands/audit.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { demos } from "./commands/demo.ts";
+import { deploy } from "./commands/deploy.ts";
 import { dev } from "./commands/dev.ts";
 import { effectCommands } from "./commands/effects.ts";
 import { forkCommand } from "./commands/fork.ts";
@@ -38,6 +39,7 @@ export const commands: readonly Command[] = [
   ...quotaCommands,
   ...auditCommands,
   config,
+  deploy,
   completionCommand(() => commands),
   ...demos,
 ];

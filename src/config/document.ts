@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, LineCounter, type Node, parseDocument } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 
 export interface Place {
   readonly line: number;
@@ -30,8 +30,15 @@ export interface FileContent {
 const maxNodes = 10_000;
 const maxDepth = 20;
 
+/** Values below this key keep their variables: `durable-tape deploy` passes them on, and other programs ignore them. */
+const kept = "tape.deploy.";
+
 /** Parses YAML and records the place of every key and value. Replaces `${VAR}` and `${VAR:-default}` in values. */
-export function readDocument(text: string, env: Readonly<Record<string, string | undefined>>): FileContent {
+export function readDocument(
+  text: string,
+  env: Readonly<Record<string, string | undefined>>,
+  missing: (name: string) => string = notSet,
+): FileContent {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
   const problems: (Place & { message: string })[] = [];
@@ -70,20 +77,32 @@ export function readDocument(text: string, env: Readonly<Record<string, string |
       }
       return;
     }
-    if (!isScalar(node)) {
-      if (node !== null) report(at, `${path.join(".") || "the file"} must not be a list`);
+    if (isSeq(node)) {
+      nodes += node.items.length;
+      const items = node.items.filter(isScalar).map(({ value }) => filledIn(value, path));
+      const problem = items.find((item) => "problem" in item)?.problem;
+      if (items.length < node.items.length) report(at, `${path.join(".")} must be a list of plain values`);
+      else if (problem !== undefined) report(at, problem);
+      else {
+        const variables = items.flatMap((item) => ("problem" in item ? [] : item.variables));
+        values.push({ path, value: items.map((item) => ("problem" in item ? null : item.text)), place: at, variables });
+      }
       return;
     }
-    if (typeof node.value !== "string") return void values.push({ path, value: node.value, place: at, variables: [] });
-    const filled = substitute(node.value, env);
+    if (!isScalar(node)) return;
+    const filled = filledIn(node.value, path);
     if ("problem" in filled) report(at, filled.problem);
-    else if (path.join(".") === "tape.store.url" && leaks(node.value, filled.text)) {
+    else if (path.join(".") === "tape.store.url" && leaks(String(node.value), String(filled.text))) {
       report(
         at,
         "tape.store.url: a server's address must not contain a variable, because its value would be sent to that server",
       );
     } else values.push({ path, value: filled.text, place: at, variables: filled.variables });
   };
+  const filledIn = (value: unknown, path: readonly string[]): Filled<unknown> =>
+    typeof value === "string" && !`${path.join(".")}.`.startsWith(kept)
+      ? substitute(value, env, missing)
+      : { text: value, variables: [] };
   if (document.contents !== null) walk(document.contents as Node, [], { line: 1, column: 1 });
   return { values, keys, problems };
 }
@@ -92,10 +111,16 @@ export function readDocument(text: string, env: Readonly<Record<string, string |
 const leaks = (raw: string, filled: string): boolean =>
   /^https?:/i.test(filled) && /\$\{/.test(raw.replaceAll("$${", "")) && !/^\$\{[A-Za-z_]\w*(?::-[^}]*)?\}$/.test(raw);
 
-type FilledValue = { readonly text: string; readonly variables: readonly string[] } | { readonly problem: string };
+type Filled<T> = { readonly text: T; readonly variables: readonly string[] } | { readonly problem: string };
+
+const notSet = (name: string): string => `variable ${name} is not set; set it, or add a default with \${${name}:-…}`;
 
 /** Replaces `${NAME}`; `$${` stands for `${`. An empty variable counts as not set, as in a shell's `:-`. */
-export function substitute(text: string, env: Readonly<Record<string, string | undefined>>): FilledValue {
+export function substitute(
+  text: string,
+  env: Readonly<Record<string, string | undefined>>,
+  missing: (name: string) => string = notSet,
+): Filled<string> {
   const variables: string[] = [];
   let problem: string | undefined;
   const filled = text.replaceAll(/\$\$\{|\$\{([^}]*)(\}?)/g, (whole, inner: string | undefined, close: string) => {
@@ -108,7 +133,7 @@ export function substitute(text: string, env: Readonly<Record<string, string | u
     const [, name, fallback] = match;
     variables.push(name!);
     const value = env[name!] || fallback;
-    if (value === undefined) problem ??= `variable ${name} is not set; set it, or add a default with \${${name}:-…}`;
+    if (value === undefined) problem ??= missing(name!);
     return value ?? "";
   });
   return problem === undefined ? { text: filled, variables } : { problem };

@@ -2,7 +2,7 @@ import { configJsonSchema } from "./schema.ts";
 
 /** One setting, as the schema describes it. */
 export interface Leaf {
-  /** Such as `tape.reactors.outbox.batch`; `*` stands for the name of a custom reactor. */
+  /** Such as `tape.reactors.outbox.batch`; `*` stands for a name that the file chooses, such as a custom reactor's. */
   readonly path: string;
   readonly types: readonly string[];
   readonly choices: readonly string[] | undefined;
@@ -59,10 +59,12 @@ export function keysAt(path: readonly string[]): readonly string[] | undefined {
 
 export function leafAt(path: readonly string[]): Leaf | undefined {
   const text = path.join(".");
-  const exact = leaves().find((leaf) => leaf.path === text);
-  if (exact !== undefined || path[1] !== "reactors" || path.length < 4) return exact;
-  const anyName = [...path.slice(0, 2), "*", ...path.slice(3)].join(".");
-  return leaves().find((leaf) => leaf.path === anyName);
+  return leaves().find((leaf) => leaf.path === text) ?? leaves().find((leaf) => fits(leaf.path.split("."), path));
+}
+
+/** Whether a pattern with `*` for one name describes the path. */
+function fits(pattern: readonly string[], path: readonly string[]): boolean {
+  return pattern.length === path.length && pattern.every((part, k) => part === "*" || part === path[k]);
 }
 
 /** `tape.reactors.outbox.batch` → `TAPE_REACTORS_OUTBOX_BATCH`, `project.name` → `TAPE_PROJECT_NAME`. */
@@ -72,8 +74,9 @@ export function variableOf(path: string): string {
 }
 
 /** Converts text from the environment, a flag or `${…}` to the type of the setting; undefined if it does not fit. */
-export function valueFromText(text: string, leaf: Leaf): string | number | boolean | undefined {
+export function valueFromText(text: string, leaf: Leaf): string | number | boolean | string[] | undefined {
   const { types } = leaf;
+  if (types.includes("array")) return text.split(",").map((part) => part.trim());
   if (types.includes("boolean")) return text === "true" ? true : text === "false" ? false : undefined;
   if (types.includes("integer") || types.includes("number")) {
     if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text);

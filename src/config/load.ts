@@ -28,6 +28,8 @@ export interface LoadOptions {
   /** The file to read. Default: TAPE_CONFIG, otherwise tape.yaml if it exists. */
   readonly file?: string;
   readonly flags?: readonly FlagValue[];
+  /** The message about a variable in `${…}` that has no value. */
+  readonly missing?: (name: string) => string;
 }
 
 export interface LoadedConfig {
@@ -41,7 +43,7 @@ export interface LoadedConfig {
   readonly warnings: readonly string[];
 }
 
-const defaultFile = "tape.yaml";
+export const defaultFile = "tape.yaml";
 /** A hundred times the configuration of a hundred reactors. */
 const maxBytes = 1_048_576;
 
@@ -58,7 +60,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   const file = named ?? defaultFile;
   const text = readText(resolve(cwd, file), file, named !== undefined);
   const layers = new Layers(text === undefined ? undefined : file);
-  if (text !== undefined) layers.addFile(readDocument(text, env));
+  if (text !== undefined) layers.addFile(readDocument(text, env, options.missing));
   const misspelt = layers.addEnvironment(env);
   for (const flag of options.flags ?? []) layers.addFlag(flag);
   const settings = layers.settle();
@@ -69,7 +71,8 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   return { settings, file, folder: dirname(resolve(cwd, file)), origins, warnings };
 }
 
-function readText(path: string, file: string, required: boolean): string | undefined {
+/** The text of the configuration file; undefined if it is optional and missing. */
+export function readText(path: string, file: string, required: boolean): string | undefined {
   let bytes: Buffer;
   try {
     bytes = readFileSync(path);
@@ -82,7 +85,7 @@ function readText(path: string, file: string, required: boolean): string | undef
   return bytes.toString("utf8");
 }
 
-function badConfig(problems: readonly Problem[]): TapeError {
+export function badConfig(problems: readonly Problem[]): TapeError {
   const lines = problems.map(({ where, message }) => `${where}: ${message}`);
   return new TapeError("TAPE_BAD_CONFIG", lines.join("\n"), { problems });
 }
@@ -109,6 +112,10 @@ class Layers {
     for (const key of keys.keys()) if (keysAt(key.split(".")) !== undefined) this.#section(key.split("."));
     for (const { path, value, place, variables } of values) {
       const leaf = leafAt(path);
+      if (Array.isArray(value) && leaf?.types.includes("array") !== true) {
+        this.#problem(at(file, place), `${path.join(".") || "the file"} must not be a list`);
+        continue;
+      }
       if (value === null && leaf === undefined && keysAt(path) !== undefined) continue; // `reactors:` without a value
       const text = typeof value === "string" && variables.length > 0 ? value : undefined;
       const typed = text === undefined || leaf === undefined ? value : (valueFromText(text, leaf) ?? text);
@@ -118,10 +125,7 @@ class Layers {
 
   /** Applies the environment; returns a warning for each misspelt variable. */
   addEnvironment(env: LoadOptions["env"]): string[] {
-    const reactors = (this.#tree.tape as Tree | undefined)?.reactors as Tree | undefined;
-    const paths = leaves().flatMap(({ path }) =>
-      path.includes("*") ? Object.keys(reactors ?? {}).map((name) => path.replace("*", name)) : [path],
-    );
+    const paths = leaves().flatMap(({ path }) => (path.startsWith("tape.deploy.") ? [] : this.#named(path)));
     const byVariable = new Map(paths.map((path) => [variableOf(path), path]));
     const warnings: string[] = [];
     for (const [variable, text] of Object.entries(env)) {
@@ -136,6 +140,15 @@ class Layers {
       }
     }
     return warnings;
+  }
+
+  /** The path with `*` replaced by each name that the file has in its place. */
+  #named(path: string): string[] {
+    const [before, after] = path.split(/\.\*(.*)/s);
+    if (after === undefined) return [path];
+    const section = before!.split(".").reduce<unknown>((tree, key) => (tree as Tree | undefined)?.[key], this.#tree);
+    const names = typeof section === "object" && section !== null ? Object.keys(section) : [];
+    return names.flatMap((name) => this.#named(`${before}.${name}${after}`));
   }
 
   addFlag({ path, text, flag }: FlagValue): void {
@@ -266,6 +279,7 @@ function typeText({ types, choices }: Leaf): string {
     integer: "a whole number",
     number: "a number",
     string: types.length > 1 ? "unlimited" : "text",
+    array: "a list",
   };
   return types.map((type) => names[type] ?? type).join(" or ");
 }
@@ -281,7 +295,7 @@ function bounds(issue: z.core.$ZodIssue): string {
 /** Every value with its full path. */
 export function flatten(tree: object, path: readonly string[] = []): [string, unknown][] {
   return Object.entries(tree).flatMap(([key, value]) =>
-    typeof value === "object" && value !== null
+    typeof value === "object" && value !== null && !Array.isArray(value)
       ? flatten(value as object, [...path, key])
       : [[[...path, key].join("."), value] as [string, unknown]],
   );

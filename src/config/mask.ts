@@ -1,5 +1,8 @@
 const secretKey = /pass|secret|token|key|credential/i;
 
+/** Whether the value of a parameter or variable of this name is probably a secret. */
+export const looksSecret = (name: string): boolean => secretKey.test(name);
+
 /**
  * A store URL without passwords, for printing. It hides the address's password, even one with characters that a URL must
  * not contain, and the passwords of URLs in its parameters. When unsure, it hides too much.

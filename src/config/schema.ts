@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { deploySchema } from "./deploy-schema.ts";
 import { referenceForms, referencePattern } from "./reference.ts";
 
 /** The built-in reactors, in the order in which they are listed. */
@@ -266,6 +267,7 @@ export const configSchema = z
           .prefault({})
           .describe("Log on standard error: readable on a terminal, otherwise JSON lines"),
         reactors,
+        deploy: deploySchema,
       })
       .prefault({})
       .describe("Tape itself"),

@@ -117,4 +117,14 @@ export const serviceErrors = {
     retry: "no",
     next: "Bind 127.0.0.1, or require credentials and TLS before exposing the server; plain: accepted declares that a proxy terminates TLS.",
   },
+  TAPE_DEPLOY_EDITED: {
+    fault: "operator",
+    retry: "no",
+    next: "Move the changes into tape.yaml, or keep the files elsewhere; durable-tape deploy --force overwrites them.",
+  },
+  TAPE_DEPLOY_SECRET: {
+    fault: "operator",
+    retry: "no",
+    next: "Replace the value by a variable, and name its secret in tape.deploy.secrets. Change a secret that was published.",
+  },
 } as const satisfies Record<string, ErrorEntry>;

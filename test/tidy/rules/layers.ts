@@ -10,7 +10,7 @@ export const layers: readonly (readonly string[])[] = [
   ["store", "connector", "lease"],
   ["client"], // a store too: it keeps the contract, over the wire
   ["engine", "guard", "config"],
-  ["operator"],
+  ["operator", "deploy"],
   ["reactor", "server"],
   ["host"],
   ["cli"],
