@@ -38,7 +38,7 @@ export interface Command {
   readonly summary: string;
   readonly arguments?: readonly Argument[];
   readonly options?: Readonly<Record<string, Option>>;
-  /** Returns the exit code: 0 success, 1 failure, 2 usage error, 3 something is UNKNOWN or STUCK. */
+  /** Returns the exit code: 0 success, 1 failure, 2 usage error, 3 something needs attention. */
   readonly run: (invocation: Invocation) => Promise<number>;
 }
 

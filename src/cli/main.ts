@@ -6,7 +6,7 @@ import { commands } from "./commands.ts";
 import { complain, type Screen, screenOn } from "./screen.ts";
 import { version } from "./version.ts";
 
-/** Exit codes: 0 success, 1 failure, 2 usage error, 3 something is UNKNOWN or STUCK (status and doctor). */
+/** Exit codes: 0 success, 1 failure, 2 usage error, 3 something needs attention (status and doctor). */
 export async function main(argv: readonly string[]): Promise<number> {
   const screen = screenOn(process.stdout);
   try {

@@ -61,7 +61,7 @@ export function writeFolder(folder: string, target: string, files: readonly Rend
 }
 
 export function editedError(folder: string, edited: readonly string[]): TapeError {
-  const message = `${folder}: these files were edited since they were rendered:\n${edited.map((path) => `  ${path}`).join("\n")}`;
+  const message = `${folder}: edited since they were rendered, or not rendered at all: ${edited.join(", ")}`;
   return new TapeError("TAPE_DEPLOY_EDITED", message, { files: [...edited] });
 }
 

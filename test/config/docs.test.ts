@@ -14,12 +14,28 @@ describe("docs/configuration.md", () => {
   const described = leaves().map((leaf) => {
     const path = leaf.path.replace(/^(tape\.reactors)\.[^.]+/, "$1.NAME");
     const fallback = leaf.fallback === undefined ? "" : `\`${leaf.fallback}\``;
-    return { of: leaf.path.split(".")[2], row: [`\`${path}\``, `\`${variableOf(path)}\``, fallback, leaf.description] };
+    const [, section, name] = leaf.path.split(".");
+    return {
+      of: section === "deploy" ? section : name,
+      row: [`\`${path}\``, `\`${variableOf(path)}\``, fallback, leaf.description],
+    };
   });
-  const listed = described.filter(({ of, row }) => !row[0]!.includes(".NAME.") || of === "recovery");
+  const settings = described.filter(({ of }) => of !== "deploy");
+  const listed = settings.filter(({ of, row }) => !row[0]!.includes(".NAME.") || of === "recovery");
+  const [page, deployment] = read("docs/configuration.md").split("\n## Deployment\n");
 
   it("lists exactly the settings, with variable, default and meaning", () => {
-    expect(cells(read("docs/configuration.md"))).toEqual(listed.map(({ row }) => row));
+    expect(cells(page!)).toEqual(listed.map(({ row }) => row));
+  });
+
+  it("lists exactly the settings of a deployment, which no variable sets", () => {
+    const rows = leaves().flatMap(({ path, fallback, description }) =>
+      path.startsWith("tape.deploy.")
+        ? [[`\`${path.replaceAll("*", "NAME")}\``, fallback === undefined ? "" : `\`${fallback}\``, description]]
+        : [],
+    );
+    expect(rows.every(([, , description]) => description !== "")).toBe(true);
+    expect(cells(deployment!)).toEqual(rows);
   });
 
   it("describes settings that are the same for all five reactors", () => {

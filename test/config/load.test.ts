@@ -160,6 +160,21 @@ describe("errors with line and column", () => {
     ["not a map", "just text\n", ["tape.yaml: the configuration must be a map of keys"]],
     ["a list", "tape: [1]\n", ["tape.yaml:1:7: tape must not be a list"]],
     [
+      "a list of maps",
+      "tape: { deploy: { server: { egress: [{ a: 1 }] } } }\n",
+      ["tape.yaml:1:37: tape.deploy.server.egress must be a list of plain values"],
+    ],
+    [
+      "an entry of a list",
+      "tape: { deploy: { server: { egress: [everywhere] } } }\n",
+      ["tape.yaml:1:37: tape.deploy.server.egress.0 must be NETWORK:PORT, such as 203.0.113.0/24:443"],
+    ],
+    [
+      "text instead of a list",
+      "tape: { deploy: { server: { egress: 5 } } }\n",
+      ["tape.yaml:1:37: tape.deploy.server.egress must be a list"],
+    ],
+    [
       "handler without export",
       "agent:\n  runner_factory: ./app/agent.ts\n",
       [`tape.yaml:2:19: agent.runner_factory must be ${referenceForms}`],
@@ -354,5 +369,16 @@ describe("secrets", () => {
     const found = problemsOf({ yaml, env: { TAPE_REACTORS_OUTBOX_BATCH: canary } });
     expect(found.length).toBeGreaterThanOrEqual(4);
     expect(found.join("\n")).not.toContain(canary);
+  });
+});
+
+describe("settings of a deployment", () => {
+  it("keep their variables, and no variable of the environment sets them", () => {
+    const yaml = "tape:\n  deploy: { image: 'app:${GIT_SHA}', server: { egress: ['10.0.0.0/8:443'] } }\n";
+    const { settings, warnings } = load({ yaml, env: { TAPE_DEPLOY_IMAGE: "other", TAPE_DEPLOY_DEFAULTS_MIN: "9" } });
+    expect(settings.tape.deploy.image).toBe("app:${GIT_SHA}");
+    expect(settings.tape.deploy.server.egress).toEqual(["10.0.0.0/8:443"]);
+    expect(settings.tape.deploy.defaults.min).toBe(1);
+    expect(warnings).toEqual([]);
   });
 });

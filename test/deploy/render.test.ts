@@ -1,4 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is the syntax of the file, not of a template
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Target, targets } from "../../src/deploy/plan.ts";
 import type { TapeError } from "../../src/model/errors.ts";
@@ -24,6 +26,18 @@ const find = (all: Rendered, kind: string, name: string): Document =>
 /** A value deep inside a document. */
 const at = (document: unknown, path: string): unknown =>
   path.split(".").reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], document);
+
+describe("docs/deployment.md", () => {
+  const page = readFileSync(resolve(import.meta.dirname, "../../docs/deployment.md"), "utf8");
+  const [, example = ""] = /^```yaml deploy\n(.*?)^```/ms.exec(page) ?? [];
+
+  it.each(targets)("%s: its example is rendered without a warning", (target) => {
+    const { files, plan } = rendered(target, example);
+    expect(plan.warnings).toEqual([]);
+    expect(files.length).toBeGreaterThan(4);
+    expect(page).toContain(`npx durable-tape deploy ${target}\n`);
+  });
+});
 
 describe("rendering", () => {
   it.each(targets)("%s: two renders are equal byte for byte, whatever the environment", (target) => {

@@ -8,47 +8,27 @@ import type { IJob } from "kubernetes-models/batch/v1/Job";
 import type { INetworkPolicy } from "kubernetes-models/networking.k8s.io/v1/NetworkPolicy";
 import type { IContainer } from "kubernetes-models/v1/Container";
 
-const labels = { app: "tape" };
+type Spec<T extends { spec?: unknown }> = NonNullable<T["spec"]>;
 
 export const typos = [
   // @ts-expect-error replica
-  { apiVersion: "apps/v1", kind: "Deployment", spec: { replica: 1, selector: {}, template: {} } } satisfies IDeployment,
+  { replica: 1, selector: {}, template: {} } satisfies Spec<IDeployment>,
   // @ts-expect-error apps/v2
-  { apiVersion: "apps/v2", kind: "Deployment", spec: { selector: {}, template: {} } } satisfies IDeployment,
+  { apiVersion: "apps/v2", kind: "Deployment" } satisfies IDeployment,
   // @ts-expect-error livenesProbe
   { name: "tape", livenesProbe: { httpGet: { path: "/livez", port: "http" } } } satisfies IContainer,
   // @ts-expect-error secretRef
-  { name: "tape", env: [{ name: "A", valueFrom: { secretRef: { name: "a", key: "b" } } }] } satisfies IContainer,
+  { name: "tape", env: [{ name: "A", valueFrom: { secretRef: { name: "a" } } }] } satisfies IContainer,
   // @ts-expect-error backOffLimit
-  { apiVersion: "batch/v1", kind: "Job", spec: { backOffLimit: 3, template: {} } } satisfies IJob,
+  { backOffLimit: 3, template: {} } satisfies Spec<IJob>,
   // @ts-expect-error policyType
-  {
-    apiVersion: "networking.k8s.io/v1",
-    kind: "NetworkPolicy",
-    spec: { podSelector: {}, policyType: ["Egress"] },
-  } satisfies INetworkPolicy,
+  { podSelector: {}, policyType: ["Egress"] } satisfies Spec<INetworkPolicy>,
   // @ts-expect-error scaleTarget
-  {
-    apiVersion: "autoscaling/v2",
-    kind: "HorizontalPodAutoscaler",
-    spec: { scaleTarget: labels, maxReplicas: 3 },
-  } satisfies IHorizontalPodAutoscaler,
+  { scaleTarget: {}, maxReplicas: 3 } satisfies Spec<IHorizontalPodAutoscaler>,
   // @ts-expect-error minReplicas is the autoscaler's word, not KEDA's
-  {
-    apiVersion: "keda.sh/v1alpha1",
-    kind: "ScaledObject",
-    spec: { scaleTargetRef: { name: "a" }, triggers: [], minReplicas: 1 },
-  } satisfies IScaledObject,
+  { scaleTargetRef: { name: "a" }, triggers: [], minReplicas: 1 } satisfies Spec<IScaledObject>,
   // @ts-expect-error timeoutSecond
-  {
-    apiVersion: "serving.knative.dev/v1",
-    kind: "Service",
-    spec: { template: { spec: { timeoutSecond: 300 } } },
-  } satisfies run_v1.Schema$Service,
+  { template: { spec: { timeoutSecond: 300 } } } satisfies run_v1.Schema$ServiceSpec,
   // @ts-expect-error instances
-  {
-    apiVersion: "run.googleapis.com/v1",
-    kind: "WorkerPool",
-    spec: { instances: 3 },
-  } satisfies run_v1.Schema$WorkerPool,
+  { instances: 3 } satisfies run_v1.Schema$WorkerPoolSpec,
 ];
