@@ -1,5 +1,5 @@
 import { describeOrigin, flatten, type LoadedConfig } from "./load.ts";
-import { looksSecret, maskUrl } from "./mask.ts";
+import { maskUrl, namesSecret } from "./mask.ts";
 
 export interface DescribedSetting {
   readonly path: string;
@@ -25,6 +25,6 @@ export function describeConfig({ settings, origins }: LoadedConfig): DescribedSe
 
 function masked(path: string, value: unknown): unknown {
   if (path === "tape.store.url") return maskUrl(String(value));
-  if (path.startsWith("tape.deploy.env.") && looksSecret(path.slice("tape.deploy.env.".length))) return "***";
+  if (path.startsWith("tape.deploy.env.") && namesSecret(path.slice("tape.deploy.env.".length))) return "***";
   return path === "tape.server.bootstrap_token" ? "***" : value;
 }

@@ -1,4 +1,4 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLSeq } from "yaml";
 
 export interface Place {
   readonly line: number;
@@ -79,14 +79,9 @@ export function readDocument(
     }
     if (isSeq(node)) {
       nodes += node.items.length;
-      const items = node.items.filter(isScalar).map(({ value }) => filledIn(value, path));
-      const problem = items.find((item) => "problem" in item)?.problem;
-      if (items.length < node.items.length) report(at, `${path.join(".")} must be a list of plain values`);
-      else if (problem !== undefined) report(at, problem);
-      else {
-        const variables = items.flatMap((item) => ("problem" in item ? [] : item.variables));
-        values.push({ path, value: items.map((item) => ("problem" in item ? null : item.text)), place: at, variables });
-      }
+      const list = listOf(node, (value) => filledIn(value, path));
+      if ("problem" in list) report(at, `${path.join(".")}: ${list.problem}`);
+      else values.push({ path, value: list.text, place: at, variables: list.variables });
       return;
     }
     if (!isScalar(node)) return;
@@ -105,6 +100,20 @@ export function readDocument(
       : { text: value, variables: [] };
   if (document.contents !== null) walk(document.contents as Node, [], { line: 1, column: 1 });
   return { values, keys, problems };
+}
+
+/** A list of plain values, each with its variables filled in. */
+function listOf(node: YAMLSeq, fill: (value: unknown) => Filled<unknown>): Filled<unknown[]> {
+  const items = node.items.filter(isScalar).map(({ value }) => fill(value));
+  if (items.length < node.items.length) return { problem: "must be a list of plain values" };
+  const texts: unknown[] = [];
+  const variables: string[] = [];
+  for (const item of items) {
+    if ("problem" in item) return item;
+    texts.push(item.text);
+    variables.push(...item.variables);
+  }
+  return { text: texts, variables };
 }
 
 /** True for a server address that contains a variable. An address that is one variable is the choice of its author. */

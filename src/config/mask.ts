@@ -1,7 +1,7 @@
 const secretKey = /pass|secret|token|key|credential/i;
 
 /** Whether the value of a parameter or variable of this name is probably a secret. */
-export const looksSecret = (name: string): boolean => secretKey.test(name);
+export const namesSecret = (name: string): boolean => secretKey.test(name);
 
 /**
  * A store URL without passwords, for printing. It hides the address's password, even one with characters that a URL must

@@ -19,13 +19,13 @@ const linesOf = (text: string | undefined): string[] =>
 /** The shortest list of edits, by the longest common subsequence of lines. */
 function editsOf(before: readonly string[], after: readonly string[]): Edit[] {
   const width = after.length + 1;
-  const common = new Uint32Array((before.length + 1) * width);
+  const longest = new Uint32Array((before.length + 1) * width);
   for (let i = before.length - 1; i >= 0; i--) {
     for (let j = after.length - 1; j >= 0; j--) {
-      common[i * width + j] =
+      longest[i * width + j] =
         before[i] === after[j]
-          ? common[(i + 1) * width + j + 1]! + 1
-          : Math.max(common[(i + 1) * width + j]!, common[i * width + j + 1]!);
+          ? longest[(i + 1) * width + j + 1]! + 1
+          : Math.max(longest[(i + 1) * width + j]!, longest[i * width + j + 1]!);
     }
   }
   const edits: Edit[] = [];
@@ -36,7 +36,7 @@ function editsOf(before: readonly string[], after: readonly string[]): Edit[] {
       [i, j] = [i + 1, j + 1];
     } else if (
       i < before.length &&
-      (j === after.length || common[(i + 1) * width + j]! >= common[i * width + j + 1]!)
+      (j === after.length || longest[(i + 1) * width + j]! >= longest[i * width + j + 1]!)
     ) {
       edits.push({ mark: "-", line: before[i++]! });
     } else edits.push({ mark: "+", line: after[j++]! });

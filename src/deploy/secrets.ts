@@ -1,4 +1,4 @@
-import { looksSecret } from "../config/mask.ts";
+import { namesSecret } from "../config/mask.ts";
 import type { Config } from "../config/schema.ts";
 import { TapeError } from "../model/errors.ts";
 
@@ -32,14 +32,14 @@ function hasLiteralPassword(url: string): boolean {
   const [, password = ""] = user.split(/:(.*)/s);
   if (isLiteral(password)) return true;
   return [...new URLSearchParams(query)].some(([key, value]) =>
-    value.includes("://") ? hasLiteralPassword(value) : looksSecret(key) && !paths.has(key) && isLiteral(value),
+    value.includes("://") ? hasLiteralPassword(value) : namesSecret(key) && !paths.has(key) && isLiteral(value),
   );
 }
 
 /** Variables with plain values whose names are those of secrets. */
 export function secretWarnings(env: Readonly<Record<string, string>>): string[] {
   return Object.keys(env).flatMap((name) =>
-    looksSecret(name) && name !== "TAPE_TOKEN_HOST"
+    namesSecret(name) && name !== "TAPE_TOKEN_HOST"
       ? [
           `tape.deploy.env.${name} looks like a secret, and the manifests would contain it: move it to tape.deploy.secrets`,
         ]

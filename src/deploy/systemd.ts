@@ -71,7 +71,7 @@ const hardening: Section = {
   UMask: "0077",
 };
 
-function common(plan: Plan, args: readonly string[]): Section {
+function serviceSection(plan: Plan, args: readonly string[]): Section {
   const { folder, user } = plan.deploy.systemd;
   const secrets = [...new Set(Object.values(plan.secrets))];
   return {
@@ -88,7 +88,7 @@ function common(plan: Plan, args: readonly string[]): Section {
 }
 
 function serviceUnit(plan: Plan, description: string, args: readonly string[]): Record<string, Section> {
-  const { EnvironmentFile, ...rest } = common(plan, args);
+  const { EnvironmentFile, ...rest } = serviceSection(plan, args);
   const own = args.includes("%i") ? ["/etc/tape/reactor-%i.env"] : [];
   return {
     Unit: {
@@ -118,7 +118,7 @@ function ordering({ migrate }: Plan): Section {
 function migrateUnit(plan: Plan, args: readonly string[]): Record<string, Section> {
   return {
     Unit: { Description: "Tape schema", After: "network-online.target", Wants: "network-online.target" },
-    Service: { Type: "oneshot", RemainAfterExit: "true", TimeoutStartSec: "900", ...common(plan, args) },
+    Service: { Type: "oneshot", RemainAfterExit: "true", TimeoutStartSec: "900", ...serviceSection(plan, args) },
   };
 }
 

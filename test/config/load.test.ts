@@ -162,7 +162,7 @@ describe("errors with line and column", () => {
     [
       "a list of maps",
       "tape: { deploy: { server: { egress: [{ a: 1 }] } } }\n",
-      ["tape.yaml:1:37: tape.deploy.server.egress must be a list of plain values"],
+      ["tape.yaml:1:37: tape.deploy.server.egress: must be a list of plain values"],
     ],
     [
       "an entry of a list",

@@ -6,7 +6,7 @@ import { writeFolder } from "../../src/deploy/folder.ts";
 import type { Target } from "../../src/deploy/plan.ts";
 import { plainEnv } from "../cli/plain-env.ts";
 import { library, project, Sidecar } from "../cli/sidecar.ts";
-import { actOut, filesIn, recordingPrograms } from "./acting.ts";
+import { carryOut, filesIn, recordingPrograms } from "./acting.ts";
 import { rendered, sample } from "./sample.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -43,7 +43,7 @@ describe("Dockerfile, acted out in a folder", () => {
       "deploy/kubernetes/Dockerfile": "",
     });
     const { text } = rendered("kubernetes");
-    const image = actOut(text("Dockerfile"), text("Dockerfile.dockerignore"), context, place);
+    const image = carryOut(text("Dockerfile"), text("Dockerfile.dockerignore"), context, place);
     const files = filesIn(join(image.root, "app")).filter((file) => !file.startsWith("node_modules"));
     expect(files).toEqual(["app/agent.ts", "package-lock.json", "package.json", "tape.yaml"]);
     expect([image.user, image.env.NODE_ENV, image.workdir]).toEqual(["node", "production", "/app"]);

@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 import { DockerfileParser, type Instruction } from "dockerfile-ast";
 
 /** The image that a Dockerfile would give, as a folder: its file system, its user and its command. */
-export interface ActedOut {
+export interface ImageFolder {
   /** The folder that stands for the root of the last stage. */
   readonly root: string;
   readonly workdir: string;
@@ -17,7 +17,7 @@ export interface ActedOut {
  * Carries out a Dockerfile without an image: each stage is a folder, RUN is executed in its WORKDIR, and the machine's
  * own Node stands for the base image. It shows that the steps work and in which order; it builds no image.
  */
-export function actOut(dockerfile: string, ignore: string, context: string, place: string): ActedOut {
+export function carryOut(dockerfile: string, ignore: string, context: string, place: string): ImageFolder {
   const stages = new Map<string, string>();
   let stage = { root: "", workdir: "/", env: {} as Record<string, string>, user: undefined as string | undefined };
   let command: string[] = [];
@@ -66,7 +66,7 @@ export function actOut(dockerfile: string, ignore: string, context: string, plac
   return { ...stage, command };
 }
 
-interface Copying {
+interface CopyPlace {
   readonly stages: ReadonlyMap<string, string>;
   readonly context: string;
   readonly ignored: (path: string) => boolean;
@@ -77,7 +77,7 @@ interface Copying {
 function copy(
   instruction: Instruction,
   words: readonly string[],
-  { stages, context, ignored: skip, root, workdir }: Copying,
+  { stages, context, ignored: skip, root, workdir }: CopyPlace,
 ): void {
   const paths = words.filter((word) => !word.startsWith("--"));
   const target = join(root, resolve(workdir, paths.at(-1)!));

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Target, targets } from "../../src/deploy/plan.ts";
 import type { TapeError } from "../../src/model/errors.ts";
-import { type Document, type Rendered, rendered, sample, sampleWith } from "./sample.ts";
+import { type Document, type RenderedFolder, rendered, sample, sampleWith } from "./sample.ts";
 
 const secretValues = {
   DB_PASSWORD: "hunter2",
@@ -20,7 +20,7 @@ function setEnvironment(values: Readonly<Record<string, string>>): void {
   });
 }
 
-const find = (all: Rendered, kind: string, name: string): Document =>
+const find = (all: RenderedFolder, kind: string, name: string): Document =>
   all.documents().find((document) => document.kind === kind && document.metadata.name === name)!;
 
 /** A value deep inside a document. */

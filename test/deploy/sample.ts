@@ -13,7 +13,7 @@ export { sample };
 /** The same with a setting of `tape.deploy` added or replaced. */
 export const sampleWith = (lines: string): string => sample.replace("  deploy:\n", `  deploy:\n    ${lines}\n`);
 
-export interface Rendered {
+export interface RenderedFolder {
   readonly plan: Plan;
   readonly files: readonly RenderedFile[];
   text(path: string): string;
@@ -29,7 +29,7 @@ export interface Document {
 }
 
 /** Renders a configuration in a temporary project. */
-export function rendered(target: Target, yaml: string = sample): Rendered {
+export function rendered(target: Target, yaml: string = sample): RenderedFolder {
   const folder = project({ "tape.yaml": yaml });
   const plan = planDeployment(target, loadDeployConfig({ cwd: folder }));
   const files = render(target, plan, { out: join(folder, "deploy", target), project: folder });

@@ -62,6 +62,10 @@ describe("import order", () => {
     expect(publishedImports(code, [...Object.keys(manifest.dependencies), ...peers, ...inlined])).toEqual([]);
     const sample = 'import "vitest"; import "fs"; import "node:fs"; import "pg/lib/x.js"; import "@a/b/c";';
     expect(publishedImports([at("src/cli/a.ts", sample)], ["pg", "@a/b"])).toHaveLength(2);
+    const types = 'import type { IJob } from "kubernetes-models/batch/v1/Job";';
+    const value = types.replace("type ", "");
+    expect(publishedImports([at("src/deploy/a.ts", types)], [])).toEqual([]);
+    expect(publishedImports([at("src/deploy/a.ts", value), at("src/cli/a.ts", types)], [])).toHaveLength(2);
   });
 
   it("no file imports itself by way of others", () => {

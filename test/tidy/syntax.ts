@@ -14,6 +14,8 @@ export interface Import {
   line: number;
   /** Imported names; empty for a side-effect or dynamic import, `*` for a namespace, `default` for a default one. */
   names: { imported: string; local: string }[];
+  /** `import type`, which leaves nothing at run time. */
+  typesOnly: boolean;
 }
 
 /** `value` is the comment's text without its marks. */
@@ -97,7 +99,8 @@ export function importsOf(file: SourceFile): Import[] {
     const specifier = withSource.has(node.type) ? nameOf(node.source) : undefined;
     if (specifier === undefined) return;
     const specifiers = Array.isArray(node.specifiers) ? node.specifiers.filter(isNode) : [];
-    found.push({ specifier, line: lineOf(file, node), names: specifiers.map(importedName) });
+    const typesOnly = node.importKind === "type" || node.exportKind === "type";
+    found.push({ specifier, line: lineOf(file, node), names: specifiers.map(importedName), typesOnly });
   });
   return found;
 }

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { SourceFile } from "../files.ts";
-import { importsOf, nameOf, parse } from "../syntax.ts";
+import { type Import, importsOf, nameOf, parse } from "../syntax.ts";
 
 /** Lowest first. Folders of one layer do not know each other. */
 export const layers: readonly (readonly string[])[] = [
@@ -127,9 +127,15 @@ export function durationsRefused(files: SourceFile[]): string[] {
 }
 
 /** The published package must bring everything that src imports from npm. */
+/** Types that the manifests of `src/deploy` are written with. They are erased, and no published declaration has them. */
+const typedManifests = /^(kubernetes-models|@kubernetes-models\/[\w-]+|@googleapis\/run)$/;
+
 export function publishedImports(files: SourceFile[], dependencies: string[]): string[] {
+  const erased = (file: SourceFile, { specifier, typesOnly }: Import): boolean =>
+    typesOnly && file.path.startsWith("src/deploy/") && typedManifests.test(packageOf(specifier));
   return files.flatMap((file) =>
     importsOf(file)
+      .filter((one) => !erased(file, one))
       .filter(({ specifier }) => !specifier.startsWith(".") && !specifier.startsWith("node:"))
       .filter(({ specifier }) => !dependencies.includes(packageOf(specifier)))
       .map(
