@@ -5,6 +5,7 @@ import type { EffectRow } from "../model/rows.ts";
 import type { ReadOps } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { remoteAdminReads } from "./admin.ts";
+import { remoteCensus } from "./census.ts";
 import { inParts, isOwn, type RemoteContext } from "./context.ts";
 import { remoteFeed } from "./feed.ts";
 import { remoteLists } from "./list.ts";
@@ -21,6 +22,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     ...remoteQueueReads(deps),
     ...remoteTalkReads(deps),
     ...remoteFeed(deps),
+    ...remoteCensus(deps),
     async run(tenant, id) {
       if (!own(tenant)) return undefined;
       try {

@@ -273,6 +273,8 @@ export const table: Table = {
     leases: (read, me) => all([() => read.leases(me), () => read.leases(me, { held: true })]),
     terms: (read, me, of) => all(targetsOf(of).map((target) => () => read.terms(me, target))),
     feed: (read, me, of) => all([() => read.feed(undefined, 10, me), () => read.feed(of.cursor, 10, me)]),
+    due: (read, me) => read.due("recovery", 10, me),
+    census: (read, me) => read.census(me),
     frontier: (read, me) => read.frontier(me).then(({ length }) => length),
     audit: (read, me, of) => all([() => read.audit(me), () => read.audit(me, { before: of.audit })]),
     token: "a token is known by its id before it is known whose it is",

@@ -3,6 +3,7 @@ import { attempts } from "./attempts.ts";
 import { backlogs } from "./backlogs.ts";
 import { batches } from "./batches.ts";
 import { businessKeys } from "./business-keys.ts";
+import { census } from "./census.ts";
 import { concurrency } from "./concurrency.ts";
 import { effects } from "./effects.ts";
 import { evidence } from "./evidence.ts";
@@ -64,6 +65,7 @@ const groups: Readonly<Record<string, Cases>> = {
   sleeps,
   termHistory,
   namedLeases,
+  census,
   tokens,
   concurrency,
   faults,

@@ -22,6 +22,28 @@ const forkPlan = z.strictObject({
 
 /** The overview, and forks: what the dashboard requests besides the lists. */
 export const overview = group({
+  census: {
+    method: "GET",
+    path: "/v1/census",
+    role: "reader",
+    repeat: "read",
+    summary:
+      "Reads the figures of /metrics in one query: due work and its lag by reactor, runs, effects in doubt, leases",
+    answer: z.strictObject({
+      reactors: z.array(z.strictObject({ reactor: name, due: whole, lagMs: z.number() })),
+      runs: z.array(z.strictObject({ status: runStatus, count: whole })),
+      inDoubt: z.array(
+        z.strictObject({
+          role: z.enum(["effect", "compensation"]),
+          status: z.enum(["UNKNOWN", "STUCK"]),
+          count: whole,
+          ageMs: z.number(),
+        }),
+      ),
+      held: z.array(z.strictObject({ kind: z.enum(["run", "item", "name"]), count: whole })),
+      feedBlockedMs: z.number(),
+    }),
+  },
   overview: {
     method: "GET",
     path: "/v1/overview",

@@ -215,6 +215,15 @@ export const store = group({
       items: z.array(z.strictObject({ reactor: z.string().optional(), dueInMs: z.number(), lateMs: z.number() })),
     }),
   },
+  "store.due": {
+    method: "POST",
+    path: "/v1/store/due",
+    role: "worker",
+    repeat: "read",
+    summary: "Counts the items that a reactor could claim now, up to a bound",
+    body: z.strictObject({ reactor: name, cap: rows }),
+    answer: z.strictObject({ due: whole }),
+  },
   "store.unserved": {
     method: "POST",
     path: "/v1/store/unserved",

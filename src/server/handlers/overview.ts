@@ -44,6 +44,10 @@ export function overviewHandlers({ store, operators, clock, random, history }: S
   const { read } = store;
   const cachedOverview = cached(clock, (tenant: string) => overviewOf(store, tenant));
   return {
+    async census(_call, { tenant }) {
+      const { reactors, runs, inDoubt: open, held, feedBlockedMs } = await read.census(tenant);
+      return { reactors: [...reactors], runs: [...runs], inDoubt: [...open], held: [...held], feedBlockedMs };
+    },
     async overview(_call, { tenant }) {
       void history.watch(tenant).catch(() => {}); // a reader of the overview will want its history
       return cachedOverview(tenant);

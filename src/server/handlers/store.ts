@@ -138,6 +138,7 @@ function readHandlers(deps: ServerDeps) {
       const items = await read.agenda(tenant, workflows, queues);
       return { items: items.map(({ reactor, dueInMs, lateMs }) => ({ reactor, dueInMs, lateMs })) };
     },
+    "store.due": async ({ body: { reactor, cap } }, { tenant }) => ({ due: await read.due(reactor, cap, tenant) }),
     async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {
       return { unserved: await read.unserved(workflows, minLagMs, tenant) };
     },

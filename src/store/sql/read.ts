@@ -21,6 +21,7 @@ import type { SqlBackend } from "./backend.ts";
 import { type ListName, queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows } from "./plan.ts";
 import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/backlogs.ts";
+import { censusPlan, duePlan } from "./plans/census.ts";
 import * as lists from "./plans/lists.ts";
 import { explainedPlan } from "./plans/queue-cycles.ts";
 import { partitionsPlan, queuesPlan, slotsPlan } from "./plans/queue-reads.ts";
@@ -41,6 +42,8 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
     ...listsOf(driver, limits),
     ...adminReadsOf(driver, limits),
     ...queueReadsOf(driver, limits),
+    due: async (reactor, cap, tenant) => driver.read(duePlan(reactor, cap, tenant), tenant),
+    census: async (tenant) => driver.read(censusPlan(tenant), tenant),
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
     progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
     async journal(tenant, target, page = {}) {

@@ -120,6 +120,10 @@ export interface SharedStatements {
     params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole };
     row: { secret: string | null };
   };
+  census: {
+    params: { tenant: Text; cap: Whole };
+    row: { what: string | null; label: string | null; n: number | null; ms: number | null };
+  };
   "effect.create": {
     params: {
       run: Whole;
@@ -2007,6 +2011,10 @@ export interface SharedStatements {
   "witness.purge": {
     params: { olderMs: Whole };
     row: Record<never, never>;
+  };
+  "work.due": {
+    params: { tenant: Text; cap: Whole };
+    row: { reactor: string | null; n: number | null; late_ms: number | null };
   };
 }
 

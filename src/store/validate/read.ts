@@ -4,6 +4,7 @@ import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { EffectFilter, ReadOps } from "../contract/store.ts";
 import { validatedAdminReads } from "./admin.ts";
 import { checkTarget, ifGiven, nameChecker } from "./arguments.ts";
+import { validatedCensus } from "./census.ts";
 import { checkList, checkWhole } from "./entry.ts";
 import { validatedFeed } from "./feed.ts";
 import { filterChecks } from "./filters.ts";
@@ -26,6 +27,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     ...validatedTalkReads(read, limits),
     ...validatedQueueReads(read, limits),
     ...validatedFeed(read, limits),
+    ...validatedCensus(read, limits),
     async run(tenant, id) {
       names({ tenant, id });
       return read.run(tenant, id);

@@ -11,6 +11,8 @@ import { type Place, placeForFile } from "./files.ts";
 /** Statements that may read more than they return, each with its reason. */
 const wide: Readonly<Record<string, string>> = {
   agenda: "as many groups as there are reactors",
+  census: "counts of what is open, each up to a bound, grouped",
+  "work.due": "the same",
   "feed.tenants": "as many groups as there are tenants in a bounded part of the feed",
   "lease.due": "of each backlog as many as were requested, sorted together",
   "lease.unserved": "as many workflows as were named, sorted",

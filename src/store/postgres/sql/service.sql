@@ -211,3 +211,86 @@ returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used
 -- unfenced: for operators who search for unused tokens. Not at every call: once a minute is enough.
 -- writes: tokens
 update tape.tokens set used_at = tape.now_ms() where id = :id and (used_at is null or used_at < tape.now_ms() - 60000);
+
+-- macro: $due
+-- The work of one tenant that is due, by reactor. Each count stops at :cap. Backlog by backlog, as the agenda: rows that
+-- are due later are not read. A holder whose lease has expired is work, too, and so are the free slots of queues.
+with recursive q(reactor, workflow) as (
+  select r.reactor, w.workflow from (values ('recovery'), ('reconciler'), ('outbox'), ('compensation')) r(reactor)
+  cross join lateral (select l.workflow from tape.leases l where l.next_reactor = r.reactor and l.tenant = :tenant
+    order by l.workflow limit 1) w
+  union all
+  select q.reactor, w.workflow from q cross join lateral (select l.workflow from tape.leases l
+    where l.next_reactor = q.reactor and l.tenant = :tenant and l.workflow > q.workflow order by l.workflow limit 1) w)
+select d.reactor, least(sum(d.n)::bigint, :cap::bigint) as n, max(d.late_ms) as late_ms from (
+  select b.reactor, w.n, w.late_ms from (select q.reactor, q.workflow from q limit 4000) b
+  cross join lateral (select count(*) as n, tape.now_ms() - min(x.due_at) as late_ms from (
+    select l.due_at from tape.leases l where l.next_reactor = b.reactor and l.tenant = :tenant and l.workflow = b.workflow
+      and l.due_at <= (select tape.now_ms()) and not l.paused order by l.due_at limit :cap::bigint) x) w
+  union all
+  select h.reactor, 1, greatest(0, tape.now_ms() - h.expires_at) from (select l.expires_at,
+      case when l.kind = 'run' then 'recovery' when l.reactor = 'compensation' then l.reactor else 'reconciler' end as reactor
+    from tape.leases l where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant
+      and (l.expires_at <= (select tape.now_ms()) or l.doomed) limit :cap::bigint) h
+  union all
+  select 'timers', count(*), tape.now_ms() - min(t.due_at) from (select t.due_at from tape.timers t
+    where t.status = 'SET' and t.tenant = :tenant and t.due_at <= (select tape.now_ms()) order by t.due_at limit :cap::bigint) t
+  union all
+  select 'timers', count(*), tape.now_ms() - min(s.next_at) from (select s.next_at from tape.schedules s
+    where s.next_at is not null and not s.paused and s.tenant = :tenant and s.next_at <= (select tape.now_ms())
+    order by s.next_at limit :cap::bigint) s
+  union all
+  select 'recovery', least(:cap::bigint, coalesce(q.concurrency - (select coalesce(sum(p.running), 0) from tape.queue_partitions p
+      where p.queue = q.id and p.busy), :cap::bigint),
+    (select coalesce(sum(least(p.waiting, coalesce(p.cap - p.running, p.waiting))), 0)
+      from (select p.waiting, p.cap, p.running from tape.queue_partitions p where p.queue = q.id and p.ready limit :cap::bigint) p)), 0
+  from tape.queues q where q.tenant = :tenant and q.pause is null
+    and coalesce((q.tat - (q.rate_burst - 1) * q.rate_us + 999) / 1000 <= tape.now_ms(), true)) d
+where d.n > 0 group by d.reactor;
+
+-- name: work.due
+-- read
+select d.reactor, d.n, d.late_ms from ($due) d;
+
+-- name: census
+-- read
+-- What operators watch, in one statement. No count reads more than :cap rows that match. WAITING is missing: it is the
+-- absence of a holder, a reactor and a slot, and counting it would read every run. Leases of runs that are ending,
+-- compensating or stuck are subtracted: these runs are few, and looking up the phase of all others would take longer.
+with e as materialized (
+  select r.phase, l.owner is not null as held, l.owner is null and l.next_reactor = 'recovery' as waits
+  from (values ('ENDING'), ('COMPENSATING'), ('STUCK')) p(phase)
+  cross join lateral (select r.journal, r.phase from tape.runs r where r.tenant = :tenant and r.phase = p.phase
+    and r.phase not in ('LIVE', 'COMPLETED') limit :cap::bigint) r
+  cross join lateral (select l.owner, l.next_reactor from tape.leases l where l.journal = r.journal limit 1) l)
+select 'due' as what, d.reactor as label, d.n, d.late_ms as ms from ($due) d
+union all
+select 'runs', p.phase, (select count(*) from e where e.phase = p.phase), null
+from (values ('ENDING'), ('COMPENSATING'), ('STUCK')) p(phase)
+union all
+select 'runs', 'RUNNING', greatest(0, (select count(*) from (select 1 from tape.leases l
+  where l.owner is not null and l.kind <> 'name' and l.kind || '' = 'run' and l.tenant = :tenant limit :cap::bigint) x)
+  - (select count(*) from e where e.held)), null
+union all
+select 'runs', 'RUNNABLE', greatest(0, (select count(*) from (select 1 from tape.leases l
+  where l.next_reactor = 'recovery' and l.owner is null and l.kind || '' = 'run' and l.tenant = :tenant limit :cap::bigint) x)
+  - (select count(*) from e where e.waits)), null
+union all
+select 'runs', 'QUEUED', (select count(*) from (select 1 from tape.queues q
+  cross join lateral (select 1 from tape.queue_slots s where s.queue = q.id and s.state = 'QUEUED' limit :cap::bigint) s
+  where q.tenant = :tenant limit :cap::bigint) x), null
+union all
+select x.role, w.status, count(*), tape.now_ms() - min(x.changed_at) from (values ('UNKNOWN'), ('STUCK')) w(status)
+cross join lateral (select e.role, e.changed_at from tape.effects e where e.tenant = :tenant and e.status = w.status
+  and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED') order by e.changed_at limit :cap::bigint) x
+group by x.role, w.status
+union all
+select 'held', x.kind, count(*), null from (select l.kind from tape.leases l
+  where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant limit :cap::bigint) x group by x.kind
+union all
+select 'held', 'name', (select count(*) from (select 1 from tape.names n
+  cross join lateral (select 1 from tape.leases l where l.journal = n.journal and l.owner is not null limit 1) l
+  where n.tenant = :tenant limit :cap::bigint) x), null
+union all
+select 'feed', 'blocked', 1, (select (extract(epoch from clock_timestamp() - a.xact_start) * 1000)::bigint from pg_stat_activity a
+  where a.backend_xid is not null and a.backend_xid::text = (tape.feed_holder() % 4294967296)::text limit 1);

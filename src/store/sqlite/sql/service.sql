@@ -156,3 +156,87 @@ returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used
 -- unfenced: for operators who search for unused tokens. Not at every call: once a minute is enough.
 -- writes: tokens
 update tokens set used_at = :at where id = :id and (used_at is null or used_at < :at - 60000);
+
+-- macro: $due
+-- The work of one tenant that is due, by reactor. Each count stops at :cap. Backlog by backlog, as the agenda: rows that
+-- are due later are not read. A holder whose lease has expired is work, too, and so are the free slots of queues.
+with recursive q(reactor, journal) as (
+  select r.value, (select l.journal from leases l where l.next_reactor = r.value and l.tenant = :tenant order by l.workflow limit 1)
+  from json_each('["recovery", "reconciler", "outbox", "compensation"]') r
+  union all
+  select q.reactor, (select l.journal from leases l where l.next_reactor = q.reactor and l.tenant = :tenant
+    and l.workflow > x.workflow order by l.workflow limit 1)
+  from q cross join leases x on x.journal = q.journal
+  limit 4000)
+select d.reactor, min(sum(d.n), :cap) as n, max(d.late_ms) as late_ms from (
+  select q.reactor,
+    (select count(*) from (select 1 from leases l where l.next_reactor = q.reactor and l.tenant = :tenant and l.workflow = x.workflow
+      and l.due_at <= :now and l.paused = 0 limit :cap)) as n,
+    :now - (select l.due_at from leases l where l.next_reactor = q.reactor and l.tenant = :tenant and l.workflow = x.workflow
+      and l.due_at <= :now and l.paused = 0 order by l.due_at limit 1) as late_ms
+  from q cross join leases x on x.journal = q.journal
+  union all
+  select h.reactor, 1, max(0, :now - h.expires_at) from (select l.expires_at,
+      case when l.kind = 'run' then 'recovery' when l.reactor = 'compensation' then l.reactor else 'reconciler' end as reactor
+    from leases l indexed by leases_held where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant
+      and (l.expires_at <= :now or l.doomed = 1) limit :cap) h
+  union all
+  select 'timers', 1, t.late_ms from (select :at - due_at as late_ms from timers
+    where status = 'SET' and tenant = :tenant and steady = 0 and due_at <= :at order by due_at limit :cap) t
+  union all
+  select 'timers', 1, t.late_ms from (select :steady - due_at as late_ms from timers
+    where status = 'SET' and tenant = :tenant and steady = 1 and due_at <= :steady order by due_at limit :cap) t
+  union all
+  select 'timers', 1, s.late_ms from (select :at - next_at as late_ms from schedules
+    where next_at is not null and paused = 0 and tenant = :tenant and next_at <= :at order by next_at limit :cap) s
+  union all
+  select 'recovery', min(:cap, coalesce(q.concurrency - (select coalesce(sum(p.running), 0) from queue_partitions p
+      where p.queue = q.id and p.busy = 1), :cap),
+    (select coalesce(sum(min(p.waiting, coalesce(p.cap - p.running, p.waiting))), 0)
+      from (select p.waiting, p.cap, p.running from queue_partitions p where p.queue = q.id and p.ready = 1 limit :cap) p)), 0
+  from queues q where q.tenant = :tenant and q.pause is null
+    and coalesce((q.tat - (q.rate_burst - 1) * q.rate_us + 999) / 1000 <= :steady, 1)) d
+where d.n > 0 group by d.reactor;
+
+-- name: work.due
+-- read
+select d.reactor, d.n, d.late_ms from ($due) d;
+
+-- name: census
+-- read
+-- What operators watch, in one statement. No count reads more than :cap rows that match. WAITING is missing: it is the
+-- absence of a holder, a reactor and a slot, and counting it would read every run. Leases of runs that are ending,
+-- compensating or stuck are subtracted: these runs are few, and looking up the phase of all others would take longer.
+with e as materialized (
+  select r.phase, l.owner is not null as held, l.owner is null and l.next_reactor = 'recovery' as waits
+  from runs r cross join leases l on l.journal = r.journal
+  where r.tenant = :tenant and r.phase in ('ENDING', 'COMPENSATING', 'STUCK') and r.phase not in ('LIVE', 'COMPLETED') limit 3 * :cap)
+select 'due' as what, d.reactor as label, d.n, d.late_ms as ms from ($due) d
+union all
+select 'runs', p.value, (select min(count(*), :cap) from e where e.phase = p.value), null
+from json_each('["ENDING", "COMPENSATING", "STUCK"]') p
+union all
+select 'runs', 'RUNNING', max(0, (select count(*) from (select 1 from leases l indexed by leases_held
+  where l.owner is not null and l.kind <> 'name' and l.kind = 'run' and l.tenant = :tenant limit :cap))
+  - (select count(*) from e where e.held)), null
+union all
+select 'runs', 'RUNNABLE', max(0, (select count(*) from (select 1 from leases l indexed by leases_recovery
+  where l.next_reactor = 'recovery' and l.owner is null and l.kind = 'run' and l.tenant = :tenant limit :cap))
+  - (select count(*) from e where e.waits)), null
+union all
+select 'runs', 'QUEUED', (select count(*) from (select 1 from queues q cross join queue_slots s on s.queue = q.id and s.state = 'QUEUED'
+  where q.tenant = :tenant limit :cap)), null
+union all
+select x.role, 'UNKNOWN', count(*), :at - min(x.changed_at) from (select e.role, e.changed_at from effects e indexed by effects_open
+  where e.tenant = :tenant and e.status = 'UNKNOWN' and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED')
+  order by e.changed_at limit :cap) x group by x.role
+union all
+select x.role, 'STUCK', count(*), :at - min(x.changed_at) from (select e.role, e.changed_at from effects e indexed by effects_open
+  where e.tenant = :tenant and e.status = 'STUCK' and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED')
+  order by e.changed_at limit :cap) x group by x.role
+union all
+select 'held', x.kind, count(*), null from (select l.kind from leases l indexed by leases_held
+  where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant limit :cap) x group by x.kind
+union all
+select 'held', 'name', (select count(*) from (select 1 from names n cross join leases l on l.journal = n.journal
+  where n.tenant = :tenant and l.owner is not null limit :cap)), null;
