@@ -53,6 +53,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "queue-operate": ["QUEUED", "[ { why: 'paused', by: 'ada', reason: 'the upstream is down' } ]", "20"],
   schedule: ["0 3 * * MON true", "true"],
   deploy: ["RUNNABLE"],
+  "in-a-program": ["hello Ada outbox,timers"],
   reap: ["0 are owed for a day"],
   values: ["2 10 20", "3 20 25"],
   connector: ["receipt for i-1 pay-1:0"],
