@@ -103,6 +103,7 @@ export type { EffectRow } from "../model/rows.ts";
 export type { ForkRequest } from "../operator/fork.ts";
 export type { CompensatedEffect, ForkedOperation, ForkPlan, RepeatedEffect } from "../operator/fork-plan.ts";
 export type { PreemptTarget } from "../operator/preempt.ts";
+export type { RedriveRequest } from "../operator/redrive.ts";
 export type { Resolution, ResolveRequest } from "../operator/resolve.ts";
 export type { ReactorContext, ReactorHandler, ReactorResult } from "../reactor/custom.ts";
 export type { ReactorCounts } from "../reactor/reactor.ts";

@@ -1,7 +1,9 @@
 import { defined } from "../base/defined.ts";
 import { isRemote, type RemoteStore } from "../client/remote.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
+import { laterMs } from "../operator/later.ts";
 import { localOperator, type Operator } from "../operator/operator.ts";
+import { resolutionToWire } from "../operator/resolve.ts";
 
 /** Embedded, this process does the action. Connected, the server does: it requires and records an operator's token. */
 export const createOperator = (deps: ReactorDeps): Operator =>
@@ -13,11 +15,14 @@ function remoteOperator({ remote, intake }: RemoteStore, tenant: string): Operat
       await intake.cancel(tenant, run, reason); // the server ends a run that never started
     },
     async resolve({ run: id, pos, sub = 0, resolution, by, reason }) {
-      const body = { resolution, by, reason };
+      const body = { resolution: resolutionToWire(id, resolution), by, reason };
       await remote.call("effects.resolve", { params: { id, pos, sub }, body });
     },
-    async redrive(id, { by, reason }) {
-      await remote.call("runs.redrive", { params: { id }, body: { by, reason } });
+    async redrive(id, { by, reason, in: after }) {
+      await remote.call("runs.redrive", {
+        params: { id },
+        body: { by, reason, ...(after !== undefined && { inMs: laterMs(`redrive of run ${id}`, after) }) },
+      });
     },
     async preempt(target, { by, reason, onlyStale }) {
       const body = { by, reason, ...defined({ onlyStale }) };

@@ -13,12 +13,13 @@ import type { JournalRecord } from "../model/records.ts";
 import type { ForkRequest } from "../operator/fork.ts";
 import type { ForkPlan } from "../operator/fork-plan.ts";
 import type { Operator } from "../operator/operator.ts";
+import type { RedriveRequest } from "../operator/redrive.ts";
 import type { ResolveRequest } from "../operator/resolve.ts";
 import type { ObjectDefinition, ObjectHandlers } from "../sdk/context.ts";
 import type { GateDefinition, ReplyGate } from "../sdk/gate.ts";
 import { assertKnownKeys, durationOf } from "../sdk/validate.ts";
 import { createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
-import type { AuditInfo, FeedRecord, OperatorReason, Store } from "../store/contract/store.ts";
+import type { FeedRecord, OperatorReason, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
 import { Leases } from "./leases.ts";
@@ -283,9 +284,9 @@ export class Tape implements AsyncDisposable {
     return this.#operator.resolve(request);
   }
 
-  /** Resumes a stuck run where it stopped, after an operator has removed the cause. */
-  redrive(run: string, audit: AuditInfo): Promise<void> {
-    return this.#operator.redrive(run, audit);
+  /** Resumes a stuck run where it stopped, after an operator has removed the cause: at once, or after `in`. */
+  redrive(run: string, request: RedriveRequest): Promise<void> {
+    return this.#operator.redrive(run, request);
   }
 
   /** What a fork of the run at this position would keep, rerun and repeat upstream. Changes nothing. */

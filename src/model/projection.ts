@@ -187,6 +187,9 @@ function replied(run: number, { note, value, error }: RecordData<"reply.sent">):
 /** The timer whose firing requests the cancellation of the run. It is set once, at position 0. */
 export const deadlineTimer = { pos: 0, purpose: "deadline" } as const;
 
+/** The purpose of the timer that resumes a STUCK run. Its position is the head of the journal when it was set. */
+export const redriveTimer = "redrive";
+
 /** The timer that ends the pause after this attempt. Each attempt has its own, because a fired timer stays a row. */
 export const retryTimer = (attempt: number): string => `retry ${attempt}`;
 

@@ -59,7 +59,7 @@ export async function underManualLease(
   target: ManualTarget,
   audit: AuditInfo,
   { end = "released", ...manual }: ManualTerm & { readonly end?: TermEnd },
-  records: () => Promise<readonly NewRecord[]>,
+  records: (term: Term) => Promise<readonly NewRecord[]>,
 ): Promise<void> {
   const { lease, term } = await acquireManually(deps, target, audit, manual);
   const next = "run" in target ? { nextReactor: "recovery" } : {};
@@ -69,7 +69,7 @@ export async function underManualLease(
       { kind: "term.ended", data: { reason: end, notesTaken, ...next, term: lease.stats() } },
     ]);
   try {
-    const written = await records().catch(async (refusal: unknown) => {
+    const written = await records(term).catch(async (refusal: unknown) => {
       await release([]).catch(() => {}); // otherwise the lease expires
       throw refusal;
     });

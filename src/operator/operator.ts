@@ -1,16 +1,16 @@
 import type { ReactorDeps } from "../engine/item/deps.ts";
-import type { AuditInfo, OperatorReason } from "../store/contract/store.ts";
+import type { OperatorReason } from "../store/contract/store.ts";
 import { cancelRun } from "./cancel.ts";
 import { type ForkRequest, fork, planFork } from "./fork.ts";
 import type { ForkPlan } from "./fork-plan.ts";
 import { type PreemptRequest, type PreemptTarget, preempt } from "./preempt.ts";
-import { redrive } from "./redrive.ts";
+import { type RedriveRequest, redrive } from "./redrive.ts";
 import { type ResolveRequest, resolve } from "./resolve.ts";
 
 /** Operator actions on work that another owner may hold: under its lease, acquired in the operator's name. */
 export interface Operator {
   resolve(request: ResolveRequest): Promise<void>;
-  redrive(run: string, audit: AuditInfo): Promise<void>;
+  redrive(run: string, request: RedriveRequest): Promise<void>;
   /** Requests that the run stops; one that never started ends at once. */
   cancel(run: string, reason: OperatorReason): Promise<void>;
   /** Fences the holder and frees the lease. `onlyStale`: only if it has expired. */
@@ -24,7 +24,7 @@ export interface Operator {
 export function localOperator(deps: ReactorDeps): Operator {
   return {
     resolve: (request) => resolve(deps, request),
-    redrive: (run, audit) => redrive(deps, run, audit),
+    redrive: (run, request) => redrive(deps, run, request),
     cancel: async (run, reason) => void (await cancelRun(deps, run, reason)),
     preempt: (target, request) => preempt(deps, target, request),
     forkPlan: (run, at) => planFork(deps, run, at),

@@ -1,3 +1,5 @@
+import { defined } from "../base/defined.ts";
+import type { Duration } from "../base/duration.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { loadItem } from "../engine/item/load.ts";
 import { operatorResolution } from "../engine/item/operator-resolution.ts";
@@ -8,19 +10,34 @@ import type { EffectRow } from "../model/rows.ts";
 import type { AuditInfo } from "../store/contract/store.ts";
 import { readAll } from "../store/read-all.ts";
 import { compensateNow, noCompensateError } from "./compensate.ts";
+import { laterMs } from "./later.ts";
 import { acquireManually, operatorAction } from "./manual-lease.ts";
 
 /**
  * How an operator resolves an effect. `retry`: it surely did not happen, or may happen twice, so it is sent again under
- * its key. `observe`: nothing is settled; the reconciler observes the upstream at once, even if it had given up.
+ * its key. `observe`: nothing is settled; the reconciler observes the upstream at once or after `in`, even if it had
+ * given up.
  * `compensate`: the effect happened and must be compensated, whatever the outcome of the run.
  */
 export type Resolution =
   | { readonly as: "confirmed"; readonly value?: unknown }
   | { readonly as: "failed"; readonly error?: unknown }
   | { readonly as: "retry" }
-  | { readonly as: "observe" }
+  | { readonly as: "observe"; readonly in?: Duration }
   | { readonly as: "compensate"; readonly value?: unknown };
+
+type WireResolution = Exclude<Resolution, { as: "observe" }> | { readonly as: "observe"; readonly inMs?: number };
+
+/** On the wire a deferred observation has milliseconds. */
+export function resolutionToWire(run: string, resolution: Resolution): WireResolution {
+  if (resolution.as !== "observe" || resolution.in === undefined) return resolution as WireResolution;
+  return { as: "observe", inMs: laterMs(`observation of run ${run}`, resolution.in) };
+}
+
+export function resolutionFromWire(resolution: WireResolution): Resolution {
+  if (resolution.as !== "observe" || resolution.inMs === undefined) return resolution as Resolution;
+  return { as: "observe", in: resolution.inMs };
+}
 
 /** Which effect or obligation an operator settles, and how. */
 export interface ResolveRequest extends AuditInfo {
@@ -39,6 +56,8 @@ export interface ResolveRequest extends AuditInfo {
 export async function resolve(deps: ReactorDeps, request: ResolveRequest): Promise<void> {
   const { store, tenant } = deps;
   const { resolution } = request;
+  const after = resolution.as === "observe" ? resolution.in : undefined;
+  const delayMs = after === undefined ? undefined : laterMs(`observation of run ${request.run}`, after);
   const effect = await findEffect(deps, request);
   if (resolution.as === "compensate" && effect.role === "effect" && effect.status === "CONFIRMED") {
     return compensateNow(deps, { ...request, name: effect.name });
@@ -74,7 +93,7 @@ export async function resolve(deps: ReactorDeps, request: ResolveRequest): Promi
           ]);
         }
         case "observe":
-          return await item.finish([action], { nextReactor: "reconciler" });
+          return await item.finish([action], { nextReactor: "reconciler", ...defined({ delayMs }) });
         case "failed": {
           const { error } = resolution;
           return await item.finish([action, item.settled({ to: "FAILED", reason: "operator", error })]);

@@ -4,6 +4,7 @@ import { type OperatorResolution, operatorResolution } from "../engine/item/oper
 import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
+import { redriveTimer } from "../model/projection.ts";
 import type { Credential, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { mayDo } from "../protocol/route.ts";
 import type { AppendRequest, ReadOps, RunSpec } from "../store/contract/store.ts";
@@ -59,13 +60,15 @@ export class Authority {
       const allowed =
         record.kind === "operator.action"
           ? await this.#isForkNote(tenant, fence.journal, record)
-          : record.kind === "run.unstuck"
-            ? await this.#isUnstuck(tenant, fence.journal, entry.after)
-            : isAnswer(record)
-              ? await this.#isSignalled(tenant, fence.journal, record.data)
-              : isByOperator(record)
-                ? await this.#isResolved(tenant, fence.journal, record.data, read)
-                : true;
+          : isOperatorTimer(record)
+            ? false
+            : record.kind === "run.unstuck"
+              ? await this.#isUnstuck(tenant, fence.journal, entry.after)
+              : isAnswer(record)
+                ? await this.#isSignalled(tenant, fence.journal, record.data)
+                : isByOperator(record)
+                  ? await this.#isResolved(tenant, fence.journal, record.data, read)
+                  : true;
       if (!allowed) return forbidden(actions[record.kind] ?? record.kind);
     }
     return [fence, entry];
@@ -100,16 +103,17 @@ export class Authority {
     return signal?.kind === "signal.sent" && signal.seq === note;
   }
 
-  /** One of the effects that the run is stuck on has been resolved since then. */
+  /** Since the run is stuck, one of the effects that it is stuck on has been resolved, or a redrive has fallen due. */
   async #isUnstuck(tenant: string, journal: number, head: number): Promise<boolean> {
     if (!(await this.#isStuckAt(tenant, journal, head))) return false;
     const tail = await this.#sinceStuck(tenant, journal, head);
     const [stuck] = tail;
-    const stuckEffects = stuck?.kind === "run.stuck" ? (stuck.data.effects ?? []) : [];
-    if (stuckEffects.length === 0) return false;
+    if (stuck?.kind !== "run.stuck") return false;
+    const stuckEffects = stuck.data.effects ?? [];
     const parked = tail.find(({ kind }) => kind === "term.ended") as { data: RecordData<"term.ended"> } | undefined;
     const notes = await this.#all(tenant, journal, (parked?.data.notesTaken ?? 0) + 1, true);
     return notes.some((note) => {
+      if (note.kind === "timer.fired") return note.data.purpose === redriveTimer && note.data.pos > stuck.seq;
       if (note.kind !== "effect.outcome" || note.data.status === "STUCK") return false;
       const { run = journal, pos, sub } = note.data;
       return stuckEffects.some((effect) => effect.run === run && effect.pos === pos && effect.sub === sub);
@@ -156,13 +160,24 @@ export class Authority {
 const actions: Partial<Record<NewRecord["kind"], string>> = {
   "operator.action": "recording an operator action",
   "run.unstuck": "resuming a stuck run",
+  "timer.set": "setting the timer of a redrive",
+  "timer.cancelled": "cancelling the timer of a redrive",
   "gate.resolved": "answering a gate without a signal",
   "effect.settled": "settling an effect as an operator",
   "obligation.settled": "settling a compensation as an operator",
 };
 
 const needsAuthority = (record: NewRecord): boolean =>
-  isAnswer(record) || record.kind === "operator.action" || record.kind === "run.unstuck" || isByOperator(record);
+  isAnswer(record) ||
+  record.kind === "operator.action" ||
+  record.kind === "run.unstuck" ||
+  isOperatorTimer(record) ||
+  isByOperator(record);
+
+/** Only operators set and cancel timers that resume a stuck run. */
+const isOperatorTimer = (record: NewRecord): boolean =>
+  (record.kind === "timer.set" || record.kind === "timer.cancelled") &&
+  (record.data as { readonly purpose?: unknown } | null)?.purpose === redriveTimer;
 
 /** The answer to a gate must be a signal that was sent. */
 function isAnswer(record: NewRecord): record is Extract<NewRecord, { kind: "gate.resolved" }> {

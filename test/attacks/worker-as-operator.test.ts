@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { operatorResolution } from "../../src/engine/item/operator-resolution.ts";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
@@ -105,6 +105,27 @@ describe("a worker is not an operator", () => {
     expect(await append("worker", term, unstuck)).toMatchObject(forbidden);
     expect((await current.store.read.run("acme", scene.stuck))?.status).toBe("STUCK");
     expect(await append("admin", term, unstuck)).toMatchObject({ ok: true });
+  });
+
+  it("it may resume a stuck run once the timer of an operator's redrive has fired, and cannot set that timer", async () => {
+    const redrive = { kind: "timer.set", data: { pos: 90, purpose: "redrive", delayMs: 0 } };
+    const cancelled = { kind: "timer.cancelled", data: { pos: 90, purpose: "redrive" } };
+    const unstuck = { kind: "run.unstuck", data: { to: "LIVE" } };
+    const first = await hold({ run: scene.stuck });
+    expect(await append("worker", first, redrive)).toMatchObject(forbidden);
+    expect(await append("worker", first, cancelled)).toMatchObject(forbidden);
+    expect(await append("worker", first, released(first.notes))).toMatchObject({ ok: true });
+    await ask(current.server.exchange, "POST", `/v1/runs/${scene.stuck}/redrive`, {
+      ...{ body: { reason: "fixed at six", inMs: 1 }, token: tokenOf("acme", "operator") },
+    });
+    const [timer] = await current.store.read.timers("acme", { run: scene.stuck });
+    expect(timer).toMatchObject({ purpose: "redrive", status: "SET" });
+    const second = await hold({ run: scene.stuck });
+    expect(await append("worker", second, unstuck)).toMatchObject(forbidden);
+    expect(await append("worker", second, released(second.notes))).toMatchObject({ ok: true });
+    await vi.waitFor(async () => expect(await current.store.intake.fireTimer("acme", timer!)).toBe(true));
+    const third = await hold({ run: scene.stuck });
+    expect(await append("worker", third, unstuck)).toMatchObject({ ok: true });
   });
 
   it("it may resume a run that is stuck on an effect once an operator has resolved it", async () => {

@@ -367,4 +367,19 @@ export const phases: Cases = ({ it }, fresh) => {
     await operator.release(0, { nextReactor: "recovery" });
     assert.equal((await operator.view()).status, "RUNNABLE");
   });
+
+  it("the timer of a redrive makes a stuck run due, with a note", async () => {
+    const { store, elapse } = fresh();
+    const run = await begin(store);
+    await run.write(stuck, record("timer.set", { pos: 7, purpose: "redrive", delayMs: 20 }));
+    await run.release();
+    const timer = { run: run.journal, pos: 7, purpose: "redrive" };
+    await elapse(50);
+    assert.equal(await store.intake.fireTimer(tenant, timer), true);
+    assert.equal(await store.intake.fireTimer(tenant, timer), false);
+    const [note] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
+    assert.deepEqual([note?.kind, note?.data], ["timer.fired", { pos: 7, purpose: "redrive" }]);
+    assert.equal((await store.read.lease(tenant, { run: run.id }))?.nextReactor, "recovery");
+    assert.equal((await run.view()).status, "STUCK");
+  });
 };

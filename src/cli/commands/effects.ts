@@ -1,5 +1,6 @@
 import { decode } from "../../base/codec.ts";
 import { defined } from "../../base/defined.ts";
+import type { Duration } from "../../base/duration.ts";
 import { runIds } from "../../host/run-ids.ts";
 import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { Resolution } from "../../operator/resolve.ts";
@@ -114,6 +115,7 @@ function resolveCommand(target: "effect" | "obligation"): Command {
         value: "JSON",
         help: target === "effect" ? "its result, with confirmed or compensate" : "its result, with confirmed",
       },
+      in: { value: "DURATION", help: "with observe: ask the upstream after this time, such as 1h" },
       ...operatorOptions,
       ...storeOptions,
     },
@@ -149,11 +151,14 @@ const resolvedText: Readonly<Record<Resolution["as"], string>> = {
 function resolutionOf(invocation: Invocation): Resolution {
   const as = invocation.text("as");
   const value = invocation.text("value");
+  if (invocation.text("in") !== undefined && as !== "observe") throw new UsageError("--in needs --as observe");
   if (as === "confirmed" || as === "compensate") {
     return value === undefined ? { as } : { as, value: jsonOf("--value", value) };
   }
   if (value !== undefined) throw new UsageError("--value needs --as confirmed or --as compensate");
-  if (as === "failed" || as === "retry" || as === "observe") return { as };
+  const after = invocation.text("in");
+  if (as === "observe") return after === undefined ? { as } : { as, in: after as Duration };
+  if (as === "failed" || as === "retry") return { as };
   throw new UsageError(
     `--as must be confirmed, failed, retry, observe or compensate${as === undefined ? "" : `, not ${as}`}`,
   );

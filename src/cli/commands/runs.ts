@@ -234,14 +234,20 @@ const cancel: Command = {
 
 const redrive: Command = {
   name: "redrive",
-  summary: "resumes a stuck run",
+  summary: "resumes a stuck run, at once or later",
   arguments: [runArgument],
-  options: { ...operatorOptions, ...storeOptions },
+  options: {
+    in: { value: "DURATION", help: "resumes it after this time, such as 10m; a later redrive replaces the timer" },
+    ...operatorOptions,
+    ...storeOptions,
+  },
   run: (invocation) =>
     withApp(invocation, async ({ app }) => {
       const audit = operatorOf(invocation);
-      await app.redrive(invocation.arguments.run!, audit);
-      invocation.screen.line(`${invocation.arguments.run}: redriven, waiting for a worker`);
+      const after = invocation.text("in");
+      await app.redrive(invocation.arguments.run!, { ...audit, ...(after !== undefined && { in: after as Duration }) });
+      const when = after === undefined ? "redriven, waiting for a worker" : `to be redriven in ${after}`;
+      invocation.screen.line(`${invocation.arguments.run}: ${when}`);
       return 0;
     }),
 };

@@ -1,3 +1,4 @@
+import { redriveTimer } from "../../model/projection.ts";
 import type { NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectRef, UnresolvedEffect } from "../../model/rows.ts";
 import type { History, Note } from "../replay/history.ts";
@@ -45,6 +46,8 @@ export class PendingWaits {
   readonly #lastStatuses = new Map<string, LastStatus>();
   readonly #run: number;
   #seen: number;
+  /** The highest position of a redrive whose timer has fired. */
+  #redriven = 0;
 
   constructor(history: History, notes: readonly Note[], run: number) {
     this.#run = run;
@@ -83,8 +86,10 @@ export class PendingWaits {
     return this.#lastStatuses.get(`${run} ${pos} ${sub}`);
   }
 
-  /** An operator has resolved an effect on which the run is STUCK. */
+  /** An operator has resolved an effect on which the run is STUCK, or the timer of a redrive has fired. */
   resolves(stuck: History["stuck"]): boolean {
+    // A timer that was set before the run became stuck belongs to an earlier time.
+    if (stuck !== undefined && this.#redriven > stuck.seq) return true;
     return (stuck?.record.effects ?? []).some((ref) => {
       const last = this.lastStatus(ref);
       return last !== undefined && last.seq > stuck!.taken && last.status !== "STUCK";
@@ -103,6 +108,9 @@ export class PendingWaits {
   }
 
   #updateStatus(note: Note): void {
+    if (note.kind === "timer.fired" && note.data.purpose === redriveTimer) {
+      this.#redriven = Math.max(this.#redriven, note.data.pos);
+    }
     if (note.kind !== "effect.outcome") return;
     const { run = this.#run, pos, sub, status, reason, error } = note.data;
     this.#lastStatuses.set(`${run} ${pos} ${sub}`, { seq: note.seq, status, reason, error });

@@ -1,5 +1,5 @@
 import { type AttemptHistory, chargeAttempt, isUncertainRetry } from "../../model/attempt.ts";
-import { deadlineTimer, retryTimer } from "../../model/projection.ts";
+import { deadlineTimer, redriveTimer, retryTimer } from "../../model/projection.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, RecordData } from "../../model/records.ts";
 import { isProgress, positionOf } from "./progress.ts";
@@ -46,8 +46,10 @@ export interface History {
   used(note: Note): boolean;
   readonly cancelled: boolean;
   readonly decided: RecordData<"run.decided"> | undefined;
-  /** Set while the run is STUCK, with the number of notes that had been taken before. */
-  readonly stuck: { readonly record: RecordData<"run.stuck">; readonly taken: number } | undefined;
+  /** Set while the run is STUCK, with its record's number and the number of notes that had been taken before. */
+  readonly stuck:
+    | { readonly record: RecordData<"run.stuck">; readonly seq: number; readonly taken: number }
+    | undefined;
   readonly retries: number;
   /** Ranges of discarded positions, from start to end: their operations came after a failure that is retried. */
   readonly jumps: ReadonlyMap<number, number>;
@@ -259,7 +261,7 @@ class FoldedHistory implements History {
         if (record.data.purpose === deadlineTimer.purpose) this.deadlineSet = true;
         break;
       case "run.stuck":
-        this.stuck = { record: record.data, taken: this.taken };
+        this.stuck = { record: record.data, seq: record.seq, taken: this.taken };
         break;
       case "run.unstuck":
         this.stuck = undefined;
@@ -342,6 +344,7 @@ function isUsed(
     case "signal.sent":
       return consumed.has(note.seq);
     case "timer.fired":
+      if (note.data.purpose === redriveTimer) return true;
       if (note.data.purpose.startsWith("retry ")) return isRetryUsed(byPos.get(note.data.pos), note.data.purpose);
       return has(note.data.pos, "sleep.ended", "gate.resolved");
     case "effect.outcome":

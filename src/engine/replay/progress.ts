@@ -1,4 +1,4 @@
-import { deadlineTimer } from "../../model/projection.ts";
+import { redriveTimer } from "../../model/projection.ts";
 import type { JournalRecord, NewRecord } from "../../model/records.ts";
 
 /**
@@ -15,7 +15,7 @@ export function isProgress(record: NewRecord): boolean {
     case "run.limited":
       return false;
     case "timer.set":
-      return record.data.purpose !== deadlineTimer.purpose;
+      return record.data.purpose === "sleep"; // the others are not set by the code
     case "effect.dispatched":
       return record.data.attempt <= 1;
     case "effect.settled":
@@ -28,7 +28,8 @@ export function isProgress(record: NewRecord): boolean {
 export function positionOf(record: JournalRecord): number | undefined {
   const { data } = record as { data: { pos?: unknown; sub?: unknown } };
   if (typeof data.pos !== "number" || record.kind.startsWith("obligation.")) return undefined;
-  // The deadline is of the run, not of an operation.
-  if (record.kind === "timer.set" && record.data.purpose === deadlineTimer.purpose) return undefined;
+  // The deadline is of the run, and a redrive of an operator; neither is of an operation.
+  if (record.kind === "timer.set" && record.data.purpose !== "sleep") return undefined;
+  if (record.kind === "timer.cancelled" && record.data.purpose === redriveTimer) return undefined;
   return data.pos;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { flagText, listText, more, name, text, value, whole, wholeText } from "../shapes.ts";
+import { flagText, listText, more, name, spanMs, text, value, whole, wholeText } from "../shapes.ts";
 import { businessKeyRow, effectRow, gateRow, runStatus, timerRow } from "../views.ts";
 
 /** What an operator needs to resolve an effect in doubt. */
@@ -68,7 +68,7 @@ export const effects = group({
         z.strictObject({ as: z.literal("confirmed"), value: value.exactOptional() }),
         z.strictObject({ as: z.literal("failed"), error: value.exactOptional() }),
         z.strictObject({ as: z.literal("retry") }),
-        z.strictObject({ as: z.literal("observe") }),
+        z.strictObject({ as: z.literal("observe"), inMs: spanMs.exactOptional() }),
         z.strictObject({ as: z.literal("compensate"), value: value.exactOptional() }),
       ]),
       reason: text.min(1),

@@ -1,3 +1,4 @@
+import { resolutionFromWire } from "../../operator/resolve.ts";
 import type { effects } from "../../protocol/routes/effects.ts";
 import { effectCursor, gateCursor } from "../../store/list-cursors.ts";
 import { auditInfoOf, type HandlersOf, listed, nextOf, type ServerDeps } from "../handler-types.ts";
@@ -33,7 +34,8 @@ export function effectHandlers({ store, operators }: ServerDeps): HandlersOf<typ
       return { inDoubt, more: !whole || found.length > max || found.more === true };
     },
     async "effects.resolve"({ params: { id, pos, sub }, body }, who) {
-      const { resolution, reason } = body;
+      const { reason } = body;
+      const resolution = resolutionFromWire(body.resolution);
       await operators.of(who.tenant).resolve({
         ...{ run: id, pos, sub, resolution, reason },
         ...auditInfoOf(who, body),

@@ -111,7 +111,7 @@ function writeHandlers(deps: ServerDeps) {
       return {};
     },
     async "runs.redrive"({ params: { id }, body }, who) {
-      await operators.of(who.tenant).redrive(id, auditInfoOf(who, body));
+      await operators.of(who.tenant).redrive(id, { ...auditInfoOf(who, body), ...defined({ in: body.inMs }) });
       return {};
     },
   } satisfies Partial<HandlersOf<typeof runs>>;
