@@ -305,7 +305,8 @@ export class ProjectionTables {
       change.reason === "operator" ||
       (change.reason === "ABSENT" && observed);
     if (to === "PENDING" && !sure) return false;
-    if (to === "UNKNOWN" && effect.status === "PENDING" && !effect.uncertain) return false;
+    const isKnown = effect.status === "PENDING" && !effect.uncertain && change.reason !== "long_pending";
+    if (to === "UNKNOWN" && isKnown) return false;
     return this.effects.change(key, {
       status: to,
       authority: newAuthority ?? effect.authority,

@@ -95,6 +95,9 @@ const unused: Readonly<Record<string, readonly [settings: readonly string[], rea
 export function unusedSettings(paths: Iterable<string>): string[] {
   return [...paths].flatMap((path) => {
     const [top, section, reactor = "", setting = ""] = path.split(".");
+    if (setting === "pending_after_s" && reactor !== "reconciler") {
+      return [`${path} has no effect: only the reconciler observes effects`];
+    }
     const known = top === "tape" && section === "reactors" ? unused[reactor] : undefined;
     return known?.[0].includes(setting) ? [`${path} has no effect: ${known[1]}`] : [];
   });

@@ -63,6 +63,14 @@ const tuning = {
     .max(dayS)
     .optional()
     .describe("Only with a handler: a call that reports no progress for longer loses its lease; more than heartbeat_s"),
+  pending_after_s: z
+    .number()
+    .positive()
+    .max(366 * dayS)
+    .optional()
+    .describe(
+      "Only for the reconciler: an outbox effect that has been due for longer is observed once before it is sent. Default: never",
+    ),
 };
 
 const builtIn = z.strictObject({

@@ -31,6 +31,8 @@ export interface ReactorOptions<App = unknown> {
   readonly maxAttempts?: number | "unlimited";
   /** Only with a handler: a call that reports no progress for longer loses its lease. */
   readonly maxStall?: Duration;
+  /** Only for the reconciler: observes an outbox effect that has been due for longer, once, before it is sent. */
+  readonly pendingAfter?: Duration;
   /** Polls at least this often while idle; for a custom reactor, the interval between its calls. */
   readonly interval?: Duration;
 }
@@ -49,6 +51,7 @@ const settingsOf: Readonly<Record<string, readonly [setting: string, unitMs?: nu
   heartbeat: ["heartbeat_s", seconds],
   maxAttempts: ["max_attempts"],
   maxStall: ["max_stall_s", seconds],
+  pendingAfter: ["pending_after_s", seconds],
   interval: ["interval_ms", 1],
 };
 const pauseSettings: typeof settingsOf = { base: ["base_ms", 1], cap: ["cap_ms", 1], factor: ["factor"] };

@@ -28,6 +28,8 @@ export interface ReactorsOptions {
   readonly deps: ReactorDeps;
   /** For the run driver, which belongs to the recovery reactor. */
   readonly driver: Partial<Omit<RunDriverOptions, keyof ReactorDeps>>;
+  /** After how many seconds a due outbox effect is observed before it is sent; absent: the reconciler's setting. */
+  readonly pendingAfterS?: number;
   /** How long `stop` waits for work in progress. */
   readonly drainMs: number;
   /** The same for workflow bodies, which may never end; absent: `drainMs`. */
@@ -82,6 +84,10 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
   const depsOf = ({ settings }: ReactorSpec): ReactorDeps =>
     settings === undefined ? deps : { ...deps, keeper: keeperOf(settings), retry: retryOf(settings) };
 
+  const pendingAfterS =
+    options.pendingAfterS ?? specs.find(({ name }) => name === "reconciler")?.settings?.pending_after_s;
+  const pending = pendingAfterS === undefined ? {} : { pendingAfterMs: Math.ceil(pendingAfterS * 1_000) };
+
   // The driver comes first: the timers reactor ends sleeps through it.
   const recoverySpec = specs.find(({ name, custom }) => name === "recovery" && custom === undefined);
   const concurrency = recoverySpec?.settings?.concurrency ?? options.driver.concurrency ?? maxDriven;
@@ -93,7 +99,7 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
     if (custom !== undefined) return ownReactor({ ...spec, custom }, own, stopping.signal);
     if (name === "recovery" && driver !== undefined) return recovery(driver);
     if (name === "timers") return timers(own, driver);
-    return itemReactors[name as keyof typeof itemReactors](own);
+    return itemReactors[name as keyof typeof itemReactors](own, pending);
   };
 
   const reactors = specs.map(build);

@@ -139,7 +139,7 @@ export interface AssembledReactors {
   stop(): Promise<void>;
 }
 
-export interface AssemblyOptions extends Pick<ReactorsOptions, "driver" | "drainMs"> {
+export interface AssemblyOptions extends Pick<ReactorsOptions, "driver" | "drainMs" | "pendingAfterS"> {
   readonly store: Store;
   readonly tenant: string;
   readonly runner: Runner;
@@ -154,7 +154,7 @@ export interface AssemblyOptions extends Pick<ReactorsOptions, "driver" | "drain
 
 /** Reactors on an open store, as `tape-reactors` and {@link runReactors} run them. */
 export async function assembleReactors(options: AssemblyOptions): Promise<AssembledReactors> {
-  const { store, tenant, runner, log, clock, random, driver, drainMs } = options;
+  const { store, tenant, runner, log, clock, random, driver, drainMs, pendingAfterS } = options;
   const seams = { clock, random, log };
   const app = options.app ?? (await Tape.open({ store, runner, tenant, ...seams, work: false }));
   const close = (): Promise<void> => (options.app === undefined ? app.close() : Promise.resolve());
@@ -165,7 +165,7 @@ export async function assembleReactors(options: AssemblyOptions): Promise<Assemb
     // An app that does not drive runs leaves the definitions of a server's queues to the processes that do.
     if (isRemote(store)) await defineQueues({ store, tenant, log }, runner.queues?.values() ?? []);
     const deps = { store, runner, keeper, tenant, ...seams };
-    running = startReactors({ specs: options.specs(app), deps, driver, drainMs });
+    running = startReactors({ specs: options.specs(app), deps, driver, drainMs, ...defined({ pendingAfterS }) });
   } catch (error) {
     await close();
     throw error;

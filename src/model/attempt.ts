@@ -120,6 +120,9 @@ export const unknownAfterCrash: CrashVerdict = { to: "UNKNOWN", reason: "lease_l
  */
 export const unknownAtEnd = { to: "UNKNOWN", reason: "run_ending" } as const;
 
+/** An effect that was never sent, but was due for so long that others may have done its work. The store knows the reason. */
+export const unknownAfterWaiting = { to: "UNKNOWN", reason: "long_pending" } as const;
+
 /**
  * The verdict after the sender crashed during an attempt: the effect may have happened. `poison`: too many senders
  * crashed on it, so it is not sent again even if it is idempotent.

@@ -3,18 +3,23 @@ import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { Item } from "../engine/item/item.ts";
 import { unknownAtEnd } from "../model/attempt.ts";
 import { itemReactor } from "./item-reactor.ts";
+import { isToBeObserved } from "./long-pending.ts";
 import type { Reactor } from "./reactor.ts";
 
 /**
  * outbox: dispatches effects that were handed over to it. A durable record authorises each attempt before it starts. An
  * attempt whose holder crashed is never retried blindly: the reconciler claims it (its `staleOf` names the outbox).
  */
-export function outbox(deps: ReactorDeps): Reactor {
-  return itemReactor(deps, { name: "outbox", staleOf: [], work: (item) => dispatch(deps, item) });
+export function outbox(deps: ReactorDeps, { pendingAfterMs }: { readonly pendingAfterMs?: number } = {}): Reactor {
+  const work = (item: Item) => dispatch(deps, item, pendingAfterMs);
+  return itemReactor(deps, { name: "outbox", staleOf: [], work });
 }
 
-async function dispatch(deps: ReactorDeps, item: Item): Promise<void> {
+async function dispatch(deps: ReactorDeps, item: Item, pendingAfterMs = Number.POSITIVE_INFINITY): Promise<void> {
   if (item.status !== "PENDING") return item.handOff(); // withdrawn, settled, or an attempt of a crashed holder
+  if (item.lagMs >= pendingAfterMs && item.definition !== undefined && isToBeObserved(item)) {
+    return item.finish([], { nextReactor: "reconciler" });
+  }
   if (await isObservedFirst(item)) return item.finish([item.settled(unknownAtEnd)], { nextReactor: "reconciler" });
   const { definition } = item;
   if (definition?.body === undefined) {

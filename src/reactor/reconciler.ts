@@ -1,9 +1,7 @@
 import { backoffMs } from "../base/backoff.ts";
 import { defined } from "../base/defined.ts";
-import { describeThrown } from "../base/thrown.ts";
 import { isUnstorable, resultIn } from "../engine/effects/evidence.ts";
 import { isExhausted, isPoison, surplusEvidence } from "../engine/item/attempts.ts";
-import { observeWithTimeout } from "../engine/item/call.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { Item } from "../engine/item/item.ts";
 import { maxErrorChars, toStoredError } from "../engine/replay/stored-value.ts";
@@ -12,21 +10,39 @@ import { isInterrupted, resendsOf, unknownAtEnd, verdictOnAbsence, verdictOnCras
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import { NotSent, type Observation } from "../sdk/outcomes.ts";
 import { itemReactor } from "./item-reactor.ts";
+import { isHandedOver, LongPending, observePending } from "./long-pending.ts";
+import { inconclusive, observed, observeOnce } from "./observation.ts";
 import type { Reactor } from "./reactor.ts";
 
 /** Inconclusive observations before the effect needs an operator: some minutes of them. */
 const maxObservations = 10;
-const observeTimeoutMs = 30_000;
 const observeBackoff = { baseMs: 1_000, capMs: 60_000 };
 
 /** Records that end the item's term, and its handoff. */
 type ItemVerdict = readonly [records: readonly NewRecord[], next: Handoff];
 const done: Handoff = {};
 
-/** reconciler: effects in doubt. It weighs evidence, then observes upstream; it never guesses or retries blindly. */
-export function reconciler(deps: ReactorDeps): Reactor {
+/**
+ * reconciler: effects in doubt. It weighs evidence, then observes upstream; it never guesses or retries blindly. With
+ * `pendingAfterMs` it also observes outbox effects that have been due for longer, once, before they are sent.
+ */
+export function reconciler(deps: ReactorDeps, { pendingAfterMs }: { readonly pendingAfterMs?: number } = {}): Reactor {
   const work = (item: Item) => reconcile(deps, item);
-  return itemReactor(deps, { name: "reconciler", staleOf: ["outbox", "reconciler"], work });
+  const reactor = itemReactor(deps, { name: "reconciler", staleOf: ["outbox", "reconciler"], work });
+  if (pendingAfterMs === undefined) return reactor;
+  const pending = new LongPending(deps, pendingAfterMs);
+  return {
+    ...reactor,
+    dueInMs: () => pending.dueInMs,
+    async poll(limit, onItemDone, perCallee) {
+      await pending.claimDue();
+      return reactor.poll(limit, onItemDone, perCallee);
+    },
+    async runOnce(limit) {
+      await pending.claimDue();
+      return reactor.runOnce(limit);
+    },
+  };
 }
 
 async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
@@ -44,7 +60,8 @@ async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
   const isOpen = item.status === "UNKNOWN" || item.status === "STUCK";
   const verdict = isOpen ? item.operatorVerdict : undefined;
   const isObservable = item.status === "UNKNOWN" || item.observeRequested;
-  const canDecide = verdict !== undefined || isObservable || surplusEvidence(item).length > 0;
+  const isPending = isHandedOver(item);
+  const canDecide = verdict !== undefined || isObservable || isPending || surplusEvidence(item).length > 0;
   if (canDecide && item.definition === undefined) {
     const { connector, name } = item.effect;
     return item.park("reconciler", connector === null ? `effect ${name}` : `connector ${connector} and effect ${name}`);
@@ -56,6 +73,7 @@ async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
   if (verdict !== undefined) return item.finish(item.confirmed("operator", verdict), done);
   const known = isObservable ? await verdictFromEvidence(deps, item) : await verdictAfterwards(deps, item);
   if (known !== undefined) return item.finish(...known, onNewEvidence);
+  if (isPending) return observePending(deps, item, onNewEvidence);
   if (!isObservable) return item.handOff();
   await observe(deps, item, onNewEvidence);
 }
@@ -125,13 +143,7 @@ async function observe(deps: ReactorDeps, item: Item, onNewEvidence: () => Promi
     return finish([stuck(item, "unobservable"), done]);
   }
   const startedAt = deps.clock.mono(); // before the call: absence counts from the observation's start
-  const called = await observeWithTimeout(item, deps, observeTimeoutMs, (signal) =>
-    observer(item.args as never, item.context(effect.attempt, signal)),
-  );
-  const seen: Observation =
-    called.kind === "returned"
-      ? asObservation(called.value)
-      : inconclusive(`observe failed: ${String(toStoredError(called.error, maxErrorChars))}`);
+  const seen = await observeOnce(deps, item, observer);
   try {
     await finish(await judge(deps, item, seen, startedAt));
   } catch (error) {
@@ -154,12 +166,6 @@ async function observe(deps: ReactorDeps, item: Item, onNewEvidence: () => Promi
 async function judge(deps: ReactorDeps, item: Item, seen: Observation, startedAt: number): Promise<ItemVerdict> {
   const [records, next] = await verdictOn(deps, item, seen, startedAt);
   return [[observed(item, seen), ...records], next];
-}
-
-function observed(item: Item, seen: Observation, why?: string): NewRecord {
-  const observation = seen.observed;
-  const detail = why === undefined ? seen : { observed: observation, why };
-  return { kind: "effect.observed", data: { ...item.ref, observation, detail } };
 }
 
 async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, startedAt: number): Promise<ItemVerdict> {
@@ -279,32 +285,4 @@ async function surplusObligations(deps: ReactorDeps, item: Item, refs: readonly 
     const data = { run, pos, sub, semantics: compensate?.semantics ?? "non_idempotent", key, args } as const;
     return { kind: "obligation.surplus", data: compensate === undefined ? data : { ...data, name: definition!.name } };
   });
-}
-
-const inconclusive = (why: string): Observation => ({
-  observed: "inconclusive",
-  reason: String(toStoredError(why, maxErrorChars)),
-});
-
-/** `observe` is user code: a malformed or unreadable result counts as inconclusive. */
-function asObservation(result: unknown): Observation {
-  try {
-    const seen = result as Observation | null | undefined;
-    switch (seen?.observed) {
-      case "confirmed":
-        return { observed: "confirmed", value: seen.value };
-      case "absent":
-        return { observed: "absent", final: seen.final === true };
-      case "inconclusive":
-        return inconclusive(seen.reason);
-      case "duplicate":
-        return Array.isArray(seen.refs)
-          ? { observed: "duplicate", value: seen.value, refs: [...seen.refs] }
-          : inconclusive("a duplicate without refs");
-      default:
-        return inconclusive("observe returned no outcome");
-    }
-  } catch (error) {
-    return inconclusive(`the result of observe cannot be read: ${describeThrown(error)}`);
-  }
 }

@@ -125,7 +125,8 @@ export class ReactorRunner {
       const isWokenByProbe = this.onAgenda && !failed && !this.#full;
       const dueInMs = this.#reactor.dueInMs?.() ?? 0;
       const restMs = dueInMs > 0 ? dueInMs : jittered(pauseMs, random);
-      if (!this.#woken) await this.#pause(isWokenByProbe ? Number.POSITIVE_INFINITY : restMs);
+      const probedMs = dueInMs > 0 ? dueInMs : Number.POSITIVE_INFINITY;
+      if (!this.#woken) await this.#pause(isWokenByProbe ? probedMs : restMs);
     }
   }
 

@@ -42,7 +42,7 @@ describe("on PostgreSQL, two replicas", () => {
   it("outbox: each of many items is sent once", async () => {
     const { store, replicas, wire, world } = setTwo();
     const runs = await Promise.all(Array.from({ length: 20 }, () => waiting(store)));
-    const reactors = replicas({ effects: [wire()] }).map(outbox);
+    const reactors = replicas({ effects: [wire()] }).map((replica) => outbox(replica));
     while (sum(await Promise.all(reactors.map((reactor) => reactor.runOnce(5)))) > 0);
     expect(world.map(({ key }) => key).toSorted()).toEqual(runs.map(({ id }) => `${id}:0`).toSorted());
     for (const run of runs) expect((await run.effect(0)).status).toBe("CONFIRMED");

@@ -168,6 +168,22 @@ export const effects: Cases = ({ it }, fresh) => {
     }
   });
 
+  it("an outbox effect that was never sent is in doubt only because it waited long; then it can be confirmed", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(intent(0, { dispatch: "outbox" }));
+    const item = await holdItem(store, run.id, 0);
+    const ref = { run: run.journal };
+    const unknown = (reason: string) => settled(0, "UNKNOWN", { ...ref, reason });
+    await unchanged(store, async () => {
+      await item.refused("TAPE_ILLEGAL_TRANSITION", unknown("ack_lost"));
+      await item.refused("TAPE_ILLEGAL_TRANSITION", settled(0, "CONFIRMED", { ...ref, reason: "observed" }));
+    });
+    await item.write(unknown("long_pending"), settled(0, "CONFIRMED", { ...ref, reason: "observed", value: 1 }));
+    const { status, attempt, uncertain } = await run.effect(0);
+    assert.deepEqual([status, attempt, uncertain], ["CONFIRMED", 0, false]);
+  });
+
   it("the run settles an inline effect; when UNKNOWN, an item gets the authority", async () => {
     const { store } = fresh();
     const run = await begin(store);

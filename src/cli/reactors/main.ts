@@ -73,6 +73,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
         ...defined({ publicUrl: tape.server.public_url?.replace(/\/+$/, "") }),
       },
       drainMs: tape.drain_s * 1_000,
+      ...defined({ pendingAfterS: tape.reactors.reconciler.pending_after_s }),
     });
     const names = chosen.map(({ name }) => name);
     const { label } = reactors.identity;

@@ -79,7 +79,7 @@ order by e.pos, e.sub limit :limit;
 -- writes: effects
 -- :by must be the authority. A non_idempotent effect never returns to PENDING automatically: only a sender that knows
 -- that nothing was sent, an observation that proved its absence, or an operator, may do that. A pending effect is in
--- doubt only if an attempt of it may have happened.
+-- doubt only if an attempt of it may have happened, or after it has waited so long that others may have done it.
 update effects set status = :to, authority = coalesce(:new_authority, authority), item = coalesce(:new_authority, item),
   attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
   attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(:steady + :send_within_ms, send_until),
@@ -89,7 +89,7 @@ where run = :run and pos = :pos and sub = :sub and tenant = :tenant and authorit
   and instr(',' || :from || ',', ',' || status || ',') > 0
   and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator')
     or (:reason = 'ABSENT' and role = 'effect' and status in ('UNKNOWN', 'STUCK')))
-  and (:to <> 'UNKNOWN' or status <> 'PENDING' or uncertain);
+  and (:to <> 'UNKNOWN' or status <> 'PENDING' or uncertain or :reason = 'long_pending');
 
 -- name: effects.withdraw
 -- fenced
