@@ -155,6 +155,7 @@ export class SharedStore {
         return this.#inner.within!.step(this.#db, body).commit(...args);
       },
       rollback: async () => {},
+      abort: () => {},
     });
     return this.#proxy("step", target);
   }

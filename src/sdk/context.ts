@@ -122,12 +122,14 @@ export interface TapeContext {
     name: string,
     pool: P,
     body: (client: ClientOf<P>, context: StepContext) => T | Promise<T>,
+    options?: StepOptions,
   ): Promise<T>;
   /** The same in the store's own SQLite file. The body is synchronous, because every other writer waits for it. */
   transaction<T, D extends SqliteConnection>(
     name: string,
     database: D,
     body: (database: D, context: StepContext) => T,
+    options?: StepOptions,
   ): Promise<T>;
   /** A model call or any other judgement, recorded with its rationale and never repeated once recorded. */
   decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>, options?: StepOptions): Promise<T>;

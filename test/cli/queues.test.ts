@@ -141,6 +141,43 @@ describe("queues on the command line", () => {
     expect(await start("e", "--on-conflict", "join")).toMatchObject({ code: 2 });
   });
 
+  it("starts once for many starts, with signals, and names the starter", async () => {
+    const { tape, store } = await scene();
+    const debounce = ["--debounce", "page-7", "--debounce-wait", "5m", "--debounce-max", "1h"];
+    const start = (id: string, input: string, ...more: string[]) =>
+      tape("start", "ask", "--id", id, "--input", input, ...more);
+    await start("first", "1", ...debounce);
+    expect((await start("second", "2", ...debounce)).stdout).toBe("first  (already started)\n");
+    const [created, ...moves] = await store.read.journal(tenant, { run: "first" });
+    expect(created?.data).toMatchObject({ debounce: { key: "page-7", waitMs: 300_000, maxWaitMs: 3_600_000 } });
+    const notes = await store.read.journal(tenant, { run: "first" }, { inbox: true });
+    expect([moves, notes.map(({ kind, data }) => [kind, (data as { input: unknown }).input])]).toEqual([
+      [],
+      [["start.moved", 2]],
+    ]);
+    for (const key of ["ok", "no"]) await start("talks", "1", "--signal", `${key}={"by":"ada"}`, "--by", "bob");
+    const sent = await store.read.journal(tenant, { run: "talks" }, { inbox: true });
+    expect(sent.map(({ data }) => data)).toMatchObject([
+      { name: "ok", value: { by: "ada" } },
+      { name: "no", value: { by: "ada" } },
+    ]);
+    const [talks] = await store.read.journal(tenant, { run: "talks" });
+    expect(talks?.data).toMatchObject({ starters: ["name:bob"] });
+  });
+
+  it.each([
+    [["--debounce", "k"], "--debounce needs --debounce-wait"],
+    [["--debounce-wait", "1s"], "--debounce-wait needs --debounce"],
+    [["--debounce-max", "1s"], "--debounce-max needs --debounce"],
+    [["--debounce", "k", "--debounce-wait", "soon"], "--debounce-wait"],
+    [["--signal", "ok"], "--signal must be KEY=VALUE, not ok"],
+    [["--signal", "ok={"], "--signal"],
+  ])("refuses start %j", async (options, message) => {
+    const { tape, store } = await scene();
+    expect(await tape("start", "ask", ...options)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(await store.read.runs(tenant)).toEqual([]);
+  });
+
   it("doctor names slots that stuck runs hold, and queues that no process serves", async () => {
     const { tape, add, store } = await scene();
     for (const id of ["a", "b"]) await add(id, "acme");

@@ -4,9 +4,9 @@ import { seededRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { type ErrorCode, isTapeError, TapeError } from "../../src/model/errors.ts";
 import { fork, planFork } from "../../src/operator/fork.ts";
-import type { TapeContext } from "../../src/sdk/context.ts";
+import type { StepOptions, TapeContext } from "../../src/sdk/context.ts";
 import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
-import type { TransactionOps } from "../../src/store/contract/store.ts";
+import type { StepTransaction, TransactionOps } from "../../src/store/contract/store.ts";
 import { ManualClock, settled } from "../../testkit/clock.ts";
 import { type Stage, stage, tenant } from "./stage.ts";
 
@@ -179,6 +179,105 @@ describe("a transactional step", () => {
     expect(failures).toEqual([]);
     expect(s.logged.filter(({ event }) => event === "run.drive_lost")).toHaveLength(1);
     expect(await s.kinds(id)).toEqual(["run.created", "term.ended", "term.started", "step.done", "run.ended"]);
+  });
+});
+
+describe("a transactional step with options", () => {
+  const retried = (options: StepOptions, db: DatabaseSync, body: (client: DatabaseSync, attempt: number) => unknown) =>
+    any(
+      workflow("retried", (tape) =>
+        tape
+          .transaction("take", db, (client, { attempt }) => body(client, attempt), options)
+          .catch((error: unknown) => (isTapeError(error) ? error.code : (error as Error).message)),
+      ),
+    );
+  /** A stage whose steps commit as the test says. */
+  const committing = (s: Stage, commit: (inner: StepTransaction) => StepTransaction["commit"]): Stage["store"] => {
+    const { within } = s.store;
+    const step: TransactionOps["step"] = (source, body) => {
+      const inner = within!.step(source, body);
+      return { ...inner, commit: commit(inner) };
+    };
+    return { ...s.store, within: { ...within!, step } };
+  };
+  const attemptsOf = async (s: Stage, id: string) =>
+    (await s.records(id)).flatMap((record) =>
+      record.kind === "step.failed" ? [[record.data.attempt, (record.data.error as Error).message]] : [],
+    );
+
+  it("is retried in a fresh transaction, and its attempts are counted in the journal", async () => {
+    const { s, db, rows } = await withTable();
+    const open: boolean[] = [];
+    const flow = retried({ retry: { attempts: 3, base: 1 } }, db, (client, attempt) => {
+      open.push(client.isTransaction);
+      take(client, `seat ${attempt}`);
+      take(client, "common"); // would collide if a failed attempt had left its rows
+      if (attempt < 3) throw new Error(`no ${attempt}`);
+      return attempt;
+    });
+    const p = s.process([flow]);
+    const id = await p.start(flow);
+    expect((await p.over(id)).outcome).toBe(3);
+    expect([open, rows()]).toEqual([
+      [true, true, true],
+      ["common", "seat 3"],
+    ]);
+    expect(await attemptsOf(s, id)).toEqual([
+      [1, "no 1"],
+      [2, "no 2"],
+    ]);
+  });
+
+  it("keeps its count over a crash, and ends with the last error", async () => {
+    const { s, db, rows } = await withTable();
+    const seen: number[] = [];
+    const flow = retried({ retry: { attempts: 2, base: "1m" } }, db, (client, attempt) => {
+      seen.push(attempt);
+      take(client, "never");
+      throw new Error(`no ${attempt}`);
+    });
+    const first = s.process([flow]);
+    const id = await first.start(flow);
+    await first.until(async () => (await s.run(id)).status === "WAITING"); // a long pause is a durable timer
+    first.crash();
+    await s.clock.elapse(61_000);
+    expect((await s.process([flow]).over(id)).outcome).toBe("no 2");
+    expect([seen, rows()]).toEqual([[1, 2], []]);
+    expect(await attemptsOf(s, id)).toEqual([[1, "no 1"]]);
+  });
+
+  it("times out while it waits for the database, without its body", async () => {
+    const { s, db, rows } = await withTable();
+    let slow = true;
+    const store = committing(s, (inner) => async (...args) => {
+      if (slow) await s.clock.sleep(5_000);
+      slow = false;
+      return inner.commit(...args);
+    });
+    const seen: number[] = [];
+    const flow = retried({ retry: { attempts: 2, base: 1 }, timeout: "1s" }, db, (client, attempt) => {
+      seen.push(attempt);
+      return take(client, `seat ${attempt}`);
+    });
+    const p = s.process([flow], { store });
+    const id = await p.start(flow);
+    expect((await p.over(id)).outcome).toBe("got seat 2");
+    expect([seen, rows()]).toEqual([[2], ["seat 2"]]);
+    expect(await attemptsOf(s, id)).toEqual([[1, expect.stringContaining("took longer than 1000 ms")]]);
+  });
+
+  it("has not timed out if its commit is under way: what is written is the result", async () => {
+    const { s, db, rows } = await withTable();
+    const store = committing(s, (inner) => async (...args) => {
+      const written = await inner.commit(...args);
+      await s.clock.sleep(5_000); // the response is late
+      return written;
+    });
+    const flow = retried({ retry: { attempts: 3, base: 1 }, timeout: "1s" }, db, (client) => take(client, "seat"));
+    const p = s.process([flow], { store });
+    const id = await p.start(flow);
+    expect((await p.over(id)).outcome).toBe("got seat");
+    expect([rows(), await attemptsOf(s, id)]).toEqual([["seat"], []]);
   });
 });
 

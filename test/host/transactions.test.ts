@@ -155,6 +155,42 @@ describe("an app on PostgreSQL", () => {
     expect(await balances()).toEqual([one! + 1, two! + 1]);
   });
 
+  it("a step that times out is rolled back, and the next attempt gets another connection", async () => {
+    const [before] = await balances();
+    let wake: () => void = () => {};
+    const asleep = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    const late: unknown[] = [];
+    const add = (client: pg.PoolClient) => client.query("update accounts set balance = balance + 7 where id = 1");
+    const slow = workflow("hangs", async (tape) =>
+      tape.transaction(
+        "add",
+        pool,
+        async (client, { attempt }) => {
+          await add(client);
+          if (attempt === 1) {
+            await asleep;
+            late.push(await add(client).catch(() => "refused"));
+          }
+          return attempt;
+        },
+        { retry: { attempts: 20, base: 1 }, timeout: "300ms" }, // a slow machine needs more than two
+      ),
+    );
+    const app = await open(createRunner({ workflows: [slow] }));
+    const run = await app.start(slow, undefined);
+    const attempt = await run.result();
+    expect(attempt).toBeGreaterThan(1);
+    wake();
+    await expect.poll(() => late).toEqual(["refused"]);
+    expect((await balances())[0]).toBe(before! + 7);
+    const journal = await Array.fromAsync(app.journal(run.id));
+    expect(journal.map(({ kind }) => kind)).toContain("step.failed");
+    expect(journal.find(({ kind }) => kind === "step.done")?.data).toMatchObject({ value: attempt, transaction: true });
+    expect([pool.waitingCount, pool.totalCount - pool.idleCount]).toEqual([0, 0]);
+  });
+
   it("a zombie's rows are rolled back when its run was taken over meanwhile", async () => {
     const [before] = await balances();
     let paused: () => void = () => {};

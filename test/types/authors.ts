@@ -39,6 +39,9 @@ export const transactions = workflow("transactions", async (tape) => {
     return 12n;
   });
   inferred(seat)<bigint>();
+  const options = { retry: { attempts: 3 }, timeout: "1s" } as const;
+  inferred(await tape.transaction("book", pool, async () => 1, options))<number>();
+  inferred(await tape.transaction("seat", database, () => "12A", options))<string>();
 });
 
 export const positive = workflow("positive", async (tape, input: { day: string }) => {

@@ -222,7 +222,12 @@ export class TestProcess {
       step: (source, body) => {
         const step = within.step(source, body);
         const { commit } = this.#wrap("within", { commit: step.commit.bind(step) });
-        return { execute: () => step.execute(), commit, rollback: () => step.rollback() };
+        return {
+          execute: () => step.execute(),
+          commit,
+          rollback: () => step.rollback(),
+          abort: (error) => step.abort(error),
+        };
       },
     };
   }

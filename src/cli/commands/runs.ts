@@ -23,7 +23,7 @@ import {
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
 import { complain } from "../screen.ts";
-import { startFieldsOf, startOptions } from "./start-options.ts";
+import { pairsOf, startFieldsOf, startOptions } from "./start-options.ts";
 
 /** On an idle machine a worker claims a new run within this time. */
 const claimedWithinMs = 300;
@@ -52,8 +52,8 @@ const start: Command = {
       async ({ app, store, tenant, runner }) => {
         const ownId = invocation.text("id") ?? systemRandom.uuid(systemClock.wall());
         const version = invocation.text("version");
-        const labels = pairs("--label", invocation.all("label"));
-        const budget = Object.entries(pairs("--budget", invocation.all("budget"))).map(([unit, amount]) => {
+        const labels = pairsOf("--label", invocation.all("label"));
+        const budget = Object.entries(pairsOf("--budget", invocation.all("budget"))).map(([unit, amount]) => {
           const cap = Math.round(Number(amount) * 1_000_000);
           if (!Number.isSafeInteger(cap) || cap < 0)
             throw new UsageError(`--budget ${unit} must be an amount, not ${amount}`);
@@ -64,7 +64,7 @@ const start: Command = {
         const workflow = invocation.arguments.workflow!;
         const input = inputOf(invocation.text("input"));
         await assertInput(runner, workflow, input);
-        const fields = startFieldsOf(invocation);
+        const fields = await startFieldsOf(invocation, runner);
         const [created] = await store.intake.createRuns(tenant, [
           {
             id: ownId,
@@ -136,7 +136,7 @@ const runs: Command = {
   },
   run: (invocation) =>
     withApp(invocation, async ({ app, store }) => {
-      const [label] = Object.entries(pairs("--label", invocation.all("label")));
+      const [label] = Object.entries(pairsOf("--label", invocation.all("label")));
       const workflow = invocation.text("workflow");
       const status = choicesOf("--status", invocation.text("status"), runStatuses);
       const after = wholeOf("--after", invocation.text("after"));
@@ -263,14 +263,4 @@ function inputOf(text: string | undefined): unknown {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`--input: ${error instanceof Error ? error.message : String(error)}`);
   }
-}
-
-function pairs(option: string, texts: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    texts.map((text) => {
-      const cut = text.indexOf("=");
-      if (cut < 1) throw new UsageError(`${option} must be KEY=VALUE, not ${text}`);
-      return [text.slice(0, cut), text.slice(cut + 1)];
-    }),
-  );
 }

@@ -37,9 +37,9 @@ import { cutOf } from "./lanes.ts";
 import { objectInRun } from "./objects.ts";
 import { type OperationHandle, Operations, type RecordOf, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
-import { StepAttempts, stepPolicyOf } from "./steps.ts";
+import { attemptBody, StepAttempts, stepPolicyOf } from "./steps.ts";
 import { publish } from "./talk.ts";
-import { runTransaction } from "./transactions.ts";
+import { attemptTransaction } from "./transactions.ts";
 import { valuesOf } from "./values.ts";
 
 // Steps are the hottest path of the engine: whatever does not depend on the step is created once.
@@ -161,7 +161,7 @@ export class Context extends Operations implements TapeContext {
       begin: (handle) =>
         policy === undefined
           ? this.body(handle, () => body(this.#bodyContext), record)
-          : new StepAttempts(this, handle, policy, body, record).start(),
+          : new StepAttempts(this, handle, policy, attemptBody(this, handle, body), record).start(),
     });
   }
 
@@ -169,14 +169,17 @@ export class Context extends Operations implements TapeContext {
     name: string,
     source: unknown,
     body: (client: never, context: StepContext) => T | Promise<T>,
+    options: StepOptions = {},
   ): Promise<T> {
+    const policy = stepPolicyOf(name, options);
+    const record: RecordOf = (pos, result) => ({ kind: "step.done", data: { pos, name, ...result } });
     return this.operation<T>({
       kinds: stepKinds,
       name,
       commits: true,
       result: stepResult as (delivery: Delivery) => T,
       begin: (handle) =>
-        runTransaction(this.drive, handle, source, (client) => body(client as never, this.#bodyContext)),
+        new StepAttempts(this, handle, policy, attemptTransaction(this.drive, handle, source, body), record).start(),
     });
   }
 
@@ -225,7 +228,7 @@ export class Context extends Operations implements TapeContext {
       begin: (handle) =>
         policy === undefined
           ? this.body(handle, () => decide(this.#bodyContext), record)
-          : new StepAttempts(this, handle, policy, decide, record).start(),
+          : new StepAttempts(this, handle, policy, attemptBody(this, handle, decide), record).start(),
     });
   }
 

@@ -271,6 +271,12 @@ export class Operations implements OperationOwner {
     this.bodyOver();
   }
 
+  /** The body has written the record of its result itself. */
+  committed(): void {
+    this.#advanced = true;
+    this.bodyOver();
+  }
+
   bodyOver(): void {
     this.drive.activeBodies--;
     this.drive.parkIfIdle();

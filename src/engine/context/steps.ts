@@ -13,6 +13,7 @@ import type { OperationHandle } from "../core/operation.ts";
 
 import { isThenable, maxErrorChars, toStoredError } from "../replay/stored-value.ts";
 import type { Operations, RecordOf } from "./operations.ts";
+import { CurrentAttempt, type StepAttempt } from "./step-attempt.ts";
 
 /**
  * Steps and decisions with a retry or a time-out. Each failed attempt but the last is a record, so that the count
@@ -40,12 +41,30 @@ export function stepPolicyOf(name: string, options: StepOptions): StepPolicy {
   return { ...checked, when: retry?.when ?? (() => true), timeoutMs };
 }
 
+type RunAttempt<T> = (attempt: StepAttempt<T>) => void;
+
+/** Calls the body of a step or a decision. */
+export function attemptBody<T>(
+  ops: Operations,
+  handle: OperationHandle<T>,
+  body: (context: StepContext) => T | Promise<T>,
+): RunAttempt<T> {
+  return (attempt) => {
+    const result = ops.callBody(handle, () => body(attempt.context));
+    if (!isThenable(result)) return attempt.returned(result);
+    result.then(
+      (value) => attempt.returned(value),
+      (thrown) => attempt.threw(thrown),
+    );
+  };
+}
+
 /** Runs the attempts of one step in one drive. */
 export class StepAttempts<T> {
   readonly #ops: Operations;
   readonly #handle: OperationHandle<T>;
   readonly #policy: StepPolicy;
-  readonly #body: (context: StepContext) => T | Promise<T>;
+  readonly #run: RunAttempt<T>;
   readonly #record: RecordOf;
   /** The number of the attempt, over all terms and retries of the run. */
   #attempt: number;
@@ -54,17 +73,11 @@ export class StepAttempts<T> {
   /** The first attempt of this drive. */
   readonly #first: number;
 
-  constructor(
-    ops: Operations,
-    handle: OperationHandle<T>,
-    policy: StepPolicy,
-    body: (context: StepContext) => T | Promise<T>,
-    record: RecordOf,
-  ) {
+  constructor(ops: Operations, handle: OperationHandle<T>, policy: StepPolicy, run: RunAttempt<T>, record: RecordOf) {
     this.#ops = ops;
     this.#handle = handle;
     this.#policy = policy;
-    this.#body = body;
+    this.#run = run;
     this.#record = record;
     const earlier = attemptRecords(ops.drive.history.byPos.get(handle.pos));
     this.#attempt = earlier.length + 1;
@@ -85,40 +98,24 @@ export class StepAttempts<T> {
 
   /** One attempt. The caller has counted it among the active bodies. */
   #try(): void {
-    const { drive } = this.#ops;
-    const { lease, clock } = drive.options;
-    const { timeoutMs } = this.#policy;
-    let over = false;
-    let finish = (): void => {};
-    // Whatever the body does after its time-out is dropped: it was repeatable work.
-    const once = (settle: () => void): void => {
-      if (over) return;
-      over = true;
-      finish();
-      settle();
-    };
-    const returned = (value: T): void => once(() => this.#ops.returned(this.#handle, value, this.#record));
-    const threw = (thrown: unknown): void => once(() => this.#failed(tameThrown(thrown)));
-    const timeout = timeoutMs === undefined ? undefined : new AbortController();
-    if (timeout !== undefined) {
-      const endWait = lease.declareWait();
-      const cancel = clock.after(timeoutMs!, () => {
-        const error = this.#timedOut();
-        timeout.abort(error);
-        threw(error);
-      });
-      finish = () => {
-        cancel();
-        endWait();
-      };
-    }
+    const attempt = new CurrentAttempt<T>({
+      context: (timeout) => this.#contextOf(timeout),
+      returned: (value) => this.#ops.returned(this.#handle, value, this.#record),
+      threw: (thrown) => this.#failed(tameThrown(thrown)),
+      committed: () => this.#ops.committed(),
+      lost: (error) => {
+        this.#ops.bodyOver();
+        this.#ops.drive.fail(error);
+      },
+      timedOut: () => this.#timedOut(),
+    });
+    const { lease, clock } = this.#ops.drive.options;
+    attempt.limit(this.#policy.timeoutMs, lease, clock);
     try {
       lease.assert();
-      const result = this.#ops.callBody(this.#handle, () => this.#body(this.#contextOf(timeout?.signal)));
-      if (isThenable(result)) result.then(returned, threw);
-      else returned(result);
+      this.#run(attempt);
     } catch (thrown) {
-      threw(thrown);
+      attempt.threw(thrown);
     }
   }
 

@@ -1,37 +1,37 @@
 import { backoffMs } from "../../base/backoff.ts";
-import { tameThrown } from "../../base/thrown.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { NewRecord } from "../../model/records.ts";
+import type { StepContext } from "../../sdk/context.ts";
 import { runAt } from "../../sdk/current.ts";
 import type { StepTransaction } from "../../store/contract/store.ts";
 import { BodyThrew } from "../../store/contract/transaction.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import type { OperationHandle } from "../core/operation.ts";
-import { reportThrown } from "../core/report.ts";
 import type { AppendOutcome, JournalAppender, PendingWrite } from "../journal/journal-writer.ts";
-import { asStored, toStoredError } from "../replay/stored-value.ts";
+import { asStored } from "../replay/stored-value.ts";
+import type { StepAttempt } from "./step-attempt.ts";
 
 /** Other transactions were in the way, or the database was away: the step is executed again this often. */
 const maxTries = 8;
 const backoff = { baseMs: 20, capMs: 1_000 };
 
 /** Runs the body of a transactional step; its rows and its record commit together, or neither does. */
-export function runTransaction<T>(
+export function attemptTransaction<T>(
   drive: DriveHandle,
   handle: OperationHandle<T>,
   source: unknown,
-  body: (client: unknown) => unknown,
-): void {
-  drive.activeBodies++;
-  const over = (): void => {
-    drive.activeBodies--;
-    drive.parkIfIdle();
+  body: (client: never, context: StepContext) => unknown,
+): (attempt: StepAttempt<T>) => void {
+  return (attempt) => {
+    const { context } = attempt;
+    const call = (client: unknown): unknown => {
+      attempt.assertInTime();
+      return runAt({ context: drive.context, body: handle }, () => body(client as never, context));
+    };
+    // A drive that is lost has written nothing: the next one executes the step again.
+    untilWritten(drive, handle, source, call, attempt).catch((error: unknown) => attempt.lost(error));
   };
-  void untilWritten(drive, handle, source, body).then(over, (error: unknown) => {
-    over();
-    drive.fail(error); // nothing was written: the next drive executes the step again
-  });
 }
 
 async function untilWritten<T>(
@@ -39,24 +39,26 @@ async function untilWritten<T>(
   handle: OperationHandle<T>,
   source: unknown,
   body: (client: unknown) => unknown,
+  attempt: StepAttempt<T>,
 ): Promise<void> {
   const { clock, random } = drive.options;
-  const call = (client: unknown) => runAt({ context: drive.context, body: handle }, () => body(client));
-  for (let tries = 1; !drive.finished; tries++) {
-    const failure = await attempt(drive, handle, source, call);
-    if (failure === undefined || drive.finished) return;
-    if (failure instanceof BodyThrew) return fail(drive, handle, failure.cause);
+  for (let tries = 1; !drive.finished && !attempt.over; tries++) {
+    const failure = await tryOnce(drive, handle, source, body, attempt);
+    if (failure === undefined || drive.finished) break;
+    if (failure instanceof BodyThrew) return attempt.threw(failure.cause);
     if (tries >= maxTries) throw failure;
     await clock.sleep(backoffMs(tries, backoff, random), drive.abortSignal);
   }
+  attempt.committed(); // or the drive is over
 }
 
 /** One transaction. Returns why nothing was written; undefined: the record is written, or the drive is over. */
-async function attempt<T>(
+async function tryOnce<T>(
   drive: DriveHandle,
   handle: OperationHandle<T>,
   source: unknown,
   body: (client: unknown) => unknown,
+  attempt: StepAttempt<T>,
 ): Promise<unknown> {
   const { store, lease } = drive.options;
   if (store.within === undefined) {
@@ -67,19 +69,14 @@ async function attempt<T>(
   try {
     lease.assert();
     transaction = store.within.step(source, body);
+    attempt.onTimeout = (error) => transaction.abort(error);
     await transaction.execute();
   } catch (error) {
     return error;
   }
-  return new Promise((resolve) => drive.journal.send(new TransactionWrite(drive, handle, transaction, resolve)));
-}
-
-function fail<T>(drive: DriveHandle, handle: OperationHandle<T>, thrown: unknown): void {
-  const tame = tameThrown(thrown);
-  const error = toStoredError(tame);
-  reportThrown(drive, handle, tame);
-  const { pos, name } = handle;
-  handle.endWithError(error, { kind: "step.done", data: { pos, name, error } });
+  return new Promise((resolve) =>
+    drive.journal.send(new TransactionWrite(drive, handle, transaction, attempt, resolve)),
+  );
 }
 
 /** The commit of a step: appends the record of its result inside the transaction that has its rows. */
@@ -90,6 +87,7 @@ class TransactionWrite<T> implements PendingWrite, JournalAppender {
   readonly #drive: DriveHandle;
   readonly #handle: OperationHandle<T>;
   readonly #transaction: StepTransaction;
+  readonly #attempt: StepAttempt<T>;
   /** Called at the end of the attempt, with the reason if nothing was written. */
   readonly #over: (failure?: unknown) => void;
   #value: unknown;
@@ -98,15 +96,24 @@ class TransactionWrite<T> implements PendingWrite, JournalAppender {
     drive: DriveHandle,
     handle: OperationHandle<T>,
     transaction: StepTransaction,
+    attempt: StepAttempt<T>,
     over: (failure?: unknown) => void,
   ) {
     this.#drive = drive;
     this.#handle = handle;
     this.#transaction = transaction;
-    this.#over = over;
+    this.#attempt = attempt;
+    this.#over = (failure) => {
+      attempt.release();
+      over(failure);
+    };
   }
 
   async append(fence: Fence, { after }: { readonly after: number }): Promise<AppendOutcome | undefined> {
+    if (!this.#attempt.hold()) {
+      this.#over(); // it timed out before its turn, and is rolled back
+      return undefined;
+    }
     try {
       const appended = await this.#transaction.commit(fence, after, (value) => this.#record(value));
       if (this.#drive.finished) this.#over();
@@ -131,6 +138,7 @@ class TransactionWrite<T> implements PendingWrite, JournalAppender {
 
   written(): void {
     this.#handle.resolve(this.#value as T);
+    this.#attempt.committed();
     this.#over();
   }
 

@@ -38,6 +38,8 @@ export interface StepTransaction {
   commit(fence: Fence, after: number, recordOf: (value: unknown) => NewRecord): Promise<AppendResult>;
   /** Ends the transaction, if it is open, without a trace. */
   rollback(): Promise<unknown>;
+  /** The same while the body may still run: its connection is closed. Not during a commit. */
+  abort(error: Error): void;
 }
 
 /** The body of a step failed, and its transaction was rolled back. */

@@ -32,7 +32,7 @@ type Pool = Pick<pg.Pool, "connect">;
  * are appended as always; the fence is compared afterwards and holds until the commit. A witness (see Writer) shows
  * after a lost response whether the commit happened.
  *
- *   new ──execute──▶ open ──commit | rollback──▶ over
+ *   new ──execute──▶ open ──commit | rollback | abort──▶ over
  */
 export class PostgresStep implements StepTransaction {
   readonly #options: PostgresStepOptions;
@@ -42,6 +42,7 @@ export class PostgresStep implements StepTransaction {
   /** Set while the transaction is open. */
   #client: pg.PoolClient | undefined;
   #value: unknown;
+  #aborted: Error | undefined;
   /** Why the server ended the connection, if it did. */
   #ended: unknown;
   readonly #onError = (error: unknown): void => {
@@ -69,6 +70,10 @@ export class PostgresStep implements StepTransaction {
     }
     await timeline.check();
     const client = await this.#connect();
+    if (this.#aborted !== undefined) {
+      this.#release();
+      throw new BodyThrew(this.#aborted);
+    }
     try {
       await client.query("begin isolation level read committed");
       await this.#options.entrance.enter(client, this.#mark);
@@ -174,6 +179,12 @@ export class PostgresStep implements StepTransaction {
     }
     this.#release();
     return true;
+  }
+
+  /** The pool must not lend the connection again, because the body may still use it. */
+  abort(error: Error): void {
+    this.#aborted = error;
+    this.#release(error);
   }
 
   #release(error?: Error): void {

@@ -83,6 +83,7 @@ export class SqliteCallers implements CallerTransactions {
         }
       },
       rollback: async () => {},
+      abort: () => {}, // the body runs within the commit
     };
   }
 

@@ -37,9 +37,9 @@ export const stepBugs: readonly Bug[] = [
     why: "A race against a timer ends the wait, not the call: its result arrives later, in the middle of the retry.",
     patches: [
       {
-        file: "engine/context/steps.ts",
-        find: "const returned = (value: T): void => once(() => this.#ops.returned(this.#handle, value, this.#record));",
-        replace: "const returned = (value: T): void => this.#ops.returned(this.#handle, value, this.#record);",
+        file: "engine/context/step-attempt.ts",
+        find: "this.#once(() => this.#outcomes.returned(value));",
+        replace: "this.#outcomes.returned(value);",
       },
     ],
     detectedBy: ["lateResultsAreDropped"],
