@@ -22,7 +22,10 @@ const at = (path: string, text: string): SourceFile => ({ path, text });
 const phrasesIn = (path: string, text: string) => bannedPhrases([at(path, text)], sample);
 const namesIn = (text: string) => bannedNames([at("src/base/a.ts", text)], sample);
 
-describe("one concept, one word", () => {
+/** Parsing every file takes a few seconds, and on a busy machine many more. */
+const timeout = 180_000;
+
+describe("one concept, one word", { timeout }, () => {
   it("holds in text", () => expect(bannedPhrases(files, glossary)).toEqual([]));
 
   it("holds in names", () => expect(bannedNames(files, glossary)).toEqual([]));
