@@ -13,6 +13,9 @@ const alone = [
   "simulation/seeds-*",
 ].map((files) => `test/${files}.test.ts`);
 
+/** Needs servers that npm does not have: `npm run test:brokers`. */
+const brokers = "test/brokers/**";
+
 const common = { testTimeout: 30_000, hookTimeout: 60_000 };
 
 export default defineConfig({
@@ -33,7 +36,7 @@ export default defineConfig({
           ...common,
           name: "sharing",
           include: ["test/**/*.test.ts"],
-          exclude: alone,
+          exclude: [...alone, brokers],
           isolate: false,
           setupFiles: ["test/quiet.ts"],
         },

@@ -51,6 +51,7 @@ export function fileNames(paths: string[]): string[] {
 /** Folders of test/ whose subject is no folder of the repository. */
 const ownSubject: Readonly<Record<string, string>> = {
   attacks: "what a caller may not do",
+  brokers: "sinks on real brokers, which npm does not have",
   browser: "the dashboard in a real browser",
   package: "the published package",
   planted: "bugs planted in src, which the simulation must find",
