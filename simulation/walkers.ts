@@ -80,9 +80,13 @@ const readers: Readonly<Record<Exclude<PlannedWalk["list"], "followed feed">, Re
   },
 };
 
-/** Followers poll every second at the latest, and the slowest call takes a third of that. */
 const followedMs = 8_000;
+/**
+ * How often it is checked whether a follower has caught up, and how often in all. Pages are short here and each takes up
+ * to a third of a second, so a follower may be well behind.
+ */
 const catchUpMs = 3_000;
+const maxCatchUps = 20;
 
 /** Reads lists page by page while other clients write. */
 export class Walkers {
@@ -123,7 +127,8 @@ export class Walkers {
     })();
     await time.sleep(followedMs);
     const before = await whole();
-    await time.sleep(catchUpMs);
+    const isBehind = (): boolean => !before.every((id) => seen.includes(id));
+    for (let k = 0; k < maxCatchUps && (k === 0 || isBehind()); k++) await time.sleep(catchUpMs);
     stopped.abort();
     await following;
     this.walks.push({ ...walk, seen, before, after: await whole(), foreign: [] });
