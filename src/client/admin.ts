@@ -22,10 +22,11 @@ export function remoteAdminWrites(deps: RemoteContext, key: string | undefined):
       if (!isOwn(deps, tenant)) return false;
       return (await caller.call("schedules.delete", { params: { id } }, once)).deleted;
     },
-    async prune(tenant, endedBefore, limit, audit) {
+    async prune(tenant, endedBefore, limit, audit, past) {
       if (!isOwn(deps, tenant)) return 0;
       const reason = audit?.reason ?? "older than is kept";
-      return (await caller.call("runs.prune", { body: { endedBefore, limit, reason } }, once)).pruned;
+      return (await caller.call("runs.prune", { body: { endedBefore, limit, reason, ...defined({ past }) } }, once))
+        .pruned;
     },
     async setQuota(tenant, set, { reason, by }) {
       return caller.call("quotas.set", { body: { ...defined({ tenant }), set: defined(set), reason, by } });

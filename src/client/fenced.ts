@@ -10,6 +10,7 @@ import { checkEntry, checkFence, checkList } from "../store/validate/entry.ts";
 import { isOwn, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
 import { requestBatcher } from "./request-batcher.ts";
+import { remoteCheckpoints } from "./sinks.ts";
 
 type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["results"][number];
 
@@ -46,6 +47,7 @@ export function remoteFenced(deps: RemoteContext): FencedOps & { close(): Promis
         checkList("a batch's item", item);
         return append(item[0], item[1]);
       }),
+    ...remoteCheckpoints(deps),
     close: () => batcher.close(),
   };
 }

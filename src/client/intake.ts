@@ -9,6 +9,7 @@ import { remoteAdminWrites } from "./admin.ts";
 import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
 import type { CreateBatcher } from "./create-batcher.ts";
 import { remoteQueueWrites } from "./queues.ts";
+import { remoteEventWrites } from "./sinks.ts";
 import { remoteTalkWrites } from "./talk.ts";
 
 /** With `key`, every write uses it as its idempotency key instead of a new one; this implements `once`. */
@@ -18,6 +19,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
   return {
     ...remoteAdminWrites(deps, key),
     ...remoteQueueWrites(deps, key),
+    ...remoteEventWrites(deps, key),
     ...remoteTalkWrites(deps, key),
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
     // The server adds the credential.

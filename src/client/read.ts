@@ -10,6 +10,7 @@ import { inParts, isOwn, type RemoteContext } from "./context.ts";
 import { remoteFeed } from "./feed.ts";
 import { remoteLists } from "./list.ts";
 import { remoteQueueReads } from "./queues.ts";
+import { remoteEventReads } from "./sinks.ts";
 import { remoteTalkReads } from "./talk.ts";
 
 /** Every read of the contract. Another tenant's data is reported as absent, without a request. */
@@ -20,6 +21,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     ...remoteLists(deps),
     ...remoteAdminReads(deps),
     ...remoteQueueReads(deps),
+    ...remoteEventReads(deps),
     ...remoteTalkReads(deps),
     ...remoteFeed(deps),
     ...remoteCensus(deps),

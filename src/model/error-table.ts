@@ -62,6 +62,11 @@ const table = {
     retry: "no",
     next: "Check the name, or list the queue in createRunner({ queues }) of a process that runs.",
   },
+  TAPE_SINK_UNKNOWN: {
+    fault: "caller",
+    retry: "no",
+    next: "Check the name with `durable-tape sinks`: a sink is known from its first start on.",
+  },
   TAPE_QUEUE_CHANGED: {
     fault: "caller",
     retry: "later",

@@ -49,6 +49,8 @@ export interface Term {
    * in the first response.
    */
   readonly created?: string;
+  /** What the previous holders of a named lease have left about their work; absent: nothing. */
+  readonly checkpoint?: string;
 }
 
 /** A lease, by its run, its name or its journal. */
@@ -120,6 +122,8 @@ export interface LeaseView {
   readonly queue: string | null;
   /** Where its run is in the queue; null: it has none, or has left it. */
   readonly slot: SlotState | null;
+  /** Of a named lease whose holders keep one. */
+  readonly checkpoint?: string;
 }
 
 /** One entry of the term history: a finished or current term, and why it started and ended. */

@@ -32,6 +32,8 @@ export interface Limits {
   readonly inboxNotes: number;
   /** Signals that one start sends with its run. */
   readonly startSignals: number;
+  /** Bytes of the checkpoint of a named lease. It is a position; what needs more is data for the values. */
+  readonly checkpointBytes: number;
   /** Names that one run publishes. What needs more names is data for the values. */
   readonly publishedNames: number;
   /** Versions of one value kept for watchers. */
@@ -62,6 +64,7 @@ export const defaultLimits: Limits = {
   pendingBytes: 256 * 1024 * 1024,
   inboxNotes: 100_000,
   startSignals: 100,
+  checkpointBytes: 4 * 1024,
   publishedNames: 32,
   valueHistory: 1_000,
   pageRows: 1_000,

@@ -5,6 +5,7 @@ const kinds = {
   run: { code: "TAPE_RUN_NOT_FOUND", field: "run" },
   lease: { code: "TAPE_LEASE_NOT_FOUND", field: "name" },
   queue: { code: "TAPE_QUEUE_UNKNOWN", field: "queue" },
+  sink: { code: "TAPE_SINK_UNKNOWN", field: "sink" },
   schedule: { code: "TAPE_SCHEDULE_NOT_FOUND", field: "id" },
   token: { code: "TAPE_NOT_FOUND", field: "id" },
 } as const satisfies Record<string, { code: ErrorCode; field: string }>;

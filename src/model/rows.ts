@@ -64,6 +64,8 @@ export interface LeaseRow {
   readonly queue: string | null;
   /** Where its run is in the queue; null: it has none, or has left it. */
   readonly slot: SlotState | null;
+  /** Where the work of a named lease has come to; null also where it was not read. */
+  readonly checkpoint: string | null;
 }
 
 /** An effect or a compensation as the store holds it. */

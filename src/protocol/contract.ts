@@ -7,6 +7,7 @@ import { queues } from "./routes/queues.ts";
 import { quotas } from "./routes/quotas.ts";
 import { runs } from "./routes/runs.ts";
 import { service } from "./routes/service.ts";
+import { sinks } from "./routes/sinks.ts";
 import { store } from "./routes/store.ts";
 import { talk } from "./routes/talk.ts";
 import { values } from "./routes/values.ts";
@@ -17,6 +18,7 @@ export const contract = {
   ...effects,
   ...leases,
   ...queues,
+  ...sinks,
   ...values,
   ...overview,
   ...store,

@@ -94,6 +94,8 @@ export const labelText = z.codec(
     encode: ({ key, value: held }) => `${key.replaceAll("%", "%25").replaceAll(":", "%3A")}:${held}`,
   },
 );
+/** A cursor of a list, which may hold a name. */
+export const cursorText = z.string().max(600);
 /** As long as Node allows a request line to be, with at most as many names as a page has rows. */
 export const listText = z.codec(z.string().min(1).max(16_384), names, {
   decode: (given) => given.split(",", maxItems + 1),

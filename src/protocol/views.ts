@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { credential } from "../model/credential.ts";
+import { letterStates } from "../model/dead-letter.ts";
 import type { Term } from "../model/lease.ts";
 import { effectMachine, gateMachine, obligationMachine, runMachine, timerMachine } from "../model/machines.ts";
 import { slotStates } from "../model/queue.ts";
@@ -65,6 +66,7 @@ export const leaseView = z.strictObject({
   nextReactor: z.string().nullable(),
   queue: z.string().nullable(),
   slot: z.enum(slotStates).nullable(),
+  checkpoint: z.string().exactOptional(),
 });
 
 export const runView = z.strictObject({
@@ -114,6 +116,31 @@ const wireTerm = z.strictObject({
   callee: z.string().exactOptional(),
   queue: z.string().exactOptional(),
   created: z.string().exactOptional(),
+  checkpoint: z.string().exactOptional(),
+});
+
+const letter = { journal, seq: whole, inbox: z.boolean(), kind: name, attempts: whole };
+/** An event that a sink refused: as it is stored, and as it is listed. */
+export const newLetter = z.strictObject({ ...letter, event: name, code: name, error: text });
+export const deadLetter = z.strictObject({
+  ...letter,
+  ...{ sink: z.string(), event: z.string(), code: z.string(), error: z.string() },
+  ...{ at, state: z.enum(letterStates) },
+});
+
+export const sinkRow = z.strictObject({ sink: z.string(), lease: leaseView, openLetters: whole });
+
+export const subject = z.strictObject({
+  journal,
+  kind: journalKind,
+  name: z.string().exactOptional(),
+  run: z
+    .strictObject({
+      ...{ id: z.string(), workflow: z.string(), version: z.string().nullable(), labels: reportedLabels },
+      ...{ root: z.string(), parent: z.string().nullable() },
+    })
+    .exactOptional(),
+  item: z.strictObject({ pos: whole, sub: whole, name: z.string().nullable() }).exactOptional(),
 });
 
 /** A term; its fence gets the term's tenant. */

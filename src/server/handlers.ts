@@ -6,6 +6,7 @@ import { queueHandlers } from "./handlers/queues.ts";
 import { quotaHandlers } from "./handlers/quotas.ts";
 import { runHandlers } from "./handlers/runs.ts";
 import { serviceHandlers } from "./handlers/service.ts";
+import { sinkHandlers } from "./handlers/sinks.ts";
 import { storeHandlers } from "./handlers/store.ts";
 import { talkHandlers } from "./handlers/talk.ts";
 import { valueHandlers } from "./handlers/values.ts";
@@ -17,6 +18,7 @@ export function handlersOf(deps: ServerDeps): Handlers {
     ...effectHandlers(deps),
     ...leaseHandlers(deps),
     ...queueHandlers(deps),
+    ...sinkHandlers(deps),
     ...valueHandlers(deps),
     ...overviewHandlers(deps),
     ...storeHandlers(deps),

@@ -79,8 +79,10 @@ function mix(round: Cipheriv, [from, into]: readonly [Buffer, Buffer]): void {
 
 const checkOf = (tenant: string): Buffer => hash("sha256", tenant, "buffer").subarray(0, 8);
 
+export type OpenSeal = () => Promise<CursorSeal>;
+
 /** The seal under the store's own key, which is read once. */
-export function sealUnder(key: () => Promise<string>, random: Random): () => Promise<CursorSeal> {
+export function sealUnder(key: () => Promise<string>, random: Random): OpenSeal {
   let made: Promise<CursorSeal> | undefined;
   const make = async (): Promise<CursorSeal> => new CursorSeal(await key(), random);
   return () => {

@@ -1,11 +1,20 @@
 import { CodecError, decode } from "../base/codec.ts";
 import { defined } from "../base/defined.ts";
+import type { DeadLetter, LetterState } from "../model/dead-letter.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView } from "../model/lease.ts";
 import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
 import { effectiveLimit, type Quota, type QuotaLimits, quotaKinds } from "../model/quota.ts";
 import { isRecordKind, type JournalRecord, type RecordData, recordVersion } from "../model/records.ts";
-import type { BudgetRow, BusinessKeyRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
+import type {
+  BudgetRow,
+  BusinessKeyRow,
+  EffectRow,
+  GateRow,
+  JournalKind,
+  ScheduleRow,
+  TimerRow,
+} from "../model/rows.ts";
 import type {
   ApiToken,
   AuditEntry,
@@ -16,6 +25,7 @@ import type {
   RunProgress,
   RunView,
   StoredValue,
+  Subject,
 } from "./contract/store.ts";
 import type { RowOf } from "./sql/statements.gen.ts";
 
@@ -273,6 +283,40 @@ export function auditEntryOf(row: RowOf<"audit.all">): AuditEntry {
     at: Number(row.at),
     ...{ by, action, reason },
     ...defined({ detail, via }),
+  };
+}
+
+export function deadLetterOf(row: RowOf<"dead_letter.list">): DeadLetter {
+  return {
+    sink: text(row.sink),
+    event: text(row.event),
+    journal: Number(row.journal),
+    seq: Number(row.seq),
+    inbox: Boolean(row.inbox),
+    kind: text(row.kind),
+    at: Number(row.at),
+    attempts: Number(row.attempts),
+    code: text(row.code),
+    error: text(row.error),
+    state: row.state as LetterState,
+  };
+}
+
+export function subjectOf(row: RowOf<"subjects">): Subject {
+  const run = row.run !== null && {
+    id: text(row.run),
+    workflow: text(row.workflow),
+    version: orNull(row.version),
+    labels: row.labels === null ? {} : (JSON.parse(text(row.labels)) as Record<string, string>),
+    root: text(row.root),
+    parent: orNull(row.parent),
+  };
+  return {
+    journal: Number(row.journal),
+    kind: row.kind as JournalKind,
+    ...(row.name !== null && { name: text(row.name) }),
+    ...(run && { run }),
+    ...(row.pos !== null && { item: { pos: Number(row.pos), sub: Number(row.sub), name: orNull(row.effect) } }),
   };
 }
 

@@ -7,7 +7,8 @@ import type { RowOf } from "./sql/statements.gen.ts";
 
 /** Who may take a lease, why a term starts and how the previous one ended. Pure, and the same for every store. */
 
-type LeaseColumns = RowOf<"lease.read">;
+/** Reads of runs leave the checkpoint out. */
+type LeaseColumns = Omit<RowOf<"lease.read">, "checkpoint"> & { readonly checkpoint?: string | null };
 const orNull = <T>(value: unknown): T | null => (value === undefined ? null : (value as T | null));
 
 export function leaseRowOf(row: LeaseColumns): LeaseRow {
@@ -43,6 +44,7 @@ export function leaseRowOf(row: LeaseColumns): LeaseRow {
     lastEndReason: orNull<TermEnd>(row.last_end_reason),
     queue: orNull<string>(row.queue),
     slot: orNull<SlotState>(row.slot),
+    checkpoint: orNull<string>(row.checkpoint),
   };
 }
 
@@ -80,6 +82,7 @@ export function viewOf(lease: LeaseRow, now: number, name: string | null): Lease
     nextReactor,
     queue: queue || null,
     slot,
+    ...(lease.checkpoint === null ? {} : { checkpoint: lease.checkpoint }),
   };
 }
 

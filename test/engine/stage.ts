@@ -218,6 +218,7 @@ export function watched(store: Store, onAppend: (kinds: readonly string[], n: nu
     claim: store.claim,
     read: store.read,
     fenced: {
+      ...store.fenced,
       async append(fence, entry) {
         await onAppend(
           entry.records.map(({ kind }) => kind),

@@ -15,6 +15,7 @@ const none = (): Sample => ({});
 const byRun = ({ run }: Scene): Sample => ({ params: { id: run } });
 const byLease = ({ lease }: Scene): Sample => ({ params: { name: lease } });
 const byQueue = ({ queue }: Scene): Sample => ({ params: { name: queue } });
+const bySink = ({ sink }: Scene): Sample => ({ params: { name: sink } });
 const target = ({ journal }: Scene) => ({ journal });
 
 /** A successful call of each route, for a caller with its role. A missing route does not compile. */
@@ -70,6 +71,22 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "queues.resume": (scene) => ({ ...byQueue(scene), body: audit }),
   "queues.set": (scene) => ({ ...byQueue(scene), body: { ...audit, change: { concurrency: 1, rate: null } } }),
   "queues.reset": (scene) => ({ ...byQueue(scene), query: audit }),
+  "sinks.list": none,
+  "sinks.deadLetters": bySink,
+  "sinks.replay": (scene) => ({ ...bySink(scene), body: { ...audit, events: ["7:1:5"] } }),
+  "sinks.discard": (scene) => ({ ...bySink(scene), body: audit }),
+  "store.checkpoint": ({ sinkFence: fence }) => ({ body: { fence, text: "here" } }),
+  "store.deadLetter": ({ sinkFence: fence, journal }) => ({
+    body: {
+      fence,
+      letter: {
+        ...{ event: "7:1:5", journal, seq: 1, inbox: false, kind: "run.created", attempts: 3 },
+        ...{ code: "400", error: "bad request" },
+      },
+    },
+  }),
+  "store.letterSent": ({ sinkFence: fence }) => ({ body: { fence, event: "7:1:5" } }),
+  "store.subjects": ({ journal, item }) => ({ body: { journals: [journal, item] } }),
   "values.list": () => ({ query: { prefix: "" } }),
   "values.get": ({ key }) => ({ params: { key } }),
   "values.put": ({ key }) => ({ params: { key }, body: { value: 2, when: "unconditional" } }),

@@ -30,6 +30,9 @@ export interface Scene {
   readonly talk: string;
   readonly talkFence: Scene["fence"];
   readonly callback: string;
+  /** A sink with a dead letter, and the fence of its lease. */
+  readonly sink: string;
+  readonly sinkFence: Scene["fence"];
   readonly queue: string;
   /** A run that waits in it. */
   readonly queued: string;
@@ -119,7 +122,6 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
   const waiting = { id: `${prefix}-queued`, workflow: "pay", input: hidden, queue: `${prefix}-models`, key: "acme" };
   await store.intake.createRuns(tenant, [waiting]);
   await giveTokens(store, tenant);
-  const { journal, token, nonce } = held.fence;
   nextNonce++;
   const talk = await begin(`${prefix}-talk`, {});
   await write(
@@ -128,16 +130,31 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     { kind: "state.published", data: { pos: 1, name: "progress", value: hidden } },
   );
   const callback = callbackToken(await store.claim.callbackSecret(talk.fence), { journal: talk.journal, pos: 0 });
+  const sink = await store.claim.acquire(tenant, {
+    ...{ target: { name: `sink ${prefix}-billing` }, claimant, nonce: nextNonce++, expect: "free" as const },
+  });
+  assert.ok(sink.ok);
+  await store.fenced.checkpoint(sink.term.fence, JSON.stringify({ cursor: hidden }));
+  await store.fenced.deadLetter(sink.term.fence, {
+    ...{ event: "7:1:5", journal: held.journal, seq: 1, inbox: false, kind: "run.created", attempts: 3 },
+    ...{ code: "400", error: hidden },
+  });
   return {
+    sink: `${prefix}-billing`,
+    sinkFence: wireFence(sink.term),
     ...{ tenant, run, idle, stuck, inDoubt, head, journal: held.journal, item: effect.item },
-    fence: { journal, token: String(token), nonce: String(nonce) },
+    fence: wireFence(held),
     ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
     ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
     ...{ token: `${tenant}-starter`, queue: `${prefix}-models`, queued: waiting.id },
     ...{ talk: `${prefix}-talk`, callback },
-    talkFence: { journal: talk.journal, token: String(talk.fence.token), nonce: String(talk.fence.nonce) },
+    talkFence: wireFence(talk),
   };
 }
+
+const wireFence = ({ fence: { journal, token, nonce } }: Term): Scene["fence"] => ({
+  ...{ journal, token: String(token), nonce: String(nonce) },
+});
 
 const released = { kind: "term.ended", data: { reason: "released", notesTaken: 0 } };
 
@@ -149,6 +166,7 @@ export function ghostOf(scene: Scene): Scene {
     ...{ journal, head: scene.head, item: 900_000_002, fence: { ...scene.fence, journal } },
     ...{ lease: "ghost-sweeper", key: "ghost-key", businessKey: "ghost-invoice", schedule: "ghost-nightly" },
     ...{ token: "ghost-starter", queue: "ghost-models", queued: "ghost-queued" },
+    ...{ sink: "ghost-billing", sinkFence: { ...scene.sinkFence, journal } },
     ...{ talk: "ghost-talk", callback: `${journal}.0.${secret}`, talkFence: { ...scene.talkFence, journal } },
   };
 }

@@ -16,6 +16,7 @@ const held: LeaseRow = {
   tenant: "acme",
   run: 2,
   workflow: "",
+  checkpoint: null,
   token: 7n,
   nonce: 5n,
   owner: "o",

@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
+import type { NewDeadLetter } from "../../src/model/dead-letter.ts";
 import { TapeError } from "../../src/model/errors.ts";
-import { makeFence } from "../../src/model/fence.ts";
+import { type Fence, makeFence } from "../../src/model/fence.ts";
 import type { AcquireRequest } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Store } from "../../src/store/contract/store.ts";
@@ -30,6 +31,9 @@ export interface NamedThings {
   readonly item: number;
   readonly name: string;
   readonly nameJournal: number;
+  /** The lease is that of this sink, which has refused this event. */
+  readonly sink: string;
+  readonly event: string;
   readonly key: string;
   readonly schedule: string;
   readonly queue: string;
@@ -77,6 +81,17 @@ const reaching = ({ journal, item, head: _head }: NamedThings): NewRecord[] => [
   record("obligation.armed", { run: journal, pos: 0, sub: 1, name: "u", semantics: "idempotent", key: "k", args: 1 }),
   record("obligation.settled", { run: journal, pos: 0, sub: 1, to: "COMPENSATED", reason: "returned" }),
 ];
+
+/** The fences of the other tenant's run and of its sink, in one's own name. */
+const foreignFences = (me: string, of: NamedThings): Fence[] => [
+  makeFence(me, of.nameJournal, 1n, of.nameNonce),
+  makeFence(me, of.journal, of.token, of.nonce),
+];
+
+/** A refused event about this journal. */
+export const letter = (event: string, journal: number): NewDeadLetter => ({
+  ...{ event, journal, seq: 1, inbox: false, kind: "run.created", attempts: 3, code: "400", error: secret },
+});
 
 export const table: Table = {
   intake: {
@@ -133,6 +148,11 @@ export const table: Table = {
         () => intake.pauseQueue(me, of.queue, true, audit),
         () => intake.pauseQueue(me, of.queue, true, audit, of.key),
       ]),
+    settleLetters: (intake, me, of) => {
+      const settle = (sink: string, to: "REPLAY" | "DISCARDED", events?: string[]) => () =>
+        intake.settleLetters(me, sink, to, events, audit);
+      return all([settle(of.sink, "REPLAY"), settle(of.sink, "DISCARDED", [of.event])]);
+    },
     deleteSchedule: (intake, me, of) => intake.deleteSchedule(me, of.schedule),
     fireSchedule: (intake, me, of) => intake.fireSchedule(me, of.schedule, 1, null, [spec({ id: "fired" })]),
     prune: (intake, me) => intake.prune(me, Number.MAX_SAFE_INTEGER, 10),
@@ -181,6 +201,10 @@ export const table: Table = {
     restored: "it is the whole store that is put back",
   },
   fenced: {
+    checkpoint: (fenced, me, of) => all(foreignFences(me, of).map((fence) => () => fenced.checkpoint(fence, "stolen"))),
+    deadLetter: (fenced, me, of) =>
+      all(foreignFences(me, of).map((fence) => () => fenced.deadLetter(fence, letter(of.event, of.journal)))),
+    letterSent: (fenced, me, of) => all(foreignFences(me, of).map((fence) => () => fenced.letterSent(fence, of.event))),
     append: (fenced, me, of) => {
       const fence = makeFence(me, of.journal, of.token, of.nonce);
       const entries = [
@@ -231,6 +255,9 @@ export const table: Table = {
         () => read.runs(me, { inDoubt: true }),
       ]),
     progress: (read, me, of) => read.progress(me, [of.run]),
+    deadLetters: (read, me, of) => read.deadLetters(me, of.sink),
+    subjects: (read, me, of) => read.subjects(me, [of.journal, of.item, of.nameJournal]),
+    sinks: (read, me) => read.sinks(me),
     queues: (read, me) => read.queues(me),
     queuePartitions: (read, me, of) => read.queuePartitions(me, of.queue),
     queueSlots: (read, me, of) => read.queueSlots(me, of.queue),

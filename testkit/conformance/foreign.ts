@@ -1,9 +1,10 @@
 import { strict as assert } from "node:assert";
 import { callbackToken } from "../../src/model/callback-token.ts";
+import { sinkLease } from "../../src/model/dead-letter.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { makeFence } from "../../src/model/fence.ts";
 import type { IntakeOps, Store } from "../../src/store/contract/store.ts";
-import { audit, type Case, type NamedThings, outcomeOf, secret, table } from "./foreign-calls.ts";
+import { audit, type Case, letter, type NamedThings, outcomeOf, secret, table } from "./foreign-calls.ts";
 import {
   bigintText,
   type Cases,
@@ -58,10 +59,14 @@ export async function victimOn(store: Store): Promise<NamedThings> {
     record("state.published", { pos: 4, name: "progress", value: secret }),
   );
   const { item } = await run.effect(0);
-  const name = `lease-${run.id}`;
+  const sink = `lease-${run.id}`;
+  const name = sinkLease(sink);
+  const event = `${run.journal}:1:5`;
   const lease = request({ name }, { claimant: claimant(ownerOf(run.id), lasting) });
   const named = await store.claim.acquire(tenant, lease);
   assert.ok(named.ok && item !== null);
+  await store.fenced.checkpoint(named.term.fence, secret);
+  await store.fenced.deadLetter(named.term.fence, letter(event, run.journal));
   await store.intake.signal(tenant, run.id, { name: "s", value: secret, key: "sent", asks: true });
   await run.write(record("reply.sent", { pos: 5, note: 1, value: secret }));
   const callbacks = await store.claim.callbackSecret(run.term.fence);
@@ -82,7 +87,7 @@ export async function victimOn(store: Store): Promise<NamedThings> {
   const [entry] = await store.read.audit(tenant);
   const view = await store.read.lease(tenant, { run: run.id });
   return {
-    ...{ run: run.id, journal: run.journal, head: run.head, item, name, apiToken },
+    ...{ run: run.id, journal: run.journal, head: run.head, item, name, apiToken, sink, event },
     callback: callbackToken(callbacks, { journal: run.journal, pos: 3 }),
     ...{ nameJournal: named.term.journal, key: `value-${run.id}`, schedule: `schedule-${run.id}`, queue, queuedRun },
     ...{ businessKey: `key-${run.id}`, owner: view!.owner!, nonce: run.term.fence.nonce, nameNonce: lease.nonce },
@@ -98,7 +103,8 @@ function ghostOf(victim: NamedThings): NamedThings {
   const id = unique("ghost");
   return {
     ...victim, // its tokens and cursors: what they belong to does not exist
-    ...{ run: id, journal: 900_000_001, item: 900_000_002, nameJournal: 900_000_003, name: `lease-${id}` },
+    ...{ run: id, journal: 900_000_001, item: 900_000_002, nameJournal: 900_000_003, name: `sink lease-${id}` },
+    ...{ sink: `lease-${id}`, event: `${id}:1:5` },
     ...{ key: `value-${id}`, schedule: `schedule-${id}`, businessKey: `key-${id}`, apiToken: `token-${id}` },
     ...{ queue: `queue-${id}`, queuedRun: `queued-${id}`, callback: `900000001.3.${"x".repeat(43)}` },
     ...{ owner: ownerOf(id), nonce: nonce(), nameNonce: nonce() },

@@ -216,7 +216,7 @@ export function childEnded(
 export async function everything(store: Store, ...tenants: readonly string[]): Promise<string> {
   const parts = (tenants.length === 0 ? [tenant] : tenants).map(async (of) => {
     const { read } = store;
-    const [runs, effects, gates, timers, leases, values, schedules] = await Promise.all([
+    const [runs, effects, gates, timers, leases, values, schedules, sinks] = await Promise.all([
       read.runs(of),
       read.effects(of),
       read.gates(of),
@@ -224,7 +224,9 @@ export async function everything(store: Store, ...tenants: readonly string[]): P
       read.leases(of),
       read.values(of, ""),
       read.schedules(of),
+      read.sinks(of),
     ]);
+    const letters = await Promise.all(sinks.map(({ sink }) => read.deadLetters(of, sink)));
     const journals = await Promise.all(
       leases.map(async ({ journal, ...lease }) => ({
         journal,
@@ -239,7 +241,7 @@ export async function everything(store: Store, ...tenants: readonly string[]): P
     // Measured by the monotonic clock and shown as a date: one millisecond of difference is no change.
     const sent = effects.map(({ sendUntil: _until, ...effect }) => effect);
     const set = timers.map(({ dueAt: _due, ...timer }) => timer);
-    return { quiet, effects: sent, gates, timers: set, journals, values, schedules, budgets, published };
+    return { quiet, effects: sent, gates, timers: set, journals, values, schedules, budgets, published, letters };
   });
   return JSON.stringify(await Promise.all(parts), bigintText);
 }

@@ -38,6 +38,7 @@ export const idempotency: Cases = ({ it }, fresh) => {
     await store.intake.putSchedule(tenant, { id: "due", spec: scheduleSpec(), nextAt: now - 1, paused: false });
     await store.intake.putSchedule(tenant, { id: "gone", spec: scheduleSpec(), nextAt: null, paused: false });
     await store.intake.putValue(tenant, "gone", 1, "must_create");
+    await acquired(store, request({ name: "sink s" }));
     const runs = [spec(), spec({ budget: { usd: 5 } })];
     const fired = [spec({ schedule: "due" })];
     const audit = { by: "ann", reason: "drill" };
@@ -61,6 +62,7 @@ export const idempotency: Cases = ({ it }, fresh) => {
       changeQueue: (intake) => intake.changeQueue(tenant, "q", { concurrency: 2 }, audit),
       resetQueue: (intake) => intake.resetQueue(tenant, "q", audit),
       pauseQueue: (intake) => intake.pauseQueue(tenant, "q", true, audit),
+      settleLetters: (intake) => intake.settleLetters(tenant, "s", "DISCARDED", undefined, audit),
       prune: (intake) => intake.prune(tenant, now + 60_000, 5, audit),
       setQuota: (intake) => intake.setQuota(tenant, { streams: 5 }, audit),
       putToken: (intake) => intake.putToken(token, audit),
@@ -80,8 +82,8 @@ export const idempotency: Cases = ({ it }, fresh) => {
     assert.equal((await run.view()).notes, 5);
     assert.equal(
       (await store.read.audit(tenant)).length,
-      8,
-      "one entry each: changeQueue, resetQueue, pauseQueue, prune, setQuota, putToken, revokeToken, recordAudit",
+      9,
+      "one entry each: changeQueue, resetQueue, pauseQueue, settleLetters, prune, setQuota, putToken, revokeToken, recordAudit",
     );
     const created = (await calls.createRuns!(store.once(repeatOf("createRuns")))) as CreateResult[];
     assert.deepEqual(

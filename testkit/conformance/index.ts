@@ -4,6 +4,7 @@ import { backlogs } from "./backlogs.ts";
 import { batches } from "./batches.ts";
 import { businessKeys } from "./business-keys.ts";
 import { census } from "./census.ts";
+import { checkpoints } from "./checkpoints.ts";
 import { concurrency } from "./concurrency.ts";
 import { effects } from "./effects.ts";
 import { evidence } from "./evidence.ts";
@@ -53,6 +54,7 @@ const groups: Readonly<Record<string, Cases>> = {
   append,
   leases,
   renewals,
+  checkpoints,
   takeover,
   finding,
   backlogs,

@@ -107,8 +107,9 @@ export const service = group({
     role: "admin",
     repeat: "key",
     manual: true,
-    summary: "Deletes runs that ended before a time; their tombstones stay",
-    body: z.strictObject({ endedBefore: time, limit: rows, reason: text.min(1) }),
+    summary:
+      "Deletes runs that ended before a time; their tombstones stay. What a sink has not passed is kept, unless past is true",
+    body: z.strictObject({ endedBefore: time, limit: rows, reason: text.min(1), past: z.boolean().exactOptional() }),
     answer: z.strictObject({ pruned: whole }),
   },
   "store.restored": {

@@ -53,8 +53,8 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
       const entries = await read.audit(tenant, query);
       return { entries: entries.map(({ tenant: _of, ...entry }) => entry) };
     },
-    async "runs.prune"({ body: { endedBefore, limit, reason } }, who) {
-      return { pruned: await who.intake.prune(who.tenant, endedBefore, limit, auditOf(who, reason)) };
+    async "runs.prune"({ body: { endedBefore, limit, reason, past } }, who) {
+      return { pruned: await who.intake.prune(who.tenant, endedBefore, limit, auditOf(who, reason), past) };
     },
     async "store.restored"({ body: { reason, by } }, who) {
       // It ends the terms of every tenant, so only an admin of the home tenant may do it.

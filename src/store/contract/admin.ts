@@ -14,9 +14,10 @@ export interface AdminWriteOps {
   deleteSchedule(tenant: string, id: string): Promise<boolean>;
   /**
    * Deletes finished runs that ended before `endedBefore`; their tombstones stay. Returns how many. `audit` is given if
-   * an operator requested it.
+   * an operator requested it. A run with a record that a sink has not passed is kept, unless `past` is true, which
+   * requires `audit`.
    */
-  prune(tenant: string, endedBefore: number, limit: number, audit?: AuditInfo): Promise<number>;
+  prune(tenant: string, endedBefore: number, limit: number, audit?: AuditInfo, past?: boolean): Promise<number>;
   /**
    * Sets limits of a tenant; undefined: of every tenant without its own setting. Only the given limits change: null
    * restores the default, -1 means no limit. Recorded in the audit log. The first limit on runs counts the existing

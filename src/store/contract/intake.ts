@@ -2,12 +2,13 @@ import type { Claimant, ItemResult, Term } from "../../model/lease.ts";
 import type { OnConflict } from "../../model/queue.ts";
 import type { Credential, ForkData } from "../../model/records.ts";
 import type { AdminWriteOps } from "./admin.ts";
+import type { EventWriteOps } from "./events.ts";
 import type { StoredValue } from "./list.ts";
 import type { QueueWriteOps } from "./queues.ts";
 import type { StartSignal, TalkWriteOps } from "./talk.ts";
 
 /** Writes that need no lease; each is one conditional transaction. */
-export interface IntakeOps extends AdminWriteOps, TalkWriteOps, QueueWriteOps {
+export interface IntakeOps extends AdminWriteOps, TalkWriteOps, QueueWriteOps, EventWriteOps {
   createRuns(
     tenant: string,
     specs: readonly RunSpec[],

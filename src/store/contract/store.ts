@@ -19,6 +19,14 @@ export type {
 } from "./admin.ts";
 export { type Census, type CensusOps, type InDoubtCount, maxCounted, type ReactorBacklog } from "./census.ts";
 export type { ClaimOps, FindRequest, QueueRoom, Share } from "./claim.ts";
+export type {
+  CheckpointOps,
+  EventReadOps,
+  EventWriteOps,
+  SinkRow,
+  Subject,
+  SubjectRun,
+} from "./events.ts";
 export type { AppendRequest, AppendResult, FencedOps } from "./fenced.ts";
 export type { CreateResult, Debounce, IntakeOps, RunSpec, UniqueKey, ValueCondition } from "./intake.ts";
 export type {

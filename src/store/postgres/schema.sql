@@ -44,6 +44,25 @@ table tape.business_keys(
 
 CREATE INDEX business_keys_run ON tape.business_keys USING btree (run, pos);
 
+table tape.dead_letters(
+  tenant text not null,
+  sink text not null,
+  event text not null,
+  journal bigint not null,
+  seq bigint not null,
+  inbox boolean not null,
+  kind text not null,
+  at bigint not null,
+  attempts bigint not null,
+  code text not null,
+  error text not null,
+  state text not null default 'OPEN'::text,
+  changed_at bigint not null,
+  dead_letters_pkey PRIMARY KEY (tenant, sink, event)
+);
+
+CREATE INDEX dead_letters_state ON tape.dead_letters USING btree (tenant, sink, state, at, event);
+
 table tape.effects(
   run bigint not null,
   pos bigint not null,
@@ -149,6 +168,7 @@ table tape.leases(
   last_end_reason text,
   workflow text not null default ''::text,
   queue bigint,
+  checkpoint text,
   leases_pkey PRIMARY KEY (journal)
 ) with (fillfactor=60);
 

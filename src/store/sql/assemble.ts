@@ -4,6 +4,7 @@ import { callbackSecret } from "../../model/callback-token.ts";
 import type { Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { ClaimOps, FencedOps, FindRequest, Store } from "../contract/store.ts";
+import { sealUnder } from "../cursor-seal.ts";
 import { runBatch, staleError } from "../validate/arguments.ts";
 import { checkEntry, checkFence, checkList } from "../validate/entry.ts";
 import { validated } from "../validate/store.ts";
@@ -13,21 +14,23 @@ import { queryRow } from "./plan.ts";
 import { whyFenced } from "./plans/append.ts";
 import { findPlan } from "./plans/backlogs.ts";
 import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
+import { checkpointPlan, deadLetterPlan, letterSentPlan } from "./plans/events.ts";
 import { readOf } from "./read.ts";
 import { withinOf } from "./within.ts";
 
 /** The contract on top of a backend: encodes the input, then runs one plan. `validated` has checked every argument. */
 export function assembleStore(driver: SqlBackend, random: Random): Store {
   const { backend, limits, transactionBoundMs, exclusive } = driver;
+  const seal = sealUnder(async () => String((await driver.read(queryRow("feed.key"), undefined))?.key), random);
   return validated({
     backend,
     limits,
     transactionBoundMs,
     exclusive,
-    ...intakesOf(driver, limits),
+    ...intakesOf(driver, limits, seal),
     claim: claimOf(driver, random),
     fenced: fencedOf(driver, limits),
-    read: readOf(driver, limits, random),
+    read: readOf(driver, limits, seal),
     within: withinOf(driver, limits),
     health: () => driver.health(),
     onWake: (listener) => driver.onWake(listener),
@@ -52,6 +55,15 @@ function fencedOf(driver: SqlBackend, limits: Limits): FencedOps {
         checkList("a batch's item", item);
         return append(item[0], item[1]);
       });
+    },
+    async checkpoint(fence, text) {
+      return driver.write(() => checkpointPlan(fence, text), fence.tenant);
+    },
+    async deadLetter(fence, letter) {
+      return driver.write(() => deadLetterPlan(fence, letter), fence.tenant);
+    },
+    async letterSent(fence, event) {
+      return driver.write(() => letterSentPlan(fence, event), fence.tenant);
     },
   };
 }

@@ -5,7 +5,8 @@ import type { Limits } from "../../model/limits.ts";
 import { deadlineTimer } from "../../model/projection.ts";
 import { everyTenant } from "../../model/quota.ts";
 import type { RecordData } from "../../model/records.ts";
-import type { AdminWriteOps, IdempotencyKey, IntakeOps, QueueWriteOps } from "../contract/store.ts";
+import type { AdminWriteOps, EventWriteOps, IdempotencyKey, IntakeOps, QueueWriteOps } from "../contract/store.ts";
+import type { OpenSeal } from "../cursor-seal.ts";
 import { valueRowOf } from "../decode-rows.ts";
 import { checkBatch, runBatch, unknownCallback } from "../validate/arguments.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord, toItemResult } from "../validate/entry.ts";
@@ -14,7 +15,9 @@ import type { SqlBackend } from "./backend.ts";
 import { type Plan, type PlanContext, query, queryRow } from "./plan.ts";
 import { auditPlan, operatorActionBy, storeJournal } from "./plans/audit.ts";
 import { deliverOnce, deliverPlan } from "./plans/callback.ts";
+import { settleLettersPlan } from "./plans/events.ts";
 import * as plans from "./plans/intake.ts";
+import { prunePlan } from "./plans/prune.ts";
 import { changeQueuePlan, pauseQueuePlan, putQueuePlan } from "./plans/queues.ts";
 import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
 import {
@@ -43,7 +46,7 @@ export interface Intakes {
  */
 const callsPerPurge = 128;
 
-export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
+export function intakesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): Intakes {
   let calls = 0;
   const writeOnce =
     (key: IdempotencyKey): Write =>
@@ -56,8 +59,8 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
       if (result instanceof TapeError) throw result;
       return result;
     };
-  const secret = storeSecret(driver);
-  const written = intakeOf(driver, limits, secret, ([, tenant], make) => driver.write(make, tenant));
+  const secrets = { secret: storeSecret(driver), seal };
+  const written = intakeOf(driver, limits, secrets, ([, tenant], make) => driver.write(make, tenant));
   const plain: IntakeOps =
     driver.fire === undefined
       ? written
@@ -74,7 +77,7 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
     once(key) {
       const write = writeOnce(key);
       return {
-        ...intakeOf(driver, limits, secret, write),
+        ...intakeOf(driver, limits, secrets, write),
         async createRuns(tenant, specs, first) {
           if (first !== undefined) return plain.createRuns(tenant, specs, first);
           checkBatch(specs, limits);
@@ -87,10 +90,17 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
   };
 }
 
-function intakeOf(driver: SqlBackend, limits: Limits, secret: () => Promise<string>, write: Write): IntakeOps {
+/** What derives from keys of the store, which are read once. */
+interface Secrets {
+  readonly secret: () => Promise<string>;
+  readonly seal: OpenSeal;
+}
+
+function intakeOf(driver: SqlBackend, limits: Limits, { secret, seal }: Secrets, write: Write): IntakeOps {
   return {
-    ...adminWritesOf(driver, limits, write),
+    ...adminWritesOf(driver, limits, seal, write),
     ...queueWritesOf(write),
+    ...eventWritesOf(write),
     async createRuns(tenant, specs, first) {
       const results = await runBatch(specs, limits, async (spec) => {
         const start = checkStart(spec, limits);
@@ -152,7 +162,7 @@ export function checkedSignal(signal: Parameters<IntakeOps["signal"]>[2], limits
   return data;
 }
 
-function adminWritesOf(driver: SqlBackend, limits: Limits, write: Write): AdminWriteOps {
+function adminWritesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal, write: Write): AdminWriteOps {
   return {
     async putSchedule(tenant, row, seen) {
       return write(["putSchedule", tenant], (context) => plans.putSchedulePlan(context, tenant, row, seen));
@@ -162,8 +172,11 @@ function adminWritesOf(driver: SqlBackend, limits: Limits, write: Write): AdminW
         return (yield* query("schedule.delete", { tenant, id })).count > 0;
       });
     },
-    async prune(tenant, endedBefore, limit, audit) {
-      return write(["prune", tenant], () => plans.prunePlan(tenant, Math.floor(endedBefore), limit, audit));
+    async prune(tenant, endedBefore, limit, audit, past = false) {
+      const cursors = past ? undefined : await seal();
+      const open = cursors && ((cursor: string) => cursors.open(tenant, cursor, driver.feedParts));
+      const request = { tenant, before: Math.floor(endedBefore), limit, audit, open };
+      return write(["prune", tenant], () => prunePlan(request));
     },
     async setQuota(tenant = everyTenant, change, audit) {
       // Counting and measuring start first: an effective limit must find them in progress.
@@ -208,6 +221,16 @@ function storeSecret(driver: SqlBackend): () => Promise<string> {
   return async () => {
     known ??= String((await driver.read(queryRow("meta.secret"), undefined))?.secret);
     return known;
+  };
+}
+
+function eventWritesOf(write: Write): EventWriteOps {
+  return {
+    async settleLetters(tenant, sink, to, events, audit) {
+      return write(["settleLetters", tenant], (context) =>
+        settleLettersPlan(context, { tenant, sink, to }, events, audit),
+      );
+    },
   };
 }
 

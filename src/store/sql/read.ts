@@ -1,7 +1,6 @@
-import type { Random } from "../../base/random.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { AdminReadOps, ListOps, Page, QueueReadOps, ReadOps } from "../contract/store.ts";
-import { sealUnder } from "../cursor-seal.ts";
+import type { AdminReadOps, EventReadOps, ListOps, Page, QueueReadOps, ReadOps } from "../contract/store.ts";
+import type { OpenSeal } from "../cursor-seal.ts";
 import {
   apiTokenOf,
   budgetRowOf,
@@ -22,6 +21,7 @@ import { type ListName, queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows } from "./plan.ts";
 import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/backlogs.ts";
 import { censusPlan, duePlan } from "./plans/census.ts";
+import { deadLettersPlan, sinksPlan, subjectsPlan } from "./plans/events.ts";
 import * as lists from "./plans/lists.ts";
 import { explainedPlan } from "./plans/queue-cycles.ts";
 import { partitionsPlan, queuesPlan, slotsPlan } from "./plans/queue-reads.ts";
@@ -35,8 +35,7 @@ type Turn = string | undefined;
 /** Four reports may be lost before a process counts as gone. */
 const processTimeoutMs = 60_000;
 
-export function readOf(driver: SqlBackend, limits: Limits, random: Random): ReadOps {
-  const seal = sealUnder(async () => String((await driver.read(queryRow("feed.key"), undefined))?.key), random);
+export function readOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): ReadOps {
   const { row, few, list } = queriesOf(driver, limits);
   return {
     ...listsOf(driver, limits),
@@ -44,6 +43,7 @@ export function readOf(driver: SqlBackend, limits: Limits, random: Random): Read
     ...queueReadsOf(driver, limits),
     due: async (reactor, cap, tenant) => driver.read(duePlan(reactor, cap, tenant), tenant),
     census: async (tenant) => driver.read(censusPlan(tenant), tenant),
+    ...eventReadsOf(driver, limits),
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
     progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
     async journal(tenant, target, page = {}) {
@@ -135,6 +135,14 @@ function queueReadsOf(driver: SqlBackend, limits: Limits): QueueReadOps {
       driver.read(partitionsPlan(tenant, queue, page, limits), tenant),
     queueSlots: async (tenant, queue, filter = {}) => driver.read(slotsPlan(tenant, queue, filter, limits), tenant),
     queuePosition: async (tenant, run) => driver.read(explainedPlan(tenant, run), tenant),
+  };
+}
+
+function eventReadsOf(driver: SqlBackend, limits: Limits): EventReadOps {
+  return {
+    deadLetters: async (tenant, sink, page = {}) => driver.read(deadLettersPlan(tenant, sink, page, limits), tenant),
+    subjects: async (tenant, journals) => driver.read(subjectsPlan(tenant, journals), tenant),
+    sinks: async (tenant, page = {}) => driver.read(sinksPlan(tenant, page, limits), tenant),
   };
 }
 

@@ -124,6 +124,49 @@ export interface SharedStatements {
     params: { tenant: Text; cap: Whole };
     row: { what: string | null; label: string | null; n: number | null; ms: number | null };
   };
+  "dead_letter.list": {
+    params: { tenant: Text; sink: Text; state: Text; afterAt: Whole; afterEvent: Text; limit: Whole };
+    row: {
+      sink: string;
+      event: string;
+      journal: number;
+      seq: number;
+      inbox: Flag;
+      kind: string;
+      at: number;
+      attempts: number;
+      code: string;
+      error: string;
+      state: string;
+    };
+  };
+  "dead_letter.purge": {
+    params: { tenant: Text; before: Whole };
+    row: Record<never, never>;
+  };
+  "dead_letter.put": {
+    params: {
+      tenant: Text;
+      sink: Text;
+      event: Text;
+      journal: Whole;
+      seq: Whole;
+      inbox: Truth;
+      kind: Text;
+      attempts: Whole;
+      code: Text;
+      error: Text;
+    };
+    row: Record<never, never>;
+  };
+  "dead_letter.sent": {
+    params: { tenant: Text; sink: Text; event: Text };
+    row: Record<never, never>;
+  };
+  "dead_letter.settle": {
+    params: { to: Text; tenant: Text; sink: Text; events: Text; limit: Whole };
+    row: Record<never, never>;
+  };
   "effect.create": {
     params: {
       run: Whole;
@@ -423,6 +466,10 @@ export interface SharedStatements {
       head: number | null;
     };
   };
+  "fence.name": {
+    params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole };
+    row: { name: string };
+  };
   "gate.approve": {
     params: { note: Text; run: Whole; pos: Whole };
     row: Record<never, never>;
@@ -570,6 +617,10 @@ export interface SharedStatements {
     params: { workflows: Text; tenant: Text; owner: Text; nonce: Whole };
     row: { journal: number };
   };
+  "lease.checkpoint": {
+    params: { text: Text; journal: Whole; tenant: Text; token: Whole; nonce: Whole };
+    row: Record<never, never>;
+  };
   "lease.create": {
     params: {
       journal: Whole;
@@ -646,6 +697,7 @@ export interface SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      checkpoint: string | null;
       slot: string | null;
       queue: string | null;
       token: string | null;
@@ -692,6 +744,7 @@ export interface SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      checkpoint: string | null;
       slot: string | null;
       queue: string | null;
       token: string | null;
@@ -737,7 +790,7 @@ export interface SharedStatements {
       token: Whole;
       previousOwner: Text;
     };
-    row: { token: string | null; notes: number };
+    row: { token: string | null; notes: number; checkpoint: string | null };
   };
   "lease.unserved": {
     params: { workflows: Text; tenant: Text; minLagMs: Whole };
@@ -1002,7 +1055,7 @@ export interface SharedStatements {
     row: Record<never, never>;
   };
   "prune.find": {
-    params: { tenant: Text; before: Whole; limit: Whole };
+    params: { tenant: Text; before: Whole; stamp: Whole; afterJournal: Whole; afterSeq: Whole; limit: Whole };
     row: { journal: number };
   };
   "prune.gates": {
@@ -1734,6 +1787,14 @@ export interface SharedStatements {
     params: { name: Text; tenant: Text; id: Text };
     row: { journal: number; root: number; restricted: Flag | null };
   };
+  "sink.checkpoints": {
+    params: { tenant: Text };
+    row: { checkpoint: string | null };
+  };
+  "sink.list": {
+    params: { tenant: Text; above: Text; limit: Whole };
+    row: { journal: number; name: string; letters: number | null };
+  };
   "slot.admit": {
     params: { journal: Whole };
     row: Record<never, never>;
@@ -1835,6 +1896,23 @@ export interface SharedStatements {
   "store.record": {
     params: { kind: Text; body: Text };
     row: Record<never, never>;
+  };
+  subjects: {
+    params: { journals: Text; tenant: Text };
+    row: {
+      journal: number | null;
+      kind: string;
+      name: string | null;
+      run: string | null;
+      workflow: string | null;
+      version: string | null;
+      labels: string | null;
+      root: string | null;
+      parent: string | null;
+      pos: number | null;
+      sub: number | null;
+      effect: string | null;
+    };
   };
   "timer.create": {
     params: { run: Whole; pos: Whole; purpose: Text; until: Whole; delayMs: Whole };

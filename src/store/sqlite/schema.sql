@@ -24,6 +24,15 @@ CREATE TABLE business_keys(
 
 CREATE INDEX business_keys_run on business_keys(run, pos);
 
+CREATE TABLE dead_letters(
+  tenant text not null, sink text not null, event text not null,
+  journal integer not null, seq integer not null, inbox integer not null, kind text not null, at integer not null,
+  attempts integer not null, code text not null, error text not null, state text not null default 'OPEN',
+  changed_at integer not null, primary key(tenant, sink, event)
+) strict, without rowid;
+
+CREATE INDEX dead_letters_state on dead_letters(tenant, sink, state, at, event);
+
 CREATE TABLE effects(
   run integer not null, pos integer not null, sub integer not null,
   tenant text not null, root integer not null, role text not null, name text, connector text,
@@ -78,7 +87,7 @@ CREATE TABLE leases(
   open integer not null default 1,
   next_reactor text, due_at integer not null default 0, last_end_reason text,
   workflow text not null default ''
-, queue integer) strict;
+, queue integer, checkpoint text) strict;
 
 CREATE INDEX leases_due on leases(next_reactor, tenant, workflow, due_at) where next_reactor is not null;
 

@@ -33,14 +33,19 @@ export function validatedAdminWrites(intake: AdminWriteOps, limits: Limits): Adm
       names({ tenant, id });
       return intake.deleteSchedule(tenant, id);
     },
-    async prune(tenant, endedBefore, limit, audit) {
+    async prune(tenant, endedBefore, limit, audit, past) {
       names({ tenant });
       ifGiven(audit, (info) => checkAuditInfo(info, limits));
       if (!Number.isFinite(endedBefore)) {
         throw new TapeError("TAPE_BAD_INPUT", "endedBefore must be a time in milliseconds", { field: "endedBefore" });
       }
       checkWhole("limit", limit, 1);
-      return intake.prune(tenant, endedBefore, limit, audit);
+      ifGiven(past, (flag) => checkFlag("past", flag));
+      if (past === true && audit === undefined) {
+        const message = "to prune what a sink has not passed needs the operator's name and reason";
+        throw new TapeError("TAPE_BAD_INPUT", message, { field: "audit" });
+      }
+      return intake.prune(tenant, endedBefore, limit, audit, past);
     },
     async setQuota(tenant, change, audit) {
       ifGiven(tenant, (of) => names({ tenant: of }));

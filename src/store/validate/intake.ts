@@ -4,6 +4,7 @@ import type { IntakeOps } from "../contract/store.ts";
 import { validatedAdminWrites } from "./admin.ts";
 import { ifGiven, nameChecker } from "./arguments.ts";
 import { checkClaimant, checkList, checkNonce, checkObject, checkStored, checkWhole } from "./entry.ts";
+import { validatedEventWrites } from "./events.ts";
 import { validatedQueueWrites } from "./queue.ts";
 import { checkSchedule } from "./schedule.ts";
 import { assertNoReservedField, validatedTalkWrites } from "./talk.ts";
@@ -17,6 +18,7 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     ...validatedAdminWrites(intake, limits),
     ...validatedTalkWrites(intake, limits),
     ...validatedQueueWrites(intake, limits),
+    ...validatedEventWrites(intake, limits),
     async createRuns(tenant, specs, first) {
       names({ tenant });
       if (first !== undefined) {

@@ -6,6 +6,7 @@ import { validatedAdminReads } from "./admin.ts";
 import { checkTarget, ifGiven, nameChecker } from "./arguments.ts";
 import { validatedCensus } from "./census.ts";
 import { checkList, checkWhole } from "./entry.ts";
+import { validatedEventReads } from "./events.ts";
 import { validatedFeed } from "./feed.ts";
 import { filterChecks } from "./filters.ts";
 import { validatedLists } from "./list.ts";
@@ -28,6 +29,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     ...validatedQueueReads(read, limits),
     ...validatedFeed(read, limits),
     ...validatedCensus(read, limits),
+    ...validatedEventReads(read, limits),
     async run(tenant, id) {
       names({ tenant, id });
       return read.run(tenant, id);

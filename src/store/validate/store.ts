@@ -2,6 +2,7 @@ import type { Store } from "../contract/store.ts";
 import { nameChecker } from "./arguments.ts";
 import { validatedClaim } from "./claim.ts";
 import { checkObject } from "./entry.ts";
+import { validatedFenced } from "./events.ts";
 import { validatedIntake } from "./intake.ts";
 import { validatedRead } from "./read.ts";
 import { validatedWithin } from "./within.ts";
@@ -17,6 +18,7 @@ export function validated(store: Store): Store {
     ...store,
     intake: validatedIntake(store.intake, limits),
     claim: validatedClaim(store.claim, limits),
+    fenced: validatedFenced(store.fenced, limits),
     read: validatedRead(store.read, limits),
     ...(store.within && { within: validatedWithin(store.within, limits) }),
     once(key) {

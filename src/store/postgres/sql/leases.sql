@@ -139,7 +139,7 @@ update tape.leases set max_stall_ms = :max_stall_ms where journal = :journal and
 -- Of one tenant, newest first: held leases, or its named leases, its newest runs and their items.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce((select n.name from tape.names n where n.journal = l.journal limit 1),
     (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run')) as name
@@ -155,7 +155,7 @@ from (
   cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
     l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
     l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason,
-    l.workflow, l.queue from tape.leases l where l.journal = x.journal offset 0) l
+    l.workflow, l.checkpoint, l.queue from tape.leases l where l.journal = x.journal offset 0) l
 where l.owner is not null or not :held
 order by l.journal desc limit :limit;
 
@@ -192,7 +192,7 @@ select q.tenant, q.workflow from q where :tenant::text is null or q.tenant = :te
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce(n.name, r.id) as name
 from tape.leases l left join tape.names n on n.journal = l.journal left join tape.runs r on r.journal = l.journal and l.kind = 'run'
@@ -275,7 +275,7 @@ update tape.leases set token = greatest(token, (select token_floor from tape.met
   last_end_reason = case when owner is null then last_end_reason else 'expired' end
 where journal = :journal and token = :token and owner is not distinct from :previous_owner and not paused
   and tape.on_timeline()
-returning cast(token as text) as token, notes;
+returning cast(token as text) as token, notes, checkpoint;
 
 -- name: lease.unserved
 -- read

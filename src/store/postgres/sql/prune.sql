@@ -16,7 +16,8 @@ delete from tape.effects where run = :run;
 -- name: prune.find
 -- read
 -- Roots that ended long ago, together with their whole tree, and with nothing left to compensate. A tree is pruned as a
--- whole. LIMIT 1 as in end_many: lookups instead of joins with all trees. Locked, because another process may prune at
+-- whole. With a position of the feed, only those without a record after it: a sink has not passed the others. The last
+-- record of a journal has its last position. LIMIT 1 as in end_many: lookups instead of joins with all trees. Locked, because another process may prune at
 -- the same moment: it takes the next ones.
 select r.journal from tape.runs r
 where r.tenant = :tenant and r.ended_at < :before and r.parent is null
@@ -24,6 +25,12 @@ where r.tenant = :tenant and r.ended_at < :before and r.parent is null
     where c.root = r.journal and c.parent is not null and (c.ended_at is null or c.ended_at >= :before) limit 1) is null
   and (select 1 from tape.effects e
     where e.root = r.journal and e.role = 'compensation' and e.status not in ('COMPENSATED', 'DISCHARGED') limit 1) is null
+  and (:stamp::bigint is null or (select 1
+    from (select r.journal union all select c.journal from tape.runs c where c.root = r.journal and c.parent is not null) m
+    cross join lateral (select m.journal union all select i.journal from tape.leases i where i.run = m.journal and i.kind = 'item') j
+    cross join lateral (values (j.journal), (-j.journal)) x(journal)
+    cross join lateral (select h.stamp, h.journal, h.seq from tape.records h where h.journal = x.journal order by h.seq desc limit 1) h
+    where (h.stamp, h.journal, h.seq) > (:stamp::bigint, :after_journal::bigint, :after_seq::bigint) limit 1) is null)
 order by r.ended_at limit :limit
 for update of r skip locked;
 

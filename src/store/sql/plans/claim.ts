@@ -101,6 +101,8 @@ export function* takeTerm(lease: LeaseRow, now: number, options: TakeOptions): P
     notes: Number(taken.notes),
     reason,
     ...(lease.queue === null ? {} : { queue: lease.queue }),
+    // As of the takeover: until then the previous holder may have moved it.
+    ...(taken.checkpoint === null ? {} : { checkpoint: taken.checkpoint }),
   };
 }
 
@@ -148,11 +150,11 @@ function isOwn(lease: LeaseRow, tenant: string | undefined, owner: string, nonce
 const isOf = (lease: LeaseRow, tenant: string | undefined): boolean => tenant === undefined || lease.tenant === tenant;
 
 function* heldTerm(lease: LeaseRow): Plan<Term> {
-  const { journal, kind, tenant, run, ttlMs, notes, token, nonce, reason, queue } = lease;
+  const { journal, kind, tenant, run, ttlMs, notes, token, nonce, reason, queue, checkpoint } = lease;
   const head = Number((yield* queryRow("journal.head", { journal }))?.head);
   const fence = makeFence(tenant, journal, token, nonce!);
   const term = { fence, journal, kind, tenant, run, ttlMs, head, notes, reason: reason ?? "start" };
-  return queue === null ? term : { ...term, queue };
+  return { ...term, ...(queue === null ? {} : { queue }), ...(checkpoint === null ? {} : { checkpoint }) };
 }
 
 /** A find, and how many more runs of each queue its process drives. */

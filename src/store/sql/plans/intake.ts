@@ -6,7 +6,7 @@ import { notFound } from "../../../model/not-found.ts";
 import { deadlineTimer, encodeBody, valueWritten } from "../../../model/projection.ts";
 import type { Credential, RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
-import type { AuditInfo, CreateResult, ValueCondition } from "../../contract/store.ts";
+import type { CreateResult, ValueCondition } from "../../contract/store.ts";
 import { scheduleRowOf } from "../../decode-rows.ts";
 import { noAttempt } from "../../validate/arguments.ts";
 import type { StartData } from "../../validate/start.ts";
@@ -16,7 +16,7 @@ import { applyChange, sendNote, wakeOf } from "./append.ts";
 import { auditPlan, operatorActionBy } from "./audit.ts";
 import { createPlan, type FirstTerm } from "./create.ts";
 import { admitSchedule } from "./quotas.ts";
-import { type ResultStorage, recordOperatorAction } from "./service.ts";
+import type { ResultStorage } from "./service.ts";
 
 /** Writes that need no lease: each is one conditional transaction, and the condition is its fence. */
 
@@ -334,42 +334,4 @@ export function* createAllPlan(
     }
   }
   return results;
-}
-
-const pruned = [
-  "usage",
-  "records",
-  "effects",
-  "business_keys",
-  "gates",
-  "published",
-  "replies",
-  "timers",
-  "budgets",
-  "keys",
-  "leases",
-  "run",
-] as const;
-
-export function* prunePlan(tenant: string, before: number, limit: number, audit: AuditInfo | undefined): Plan<number> {
-  const roots = yield* queryRows("prune.find", { tenant, before, limit });
-  let count = 0;
-  for (const root of roots) count += yield* pruneTree(tenant, Number(root.journal));
-  if (audit !== undefined) yield* recordOperatorAction("runs.prune", audit, { tenant, before, pruned: count });
-  return count;
-}
-
-function* pruneTree(tenant: string, root: number): Plan<number> {
-  const rows = yield* queryRows("prune.members", { run: root });
-  for (const row of rows) {
-    const run = Number(row.journal);
-    const { id } = row;
-    const token = row.token as string;
-    const position = { journal: run, createdAt: row.created_at, endedAt: row.ended_at };
-    yield* query("prune.tombstone", { tenant, id, token: BigInt(token), ...position });
-    const data: RecordData<"run.pruned"> = { tenant, id, token };
-    yield* query("store.record", { kind: "run.pruned", body: encodeBody(data) });
-    for (const table of pruned) yield* query(`prune.${table}`, { run });
-  }
-  return rows.length;
 }

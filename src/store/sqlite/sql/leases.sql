@@ -111,7 +111,7 @@ update leases set max_stall_ms = :max_stall_ms where journal = :journal and kind
 -- Of one tenant, newest first: held leases, or its named leases, its newest runs and their items.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce((select n.name from names n where n.journal = l.journal), (select r.id from runs r where r.journal = l.journal and l.kind = 'run')) as name
 from (
@@ -157,7 +157,7 @@ select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal 
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce(n.name, r.id) as name
 from leases l left join names n on n.journal = l.journal left join runs r on r.journal = l.journal and l.kind = 'run'
@@ -238,7 +238,7 @@ update leases set token = max(token, (select token_floor from meta)) + 1, nonce 
   max_stall_ms = case when kind = 'run' then max_stall_ms else :max_stall_ms end, doomed = 0, stalled = 0, next_reactor = null,
   last_end_reason = case when owner is null then last_end_reason else 'expired' end
 where journal = :journal and token = :token and owner is :previous_owner and paused = 0
-returning cast(token as text) as token, notes;
+returning cast(token as text) as token, notes, checkpoint;
 
 -- name: lease.unserved
 -- read

@@ -1,0 +1,79 @@
+import type { DeadLetter, LetterState, NewDeadLetter } from "../../model/dead-letter.ts";
+import type { Fence } from "../../model/fence.ts";
+import type { LeaseView } from "../../model/lease.ts";
+import type { JournalKind } from "../../model/rows.ts";
+import type { AuditInfo } from "./admin.ts";
+import type { Page } from "./list.ts";
+
+/** What the holder of a named lease keeps about its work, called as `store.fenced.x`. No record is written. */
+export interface CheckpointOps {
+  /** Replaces the checkpoint of a named lease; null removes it. Only its holder can, and the next holder gets it. */
+  checkpoint(fence: Fence, text: string | null): Promise<void>;
+  /**
+   * Stores an event that the sink of this lease refused. Repeating it writes the same row; one that an operator has
+   * settled stays settled, except that a replay which fails is open again.
+   */
+  deadLetter(fence: Fence, letter: NewDeadLetter): Promise<void>;
+  /** The replay of a dead letter was delivered. */
+  letterSent(fence: Fence, event: string): Promise<void>;
+}
+
+/** Orders of operators about dead letters, called as `store.intake.x`. */
+export interface EventWriteOps {
+  /**
+   * Has dead letters sent again, or discards them: these, or all open ones up to a batch. Returns how many.
+   * TAPE_SINK_UNKNOWN if there is no such sink.
+   */
+  settleLetters(
+    tenant: string,
+    sink: string,
+    to: "REPLAY" | "DISCARDED",
+    events: readonly string[] | undefined,
+    audit: AuditInfo,
+  ): Promise<number>;
+}
+
+/** What sinks and their operators read, called as `store.read.x`. */
+export interface EventReadOps {
+  /** Dead letters in one state (default OPEN), oldest first, after this `letterCursor`. */
+  deadLetters(
+    tenant: string,
+    sink: string,
+    page?: { state?: LetterState; after?: string; limit?: number },
+  ): Promise<Page<DeadLetter>>;
+  /** What the records of these journals are about. Journals that do not exist are left out. */
+  subjects(tenant: string, journals: readonly number[]): Promise<Subject[]>;
+  /** Sinks that have ever run, by name, after `above`. */
+  sinks(tenant: string, page?: { above?: string; limit?: number }): Promise<Page<SinkRow>>;
+}
+
+/** Whose record it is: a run, an item of a run, or a named lease. */
+export interface Subject {
+  readonly journal: number;
+  readonly kind: JournalKind;
+  /** Of a named lease. */
+  readonly name?: string;
+  /** Of a run, or the run of an item. */
+  readonly run?: SubjectRun;
+  /** The effect of an item. */
+  readonly item?: { readonly pos: number; readonly sub: number; readonly name: string | null };
+}
+
+/** A run as its events describe it. */
+export interface SubjectRun {
+  readonly id: string;
+  readonly workflow: string;
+  readonly version: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  /** The id of the root run, which may be its own. */
+  readonly root: string;
+  readonly parent: string | null;
+}
+
+/** A sink as the store knows it: its lease, with its checkpoint, and its open dead letters. */
+export interface SinkRow {
+  readonly sink: string;
+  readonly lease: LeaseView;
+  /** At most 10 000 are counted. */
+  readonly openLetters: number;
+}
