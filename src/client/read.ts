@@ -63,8 +63,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     },
     async unserved(workflows, minLagMs, tenant) {
       if (!own(tenant)) return [];
-      const body = { workflows: [...workflows], minLagMs };
-      return (await caller.call("store.unserved", { body })).unserved;
+      return (await caller.call("store.unserved", { body: { workflows: [...workflows], minLagMs } })).unserved;
     },
     async dueSchedules(limit, tenant) {
       return own(tenant) ? (await caller.call("store.dueSchedules", { body: { limit } })).schedules : [];

@@ -16,6 +16,7 @@ export const prune: Command = {
   options: {
     "older-than": { value: "DURATION", help: "time since the run ended, such as 90d" },
     export: { value: "FILE", help: "export the runs to this new file first, one JSON line per run with its journal" },
+    "past-sinks": { help: "also delete runs with records that a sink has not passed: their events are lost" },
     "dry-run": { help: "count the runs and delete none" },
     ...operatorOptions,
     ...storeOptions,
@@ -39,7 +40,7 @@ export const prune: Command = {
       }
       let deleted = 0;
       for (let batch = 1; batch > 0; deleted += batch) {
-        batch = await store.intake.prune(tenant, before, batchRuns, audit);
+        batch = await store.intake.prune(tenant, before, batchRuns, audit, invocation.given("past-sinks"));
         if (batch > 0) screen.bar(`deleted ${deleted + batch}`, 1, 1);
       }
       screen.barDone();

@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { type QuotaKind, type QuotaLimits, quotaKinds, unlimited } from "../../model/quota.ts";
-import type { AdminReadOps, AdminWriteOps, NewToken } from "../contract/store.ts";
+import type { AdminReadOps, AdminWriteOps, AuditInfo, NewToken } from "../contract/store.ts";
 import { checkAuditInfo, ifGiven, nameChecker } from "./arguments.ts";
 import { checkFlag, checkObject, checkStored, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
@@ -40,11 +40,7 @@ export function validatedAdminWrites(intake: AdminWriteOps, limits: Limits): Adm
         throw new TapeError("TAPE_BAD_INPUT", "endedBefore must be a time in milliseconds", { field: "endedBefore" });
       }
       checkWhole("limit", limit, 1);
-      ifGiven(past, (flag) => checkFlag("past", flag));
-      if (past === true && audit === undefined) {
-        const message = "to prune what a sink has not passed needs the operator's name and reason";
-        throw new TapeError("TAPE_BAD_INPUT", message, { field: "audit" });
-      }
+      checkPast(past, audit);
       return intake.prune(tenant, endedBefore, limit, audit, past);
     },
     async setQuota(tenant, change, audit) {
@@ -84,6 +80,13 @@ export function validatedAdminWrites(intake: AdminWriteOps, limits: Limits): Adm
       return intake.removeProcess(tenant, owner);
     },
   };
+}
+
+function checkPast(past: boolean | undefined, audit: AuditInfo | undefined): void {
+  ifGiven(past, (flag) => checkFlag("past", flag));
+  if (past !== true || audit !== undefined) return;
+  const message = "to prune what a sink has not passed needs the operator's name and reason";
+  throw new TapeError("TAPE_BAD_INPUT", message, { field: "audit" });
 }
 
 export function validatedAdminReads(read: AdminReadOps, limits: Limits): Omit<AdminReadOps, "settings"> {

@@ -64,14 +64,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       ifGiven(tenant, (of) => names({ tenant: of }));
       return read.unserved(workflows, minLagMs, tenant);
     },
-    async dueTimers(limit, tenant) {
-      checkDue(limit, tenant, limits);
-      return read.dueTimers(limit, tenant);
-    },
-    async dueSchedules(limit, tenant) {
-      checkDue(limit, tenant, limits);
-      return read.dueSchedules(limit, tenant);
-    },
+    ...validatedDue(read, limits),
     async businessKeyOwner(tenant, scope, businessKey) {
       names({ tenant, scope, businessKey });
       return read.businessKeyOwner(tenant, scope, businessKey);
@@ -84,6 +77,19 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       names({ tenant });
       checkTarget(target, limits);
       return read.lease(tenant, target);
+    },
+  };
+}
+
+function validatedDue(read: ReadOps, limits: Limits): Pick<ReadOps, "dueTimers" | "dueSchedules"> {
+  return {
+    async dueTimers(limit, tenant) {
+      checkDue(limit, tenant, limits);
+      return read.dueTimers(limit, tenant);
+    },
+    async dueSchedules(limit, tenant) {
+      checkDue(limit, tenant, limits);
+      return read.dueSchedules(limit, tenant);
     },
   };
 }

@@ -11,7 +11,7 @@ export const layers: readonly (readonly string[])[] = [
   ["client"], // a store too: it keeps the contract, over the wire
   ["engine", "guard", "config"],
   ["operator", "deploy"],
-  ["reactor", "server"],
+  ["reactor", "events", "server"],
   ["host"],
   ["cli"],
   ["exports"],

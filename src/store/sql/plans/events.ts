@@ -92,7 +92,7 @@ export function* deadLettersPlan(
 
 export function* subjectsPlan(tenant: string, journals: readonly number[]): Plan<Subject[]> {
   if (journals.length === 0) return [];
-  return (yield* queryRows("subjects", { tenant, journals: JSON.stringify(journals) })).map(subjectOf);
+  return (yield* queryRows("subjects", { tenant, journals: JSON.stringify([...new Set(journals)]) })).map(subjectOf);
 }
 
 export function* sinksPlan(
@@ -119,12 +119,12 @@ export type FeedPosition = readonly [stamp: bigint, journal: bigint, seq: bigint
  * cannot be read has passed nothing.
  */
 export function* passedPosition(tenant: string, open: (cursor: string) => string): Plan<FeedPosition | undefined> {
-  let least: FeedPosition | undefined;
+  let min: FeedPosition | undefined;
   for (const { checkpoint } of yield* queryRows("sink.checkpoints", { tenant })) {
     const position = positionIn(checkpoint!, open);
-    if (least === undefined || isBefore(position, least)) least = position;
+    if (min === undefined || isBefore(position, min)) min = position;
   }
-  return least;
+  return min;
 }
 
 function positionIn(checkpoint: string, open: (cursor: string) => string): FeedPosition {

@@ -24,10 +24,10 @@ where r.tenant = :tenant and r.ended_at < :before and r.parent is null
   and not exists (select 1 from effects e
     where e.root = r.journal and e.role = 'compensation' and e.status not in ('COMPENSATED', 'DISCHARGED'))
   and (:stamp is null or not exists (select 1
-    from (select r.journal as journal union all select c.journal from runs c where c.root = r.journal and c.parent is not null) m
+    from (select r.journal as journal union all select c.journal from runs c where c.root = r.journal and c.parent is not null) tree
     cross join (select 1 as side union all select -1) x
-    where (select h.id from records h where h.journal = m.journal * x.side order by h.seq desc limit 1) > :stamp
-      or exists (select 1 from leases i where i.run = m.journal and i.kind = 'item'
+    where (select h.id from records h where h.journal = tree.journal * x.side order by h.seq desc limit 1) > :stamp
+      or exists (select 1 from leases i where i.run = tree.journal and i.kind = 'item'
         and (select h.id from records h where h.journal = i.journal * x.side order by h.seq desc limit 1) > :stamp)))
 order by r.ended_at limit :limit;
 
