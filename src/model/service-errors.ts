@@ -22,6 +22,11 @@ export const serviceErrors = {
     retry: "reread",
     next: "The commit's outcome is unknown. Acquire a new term and read before writing again.",
   },
+  TAPE_UNARMED: {
+    fault: "operator",
+    retry: "later",
+    next: "Check that the alarm service is reachable and accepts this deployment's credentials. Nothing was written.",
+  },
   TAPE_STORE_CLOSED: {
     fault: "caller",
     retry: "no",

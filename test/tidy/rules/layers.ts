@@ -8,7 +8,7 @@ export const layers: readonly (readonly string[])[] = [
   ["model"],
   ["sdk", "protocol"],
   ["store", "connector", "lease"],
-  ["client"], // a store too: it keeps the contract, over the wire
+  ["client", "alarm"], // stores too: one over the wire, one with alarms ahead of its writes
   ["engine", "guard", "config"],
   ["operator", "deploy"],
   ["reactor", "events", "server"],
