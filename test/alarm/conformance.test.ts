@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it } from "vitest";
+import { AlarmKeeper } from "../../src/alarm/alarm-keeper.ts";
 import type { Alarm } from "../../src/alarm/alarms.ts";
 import { armedStore } from "../../src/alarm/armed-store.ts";
-import { Arming } from "../../src/alarm/arming.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import type { AgendaItem, Store } from "../../src/store/contract/store.ts";
@@ -12,7 +12,7 @@ import { sampleDay } from "../sample.ts";
 import { sampled } from "../sampled-cases.ts";
 
 /** Compares the agenda before and after every write for which no alarm was set. */
-class AgendaWatch extends Arming {
+class AgendaWatch extends AlarmKeeper {
   readonly found: string[] = [];
   compared = 0;
   readonly #inside = new AsyncLocalStorage<true>();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { AlarmKeeper } from "../../src/alarm/alarm-keeper.ts";
 import { type Alarm, dueAlarm, nextBucket } from "../../src/alarm/alarms.ts";
 import { armedStore } from "../../src/alarm/armed-store.ts";
-import { Arming } from "../../src/alarm/arming.ts";
 import type { Log } from "../../src/base/log.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { acquired, heldRun, record, request, spec, step, tenant } from "../../testkit/conformance/frame.ts";
@@ -36,8 +36,8 @@ function stage() {
   const alarms = new Service(time);
   const logged: string[] = [];
   const log: Log = (_level, event) => void logged.push(event);
-  const arming = new Arming({ alarms, tenant, clock: time, log, transactionBoundMs: boundMs });
-  return { time, alarms, arming, logged };
+  const keeper = new AlarmKeeper({ alarms, tenant, clock: time, log, transactionBoundMs: boundMs });
+  return { time, alarms, keeper, logged };
 }
 
 describe("moments of alarms", () => {
@@ -61,36 +61,36 @@ describe("moments of alarms", () => {
   });
 });
 
-describe("arming", () => {
+describe("keeper", () => {
   it("the first write after a pause waits for its alarm, and later ones need none", async () => {
-    const { time, alarms, arming } = stage();
+    const { time, alarms, keeper } = stage();
     let stored = -1;
     await time.during(
-      arming.cover(async () => {
+      keeper.cover(async () => {
         stored = alarms.stored.length;
       }),
     );
     expect(stored).toBe(1);
-    for (let k = 0; k < 50; k++) await time.during(arming.cover(async () => {}));
+    for (let k = 0; k < 50; k++) await time.during(keeper.cover(async () => {}));
     expect(alarms.stored.length).toBeLessThanOrEqual(2); // the beat may have set the next one
     await time.elapse(60_000);
     const before = alarms.stored.length;
-    await time.during(arming.cover(async () => {}));
+    await time.during(keeper.cover(async () => {}));
     expect(alarms.stored.length).toBeGreaterThan(before);
   });
 
   it("two processes that write in one interval set one alarm by name", async () => {
-    const { time, alarms, arming } = stage();
-    const other = new Arming({ alarms, tenant, clock: time, log: () => {}, transactionBoundMs: boundMs });
-    await time.during(Promise.all([arming.cover(async () => {}), other.cover(async () => {})]));
+    const { time, alarms, keeper } = stage();
+    const other = new AlarmKeeper({ alarms, tenant, clock: time, log: () => {}, transactionBoundMs: boundMs });
+    await time.during(Promise.all([keeper.cover(async () => {}), other.cover(async () => {})]));
     expect(new Set(alarms.stored.map(({ name }) => name)).size).toBeLessThan(alarms.stored.length);
   });
 
   it("without an alarm nothing is written, and the error has its cause", async () => {
-    const { time, alarms, arming } = stage();
+    const { time, alarms, keeper } = stage();
     alarms.answer = () => Promise.reject(new Error("queue not found"));
     let written = false;
-    const write = arming.cover(async () => {
+    const write = keeper.cover(async () => {
       written = true;
     });
     const message = expect.stringContaining("queue not found");
@@ -99,18 +99,18 @@ describe("arming", () => {
   });
 
   it("a service that does not respond refuses the write after one bound", async () => {
-    const { time, alarms, arming } = stage();
+    const { time, alarms, keeper } = stage();
     alarms.answer = () => new Promise(() => {});
     const from = time.now;
-    await expect(time.during(arming.cover(async () => {}))).rejects.toMatchObject({ code: "TAPE_UNARMED" });
+    await expect(time.during(keeper.cover(async () => {}))).rejects.toMatchObject({ code: "TAPE_UNARMED" });
     expect(time.now - from).toBe(boundMs);
   });
 
   it("a response that comes late does not count: the next alarm is set", async () => {
-    const { time, alarms, arming } = stage();
+    const { time, alarms, keeper } = stage();
     alarms.answer = () => time.sleep(4_900);
     await time.during(
-      arming.cover(async () => {
+      keeper.cover(async () => {
         expect(alarms.aheadMs).toBeGreaterThanOrEqual(2 * boundMs);
       }),
     );
@@ -118,8 +118,8 @@ describe("arming", () => {
   });
 
   it("while a write is under way an alarm stays at least two bounds ahead", async () => {
-    const { time, alarms, arming } = stage();
-    const write = time.during(arming.cover(() => time.sleep(90_000)));
+    const { time, alarms, keeper } = stage();
+    const write = time.during(keeper.cover(() => time.sleep(90_000)));
     const ahead: number[] = [];
     for (let k = 1; k < 90; k++) time.after(k * 1_000, () => ahead.push(alarms.aheadMs));
     await write;
@@ -129,8 +129,8 @@ describe("arming", () => {
   });
 
   it("a beat that fails is logged and repeated, and the write ends with an alarm ahead", async () => {
-    const { time, alarms, arming, logged } = stage();
-    const write = arming.cover(() => time.sleep(60_000));
+    const { time, alarms, keeper, logged } = stage();
+    const write = keeper.cover(() => time.sleep(60_000));
     time.after(1_000, () => {
       alarms.answer = () => Promise.reject(new Error("503"));
     });
@@ -143,9 +143,9 @@ describe("arming", () => {
   });
 
   it("a process that stood still in a write sets another alarm before it reports the result", async () => {
-    const { time, alarms, arming } = stage();
+    const { time, alarms, keeper } = stage();
     await time.during(
-      arming.cover(async () => {
+      keeper.cover(async () => {
         time.jump(120_000);
       }),
     );
@@ -153,8 +153,8 @@ describe("arming", () => {
   });
 
   it("after a silence nothing is set: an idle process has no beat", async () => {
-    const { time, alarms, arming } = stage();
-    await time.during(arming.cover(async () => {}));
+    const { time, alarms, keeper } = stage();
+    await time.during(keeper.cover(async () => {}));
     const before = alarms.stored.length;
     await time.elapse(3_600_000);
     expect(alarms.stored.length).toBe(before);
@@ -163,9 +163,9 @@ describe("arming", () => {
 
 describe("the armed store", () => {
   it("creations, claims, timers and ends of terms are armed; steps, values and named leases are not", async () => {
-    const { time, alarms, arming } = stage();
+    const { time, alarms, keeper } = stage();
     const inner = await openStore("memory:", { clock: time });
-    const store = armedStore(inner, arming);
+    const store = armedStore(inner, keeper);
     const sets = async (work: () => Promise<unknown>): Promise<boolean> => {
       await time.elapse(60_000);
       const before = alarms.stored.length;
@@ -189,10 +189,10 @@ describe("the armed store", () => {
   });
 
   it("a refused write has changed nothing", async () => {
-    const { time, alarms, arming } = stage();
+    const { time, alarms, keeper } = stage();
     const inner = await openStore("memory:", { clock: time });
     alarms.answer = () => Promise.reject(new Error("403"));
-    const created = armedStore(inner, arming).intake.createRuns(tenant, [spec()]);
+    const created = armedStore(inner, keeper).intake.createRuns(tenant, [spec()]);
     await expect(time.during(created)).rejects.toMatchObject({ code: "TAPE_UNARMED" });
     expect(await time.during(inner.read.runs(tenant))).toHaveLength(0);
     await inner.close();

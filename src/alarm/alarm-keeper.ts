@@ -4,7 +4,7 @@ import { errorFields, reasonOf } from "../base/reason.ts";
 import { TapeError } from "../model/errors.ts";
 import { type Alarms, boundOf, minAheadBounds, nextBucket } from "./alarms.ts";
 
-export interface ArmingOptions {
+export interface AlarmKeeperOptions {
   readonly alarms: Alarms;
   readonly tenant: string;
   readonly clock: Clock;
@@ -31,9 +31,9 @@ const retryMs = 1_000;
  * So an alarm fires after the commit of every such write, whenever its process dies: what the process had sent is over
  * one bound later.
  */
-export class Arming {
+export class AlarmKeeper {
   readonly boundMs: number;
-  readonly #options: ArmingOptions;
+  readonly #options: AlarmKeeperOptions;
   /** When the latest alarm fires, by both clocks of this process. The worse one counts. */
   #until = { wall: Number.NEGATIVE_INFINITY, mono: Number.NEGATIVE_INFINITY };
   #arming: Promise<void> | undefined;
@@ -42,7 +42,7 @@ export class Arming {
   #failed = false;
   #lastWriteAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ArmingOptions) {
+  constructor(options: AlarmKeeperOptions) {
     this.#options = options;
     this.boundMs = boundOf(options.transactionBoundMs);
   }
