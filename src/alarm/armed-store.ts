@@ -109,6 +109,7 @@ function withinOf(within: TransactionOps, keeper: AlarmKeeper): TransactionOps {
       const step = within.step(source, body);
       return {
         execute: () => step.execute(),
+        abort: (error) => step.abort(error),
         commit: (...args) => keeper.cover(() => step.commit(...args)),
         rollback: () => step.rollback(),
       };
