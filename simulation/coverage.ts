@@ -81,6 +81,8 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "a process's clock stepped forward": stepped(true),
   "a process's clock stepped back": stepped(false),
   "a process's clock was wrong": ({ plan }) => plan.clocks.some(({ offMs, drift }) => offMs !== 0 && drift !== 0),
+  "sender paused after its authorisation": ({ faultHits }) => faultHits.some(({ fault }) => fault.at === "dispatch"),
+  "process paused before the commit of a step": ({ faultHits }) => faultHits.some(({ fault }) => fault.at === "commit"),
   "crash without restart": ({ faultHits }) =>
     faultHits.some(({ fault }) => fault.kind === "crash" && fault.forMs === undefined),
   "takeover during an effect, retried": settled("PENDING", "lease_lost"),

@@ -4,8 +4,11 @@ import { chance, pick, times } from "./draw.ts";
 /** What happens to a process at its nth boundary of a kind, before or after it. */
 export interface Fault {
   readonly replica: number;
-  /** `wire`: between a connected replica and the server. `client`: the same, for requests that a client made. */
-  readonly at: "append" | "claim" | "renew" | "intake" | "read" | "effect" | "wire" | "client";
+  /**
+   * `dispatch`: an append that authorises an effect. `commit`: of a transactional step. Both count as appends, too.
+   * `wire`: between a connected replica and the server. `client`: the same, for requests that a client made.
+   */
+  readonly at: "append" | "dispatch" | "commit" | "claim" | "renew" | "intake" | "read" | "effect" | "wire" | "client";
   readonly n: number;
   readonly edge: "before" | "after";
   /**

@@ -73,9 +73,7 @@ export function withEndsInDoubt(seed: number | string, runs: readonly PlannedRun
   const random = seededRandom(`ends in doubt ${seed}`);
   if (!chance(random, inDoubtShare)) return runs;
   const atMs = random.int(6_000);
-  const drawn = argsOf(random);
-  const calm = { businessKey: drawn.id, unresponsive: false, travelMs: 5, answerMs: 50 };
-  const args = { ...drawn, ...calm, faults: pick(random, inDoubtFaults) };
+  const args = { ...calmArgs(random), faults: pick(random, inDoubtFaults) };
   const effect: Op = { op: "effect", effect: pick(random, slowEffectNames), args, caught: chance(random, 0.5) };
   const endMs = 200 + random.int(8_000);
   const beside: readonly Op[] = [{ op: "sleep", ms: 2 * Math.floor(endMs / 2) }];
@@ -95,6 +93,12 @@ export function withEndsInDoubt(seed: number | string, runs: readonly PlannedRun
     again: undefined,
   };
   return [...runs, run];
+}
+
+/** An effect with a key of its own and a fast upstream. */
+export function calmArgs(random: Random): EffectArgs {
+  const drawn = argsOf(random);
+  return { ...drawn, businessKey: drawn.id, faults: [], unresponsive: false, travelMs: 5, answerMs: 50 };
 }
 
 /** Three generations; the youngest has an effect to compensate. */

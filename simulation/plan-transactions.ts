@@ -42,10 +42,15 @@ export function withTransactions<P extends Before>(
     const edge = pick(random, ["before", "after"] as const);
     return { ...at, edge, kind, forMs: kind === "fail" ? undefined : plan.ttlMs + random.int(9_000) };
   });
+  // A process that is replaced just before it commits a step.
+  const pauses = times(chance(random, 0.5) ? plan.replicas : 0, (replica): Fault => {
+    const forMs = plan.ttlMs + 7_000 + random.int(4_000);
+    return { replica, at: "commit", n: 1, edge: "before", kind: "pause", forMs };
+  });
   return {
     ...plan,
     runs: plan.runs.map((run) => (run === chosen ? { ...run, program } : run)),
-    faults: [...plan.faults, ...faults],
+    faults: [...pauses, ...plan.faults, ...faults],
     callers: times(2 + random.int(4), (k) => ({
       id: `caller-${k}`,
       atMs: random.int(12_000),

@@ -75,18 +75,24 @@ export interface PlannedUnstarted {
 }
 
 /** Share of plans with a run that may never start. */
-const unstartedShare = 0.06;
+const unstartedShare = 0.08;
+/** Share of these that have started and wait when they are cancelled, as free as a run that never started. */
+const waitingShare = 0.6;
 
 export function unstartedOf(seed: number | string): PlannedUnstarted | undefined {
   const random = seededRandom(`unbegun ${seed}`);
   if (!chance(random, unstartedShare)) return undefined;
-  return {
+  const drawn: PlannedUnstarted = {
     id: "unstarted",
     workflow: chance(random, 0.5) ? "nowhere" : "once",
     program: { ops: opsOf(random, 1 + random.int(3), 1), attempts: 1 },
     atMs: random.int(6_000),
     cancelAfterMs: chance(random, 0.5) ? random.int(5) : random.int(4_000),
   };
+  if (!chance(random, waitingShare)) return drawn;
+  const wait: Op = chance(random, 0.5) ? { op: "gate", name: "left" } : { op: "sleep", ms: 20_000 };
+  const program: Program = { ops: [{ op: "step", fails: false }, wait], attempts: 1 };
+  return { ...drawn, workflow: "once", program, cancelAfterMs: 2_000 + random.int(5_000) };
 }
 
 /** Share of plans in which an operator forks a run and names no compensated effect. */

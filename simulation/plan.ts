@@ -14,6 +14,7 @@ import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import { type PlannedObjects, withObjects } from "./plan-objects.ts";
 import { type PlannedQueues, withQueues } from "./plan-queues.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
+import { withPausedSenders } from "./plan-senders.ts";
 import { type PlannedTalk, withTalk } from "./plan-talk.ts";
 import { type PlannedCallerStart, withTransactions } from "./plan-transactions.ts";
 import { withTrials } from "./plan-trials.ts";
@@ -107,7 +108,7 @@ export function planOf(seed: number | string): Plan {
     resolver: chance(random, 0.75),
   };
   const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
-  const talking = withTalk(seed, withTransactions(seed, visited));
+  const talking = withTalk(seed, withTransactions(seed, withPausedSenders(seed, visited)));
   return withObjects(seed, withQueues(seed, withTrials(seed, talking)));
 }
 

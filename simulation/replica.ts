@@ -4,6 +4,7 @@ import { openRemote } from "../src/client/store.ts";
 import { Tape, type TapeOptions } from "../src/host/tape.ts";
 import { isTapeError } from "../src/model/errors.ts";
 import type { WireRequest } from "../src/protocol/transport.ts";
+import type { Store } from "../src/store/contract/store.ts";
 import { type Boundary, type CrashPoint, TestProcess } from "../testkit/kit/process.ts";
 import { runnerIn } from "../testkit/kit/runner.ts";
 import { describeFault, type Fault, rightClock } from "./plan-faults.ts";
@@ -20,6 +21,7 @@ export class Replica {
   #tape: Tape | undefined;
   #remote: RemoteStore | undefined;
   readonly #counts = new Map<string, number>();
+  readonly #authorisations = new WeakSet<object>();
 
   constructor(stage: Stage, index: number) {
     this.#stage = stage;
@@ -47,7 +49,7 @@ export class Replica {
     const process = new TestProcess({
       name,
       clock: time,
-      store: shared.store,
+      store: this.#noting(shared.store),
       crashPointAt: (boundary) => this.#crashPointAt(boundary),
       wallOffMs: () => this.#wallOffMs(),
       travelMs: this.connected ? () => 0 : this.#travel(name),
@@ -122,7 +124,7 @@ export class Replica {
       try {
         const remote = await openRemote("http://127.0.0.1:1", { clock, random, log, exchange: process.exchange(wire) });
         this.#remote = remote;
-        return process.inside(remote);
+        return process.inside(this.#noting(remote));
       } catch (error) {
         if (!isTapeError(error)) throw error;
         await clock.sleep(500);
@@ -148,7 +150,9 @@ export class Replica {
     const { result } = boundary;
     if (isTapeError(result)) refusals.set(result.code, (refusals.get(result.code) ?? 0) + 1);
     const at = kindOf(boundary);
-    const fault = at === undefined ? undefined : this.#due(at, boundary.edge, boundary.name);
+    const special = this.#specialAppend(boundary);
+    const due = (place: Fault["at"]): Fault | undefined => this.#due(place, boundary.edge, boundary.name);
+    const fault = (at === undefined ? undefined : due(at)) ?? (special === undefined ? undefined : due(special));
     if (fault === undefined) return undefined;
     const { kind, forMs } = fault;
     const process = this.#process!;
@@ -161,6 +165,25 @@ export class Replica {
     }
     if (kind === "hang") return { hangMs: forMs ?? 0 };
     return kind === "crash" || kind === "pause" || kind === "fail" || kind === "busy" ? kind : undefined;
+  }
+
+  #specialAppend({ name, result }: Boundary): "dispatch" | "commit" | undefined {
+    if (name === "within.commit") return "commit";
+    return typeof result === "object" && result !== null && this.#authorisations.has(result) ? "dispatch" : undefined;
+  }
+
+  /** The same store; notes the results of appends that authorise an effect. */
+  #noting<S extends Store>(store: S): S {
+    const { fenced } = store;
+    const append: Store["fenced"]["append"] = async (fence, entry) => {
+      const appended = await fenced.append(fence, entry);
+      if (entry.records.some(({ kind }) => kind === "effect.dispatched")) this.#authorisations.add(appended);
+      return appended;
+    };
+    return {
+      ...store,
+      fenced: new Proxy(fenced, { get: (of, key) => (key === "append" ? append : Reflect.get(of, key)) }),
+    };
   }
 
   #wireFault(request: WireRequest): Fault | undefined {

@@ -200,14 +200,8 @@ export const leaseBugs: readonly Bug[] = [
         replace: "if (elapsedSince(authorised, clock) >= 0) return;",
       },
     ],
-    detectedBy: [
-      "fencedOwnersStayQuiet",
-      "heldMeansHeld",
-      "nonIdempotentOnce",
-      "verdictMatchesWorld",
-      "attemptsAreCounted",
-    ],
+    detectedBy: ["fencedOwnersStayQuiet", "heldMeansHeld", "nonIdempotentOnce", "verdictMatchesWorld"],
     kind: "with a long pause",
-    within: 500,
+    within: 200,
   },
 ];

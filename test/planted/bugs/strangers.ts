@@ -129,7 +129,7 @@ export const strangerBugs: readonly Bug[] = [
     ],
     detectedBy: ["unstartedDidNothing", "clientCallsAnswered"],
     kind: "with an early cancellation",
-    within: 200,
+    within: 500,
   },
   {
     name: "audit without its seal",

@@ -30,7 +30,7 @@ export const transactionBugs: readonly Bug[] = [
     ],
     detectedBy: ["rowsMatchSteps"],
     kind: "with transactions",
-    within: 500,
+    within: 200,
   },
   {
     name: "commit in doubt repeated",
