@@ -247,6 +247,8 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     ),
   "waiting run held by an operator": ({ feed }) =>
     feed.some((r) => r.kind === "term.started" && r.data.reason === "manual" && isQueued(feed, r.journal)),
+  "queue served over the wire": ({ plan, feed }) => plan.remote.includes(true) && feed.some(admits),
+  "store went back and lost an admission": ({ lost }) => lost?.feed.some(admits) === true,
   "run expired in its queue": some((r) => r.kind === "timer.fired" && r.data.purpose === "expire"),
   "debounced start moved": some((r) => r.kind === "start.moved"),
   "unique start joined": ({ queueStarts }) =>

@@ -18,6 +18,8 @@ export interface InsideEvent {
   readonly queue: string;
   readonly key: string;
   readonly mark: string;
+  /** The token of the term in which the body was called. */
+  readonly token: bigint;
   /** Wall time. */
   readonly at: number;
 }
@@ -36,7 +38,7 @@ export class InsideWork {
   }
 
   stay(tape: TapeContext, { queue, key, mark, ms }: InsideOp): Promise<string> {
-    const about = { run: tape.runId, queue, key, mark };
+    const about = { run: tape.runId, queue, key, mark, token: tape.fence.token };
     return tape.step("inside", async () => {
       this.#events.push({ what: "enter", ...about, at: this.#time.wall() });
       await this.#clock.sleep(ms);

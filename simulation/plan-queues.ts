@@ -1,6 +1,8 @@
 import { type Random, seededRandom } from "../src/base/random.ts";
 import type { QueueOptions } from "../src/sdk/queue.ts";
 import { chance, pick, times } from "./draw.ts";
+import { type Fault, faultOf, type Rewind, rewindOf, type Shape } from "./plan-faults.ts";
+import type { PlannedRun } from "./plan-runs.ts";
 
 export interface PlannedQueue {
   readonly name: string;
@@ -44,10 +46,35 @@ export const noQueues: PlannedQueues = { queues: [], runs: [], changes: [], paus
 /** Share of plans with queues. */
 const queueShare = 0.1;
 
+interface QueuedPlan extends Shape {
+  readonly runs: readonly PlannedRun[];
+  readonly talk: unknown;
+  readonly wallStep: unknown;
+  readonly rewind: Rewind | undefined;
+  readonly faults: readonly Fault[];
+}
+
+/** Shares of plans with queues in which replicas are connected to a server, and in which the store goes back. */
+const remoteShare = 0.25;
+const rewindShare = 0.2;
+
+/** What few plans have, and what queues must survive. */
+function withTroubles<P extends QueuedPlan>(random: Random, plan: P): P {
+  const connected = chance(random, remoteShare);
+  const remote = plan.remote.map((one) => one || (connected && chance(random, 0.7)));
+  const faults = connected ? times(2, () => faultOf(random, { ...plan, remote })) : [];
+  const rewind = chance(random, rewindShare) ? rewindOf(random) : undefined;
+  // What the clients of a talker know might be forgotten, and a wedged process is judged in a calm world.
+  const calm = plan.talk !== undefined || JSON.stringify(plan.runs).includes('"op":"trial"');
+  if (calm) return plan;
+  return { ...plan, remote, faults: [...plan.faults, ...faults], rewind: plan.rewind ?? rewind };
+}
+
 /** Drawn from a generator of its own, so that plans without queues stay unchanged. */
-export function withQueues<
-  P extends { readonly rewind: unknown; readonly remote: readonly boolean[]; readonly wallStep: unknown },
->(seed: number | string, plan: P): P & { readonly queues: PlannedQueues } {
+export function withQueues<P extends QueuedPlan>(
+  seed: number | string,
+  plan: P,
+): P & { readonly queues: PlannedQueues } {
   const random = seededRandom(`queues ${seed}`);
   // Rates are judged by the store's clock, which is not set here.
   if (!chance(random, queueShare) || plan.wallStep !== undefined) return { ...plan, queues: noQueues };
@@ -62,9 +89,7 @@ export function withQueues<
     chance(random, share) && operated.length > 0 ? times(1 + random.int(count), make) : [];
   const queue = (): string => pick(random, operated);
   return {
-    ...plan,
-    remote: plan.remote.map(() => false),
-    rewind: undefined,
+    ...withTroubles(random, plan),
     queues: {
       queues,
       runs,

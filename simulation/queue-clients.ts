@@ -54,12 +54,17 @@ export class QueueClients {
   }
 
   async #start(planned: PlannedQueueRun): Promise<void> {
+    await this.#stage.time.sleep(planned.atMs);
+    await this.#request(planned);
+    // A repeated start of a debounced run is another start.
+    if (planned.debounce === undefined && (await this.#clients.afterRewind())) await this.#request(planned);
+  }
+
+  async #request(planned: PlannedQueueRun): Promise<void> {
     const { time } = this.#stage;
-    await time.sleep(planned.atMs);
     const requestedAt = time.wall();
     const start = (tape: Tape): Promise<RunHandle<unknown>> =>
       tape.start(this.#workflows.once, programOf(planned), this.#optionsOf(planned));
-    // A repeated start of a debounced run is another start, so this one is not repeated.
     const response =
       planned.debounce === undefined ? { value: await this.#clients.retry(start) } : await this.#clients.call(start);
     if (response === undefined || !("value" in response) || response.value === undefined) return;
@@ -103,13 +108,16 @@ export class QueueClients {
     await time.sleep(fromMs);
     await this.#clients.retry((tape) => tape.queues.pause(name, audit), ["TAPE_QUEUE_UNKNOWN"]);
     await time.sleep(Math.max(0, toMs - time.now));
-    await this.#clients.retry((tape) => tape.queues.resume(name, audit), ["TAPE_QUEUE_UNKNOWN"]);
+    const resume = () => this.#clients.retry((tape) => tape.queues.resume(name, audit), ["TAPE_QUEUE_UNKNOWN"]);
+    await resume();
+    if (await this.#clients.afterRewind()) await resume(); // the store may have forgotten it
   }
 
   /** A slow operator: holds the first waiting run for a while, then releases it. */
   async #holdFirst(name: string, by: string): Promise<void> {
     const { shared, time } = this.#stage;
     const { store } = shared;
+    while (shared.away) await time.sleep(500);
     if (!(await store.read.queues(tenant)).some((one) => one.name === name)) return; // not defined yet
     const [first] = await store.read.queueSlots(tenant, name, { state: "QUEUED", limit: 1 });
     if (first === undefined) return;

@@ -103,8 +103,9 @@ const queuesIn = (plan: Evidence["plan"]): Pick<PlannedQueue, "name" | "options"
 
 const optionsOf = ({ plan }: Evidence, queue: string) => queuesIn(plan).find(({ name }) => name === queue)!.options;
 
-/** The highest limit that may have been in effect at this time. */
+/** The highest limit that may have been in effect at this time. A store that went back may have any earlier limit. */
 function limitAt(evidence: Evidence, queue: string, at: number): number {
+  if (evidence.lost !== undefined && at >= evidence.lost.from) return maxLimit(evidence, queue);
   const changes = evidence.limitChanges.filter((one) => one.queue === queue && one.from <= at);
   const settled = changes.filter(({ to }) => to < at).toSorted((a, b) => a.to - b.to);
   const last = settled.at(-1);
@@ -126,7 +127,7 @@ export const slotsHold: Invariant = (evidence) => {
   });
   const inside = new Map<string, Set<string>>();
   const endOf = new Map(evidence.runs.map(({ id, endedAt }) => [id, endedAt ?? Number.POSITIVE_INFINITY]));
-  const byBodies = each(evidence.insideEvents, ({ what, run, queue, at }) => {
+  const byBodies = each(rememberedEvents(evidence), ({ what, run, queue, at }) => {
     const runs = inside.get(queue) ?? new Set<string>();
     inside.set(queue, runs);
     // A run that was cancelled after its process had died inside does not go in again.
@@ -138,6 +139,30 @@ export const slotsHold: Invariant = (evidence) => {
   });
   return { judged: byRecords.judged + byBodies.judged, faults: [...byRecords.faults, ...byBodies.faults] };
 };
+
+/** Without the bodies of terms that the store has lost: it may give their slots to others while they still run. */
+function rememberedEvents({ insideEvents, lost, feed }: Evidence): Evidence["insideEvents"] {
+  if (lost === undefined) return insideEvents;
+  // By run and token: a run that was lost and started again has another journal.
+  const termsIn = (records: readonly FeedRecord[], known: ReadonlyMap<number, string>): Set<string> => {
+    const ids = new Map(known);
+    return new Set(
+      records.flatMap((record) => {
+        if (record.kind === "run.created") ids.set(record.journal, record.data.id);
+        return record.in === "journal" ? [`${ids.get(record.journal)} ${record.token}`] : [];
+      }),
+    );
+  };
+  const idsBefore = feed.flatMap((record): [number, string][] =>
+    record.kind === "run.created" && record.at <= lost.from ? [[record.journal, record.data.id]] : [],
+  );
+  const kept = termsIn(feed, new Map());
+  const forgotten = termsIn(lost.feed, new Map(idsBefore));
+  return insideEvents.filter(({ run, token }) => {
+    const term = `${run} ${token}`;
+    return kept.has(term) || !forgotten.has(term);
+  });
+}
 
 const maxLimit = (evidence: Evidence, queue: string): number =>
   Math.max(
@@ -289,7 +314,7 @@ export const lastInputWins: Invariant = (evidence) =>
       readonly ops: readonly { readonly mark?: string }[];
     };
     const mark = input.ops[0]?.mark;
-    const other = evidence.insideEvents.filter((event) => event.run === id && event.mark !== mark);
+    const other = rememberedEvents(evidence).filter((event) => event.run === id && event.mark !== mark);
     return [
       ...late.map(({ seq }) => `${id}: start ${seq} came after its timer had fired`),
       ...other.map((event) => `${id} ran with the input of ${event.mark}, not of ${mark}`),

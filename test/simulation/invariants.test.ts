@@ -383,6 +383,17 @@ describe("the invariants", () => {
     fails({ ...evidence, lost, runs: long, schedules: [skipping] }, "overlapPolicyHolds");
   });
 
+  it("excuse a body whose admission the store has lost, and no other", () => {
+    const crowded = spoiled.slotsHold!(busy);
+    const { run } = crowded.insideEvents[1]!;
+    const { journal } = busy.runs.find(({ id }) => id === run)!;
+    const [gone, kept] = [true, false].map((own) => busy.feed.filter((one) => (one.journal === journal) === own));
+    const lost = { from: 0, to: 1, feed: gone! };
+    assert.deepEqual(faultsOf({ ...crowded, feed: kept!, lost }, "slotsHold"), []);
+    fails({ ...crowded, feed: kept!, lost: { ...lost, feed: [] } }, "slotsHold");
+    fails({ ...crowded, lost }, "slotsHold");
+  });
+
   it("excuse the effect of a paused sender, and no other", () => {
     const paused = (of: Evidence, at: (call: Evidence["calls"][number]) => boolean): Evidence => ({
       ...of,

@@ -79,7 +79,8 @@ export const spoiledQueues: Readonly<Record<string, Spoil>> = {
     return created(world, ({ journal, at }) => ({ at: journal === first ? at + 1_000_000 : at }));
   },
   classesAreKept: (world) => {
-    const [first] = inOrder(world, "plain");
+    const batch = batchesOf(world).find(({ queue, left }) => queue === "plain" && left.length > 0)!;
+    const first = batch.admitted[0]!.journal;
     return created(world, (record) => (record.journal === first ? withQueue(record, { priority: 9 }) : {}));
   },
   fairAmongKeys: (world) => {
