@@ -6,9 +6,9 @@ import type { TrialOp } from "./trials.ts";
 
 /** Shares of plans with a trial, and with one whose process is wedged. */
 const trialShare = 0.08;
-const wedgeShare = 0.03;
+const wedgeShare = 0.04;
 /** Share of the latter in which the body itself is the cause. */
-const endlessShare = 0.25;
+const endlessShare = 0.35;
 
 interface TrialPlan {
   readonly runs: readonly PlannedRun[];
