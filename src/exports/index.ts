@@ -14,8 +14,10 @@ export type { HttpResponse } from "../connector/http/exchange.ts";
 export type { HttpRequest } from "../connector/http/request.ts";
 export type { ResponseVerdict } from "../connector/http/verdict.ts";
 export { EffectFailed } from "../engine/effects/inline.ts";
+export { fileObjects } from "../guard/file-objects.ts";
 export { type GuardTable, guardTable, memoryGuardTable } from "../guard/guard-table.ts";
 export { fencedHandler } from "../guard/http-handler.ts";
+export { type ConditionalObjects, guardObject, type StoredObject } from "../guard/objects.ts";
 export {
   createGuardTable,
   type GuardPostgresOptions,
