@@ -58,6 +58,7 @@ const ownSubject: Readonly<Record<string, string>> = {
   postgres: "PostgreSQL servers for tests",
   processes: "real processes that are killed and paused",
   "run-fixtures": "fixtures of test/run.ts",
+  seeds: "the snippets of docs/seeds.md",
   testing: "the files of testkit, published as durable-tape/testing",
   tidy: "these rules",
   types: "what must compile, and what must not",
