@@ -265,6 +265,16 @@ export const configSchema = z
           })
           .prefault({})
           .describe("The HTTP interface"),
+        metrics: z
+          .strictObject({
+            listen: text
+              .optional()
+              .describe(
+                "PORT or HOST:PORT where tape-reactors answers probes and scrapes; without a host only this machine reaches it. Default: PORT of the environment on all addresses, otherwise none",
+              ),
+          })
+          .prefault({})
+          .describe("Health and metrics of a process"),
         log: z
           .strictObject({
             level: z

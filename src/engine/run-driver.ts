@@ -70,6 +70,9 @@ interface ActiveDrive {
   done: Promise<DriveEnd>;
 }
 
+/** For the counts of terms: this is the work of the recovery reactor, also in the process that starts a run. */
+const byRecovery = { reactor: "recovery" } as const;
+
 /** Drives the runs that it starts, and those that it finds due, notified or abandoned. */
 export class RunDriver {
   readonly #options: RunDriverOptions;
@@ -300,7 +303,7 @@ export class RunDriver {
   async #drive(driving: ActiveDrive, term: Term, sent: ClockReading, fresh?: RunSpec): Promise<DriveEnd> {
     const { keeper, store, runner, tenant, clock, random, log, tracing } = this.#options;
     const { journal } = term;
-    const lease = keeper.adopt(fresh?.id ?? term.name ?? `run ${journal}`, term, sent);
+    const lease = keeper.adopt(fresh?.id ?? term.name ?? `run ${journal}`, term, sent, byRecovery);
     // An own lease that expired under load is not a crash. Counted before the first await, because `staleLimit` of the
     // next poll depends on it.
     const vanished = term.reason === "recovery" && term.takenFrom !== keeper.identity.owner;

@@ -33,9 +33,11 @@ export type { LeaseHolder, TokenHolder } from "../guard/token-holder.ts";
 export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplanation, LeaseOptions, Leases } from "../host/leases.ts";
+export type { MetricsHandler } from "../host/metrics-handler.ts";
 export type { ObjectCallOptions, ObjectClient } from "../host/objects.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
 export type { CallOptions, SignalToStart } from "../host/options.ts";
+export type { MetricsOptions, ProcessMetrics } from "../host/process-metrics.ts";
 export { type QueueAction, type QueueSettings, Queues } from "../host/queues.ts";
 export type { ReactorOptions, ReactorsByName } from "../host/reactor-options.ts";
 export type { StartItem, StartResult } from "../host/run-handle.ts";
@@ -59,6 +61,12 @@ export {
   type TapeOptions,
 } from "../host/tape.ts";
 export { type OpenTelemetryApi, type OpenTelemetrySpan, openTelemetry } from "../host/telemetry.ts";
+export {
+  type MetricsExport,
+  type ObservableInstrument,
+  type OpenTelemetryMetricsApi,
+  openTelemetryMetrics,
+} from "../host/telemetry-metrics.ts";
 export type { Worker, WorkerOptions } from "../host/worker.ts";
 export { type Belief, type ClockReading, readClocks } from "../lease/belief.ts";
 export { type Identity, identify } from "../lease/identity.ts";
@@ -177,6 +185,8 @@ export type {
   AuditEntry,
   AuditInfo,
   CallbackBody,
+  Census,
+  CensusOps,
   ClaimOps,
   CreateResult,
   Debounce,
@@ -185,7 +195,9 @@ export type {
   FencedOps,
   FindRequest,
   IdempotencyKey,
+  InDoubtCount,
   IntakeOps,
+  LeaseFilter,
   NewToken,
   OperatorReason,
   PartitionView,
@@ -197,6 +209,7 @@ export type {
   QueueRoom,
   QueueView,
   QueueWriteOps,
+  ReactorBacklog,
   ReadOps,
   Reply,
   RunFilter,

@@ -10,9 +10,10 @@ import { TapeError } from "../model/errors.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import type { StartTiming } from "../sdk/start-options.ts";
 import type { OwnTransaction } from "../sdk/transaction.ts";
-import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown } from "../sdk/validate.ts";
+import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown, textOr } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { Store, TransactionOps } from "../store/contract/store.ts";
+import type { MetricsOptions } from "./process-metrics.ts";
 import { type ReactorsByName, reactorSpecs } from "./reactor-options.ts";
 
 /** What `Tape.open` needs: a store, a runner, and settings. */
@@ -42,6 +43,8 @@ export interface AppOptions<App> {
   readonly publicUrl?: string;
   /** false: this process stores no process report, and the dashboard does not list it. Default true. */
   readonly report?: boolean;
+  /** Where the metrics of this process are published. Default: only by `app.metricsHandler`. */
+  readonly metrics?: MetricsOptions;
 }
 
 /** How to reach a server, and what this process does there. */
@@ -109,7 +112,7 @@ export interface SignalOptions {
 
 const workKeys = [
   ...["runner", "concurrency", "reactors", "leaseTtl", "replayPatience", "slowAfter", "clock", "random"],
-  ...["log", "tracing", "work", "report", "publicUrl"],
+  ...["log", "tracing", "work", "report", "publicUrl", "metrics"],
 ];
 const openKeys = [...workKeys, "store", "tenant"];
 const connectKeys = [...workKeys, "token", "tls", "allowPlain", "retryForMs", "exchange"];
@@ -173,7 +176,17 @@ function checkWork<App>(subject: string, options: Omit<AppOptions<App>, "store" 
   booleanOr(subject, "work", work);
   booleanOr(subject, "report", report);
   checkPublicUrl(subject, publicUrl);
+  checkMetrics(subject, options.metrics);
   appLog(options.log, subject);
+}
+
+function checkMetrics(subject: string, metrics: MetricsOptions | undefined): void {
+  if (metrics === undefined) return;
+  assertKnownKeys(`${subject}: metrics`, metrics, ["listen", "export"]);
+  textOr(subject, "metrics.listen", metrics.listen);
+  if (metrics.export === undefined || typeof metrics.export === "function") return;
+  const message = `${subject}: metrics.export is what openTelemetryMetrics(api) returns, not ${shown(metrics.export)}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field: "metrics.export" });
 }
 
 function checkPublicUrl(subject: string, url: unknown): void {

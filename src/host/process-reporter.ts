@@ -6,6 +6,7 @@ import { isTapeError } from "../model/errors.ts";
 import type { ReactorStats } from "../reactor/runner.ts";
 import type { Store } from "../store/contract/store.ts";
 import type { SingletonView } from "./singleton/singleton.ts";
+import type { Worker } from "./worker.ts";
 
 /** The content of a process report: the stats of its reactors, the singletons that it runs or stands by for. */
 export interface ProcessActivity {
@@ -37,7 +38,7 @@ const rateMs = 60_000;
 /** Bound for removing the report at the end. The report would expire anyway. */
 const removeTimeoutMs = 2_000;
 
-type Sums = Readonly<Record<string, Omit<ReactorStats, "polls">>>;
+type Sums = Readonly<Record<string, ReactorStats>>;
 interface Sample {
   readonly at: number;
   readonly sums: Sums;
@@ -135,7 +136,7 @@ export class ProcessReporter {
     const before = this.#samples[0]!.sums;
     this.#samples.push({ at, sums });
     return Object.fromEntries(
-      Object.entries(sums).map(([name, now]) => {
+      Object.entries(sums).map(([name, { polls: _polls, ...now }]) => {
         const then = before[name];
         const perMinute = now.done - (then?.done ?? 0);
         const errorsPerMinute = errorsOf(now) - (then === undefined ? 0 : errorsOf(then));
@@ -145,14 +146,27 @@ export class ProcessReporter {
   }
 }
 
-const errorsOf = ({ failed, faults }: Sums[string]): number => failed + faults;
+const errorsOf = ({ failed, faults }: Pick<ReactorStats, "failed" | "faults">): number => failed + faults;
+
+/** What these workers do, together. */
+export function activityOf(workers: readonly Worker[], singletons: readonly SingletonView[]): ProcessActivity {
+  return {
+    stats: workers.map(({ stats }) => stats),
+    singletons,
+    workflows: [...new Set(workers.flatMap((worker) => worker.workflows))],
+    effects: [...new Set(workers.flatMap((worker) => worker.effects))],
+    queues: [...new Set(workers.flatMap((worker) => worker.queues))],
+    driving: workers.reduce((sum, { driving }) => sum + driving, 0),
+  };
+}
 
 /** A process may drive the workflows of several runners, each with its own reactors. */
-function summed(all: readonly Readonly<Record<string, ReactorStats>>[]): Sums {
+export function summed(all: readonly Readonly<Record<string, ReactorStats>>[]): Sums {
   const sums: Record<string, Sums[string]> = {};
-  for (const [name, { polls, ...stats }] of all.flatMap((byName) => Object.entries(byName))) {
+  for (const [name, stats] of all.flatMap((byName) => Object.entries(byName))) {
     const sum = sums[name] ?? zeroSums;
     sums[name] = {
+      polls: sum.polls + stats.polls,
       found: sum.found + stats.found,
       done: sum.done + stats.done,
       failed: sum.failed + stats.failed,
@@ -165,7 +179,7 @@ function summed(all: readonly Readonly<Record<string, ReactorStats>>[]): Sums {
   return sums;
 }
 
-const zeroSums: Sums[string] = { found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0 };
+const zeroSums: Sums[string] = { polls: 0, found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0 };
 
 /** Reports are short: a list of names above 2,000 characters is left out. */
 const ifShort = <T extends Readonly<Record<string, readonly string[]>>>(names: T): Partial<T> =>

@@ -76,8 +76,9 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
   const keeperOf = ({ lease_ttl_s: ttl, heartbeat_s: heartbeat }: ReactorSettings): LeaseKeeper => {
     const key = `${ttl}/${heartbeat}`;
     const timings = { ttlMs: ttl * 1_000, ...(heartbeat === undefined ? {} : { heartbeatMs: heartbeat * 1_000 }) };
-    const { identity } = deps.keeper;
-    const keeper = keepers.get(key) ?? new LeaseKeeper({ store, identity, tenant, timings, clock, random, log });
+    const { identity, counts } = deps.keeper;
+    const keeper =
+      keepers.get(key) ?? new LeaseKeeper({ store, identity, tenant, timings, clock, random, log, counts });
     keepers.set(key, keeper);
     return keeper;
   };

@@ -1,6 +1,8 @@
 import type { TapeError } from "../model/errors.ts";
 import type { RunView } from "../store/contract/store.ts";
 import type { StartOptions } from "./options.ts";
+import type { ResultWaiter } from "./result-waiter.ts";
+import type { Talk } from "./talk.ts";
 
 /** A handle to one run. */
 export interface RunHandle<O> {
@@ -12,6 +14,23 @@ export interface RunHandle<O> {
   published<T = unknown>(name: string): Promise<T | undefined>;
   /** The latest value, then each new one; fast changes may be skipped. Ends with the run. */
   watch<T = unknown>(name: string, options?: { readonly signal?: AbortSignal }): AsyncGenerator<T>;
+}
+
+/** What a handle needs of its app. */
+export interface HandleDeps {
+  readonly runs: { get(id: string): Promise<Pick<RunView, "status"> | undefined> };
+  readonly results: ResultWaiter;
+  readonly talk: Talk;
+}
+
+export function runHandle<O>({ runs, results, talk }: HandleDeps, id: string, journal: number): RunHandle<O> {
+  return {
+    id,
+    status: async () => (await runs.get(id))?.status ?? "RUNNABLE",
+    result: (options = {}) => results.of<O>(id, journal, options.signal),
+    published: (name) => talk.published(id, name),
+    watch: (name, options = {}) => talk.watch(id, journal, name, options),
+  };
 }
 
 /** A run of `app.startAll`: its input, and options of its own. */

@@ -179,8 +179,24 @@ export async function assembleReactors(options: AssemblyOptions): Promise<Assemb
     queues: running.queues,
   }));
   reporter.begin();
+  app.metrics.countLeases(keeper.counts);
+  const forget = app.metrics.watch({
+    get stats() {
+      return running.loop.stats;
+    },
+    get driving() {
+      return running.driving;
+    },
+    get pulse() {
+      return stopping ? undefined : running.loop.pulse;
+    },
+  });
+  let stopping = false;
   const stop = async (): Promise<void> => {
+    stopping = true;
+    if (options.app === undefined) app.metrics.drain();
     await running.stop();
+    forget();
     await reporter.end();
     keeper.close();
     await close();

@@ -24,6 +24,7 @@ import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
 import { Leases } from "./leases.ts";
 import { type Lists, listsOf } from "./lists.ts";
+import { type MetricsHandler, metricsHandler } from "./metrics-handler.ts";
 import { type ObjectCallOptions, type ObjectClient, objectClient } from "./objects.ts";
 import { closedUnless, openStore } from "./open-store.ts";
 import { createOperator } from "./operator.ts";
@@ -42,12 +43,13 @@ import {
   type StartOptions,
   warnOfOldNode,
 } from "./options.ts";
-import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
+import { ProcessMetrics } from "./process-metrics.ts";
+import { activityOf, ProcessReporter } from "./process-reporter.ts";
 import { defineQueues, defineQueuesLater, Queues } from "./queues.ts";
 import { reactorSpecs } from "./reactor-options.ts";
 import type { ReactorSpec } from "./reactors.ts";
 import { ResultWaiter } from "./result-waiter.ts";
-import type { RunHandle, StartItem, StartResult } from "./run-handle.ts";
+import { type RunHandle, runHandle, type StartItem, type StartResult } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
 import { Singletons } from "./singleton/singletons.ts";
@@ -87,6 +89,10 @@ export class Tape implements AsyncDisposable {
   readonly timers: Lists["timers"];
   /** Named leases, for work that is not a run. */
   readonly leases: Leases;
+  /** The figures of this process, in the format of Prometheus; `metrics: { listen }` serves them on a port. */
+  readonly metrics: ProcessMetrics;
+  /** Answers `/livez`, `/readyz`, `/healthz` and `/metrics` in a server of your own. */
+  readonly metricsHandler: MetricsHandler;
   readonly #singletons: Singletons;
   readonly #operator: Operator;
   readonly #ownsStore: boolean;
@@ -136,15 +142,8 @@ export class Tape implements AsyncDisposable {
     });
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
     this.#driving = drivingOptions(options);
-    const keeper = new LeaseKeeper({
-      store,
-      identity: identify(process.env, random),
-      tenant,
-      timings: { ttlMs },
-      clock,
-      random,
-      log,
-    });
+    const identity = identify(process.env, random);
+    const keeper = new LeaseKeeper({ store, identity, tenant, timings: { ttlMs }, clock, random, log });
     this.#keeper = keeper;
     this.#singletons = new Singletons({ store, keeper, tenant, clock, random, log });
     const deps = { store, runner, keeper, tenant, clock, random, log };
@@ -159,9 +158,18 @@ export class Tape implements AsyncDisposable {
       serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
     });
     this.#results = results;
-    this.#unserved = new UnservedWarning({ store, tenant, clock, log }, () => this.#activity().workflows);
-    const { identity } = keeper;
-    if (report) this.#reporter = new ProcessReporter({ store, tenant, identity, clock, log }, () => this.#activity());
+    this.#unserved = new UnservedWarning(
+      { store, tenant, clock, log },
+      () => activityOf(this.#workers, this.singletons).workflows,
+    );
+    const isDraining = (): boolean => this.#closing !== undefined;
+    this.metrics = new ProcessMetrics({ store, tenant, label: identity.label, clock, isDraining });
+    this.metrics.countLeases(keeper.counts);
+    this.metricsHandler = metricsHandler(this.metrics);
+    if (report)
+      this.#reporter = new ProcessReporter({ store, tenant, identity, clock, log }, () =>
+        activityOf(this.#workers, this.singletons),
+      );
     const own = (): ReactorSpec[] =>
       reactorSpecs<Tape>("the app", options.reactors, () => this, { ttlMs, concurrency });
     if (work) this.#work(runner, { concurrency }, own());
@@ -194,10 +202,10 @@ export class Tape implements AsyncDisposable {
   }
 
   /** The queues of its runner exist from now on. A process that only starts runs of a server defines none. */
-  async #defined({ runner, work = true }: Pick<TapeOptions, "runner" | "work">): Promise<this> {
-    if (!work && isRemote(this.store)) return this;
+  async #defined({ runner, work = true, metrics }: Pick<TapeOptions, "runner" | "work" | "metrics">): Promise<this> {
     try {
-      await defineQueues(this.#deps, runner.queues?.values() ?? []);
+      if (work || !isRemote(this.store)) await defineQueues(this.#deps, runner.queues?.values() ?? []);
+      await this.metrics.start(metrics, this.#deps.log);
       return this;
     } catch (error) {
       await this.#stop();
@@ -339,6 +347,7 @@ export class Tape implements AsyncDisposable {
     const onSettled: WorkerDriving["onSettled"] = (journal, result) => this.#results.settled(journal, result);
     const worker = new Worker({ ...this.#deps, runner }, { ...options, ...this.#driving, onSettled }, specs);
     this.#workers.push(worker);
+    this.metrics.watch(worker);
     this.#reporter?.begin();
     if (runner !== this.#deps.runner) defineQueuesLater(this.#deps, runner.queues?.values() ?? []);
     return worker;
@@ -367,18 +376,8 @@ export class Tape implements AsyncDisposable {
     // In parallel, because each has its own bound.
     await Promise.all([...this.#workers.map((worker) => worker.drain()), this.#singletons.stop()]);
     await this.#reporter?.end();
+    await this.metrics.stop();
     this.#keeper.close();
-  }
-
-  #activity(): ProcessActivity {
-    return {
-      stats: this.#workers.map(({ stats }) => stats),
-      singletons: this.singletons,
-      workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
-      effects: [...new Set(this.#workers.flatMap((worker) => worker.effects))],
-      queues: [...new Set(this.#workers.flatMap((worker) => worker.queues))],
-      driving: this.#workers.reduce((sum, { driver }) => sum + (driver?.driving ?? 0), 0),
-    };
   }
 
   #workerFor(workflow: string): Worker | undefined {
@@ -386,12 +385,6 @@ export class Tape implements AsyncDisposable {
   }
 
   #handle<O>(id: string, journal: number): RunHandle<O> {
-    return {
-      id,
-      status: async () => (await this.runs.get(id))?.status ?? "RUNNABLE",
-      result: (options = {}) => this.#results.of<O>(id, journal, options.signal),
-      published: (name) => this.#talk.published(id, name),
-      watch: (name, options = {}) => this.#talk.watch(id, journal, name, options),
-    };
+    return runHandle({ runs: this.runs, results: this.#results, talk: this.#talk }, id, journal);
   }
 }

@@ -1,6 +1,7 @@
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { RunDriver, RunDriverOptions } from "../engine/run-driver.ts";
 import type { ReactorStats } from "../reactor/runner.ts";
+import type { LoopPulse } from "./process-health.ts";
 import { defaultReactors, type ReactorSpec, type RunningReactors, startReactors } from "./reactors.ts";
 
 /** How long a closing program waits: for effects as long as they may take; less for workflow bodies, which may hang. */
@@ -50,6 +51,15 @@ export class Worker implements AsyncDisposable {
   /** Counters of its reactors; empty once it drains. */
   get stats(): Readonly<Record<string, ReactorStats>> {
     return this.#draining === undefined ? this.#reactors.loop.stats : {};
+  }
+
+  /** Undefined once it drains: then it no longer polls. */
+  get pulse(): LoopPulse | undefined {
+    return this.#draining === undefined ? this.#reactors.loop.pulse : undefined;
+  }
+
+  get driving(): number {
+    return this.#reactors.driving;
   }
 
   /** Takes no more work, waits for work in progress, and releases what does not finish in time. */

@@ -135,7 +135,7 @@ export class Heartbeat {
       const { code, message } = verdict.error;
       this.#options.log("warn", "lease.lost", { name: lease.name, token: lease.token, code });
       if (code === "TAPE_LEASE_STALLED") lease.endStalled();
-      else lease.end(message);
+      else lease.endFenced(message);
     } else {
       this.#markUnknown(lease, `renewal failed: ${verdict?.error.message ?? "no verdict"}`);
     }

@@ -22,6 +22,7 @@ import type { ClockReading } from "./belief.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Identity } from "./identity.ts";
 import { Lease, type LeaseCallbacks } from "./lease.ts";
+import { LeaseCounts } from "./lease-counts.ts";
 import { releaseTerm } from "./release.ts";
 import { ReleaseWatcher, type WakeSource } from "./release-watcher.ts";
 import { checkStall, type Timings, timingsFor, timingsOf } from "./timings.ts";
@@ -50,6 +51,8 @@ export interface KeeperOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
+  /** Counts the terms, together with those of other keepers. */
+  readonly counts?: LeaseCounts;
 }
 
 /** Options of one acquire. */
@@ -86,6 +89,7 @@ const defaultPollMs = 5_000;
 export class LeaseKeeper {
   readonly identity: Identity;
   readonly timings: Timings;
+  readonly counts: LeaseCounts;
   readonly #store: LeaseStore;
   readonly #tenant: string;
   readonly #clock: Clock;
@@ -100,6 +104,7 @@ export class LeaseKeeper {
     const { store, identity, tenant = "default", timings = {} } = options;
     this.#store = store;
     this.identity = identity;
+    this.counts = options.counts ?? new LeaseCounts();
     this.#tenant = tenant;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
@@ -117,6 +122,7 @@ export class LeaseKeeper {
       renew: (lease) => this.#heartbeat.renewNow(lease),
       release: (lease, end) => this.#release(lease, end),
       forget: (lease) => this.#heartbeat.remove(lease),
+      lost: ({ reactor }, reason) => this.counts.lost(reactor, reason),
       onFault: (error) => this.#log("error", "lease.listener_failed", { ...errorFields(error) }),
     };
   }
@@ -213,16 +219,13 @@ export class LeaseKeeper {
     throw result.error;
   }
 
-  /** Manages a term that the store granted with a new run or to a reactor's find. */
-  adopt(name: string, term: Term, sent: ClockReading, timings: Partial<Timings> = {}): Lease {
+  /** Manages a term that the store granted with a new run or to a reactor's find; `reactor` for the counts. */
+  adopt(name: string, term: Term, sent: ClockReading, options: Partial<Timings> & { reactor?: string } = {}): Lease {
     this.#assertOpen();
+    const { reactor = "agent", ...timings } = options;
     const { ttlMs } = term;
-    return this.#keep(
-      name,
-      term,
-      timingsFor(this.timings, { ...timings, ttlMs }, this.#store.transactionBoundMs),
-      sent,
-    );
+    const own = timingsFor(this.timings, { ...timings, ttlMs }, this.#store.transactionBoundMs);
+    return this.#keep(name, term, { timings: own, reactor, sent });
   }
 
   /** Stops renewing. Leases that were not released expire; release them first to hand over at once. */
@@ -262,7 +265,9 @@ export class LeaseKeeper {
     const request = { target: { name }, claimant, nonce: attempt.nonce, ...condition };
     const result = await attempt.send(() => this.#store.claim.acquire(this.#tenant, request));
     if (!result.ok) return result;
-    const lease = this.#keep(name, result.term, endless ? withoutExpiry(timings) : timings, attempt.sent);
+    const lease = this.#keep(name, result.term, {
+      ...{ timings: endless ? withoutExpiry(timings) : timings, reactor, sent: attempt.sent },
+    });
     if (this.#closed.signal.aborted) {
       await this.#writeRelease(lease, "released", timings.heartbeatMs);
       throw new TapeError("TAPE_STORE_CLOSED", "this keeper was closed while it acquired; the lease was released");
@@ -281,8 +286,9 @@ export class LeaseKeeper {
     return undefined;
   }
 
-  #keep(name: string, term: Term, timings: Timings, sent: ClockReading): Lease {
-    const lease = new Lease(name, term, timings, sent, this.#callbacks);
+  #keep(name: string, term: Term, kept: { timings: Timings; reactor: string; sent: ClockReading }): Lease {
+    const lease = new Lease(name, term, kept, this.#callbacks);
+    this.counts.granted(kept.reactor, term);
     this.#heartbeat.add(lease);
     this.#log("info", "lease.acquired", { ...this.identity, name, token: lease.token, reason: term.reason });
     return lease;

@@ -5,6 +5,7 @@ import type { Fence } from "../model/fence.ts";
 import type { Term } from "../model/lease.ts";
 import type { RecordData, TermEnd } from "../model/records.ts";
 import { type Belief, type ClockReading, elapsedSince } from "./belief.ts";
+import type { LossReason } from "./lease-counts.ts";
 import type { Timings } from "./timings.ts";
 
 /** A change of what the holder believes, and why. */
@@ -21,6 +22,8 @@ export interface LeaseCallbacks {
   renew(lease: Lease): Promise<void>;
   release(lease: Lease, end: TermEnd): Promise<boolean>;
   forget(lease: Lease): void;
+  /** The lease was not released, but lost. */
+  lost(lease: Lease, reason: LossReason): void;
   onFault(error: unknown): void;
 }
 
@@ -34,6 +37,7 @@ export class Lease {
   readonly term: Term;
   readonly name: string;
   readonly timings: Timings;
+  readonly reactor: string;
   /** When the granted request, or the last successful renewal, was sent. */
   #sent: ClockReading;
   #belief: Belief = "held";
@@ -57,8 +61,14 @@ export class Lease {
   /** The journal's last seq, for the record that releases a named lease. Runs keep their own count. */
   head: number;
 
-  constructor(name: string, term: Term, timings: Timings, sent: ClockReading, care: LeaseCallbacks) {
+  constructor(
+    name: string,
+    term: Term,
+    { timings, reactor, sent }: { timings: Timings; reactor: string; sent: ClockReading },
+    care: LeaseCallbacks,
+  ) {
     this.name = name;
+    this.reactor = reactor;
     this.term = term;
     this.timings = timings;
     this.head = term.head;
@@ -250,7 +260,12 @@ export class Lease {
   /** For the keeper: the term is over, because its holder made no progress. */
   endStalled(): void {
     this.#stalled = true;
-    this.end("stalled: renewed without progress");
+    this.#lose("stalled", "stalled: renewed without progress");
+  }
+
+  /** For the keeper: the store has refused a renewal, because the term is over. */
+  endFenced(why: string): void {
+    this.#lose("fenced", why);
   }
 
   /** For the keeper: the term is over. */
@@ -261,7 +276,13 @@ export class Lease {
   #checkDeadline(): void {
     if (this.#belief === "lost" || this.#elapsedMs() < this.timings.trustMs) return;
     const spent = Math.round(this.#elapsedMs());
-    this.#transition("lost", `no renewal for ${spent} ms; it was trusted for ${Math.round(this.timings.trustMs)} ms`);
+    this.#lose("expired", `no renewal for ${spent} ms; it was trusted for ${Math.round(this.timings.trustMs)} ms`);
+  }
+
+  #lose(reason: LossReason, why: string): void {
+    if (this.#belief === "lost") return;
+    this.#callbacks.lost(this, reason);
+    this.#transition("lost", why);
   }
 
   #elapsedMs(): number {

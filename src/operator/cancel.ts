@@ -32,7 +32,7 @@ export async function endUnstarted(deps: OperatorDeps, run: string): Promise<boo
   });
   if (!acquired.ok) return false;
   const { term } = acquired;
-  const lease = keeper.adopt(run, term, sent);
+  const lease = keeper.adopt(run, term, sent, { reactor: "operator" });
   try {
     // Checked again under the lease: no process can start it now.
     const created = await unstartedRun(store, tenant, run);

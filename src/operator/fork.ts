@@ -85,7 +85,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
   if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a fork was neither created nor rejected");
   if (!verdict.ok) throw verdict.error;
   if (verdict.term === undefined) throw new TapeError("TAPE_RUN_CONFLICT", `run ${id} already exists`, { id });
-  const lease = keeper.adopt(id, verdict.term, sent);
+  const lease = keeper.adopt(id, verdict.term, sent, { reactor: "operator" });
   try {
     const end: NewRecord = { kind: "term.ended", data: { reason: "released", notesTaken: 0, nextReactor: "recovery" } };
     await writeKeptRecords(store, tenant, verdict.term.fence, 1, spec.fork!, [end]);

@@ -46,7 +46,7 @@ export async function acquireManually(
   });
   if (!acquired.ok) throw acquired.error;
   const { term } = acquired;
-  return { lease: keeper.adopt(nameOf(target), term, sent), term };
+  return { lease: keeper.adopt(nameOf(target), term, sent, { reactor: "operator" }), term };
 }
 
 /**

@@ -26,6 +26,8 @@ export interface AgendaProbeOptions {
   readonly takeover: BackoffOptions;
   /** Called when work is due for this reactor; undefined: for any reactor on the agenda. */
   readonly wake: (reactor: string | undefined) => void;
+  /** A poll is over, whether it succeeded or not. */
+  readonly polled: () => void;
 }
 
 /** Unserved runs are on no agenda. Recovery polls for them this often, so that they are logged. */
@@ -63,7 +65,7 @@ export class AgendaProbe {
   }
 
   async run(stopped: AbortSignal): Promise<void> {
-    const { clock, random, log, idleMs } = this.#options;
+    const { clock, random, log, idleMs, polled } = this.#options;
     while (!stopped.aborted) {
       this.#recheckRequested = false;
       let nextMs = Number.POSITIVE_INFINITY;
@@ -72,6 +74,7 @@ export class AgendaProbe {
       } catch (error) {
         log("warn", "reactor.agenda_failed", { ...errorFields(error) });
       }
+      polled();
       if (this.#recheckRequested || stopped.aborted) continue;
       const pause = new AbortController();
       this.#wakeUp = () => pause.abort();

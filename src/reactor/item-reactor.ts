@@ -109,7 +109,7 @@ async function workOn(
   let lease: Lease | undefined;
   let item: Item | undefined;
   try {
-    lease = keeper.adopt(`${name} ${term.journal}`, term, sent);
+    lease = keeper.adopt(`${name} ${term.journal}`, term, sent, { reactor: name });
     lease.timeProgress();
     item = await loadItem(deps, lease, term);
     await options.work(item);

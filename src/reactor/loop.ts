@@ -40,14 +40,20 @@ export class ReactorLoop {
   readonly #stopped = new AbortController();
   readonly #runners: readonly ReactorRunner[];
   readonly #probe: AgendaProbe;
+  readonly #pollEveryMs: number;
   #loops: Promise<void>[] = [];
+  #polledAt: number;
   #unsubscribe = () => {};
 
   constructor(options: LoopOptions) {
     this.#options = options;
     const hint = (next: Handoff): void => this.#hint(next);
     const recheck = (): void => this.#probe.recheck();
-    const hooks = { stopped: this.#stopped.signal, hint, recheck };
+    this.#polledAt = options.clock.mono();
+    const polled = (): void => {
+      this.#polledAt = options.clock.mono();
+    };
+    const hooks = { stopped: this.#stopped.signal, hint, recheck, polled };
     const runnerOf = (reactor: Reactor) =>
       new ReactorRunner(reactor, { ...options, ...options.tuning?.[reactor.name] }, hooks);
     this.#runners = options.reactors.map(runnerOf);
@@ -62,7 +68,8 @@ export class ReactorLoop {
     };
     const wake = (name: string | undefined): void => this.#wake(name);
     const timing = { clock, random, intervalMs, idleMs, takeover };
-    this.#probe = new AgendaProbe({ store, log, tenant, workflows, queues, ...timing, wake });
+    this.#probe = new AgendaProbe({ store, log, tenant, workflows, queues, ...timing, wake, polled });
+    this.#pollEveryMs = onAgenda.length > 0 ? idleMs : Math.min(...this.#runners.map((runner) => runner.idleMs));
     this.#life = new Lifecycle(
       () => this.#start(),
       () => this.#stop(),
@@ -72,6 +79,11 @@ export class ReactorLoop {
   /** Counters by reactor name. */
   get stats(): Readonly<Record<string, ReactorStats>> {
     return Object.fromEntries(this.#runners.map((runner) => [runner.name, runner.stats]));
+  }
+
+  /** When any of its reactors last finished a poll, and how often one does at least. */
+  get pulse(): { readonly polledAt: number; readonly pollEveryMs: number } {
+    return { polledAt: this.#polledAt, pollEveryMs: this.#pollEveryMs };
   }
 
   start(): Promise<void> {

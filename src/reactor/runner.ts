@@ -52,6 +52,8 @@ export interface LoopHooks {
   readonly hint: (next: Handoff) => void;
   /** The agenda may have changed. */
   readonly recheck: () => void;
+  /** A poll is over, whether it succeeded or not. */
+  readonly polled: () => void;
 }
 
 /** The loop of one reactor. */
@@ -100,7 +102,7 @@ export class ReactorRunner {
   async run(): Promise<void> {
     const { intervalMs, idleMs } = this;
     const { log, random } = this.#options;
-    const { stopped, recheck } = this.#hooks;
+    const { stopped, recheck, polled } = this.#hooks;
     let pauseMs = intervalMs;
     while (!stopped.aborted) {
       // A poll after the usual pause is for all work, too.
@@ -117,6 +119,7 @@ export class ReactorRunner {
         this.#stats.faults++;
         log("warn", "reactor.failed", { reactor: this.name, ...errorFields(error) });
       }
+      polled();
       if (progress && !this.#full) {
         if (onlyWaited) this.wake("slot");
         continue;

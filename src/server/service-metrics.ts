@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { Metrics } from "../base/metrics.ts";
+import { takingReasons } from "../lease/lease-counts.ts";
 import type { ErrorCode } from "../model/errors.ts";
 import type { RenewResult, Term } from "../model/lease.ts";
 import type { RouteName } from "../protocol/contract.ts";
@@ -146,6 +147,3 @@ export class Service {
     if (this.#calls + this.#streams === 0) this.#onIdle();
   }
 }
-
-/** Reasons of terms that ended another holder's term by force. */
-const takingReasons: ReadonlySet<string> = new Set(["manual", "timeout", "stalled", "recovery"]);

@@ -7,6 +7,7 @@ import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { ownPostgres } from "../postgres/own.ts";
+import { figure, lint } from "../prometheus.ts";
 import { library, project, Sidecar } from "./sidecar.ts";
 
 const postgresUrl = ownPostgres(18);
@@ -102,6 +103,20 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
     expect(await app.store.read.leases("default", { held: true })).toEqual([]);
     expect(started.store).toMatch(backend === "postgres" ? /:\*\*\*@/ : /^sqlite:/);
     expect(JSON.stringify(sidecar.lines)).not.toContain(canary);
+  });
+
+  it("answers probes and scrapes where PORT says, until it has drained", async () => {
+    const { folder, env } = await scene(backend);
+    const sidecar = new Sidecar(folder, from, { ...env, PORT: "0" });
+    const { url } = await sidecar.until(() => sidecar.logged("metrics.listening"));
+    expect(url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
+    const get = async (path: string) => fetch(String(url).replace("0.0.0.0", "127.0.0.1") + path);
+    for (const path of ["/livez", "/readyz", "/healthz"]) expect((await get(path)).status, path).toBe(200);
+    const text = await (await get("/metrics")).text();
+    expect(lint(text)).toEqual([]);
+    expect(figure(text, 'tape_reactor_due{reactor="outbox"}')).toBe(0);
+    expect(figure(text, 'tape_reactor_polls_total{reactor="recovery"}')).toBeGreaterThan(0);
+    expect(await sidecar.stop()).toBe(0);
   });
 
   it("ends the sleep of a driven run without a note", async () => {

@@ -32,6 +32,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   record: ["the cable was pulled", "page 1 1"],
   journal: ["COMPLETED shipped", "1 0n run.created", "2 1n step.done", "3 1n run.ended"],
   feed: [/journal run\.created/, /inbox signal\.sent/, "1"],
+  metrics: ["hello Ada", "200", 'tape_runs{status="STUCK"} 0', "{ status: 'ok' }"],
   object: ["{ items: [ 'a desk', 'a lamp' ] }", "paid for a desk, a lamp", "0"],
   readme: ["paid 120"],
   quickstart: ["wrote to ada twice", "ada@example.org: Welcome, ada", "ada@example.org: Still there, ada?"],

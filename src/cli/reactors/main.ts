@@ -75,6 +75,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
       drainMs: tape.drain_s * 1_000,
       ...defined({ pendingAfterS: tape.reactors.reconciler.pending_after_s }),
     });
+    await serveMetrics(reactors, tape.metrics.listen, log);
     const names = chosen.map(({ name }) => name);
     const { label } = reactors.identity;
     const sources = { store: maskUrl(url), config: config.file, project: project.name };
@@ -86,6 +87,13 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     await store.close();
   }
   return 0;
+}
+
+/** On a platform that sets PORT, its probes come from outside. */
+async function serveMetrics({ app }: AssembledReactors, listen: string | undefined, log: Log): Promise<void> {
+  const { PORT: port } = process.env;
+  if (listen !== undefined) await app.metrics.start({ listen }, log, "tape.metrics.listen");
+  else if (port !== undefined && port !== "") await app.metrics.start({ listen: `0.0.0.0:${port}` }, log, "PORT");
 }
 
 /** The reactors to run, with their handlers loaded: a handler that cannot be loaded fails the start, not a later poll. */

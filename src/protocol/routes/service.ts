@@ -189,7 +189,7 @@ export const service = group({
     role: "open",
     repeat: "read",
     summary:
-      "Prometheus metrics of the process, without names of tenants or runs; with a credential also of its tenant's queues",
+      "Prometheus metrics of the process, without names of tenants or runs; with a credential also of its tenant's queues and work",
     answer: z.string(),
     type: "text/plain; version=0.0.4; charset=utf-8",
   },

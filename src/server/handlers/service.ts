@@ -10,6 +10,7 @@ import { readQueues } from "../../store/read-queues.ts";
 import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
+import { TenantCensus } from "../tenant-census.ts";
 import { lifetimeOf, mintToken } from "../token-auth.ts";
 
 const auditOf = (who: Call, reason: string) => auditInfoOf(who, { reason });
@@ -99,6 +100,7 @@ function probeHandlers(deps: ServerDeps) {
   let pending: Promise<boolean> | undefined; // one query of the store at a time, for all callers
   let described: Record<string, unknown> | undefined;
   const health = healthOn(deps);
+  const census = new TenantCensus(deps);
   return {
     async livez() {
       return { status: "ok" };
@@ -121,7 +123,7 @@ function probeHandlers(deps: ServerDeps) {
     async metrics(_call, { tenant, named }) {
       if (!named) return service.metricsText();
       const queues = await readQueues(store.read, tenant).catch(() => []); // the other metrics matter most without a store
-      return service.metricsText() + service.queues.text(tenant, queues);
+      return service.metricsText() + service.queues.text(tenant, queues) + (await census.text(tenant));
     },
     async openapi() {
       described ??= openApi(service.version);

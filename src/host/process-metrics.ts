@@ -1,0 +1,182 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import { Metrics, type Sample } from "../base/metrics.ts";
+import type { LeaseCount, LeaseCounts } from "../lease/lease-counts.ts";
+import type { ReactorStats } from "../reactor/runner.ts";
+import { CensusMetrics } from "../store/census-metrics.ts";
+import type { Store } from "../store/contract/store.ts";
+import { type LoopPulse, ProcessHealth } from "./process-health.ts";
+import { summed } from "./process-reporter.ts";
+import type { MetricsExport } from "./telemetry-metrics.ts";
+
+/** Where the figures of a process are published. */
+export interface MetricsOptions {
+  /** PORT or HOST:PORT of a port for probes and scrapes. Without a host only this machine reaches it. */
+  readonly listen?: string;
+  /** Hands the figures to another system, such as {@link openTelemetryMetrics}. */
+  readonly export?: MetricsExport;
+}
+
+/** A part of the process that works: a worker, or reactors that were started on their own. */
+export interface WorkSource {
+  readonly stats: Readonly<Record<string, ReactorStats>>;
+  readonly driving: number;
+  readonly pulse: LoopPulse | undefined;
+}
+
+export interface ProcessMetricsDeps {
+  readonly store: Store;
+  readonly tenant: string;
+  readonly label: string;
+  readonly clock: Clock;
+  readonly isDraining: () => boolean;
+}
+
+type Figure = keyof ReactorStats & ("polls" | "found" | "done" | "failed" | "faults" | "unserved" | "busy");
+
+const figures: readonly (readonly [figure: Figure, name: string, help: string])[] = [
+  ["polls", "tape_reactor_polls_total", "Polls for work, by reactor."],
+  ["found", "tape_reactor_found_total", "Items that polls have found, by reactor."],
+  ["done", "tape_reactor_done_total", "Items that are done, by reactor."],
+  ["failed", "tape_reactor_failed_total", "Items released for a retry or lost to another holder, by reactor."],
+  ["faults", "tape_reactor_faults_total", "Polls that failed as a whole, by reactor."],
+  ["unserved", "tape_reactor_unserved_total", "Items that this process could not do, by reactor."],
+  ["busy", "tape_reactor_busy", "Items in progress, by reactor."],
+];
+
+const leaseFigures = [
+  ["acquires", "tape_lease_acquires_total", "Terms that this process was granted, by reactor and reason."],
+  ["takeovers", "tape_lease_takeovers_total", "Those of them that ended another holder's term."],
+  ["losses", "tape_lease_losses_total", "Terms that this process lost, by reactor and reason."],
+] as const;
+
+/**
+ * The metrics and the health of this process. Its own figures are counters to be summed over processes; those of the
+ * store (see {@link CensusMetrics}) are the same in each.
+ *
+ * @example
+ * console.log(await app.metrics.text()); // in the format of Prometheus
+ */
+export class ProcessMetrics {
+  /** Where other parts of the process register their own figures. */
+  readonly registry = new Metrics();
+  readonly health: ProcessHealth;
+  /** Where the port listens; undefined without one. */
+  url: string | undefined;
+  #draining = false;
+  readonly #deps: ProcessMetricsDeps;
+  readonly #work = new Set<WorkSource>();
+  readonly #leases = new Set<LeaseCounts>();
+  readonly #refreshes: (() => Promise<void>)[] = [];
+  readonly #ends: (() => Promise<void> | void)[] = [];
+
+  constructor(deps: ProcessMetricsDeps) {
+    this.#deps = deps;
+    const { store, tenant, clock } = deps;
+    const isDraining = (): boolean => this.#draining || deps.isDraining();
+    const startedAt = clock.wall();
+    const { registry } = this;
+    for (const [figure, name, help] of figures) {
+      registry.series(name, help, figure === "busy" ? "gauge" : "counter", () => this.#reactorSamples(figure));
+    }
+    for (const [figure, name, help] of leaseFigures) {
+      registry.series(name, help, "counter", () => this.#leaseSamples(figure));
+    }
+    registry.gauge("tape_runs_driving", "Runs that this process drives now.", () => this.driving);
+    registry.gauge("tape_process_start_time_seconds", "When this handle was opened, in seconds since 1970.", () =>
+      Math.round(startedAt / 1_000),
+    );
+    const census = new CensusMetrics(registry, { read: store.read, tenant, clock });
+    this.onScrape(() => census.refresh());
+    this.health = new ProcessHealth({ store, clock, isDraining, pulses: () => this.#pulses() });
+  }
+
+  /** From now on `/readyz` reports that the process drains. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  get driving(): number {
+    return [...this.#work].reduce((sum, { driving }) => sum + driving, 0);
+  }
+
+  /** Counts the work of this part. Returns the function that forgets it. */
+  watch(source: WorkSource): () => void {
+    this.#work.add(source);
+    return () => this.#work.delete(source);
+  }
+
+  /** Counts the terms of these keepers. What they have counted stays when they are closed. */
+  countLeases(counts: LeaseCounts): void {
+    this.#leases.add(counts);
+  }
+
+  /** Called before each scrape, to read what the figures need. It must be bounded, and must not throw. */
+  onScrape(refresh: () => Promise<void>): void {
+    this.#refreshes.push(refresh);
+  }
+
+  async refresh(): Promise<void> {
+    await Promise.all(this.#refreshes.map((refresh) => refresh()));
+  }
+
+  /** Opens the port and starts the export, if any. */
+  async start({ listen, export: exported }: MetricsOptions = {}, log: Log, setting = "metrics.listen"): Promise<void> {
+    if (exported !== undefined) this.#ends.push(exported(this));
+    if (listen === undefined) return;
+    // Loaded on demand: most programs do not listen.
+    const { metricsAddress, openMetricsPort } = await import("./metrics-port.ts");
+    const port = await openMetricsPort(this, metricsAddress(listen, setting), log);
+    this.url = port.url;
+    this.#ends.push(() => port.stop());
+  }
+
+  /** Closes the port and ends the export. */
+  async stop(): Promise<void> {
+    for (const end of this.#ends.splice(0)) await end();
+  }
+
+  /** In the Prometheus text format. */
+  async text(): Promise<string> {
+    await this.refresh();
+    return this.registry.text();
+  }
+
+  /** For operators: without names of tenants and runs. */
+  async report(): Promise<Readonly<Record<string, unknown>>> {
+    const { clock, label } = this.#deps;
+    const [live, ready] = await Promise.all([this.health.live(), this.health.ready()]);
+    const now = clock.mono();
+    const pulses = this.#pulses();
+    return {
+      status: live === "ok" ? ready : live,
+      replica: label,
+      driving: this.driving,
+      lastPollAgoMs: pulses.length === 0 ? null : Math.round(Math.min(...pulses.map(({ polledAt }) => now - polledAt))),
+      reactors: this.#stats(),
+    };
+  }
+
+  #pulses(): LoopPulse[] {
+    return [...this.#work].flatMap(({ pulse }) => (pulse === undefined ? [] : [pulse]));
+  }
+
+  #stats(): ReturnType<typeof summed> {
+    return summed([...this.#work].map(({ stats }) => stats));
+  }
+
+  #reactorSamples(figure: Figure): Sample[] {
+    return Object.entries(this.#stats()).map(([reactor, stats]) => [{ reactor }, stats[figure]]);
+  }
+
+  #leaseSamples(figure: (typeof leaseFigures)[number][0]): Sample[] {
+    const sums = new Map<string, { -readonly [K in keyof LeaseCount]: LeaseCount[K] }>();
+    for (const { reactor, reason, count } of [...this.#leases].flatMap((counts) => counts[figure])) {
+      const key = JSON.stringify([reactor, reason]);
+      const sum = sums.get(key);
+      if (sum === undefined) sums.set(key, { reactor, reason, count });
+      else sum.count += count;
+    }
+    return [...sums.values()].map(({ reactor, reason, count }) => [{ reactor, reason }, count]);
+  }
+}
