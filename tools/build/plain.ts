@@ -1,3 +1,4 @@
+import type { ReactorSettings } from "../../src/config/schema.ts";
 import type { Approvers } from "../../src/model/approvers.ts";
 import type { Credential } from "../../src/model/credential.ts";
 import type { Fence } from "../../src/model/fence.ts";
@@ -12,6 +13,7 @@ import type { CallOf, ResponseOf, RouteName } from "../../src/protocol/contract.
  * object with one property for each value of the parameter.
  */
 export const writtenOut = {
+  "config/schema": { ReactorSettings: plain<ReactorSettings>() },
   "model/approvers": { Approvers: plain<Approvers>() },
   "model/credential": { Credential: plain<Credential>() },
   "model/fork-shape": { ForkData: plain<ForkData>() },
