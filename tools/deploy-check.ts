@@ -24,6 +24,10 @@ const ending =
   (files: readonly string[]): string[] =>
     files.filter((file) => file.endsWith(end));
 
+/** The rules for Prometheus are no manifests. */
+const manifests = (files: readonly string[]): string[] =>
+  ending(".yaml")(files).filter((file) => !/alerts(\.test)?\.yaml$/.test(file));
+
 const checks: readonly Check[] = [
   {
     tool: "systemd-analyze verify",
@@ -42,10 +46,16 @@ const checks: readonly Check[] = [
     command: (files) => ["docker", "compose", "--file", ...ending("compose.yaml")(files), "config", "--quiet"],
   },
   {
+    tool: "promtool test rules",
+    probe: ["promtool", "--version"],
+    target: "kubernetes",
+    command: (files) => ["promtool", "test", "rules", ...ending("alerts.test.yaml")(files)],
+  },
+  {
     tool: "kubeconform",
     probe: ["kubeconform", "-v"],
     target: "kubernetes",
-    command: (files) => ["kubeconform", "-strict", "-ignore-missing-schemas", ...ending(".yaml")(files)],
+    command: (files) => ["kubeconform", "-strict", "-ignore-missing-schemas", ...manifests(files)],
   },
 ];
 

@@ -1,4 +1,6 @@
 import { relative, sep } from "node:path";
+import { alertFiles } from "./alerts.ts";
+import { boardFile } from "./board.ts";
 import { renderCompose } from "./compose.ts";
 import { dockerFiles } from "./dockerfile.ts";
 import { renderGcp } from "./gcp/index.ts";
@@ -19,14 +21,15 @@ export function render(target: Target, plan: Plan, folders: Folders): RenderedFi
   const between = (from: string, to: string): string => relative(from, to).split(sep).join("/") || ".";
   const [project, folder] = [between(folders.out, folders.project), between(folders.project, folders.out)];
   const image = dockerFiles(folder);
+  const shared = [...alertFiles(), boardFile(), readme(target, plan)];
   switch (target) {
     case "kubernetes":
-      return [...renderKubernetes(plan, project), ...image, readme(target, plan)];
+      return [...renderKubernetes(plan, project), ...image, ...shared];
     case "gcp":
-      return [...renderGcp(plan, project), ...image, readme(target, plan)];
+      return [...renderGcp(plan, project), ...image, ...shared];
     case "compose":
-      return [...renderCompose(plan, project, folder), ...image, readme(target, plan)];
+      return [...renderCompose(plan, project, folder), ...image, ...shared];
     case "systemd":
-      return [...renderSystemd(plan, project), readme(target, plan)];
+      return [...renderSystemd(plan, project), ...shared];
   }
 }

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is the syntax of the file, not of a template
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { loadDeployConfig } from "../../src/config/load-deploy.ts";
 import { type Plan, planDeployment, type Target } from "../../src/deploy/plan.ts";
@@ -28,6 +29,12 @@ export interface Document {
   readonly spec: Record<string, unknown>;
 }
 
+/** The rules for Prometheus are YAML, too, but no manifests. */
+const isManifest = (path: string): boolean => path.endsWith(".yaml") && !/^alerts(\.test)?\.yaml$/.test(path);
+
+/** A file of the repository. */
+export const textOfFile = (path: string): string => readFileSync(resolve(import.meta.dirname, "../..", path), "utf8");
+
 /** Renders a configuration in a temporary project. */
 export function rendered(target: Target, yaml: string = sample): RenderedFolder {
   const folder = project({ "tape.yaml": yaml });
@@ -40,7 +47,7 @@ export function rendered(target: Target, yaml: string = sample): RenderedFolder 
   };
   const documents = (path?: string): Document[] =>
     files
-      .filter((file) => (path === undefined ? file.path.endsWith(".yaml") : file.path === path))
+      .filter((file) => (path === undefined ? isManifest(file.path) : file.path === path))
       .flatMap((file) => parseAllDocuments(file.text).map((document) => document.toJS() as Document));
   return { plan, files, text, documents };
 }
