@@ -109,10 +109,10 @@ export async function benchGround(runs: number): Promise<object> {
   try {
     const client = new pg.Client({ connectionString: server.url });
     await client.connect();
-    for (const name of ["empty", "full"]) await client.query(`create database ${name}`);
+    for (const name of ["empty", "full"]) await client.query(`create database ground_${name}`);
     await client.end();
     const file = (name: string): string => `sqlite:${join(folder, `${name}.db`)}`;
-    const database = (name: string): string => server.url.replace(/postgres$/, name);
+    const database = (name: string): string => server.url.replace(/postgres$/, `ground_${name}`);
     return {
       sqlite: await measure({ empty: file("empty"), full: file("full") }, runs),
       postgres: await measure({ empty: database("empty"), full: database("full") }, runs),
