@@ -52,6 +52,25 @@ describe("the loop", () => {
     });
   });
 
+  it("has a pulse: when a poll last ended, also a failed one, and how often one does", async () => {
+    const stage = await setStage();
+    const { promise: hanging, resolve: free } = Promise.withResolvers<ReactorCounts>();
+    let hangs = false;
+    const own: Reactor = {
+      name: "own",
+      runOnce: () => (hangs ? hanging : Promise.reject(new Error("no connection"))),
+    };
+    await running(stage, [own], async (loop) => {
+      await stage.clock.elapse(60_000);
+      expect(loop.pulse.pollEveryMs).toBe(5_000);
+      expect(stage.clock.mono() - loop.pulse.polledAt).toBeLessThan(6_000);
+      hangs = true;
+      await stage.clock.elapse(60_000);
+      expect(stage.clock.mono() - loop.pulse.polledAt).toBeGreaterThan(50_000);
+      free(counts(0));
+    });
+  });
+
   it("keeps an interval above five seconds, with up to a tenth of jitter", async () => {
     const stage = await setStage();
     const { store, clock } = stage;
