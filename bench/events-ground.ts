@@ -103,7 +103,7 @@ async function measure(stores: FilledStores, runs: number): Promise<object> {
 }
 
 /** Both figures on SQLite and on PostgreSQL. */
-export async function benchGround(runs: number): Promise<object> {
+export async function benchPagesAndCensus(runs: number): Promise<object> {
   const folder = await mkdtemp(join(tmpdir(), "tape-ground-"));
   const server = await startPostgres({ major: 18, settings: {} });
   try {
@@ -123,4 +123,4 @@ export async function benchGround(runs: number): Promise<object> {
   }
 }
 
-if (import.meta.main) console.log(JSON.stringify(await benchGround(Number(process.argv[2] ?? 1_000_000))));
+if (import.meta.main) console.log(JSON.stringify(await benchPagesAndCensus(Number(process.argv[2] ?? 1_000_000))));
