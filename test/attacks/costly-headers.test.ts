@@ -12,14 +12,14 @@ describe("costly headers", () => {
   ] as const;
   it.each(headers)("Accept-Encoding with many %s does not stall the server", async (_what, value) => {
     const { call, measured } = target();
-    const { result, stall, summary } = await measured(async () => {
+    const { result, excess, summary } = await measured(async () => {
       const responses = [];
       for (let k = 0; k < 5; k++)
         responses.push(await call("GET", "/openapi.json", { headers: { "accept-encoding": value } }));
       return responses;
     });
     expect(result.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-    expect(stall, summary).toBeLessThan(8);
+    expect(excess, summary).toBeLessThan(300);
   });
 
   it("a query of thousands of fields does not stall the server, on a call without a rate limit", async () => {
@@ -27,12 +27,12 @@ describe("costly headers", () => {
     const letters = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"];
     const fields = letters.flatMap((a) => letters.map((b) => a + b)).join("&");
     const requests = `GET /livez?${fields} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(20);
-    const { result, stall, summary } = await measured(() =>
+    const { result, excess, summary } = await measured(() =>
       raw(`${requests}GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`),
     );
     expect(result.match(/HTTP\/1\.1 400/g)).toHaveLength(20);
     expect(result.length).toBeLessThan(requests.length);
-    expect(stall, summary).toBeLessThan(8);
+    expect(excess, summary).toBeLessThan(300);
   });
 
   it("the error for a long query is short", async () => {

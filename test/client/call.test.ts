@@ -8,7 +8,7 @@ import { RpcCaller } from "../../src/client/rpc-caller.ts";
 import { type ErrorCode, isTapeError, TapeError } from "../../src/model/errors.ts";
 import type { Transport, WireRequest } from "../../src/protocol/transport.ts";
 import { ManualClock } from "../../testkit/clock.ts";
-import { hurried, refusal } from "./faulty.ts";
+import { refusal } from "./faulty.ts";
 
 const ok = (json: unknown) => ({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(json)) });
 const codeOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -16,13 +16,19 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     () => "answered",
     (error: unknown) => (isTapeError(error) ? error.code : error),
   );
+/** Time passes only in pauses: how many retries fit into the retry time does not depend on the machine. */
+class PausingClock extends ManualClock {
+  override sleep(ms: number): Promise<void> {
+    return this.elapse(ms);
+  }
+}
 const callerOver = (...exchanges: Transport[]) =>
   new RpcCaller({
     exchanges,
-    clock: hurried,
+    clock: new PausingClock(),
     random: seededRandom(1),
     log: silentLog,
-    retryForMs: 50,
+    retryForMs: 2_500,
     token: "id.secret",
   });
 const cancel = (caller: RpcCaller) => caller.call("runs.cancel", { params: { id: "r" }, body: { reason: "why" } });

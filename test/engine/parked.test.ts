@@ -74,10 +74,13 @@ async function onPostgres(test: TestContext): Promise<TestStore> {
   return { url: `${url}?connections=4`, connections };
 }
 
-/** The minimum of several samples: reactors poll now and then, and are idle in between. */
-async function minimum(sample: () => number | Promise<number>): Promise<number> {
+/**
+ * The minimum of samples, until one is at most `max`: reactors poll now and then, and are idle in between. What a parked
+ * run holds is in every sample, however many are taken and however slow the machine is.
+ */
+async function minimum(max: number, sample: () => number | Promise<number>): Promise<number> {
   let min = Number.POSITIVE_INFINITY;
-  for (let k = 0; k < 30; k++) {
+  for (let k = 0; k < 1_000 && min > max; k++) {
     min = Math.min(min, await sample());
     await systemClock.sleep(10); // waits for nothing, but spreads the samples
   }
@@ -88,7 +91,7 @@ describe.each([
   ["SQLite", onSqlite],
   ["PostgreSQL", onPostgres],
 ])("1 000 parked runs on %s", (_, open) => {
-  it("hold no lease, no timer of the process and no connection", { timeout: 60_000 }, async (test) => {
+  it("hold no lease, no timer of the process and no connection", { timeout: 600_000 }, async (test) => {
     const { url, connections } = await open(test);
     const clock = new CountedClock();
     await using app = await Tape.open({ store: url, runner, clock, concurrency: runs });
@@ -103,11 +106,11 @@ describe.each([
     const leases = await app.store.read.leases(app.tenant, { limit: 2 * runs });
     expect(leases.filter(({ owner }) => owner !== null)).toEqual([]);
     // Five reactors wait, and the process checks once for drives and for other processes.
-    expect(await minimum(() => clock.timers)).toBeLessThan(10);
+    expect(await minimum(9, () => clock.timers)).toBeLessThan(10);
     if (connections !== undefined) {
-      expect(await minimum(async () => (await connections()).used)).toBe(0);
+      expect(await minimum(0, async () => (await connections()).used)).toBe(0);
       // The pool's four and the listener, as for one run. A replaced connection counts twice for a moment.
-      expect(await minimum(async () => (await connections()).open)).toBeLessThanOrEqual(5);
+      expect(await minimum(5, async () => (await connections()).open)).toBeLessThanOrEqual(5);
     }
 
     // A note resumes a parked run.

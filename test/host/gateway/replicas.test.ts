@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, inject, it } from "vitest";
 import { Tape } from "../../../src/host/tape.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { noRunner } from "../stage.ts";
-import { graceMs, setWorld, ttlMs } from "./replicas.ts";
+import { setWorld } from "./replicas.ts";
 
 let url = "";
 beforeEach(async () => {
@@ -10,13 +10,12 @@ beforeEach(async () => {
   return () => dropDatabase(url);
 });
 
-const patient = { timeout: 10_000 };
-
 /** The cases of the design that need more than one process, on PostgreSQL. */
-describe("three replicas of the gateway, each in its own process", { timeout: 60_000 }, () => {
+describe("three replicas of the gateway, each in its own process", { timeout: 900_000 }, () => {
   it("gated: any replica serves requests, only the holder watches and sweeps, and the others change nothing", async () => {
     const world = await setWorld(url);
-    const { machines, replicas, served } = world;
+    const { machines, replicas, served, patienceMs } = world;
+    const patient = { timeout: patienceMs };
     const holder = await world.holder();
     const others = replicas.filter((replica) => replica !== holder);
     const [one, two] = others;
@@ -42,7 +41,8 @@ describe("three replicas of the gateway, each in its own process", { timeout: 60
 
   it("failover: after the holder is killed and its lease expires, another replica continues its work with a higher token", async () => {
     const world = await setWorld(url);
-    const { machines, replicas } = world;
+    const { machines, replicas, patienceMs, ttlMs } = world;
+    const patient = { timeout: patienceMs };
     const dead = await world.holder();
     const survivors = replicas.filter((replica) => replica !== dead);
     await survivors[0]!.create("box");
@@ -65,7 +65,8 @@ describe("three replicas of the gateway, each in its own process", { timeout: 60
 
   it("graceful shutdown: SIGTERM drains and releases, a standby takes over long before the TTL or a poll", async () => {
     const world = await setWorld(url);
-    const { machines, replicas } = world;
+    const { machines, replicas, patienceMs, ttlMs } = world;
+    const patient = { timeout: patienceMs };
     const leaving = await world.holder();
     const rest = replicas.filter((replica) => replica !== leaving);
     await rest[0]!.create("box");
@@ -86,7 +87,8 @@ describe("three replicas of the gateway, each in its own process", { timeout: 60
 
   it("a holder that is suspended past its TTL and resumes neither leads nor writes, and reports its loss", async () => {
     const world = await setWorld(url);
-    const { machines, replicas, served } = world;
+    const { machines, replicas, served, patienceMs } = world;
+    const patient = { timeout: patienceMs };
     const stalled = await world.holder();
     const rest = replicas.filter((replica) => replica !== stalled);
     await rest[0]!.create("box");
@@ -113,7 +115,8 @@ describe("three replicas of the gateway, each in its own process", { timeout: 60
 
   it("an orphan is left alone for the grace period, then checked again, then pruned", async () => {
     const world = await setWorld(url, ["a"]);
-    const { machines, replicas, served } = world;
+    const { machines, replicas, served, patienceMs, graceMs } = world;
+    const patient = { timeout: patienceMs };
     const [only] = replicas;
     await world.holder();
     await only!.create("kept");

@@ -8,10 +8,44 @@ import type { Phase } from "../../../examples/sandbox-gateway/phases.ts";
 
 const script = resolve(import.meta.dirname, "../../../examples/sandbox-gateway/replica.ts");
 
-/** Settings of `replica.ts`: every duration a tenth of its real value, and the TTL above the store's bound. */
-export const ttlMs = 2_000;
-export const graceMs = 1_500;
-const settings = { GATEWAY_TTL: `${ttlMs / 1000}s`, GATEWAY_SWEEP_MS: "100", GATEWAY_GRACE_MS: String(graceMs) };
+/** Durations of `replica.ts`: a tenth of their real values on an idle machine, and the TTL above the store's bound. */
+export interface Times {
+  readonly ttlMs: number;
+  readonly graceMs: number;
+  /** How long a test waits for what must happen. */
+  readonly patienceMs: number;
+}
+const idleTimes: Times = { ttlMs: 2_000, graceMs: 1_500, patienceMs: 10_000 };
+
+/** Uses 60 ms of a core, and prints how many times as long that took. */
+const burn = `const t = performance.now(); let c = 0; while ((c = process.cpuUsage().user / 1000) < 60);
+  console.log((performance.now() - t) / c);`;
+/** Three processes share two cores. */
+const idleSlowdown = 2;
+const maxScale = 24;
+
+/**
+ * Times that fit the machine at this moment. A replica that gets a tenth of a core cannot renew a lease of two seconds,
+ * so that its loss would say nothing. As many processes as there are replicas measure how long they wait for a core.
+ */
+async function timesNow(processes: number): Promise<Times> {
+  const slowdowns = await Promise.all(
+    Array.from({ length: processes }, async () => {
+      const child = spawn(process.execPath, ["-e", burn], { stdio: ["ignore", "pipe", "inherit"] });
+      const [line] = (await once(createInterface({ input: child.stdout! }), "line")) as [string];
+      return Number(line);
+    }),
+  );
+  const scale = Math.min(maxScale, Math.max(1, Math.ceil(Math.max(...slowdowns) / idleSlowdown)));
+  const { ttlMs, graceMs, patienceMs } = idleTimes;
+  return { ttlMs: ttlMs * scale, graceMs: graceMs * scale, patienceMs: patienceMs * scale };
+}
+
+const settingsOf = ({ ttlMs, graceMs }: Times): Record<string, string> => ({
+  GATEWAY_TTL: `${ttlMs / 1000}s`,
+  GATEWAY_SWEEP_MS: "100",
+  GATEWAY_GRACE_MS: String(graceMs),
+});
 
 export interface Line {
   readonly event: string;
@@ -34,9 +68,9 @@ export class Replica {
     this.#process = child;
   }
 
-  static async start(name: string, store: string, backend: string): Promise<Replica> {
+  static async start(name: string, store: string, backend: string, times: Times): Promise<Replica> {
     const child = spawn(process.execPath, [script, store, backend], {
-      env: { ...process.env, ...settings, TAPE_REPLICA_ID: name },
+      env: { ...process.env, ...settingsOf(times), TAPE_REPLICA_ID: name },
       stdio: ["ignore", "pipe", "pipe"],
     });
     onTestFinished(() => void child.kill("SIGKILL"));
@@ -90,7 +124,7 @@ export class Replica {
   }
 }
 
-export interface World {
+export interface World extends Times {
   readonly machines: MemoryBackend;
   readonly served: Awaited<ReturnType<typeof serveBackend>>;
   readonly replicas: readonly Replica[];
@@ -106,8 +140,10 @@ export async function setWorld(url: string, names: readonly string[] = ["a", "b"
   const served = await serveBackend(machines);
   onTestFinished(() => served.close());
   const store = `${url}?transaction_bound_ms=1000`;
-  const replicas = await Promise.all(names.map((name) => Replica.start(name, store, served.url)));
+  const times = await timesNow(names.length);
+  const replicas = await Promise.all(names.map((name) => Replica.start(name, store, served.url, times)));
   return {
+    ...times,
     machines,
     served,
     replicas,
@@ -126,7 +162,7 @@ export async function setWorld(url: string, names: readonly string[] = ["a", "b"
             found = among.filter((_, k) => leads[k]);
             return found.length;
           },
-          { timeout: 10_000 },
+          { timeout: times.patienceMs },
         )
         .toBe(1);
       return found[0]!;
