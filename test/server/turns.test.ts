@@ -113,7 +113,7 @@ describe("turns of the event loop", () => {
   });
 });
 
-describe("a server with several tenants", () => {
+describe("a server with several tenants", { timeout: 300_000 }, () => {
   const records = 600;
 
   interface Opened extends Stage {
