@@ -14,7 +14,7 @@ import { buildIfStale } from "./dashboard.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
-const entryPoints = ["src/exports/index", "testkit/index"];
+const entryPoints = ["src/exports/index", "src/exports/push", "testkit/index"];
 
 rmSync(dist, { recursive: true, force: true });
 try {

@@ -10,7 +10,7 @@ import { checkStall } from "../lease/timings.ts";
 import { errorTable } from "../model/errors.ts";
 import type { Term } from "../model/lease.ts";
 import type { Runner } from "../sdk/workflow.ts";
-import type { RunSpec, Store } from "../store/contract/store.ts";
+import type { FindRequest, RunSpec, Store } from "../store/contract/store.ts";
 import type { DriveEnd, RunResult, Suspicion } from "./core/handle.ts";
 import { ImmediateSteps } from "./core/immediate.ts";
 import { Drive } from "./drive/drive.ts";
@@ -35,6 +35,8 @@ export interface RunDriverOptions {
   readonly patienceMs?: number;
   /** After this time the first body of each name is logged as slow. */
   readonly slowMs?: number;
+  /** Whether runs are loaded shortly before their timers fire. false: a caller waits until each run has parked. */
+  readonly preload?: boolean;
   /** Called when a run that was driven here has ended. */
   readonly onSettled?: (journal: number, settled: RunResult) => void;
 }
@@ -47,6 +49,18 @@ export interface DriveCounts {
   readonly lost: number;
   /** How long the oldest run found had been due, or abandoned. */
   readonly lagMs: number;
+}
+
+/** One poll. The found runs are in progress. */
+export interface DrivePoll {
+  readonly found: number;
+  /** Resolves when every found run has ended, parked, stuck or been lost. */
+  readonly done: Promise<DriveCounts>;
+  /**
+   * Waits at most `boundMs` for the found runs, and releases the others unfinished: another process continues them at
+   * once. Returns the ids of those.
+   */
+  surrender(boundMs: number): Promise<readonly string[]>;
 }
 
 /** Another process may be about to claim them, so only runs that wait longer than this are reported. */
@@ -65,6 +79,8 @@ const yieldMs = 10_000;
 interface ActiveDrive {
   /** undefined until the run is loaded. */
   drive?: Drive;
+  /** Its caller has no time left: it is released once it is loaded. */
+  surrendered?: true;
   /** A wake hint arrived before there was a drive to notify. */
   notified: boolean;
   done: Promise<DriveEnd>;
@@ -168,19 +184,22 @@ export class RunDriver {
    * poll. `freed` is called whenever there is capacity again; `slot`: a queue may have a free slot. `onlySlots`: nothing
    * else has happened since the last poll.
    */
-  async poll(
-    limit: number,
-    freed: (slot: boolean) => void = () => {},
-    onlySlots = false,
-  ): Promise<{ readonly found: number; readonly done: Promise<DriveCounts> }> {
+  async poll(limit: number, freed: (slot: boolean) => void = () => {}, onlySlots = false): Promise<DrivePoll> {
     this.#freed = freed;
     const { drives, lagMs } = await this.#find(limit, onlySlots);
-    const done = Promise.all(drives).then((ends) => {
+    const done = Promise.all(drives.map((driving) => driving.done)).then((ends) => {
       const counts = { found: ends.length, ended: 0, parked: 0, stuck: 0, lost: 0, lagMs };
       for (const end of ends) counts[end]++;
       return counts;
     });
-    return { found: drives.length, done };
+    return { found: drives.length, done, surrender: (boundMs) => this.#surrender(drives, boundMs) };
+  }
+
+  async #surrender(drives: readonly ActiveDrive[], boundMs: number): Promise<readonly string[]> {
+    for (const { drive } of drives) drive?.parkNow();
+    if (await this.#allDone(boundMs, drives)) return [];
+    for (const driving of drives) driving.surrendered = true;
+    return this.#releaseAll(() => true, drives);
   }
 
   /**
@@ -217,17 +236,20 @@ export class RunDriver {
     this.#stopListening();
   }
 
-  async #allDone(boundMs: number): Promise<boolean> {
+  async #allDone(boundMs: number, drives: Iterable<ActiveDrive> = this.#drives.values()): Promise<boolean> {
     const enough = new AbortController();
-    const all = Promise.all([...this.#drives.values()].map(({ done }) => done)).then(() => true);
+    const all = Promise.all([...drives].map(({ done }) => done)).then(() => true);
     const late = this.#options.clock.sleep(boundMs, enough.signal).then(() => false);
     const finished = await Promise.race([all, late]);
     enough.abort(); // otherwise the remaining time would keep the process alive
     return finished;
   }
 
-  async #releaseAll(which: (drive: Drive) => boolean): Promise<void> {
-    const drives = [...this.#drives.values()].flatMap(({ drive }) => (drive && which(drive) ? [drive] : []));
+  async #releaseAll(
+    which: (drive: Drive) => boolean,
+    among: Iterable<ActiveDrive> = this.#drives.values(),
+  ): Promise<string[]> {
+    const drives = [...among].flatMap(({ drive }) => (drive && !drive.finished && which(drive) ? [drive] : []));
     for (const { options, context } of drives) {
       const next = "The run is released unfinished and continues elsewhere. Give whatever hangs a time-out.";
       this.#options.log("warn", "run.not_drained", {
@@ -237,13 +259,11 @@ export class RunDriver {
       });
     }
     await Promise.all(drives.map((drive) => drive.handOver("drained", 0)));
+    return drives.map(({ options }) => options.runId);
   }
 
-  async #find(
-    limit: number,
-    onlySlots: boolean,
-  ): Promise<{ readonly drives: Promise<DriveEnd>[]; readonly lagMs: number }> {
-    const { store, keeper, tenant, random, clock } = this.#options;
+  async #find(limit: number, onlySlots: boolean): Promise<{ readonly drives: ActiveDrive[]; readonly lagMs: number }> {
+    const { store, keeper, tenant, random, clock, preload = true } = this.#options;
     const room = Math.min(limit, this.capacity);
     if (room <= 0 || this.#workflows.length === 0) return { drives: [], lagMs: 0 };
     const sent = readClocks(clock);
@@ -260,17 +280,19 @@ export class RunDriver {
         workflows: this.#workflows,
         ...this.#queues.rooms(room),
         ...(onlySlots && { only: "queues" as const }),
-        // Preloaded runs only wait, so half of the capacity stays free for runs with work to do.
-        preload: {
-          withinMs: preloadMs,
-          limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#preloaded),
-        },
+        ...(preload && { preload: this.#preloadRoom() }),
       });
       const lagMs = terms.reduce((max, term) => Math.max(max, term.lagMs ?? 0), 0);
       return { drives: terms.map((term) => this.#take(term, sent)), lagMs };
     } finally {
       if (--this.#polls === 0) this.#hints.clear();
     }
+  }
+
+  /** Preloaded runs only wait, so half of the capacity stays free for runs with work to do. */
+  #preloadRoom(): NonNullable<FindRequest["preload"]> {
+    const half = Math.floor(this.#options.concurrency / 2);
+    return { withinMs: preloadMs, limit: Math.max(0, half - this.#preloaded) };
   }
 
   /** A note may have arrived for this journal. A claim that is still in flight may already have granted its run. */
@@ -281,7 +303,7 @@ export class RunDriver {
     else if (this.#polls > 0) this.#hints.add(journal);
   }
 
-  #take(term: Term, sent: ClockReading, fresh?: RunSpec): Promise<DriveEnd> {
+  #take(term: Term, sent: ClockReading, fresh?: RunSpec): ActiveDrive {
     const { journal } = term;
     const notified = this.#hints.has(journal) || this.#hints.has("any");
     const driving: ActiveDrive = { notified, done: Promise.resolve("lost") };
@@ -297,7 +319,7 @@ export class RunDriver {
         this.#freed(this.#queues.leave(term.queue));
       });
     this.#scheduleCheck();
-    return driving.done;
+    return driving;
   }
 
   async #drive(driving: ActiveDrive, term: Term, sent: ClockReading, fresh?: RunSpec): Promise<DriveEnd> {
@@ -312,7 +334,7 @@ export class RunDriver {
     try {
       const known = fresh?.id ?? term.name;
       const runId = known ?? (await store.read.lease(tenant, { journal }))?.name ?? String(journal);
-      if (this.#draining) {
+      if (this.#draining || driving.surrendered) {
         await releaseJournal(store, tenant, lease, term.head, { endReason: "drained", nextReactor: "recovery" });
         return "lost";
       }

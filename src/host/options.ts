@@ -257,3 +257,10 @@ export function drivingOptions({
     ...(publicUrl !== undefined && { publicUrl: publicUrl.replace(/\/+$/, "") }),
   };
 }
+
+/** The credential of a server belongs to one tenant. */
+export function assertTenant(own: string, tenant: string): void {
+  if (tenant === own) return;
+  const message = `Tape.open: the store's token belongs to tenant ${own}, not to ${tenant}: leave tenant out`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field: "tenant" });
+}

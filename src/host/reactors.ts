@@ -63,13 +63,24 @@ export const defaultReactors: readonly ReactorSpec[] = [
 
 const maxDriven = 200;
 
+/** Reactors without a loop. */
+export interface ComposedReactors {
+  readonly reactors: readonly Reactor[];
+  /** Absent without the recovery reactor. */
+  readonly driver: RunDriver | undefined;
+  /** Aborts the handlers of custom reactors. */
+  readonly stopping: AbortController;
+  /** Ends the heartbeats of its own keepers. */
+  close(): void;
+}
+
 /**
- * The only composition of reactors, in one loop: a program and a sidecar differ in their specs alone. Reactors with
- * equal lease timings share a keeper, and with it a heartbeat.
+ * The only composition of reactors: a program and a sidecar differ in their specs alone. Reactors with equal lease
+ * timings share a keeper, and with it a heartbeat.
  */
-export function startReactors(options: ReactorsOptions): RunningReactors {
-  const { specs, deps, drainMs, bodiesMs } = options;
-  const { store, runner, tenant, clock, random, log } = deps;
+export function composeReactors(options: Pick<ReactorsOptions, "specs" | "deps" | "driver">): ComposedReactors {
+  const { specs, deps } = options;
+  const { store, tenant, clock, random, log } = deps;
   const stopping = new AbortController();
   const keepers = new Map<string, LeaseKeeper>();
 
@@ -104,6 +115,17 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
   };
 
   const reactors = specs.map(build);
+  const close = (): void => {
+    for (const keeper of keepers.values()) keeper.close();
+  };
+  return { reactors, driver, stopping, close };
+}
+
+/** Starts reactors in one loop. */
+export function startReactors(options: ReactorsOptions): RunningReactors {
+  const { specs, deps, drainMs, bodiesMs } = options;
+  const { store, runner, tenant, clock, random, log } = deps;
+  const { reactors, driver, stopping, close } = composeReactors(options);
   const workflows = [...runner.workflows.keys()];
   const tuning = Object.fromEntries(specs.map(({ name, settings }) => [name, settings ? tuningOf(settings) : {}]));
   const queues = driver?.queues ?? [];
@@ -124,7 +146,7 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
       stopping.abort();
       // In parallel, because each has its own bound.
       await Promise.all([loop.stop(), driver?.drain(drainMs, bodiesMs)]);
-      for (const keeper of keepers.values()) keeper.close();
+      close();
     },
   };
 }

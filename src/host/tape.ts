@@ -7,7 +7,6 @@ import { environmentToken } from "../client/token.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
-import { TapeError } from "../model/errors.ts";
 import { notFound } from "../model/not-found.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { ForkRequest } from "../operator/fork.ts";
@@ -32,6 +31,7 @@ import {
   type AppOptions,
   appLog,
   assertRunner,
+  assertTenant,
   type CallOptions,
   callOptions,
   checkConcurrency,
@@ -46,6 +46,7 @@ import {
 import { ProcessMetrics } from "./process-metrics.ts";
 import { activityOf, ProcessReporter } from "./process-reporter.ts";
 import { defineQueues, defineQueuesLater, Queues } from "./queues.ts";
+import { OnDemand, type ReactCounts, type ReactOptions } from "./react.ts";
 import { reactorSpecs } from "./reactor-options.ts";
 import type { ReactorSpec } from "./reactors.ts";
 import { ResultWaiter } from "./result-waiter.ts";
@@ -106,6 +107,7 @@ export class Tape implements AsyncDisposable {
   readonly #starts: Starts;
   readonly #reporter: ProcessReporter | undefined;
   readonly #driving: ReturnType<typeof drivingOptions>;
+  readonly #onDemand: OnDemand;
   #closing: Promise<void> | undefined;
 
   private constructor(store: Store, options: TapeOptions, ownsStore: boolean) {
@@ -117,10 +119,7 @@ export class Tape implements AsyncDisposable {
       report = true,
     } = options;
     const log = appLog(options.log);
-    if (isRemote(store) && tenant !== store.remote.tenant) {
-      const message = `Tape.open: the store's token belongs to tenant ${store.remote.tenant}, not to ${tenant}: leave tenant out`;
-      throw new TapeError("TAPE_BAD_INPUT", message, { field: "tenant" });
-    }
+    if (isRemote(store)) assertTenant(store.remote.tenant, tenant);
     this.store = store;
     this.tenant = tenant;
     this.#ownsStore = ownsStore;
@@ -143,10 +142,11 @@ export class Tape implements AsyncDisposable {
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
     this.#driving = drivingOptions(options);
     const identity = identify(process.env, random);
-    const keeper = new LeaseKeeper({ store, identity, tenant, timings: { ttlMs }, clock, random, log });
+    const shared = { store, tenant, clock, random, log };
+    const keeper = new LeaseKeeper({ ...shared, identity, timings: { ttlMs } });
     this.#keeper = keeper;
-    this.#singletons = new Singletons({ store, keeper, tenant, clock, random, log });
-    const deps = { store, runner, keeper, tenant, clock, random, log };
+    this.#singletons = new Singletons({ ...shared, keeper });
+    const deps = { ...shared, runner, keeper };
     this.#deps = deps;
     this.#operator = createOperator(deps);
     this.leases = new Leases(deps, this.#operator);
@@ -173,6 +173,7 @@ export class Tape implements AsyncDisposable {
     const own = (): ReactorSpec[] =>
       reactorSpecs<Tape>("the app", options.reactors, () => this, { ttlMs, concurrency });
     if (work) this.#work(runner, { concurrency }, own());
+    this.#onDemand = new OnDemand(this, deps, () => ({ specs: own(), driver: { concurrency, ...this.#driving } }));
   }
 
   static async open(options: TapeOptions): Promise<Tape> {
@@ -353,6 +354,11 @@ export class Tape implements AsyncDisposable {
     return worker;
   }
 
+  /** Polls once for a reactor and works on what it finds: for hosts that run only during a request. */
+  react(reactor: string, options: ReactOptions = {}): Promise<ReactCounts> {
+    return this.#onDemand.react(reactor, options);
+  }
+
   feed(options: Omit<FollowOptions, "tenant"> = {}): AsyncGenerator<FeedRecord> {
     return followFeed(this.store, this.#clock, { ...options, tenant: this.tenant });
   }
@@ -374,7 +380,11 @@ export class Tape implements AsyncDisposable {
 
   async #stop(): Promise<void> {
     // In parallel, because each has its own bound.
-    await Promise.all([...this.#workers.map((worker) => worker.drain()), this.#singletons.stop()]);
+    await Promise.all([
+      ...this.#workers.map((worker) => worker.drain()),
+      this.#singletons.stop(),
+      this.#onDemand.stop(),
+    ]);
     await this.#reporter?.end();
     await this.metrics.stop();
     this.#keeper.close();

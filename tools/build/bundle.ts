@@ -4,7 +4,13 @@ import { inlined } from "./inlined.ts";
 import { bundledName, places } from "./places.ts";
 
 /** Modules that are loaded from outside: the entry points of the package, and the programs of bin/. */
-const entries = ["src/exports/index.ts", "testkit/index.ts", "src/cli/main.ts", "src/cli/reactors/main.ts"];
+const entries = [
+  "src/exports/index.ts",
+  "src/exports/push.ts",
+  "testkit/index.ts",
+  "src/cli/main.ts",
+  "src/cli/reactors/main.ts",
+];
 
 /**
  * Each file has these modules with all their imports, except those of an earlier file. An embedded program on SQLite or in

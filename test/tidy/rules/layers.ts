@@ -13,6 +13,7 @@ export const layers: readonly (readonly string[])[] = [
   ["operator", "deploy"],
   ["reactor", "events", "server"],
   ["host"],
+  ["push"],
   ["cli"],
   ["exports"],
   ["testkit"], // beside src, published as durable-tape/testing

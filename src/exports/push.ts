@@ -1,0 +1,19 @@
+// `durable-tape/push`: handlers for hosts that run only during a request.
+export type { ReactCounts, ReactOptions } from "../host/react.ts";
+export { type LambdaEvent, type LambdaResponse, toLambda, toNode } from "../push/adapters.ts";
+export type { PushEvent } from "../push/decode.ts";
+export { type PushApp, type PushOptions, pushHandler } from "../push/handler.ts";
+export {
+  type EventAction,
+  type ReceiverApp,
+  type ReceiverOptions,
+  receiver,
+  type SignalAction,
+  type StartAction,
+} from "../push/receiver.ts";
+export type { Handler } from "../push/request.ts";
+export { type GoogleOidcOptions, googleOidc } from "../push/verify/google.ts";
+export { type SharedSecretOptions, sharedSecret, unverified } from "../push/verify/secret.ts";
+export type { Verdict, Verify } from "../push/verify/verify.ts";
+export { type WebhookSignatureOptions, webhookSignature } from "../push/verify/webhook.ts";
+export type { Waker } from "../push/waker.ts";
