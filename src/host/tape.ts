@@ -25,6 +25,7 @@ import { Leases } from "./leases.ts";
 import { type Lists, listsOf } from "./lists.ts";
 import { type MetricsHandler, metricsHandler } from "./metrics-handler.ts";
 import { type ObjectCallOptions, type ObjectClient, objectClient } from "./objects.ts";
+import { OnDemand, type ReactCounts, type ReactOptions } from "./on-demand.ts";
 import { closedUnless, openStore } from "./open-store.ts";
 import { createOperator } from "./operator.ts";
 import {
@@ -46,7 +47,6 @@ import {
 import { ProcessMetrics } from "./process-metrics.ts";
 import { activityOf, ProcessReporter } from "./process-reporter.ts";
 import { defineQueues, defineQueuesLater, Queues } from "./queues.ts";
-import { OnDemand, type ReactCounts, type ReactOptions } from "./react.ts";
 import { reactorSpecs } from "./reactor-options.ts";
 import type { ReactorSpec } from "./reactors.ts";
 import { ResultWaiter } from "./result-waiter.ts";
@@ -173,7 +173,10 @@ export class Tape implements AsyncDisposable {
     const own = (): ReactorSpec[] =>
       reactorSpecs<Tape>("the app", options.reactors, () => this, { ttlMs, concurrency });
     if (work) this.#work(runner, { concurrency }, own());
-    this.#onDemand = new OnDemand(this, deps, () => ({ specs: own(), driver: { concurrency, ...this.#driving } }));
+    this.#onDemand = new OnDemand(this, deps, () => ({
+      specs: own(),
+      driver: { concurrency, ...this.#driving },
+    }));
   }
 
   static async open(options: TapeOptions): Promise<Tape> {

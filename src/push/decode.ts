@@ -92,16 +92,16 @@ function plain(form: PushEvent["form"], id: string | undefined, source: string |
   return { form, id, source, type, attributes: {}, data, wants: wantsOf({}, data) };
 }
 
-interface Wrapped {
+interface WrappedMessage {
   readonly message: Record<string, unknown>;
   readonly subscription?: unknown;
 }
 
-const isWrapped = (value: unknown): value is Wrapped =>
+const isWrapped = (value: unknown): value is WrappedMessage =>
   isObject(value) && isObject(value.message) && ("data" in value.message || "attributes" in value.message);
 
 /** Pub/Sub's own envelope: the data is in base64. */
-function wrapped({ message, subscription }: Wrapped): PushEvent {
+function wrapped({ message, subscription }: WrappedMessage): PushEvent {
   const attributes = texts(message.attributes);
   const bytes = Buffer.from(typeof message.data === "string" ? message.data : "", "base64");
   const id = message.messageId ?? message.message_id;

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
 import { type Log, logOf } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
-import { longestEffectMs, type ReactCounts, type ReactOptions } from "../host/react.ts";
+import { longestEffectMs, type ReactCounts, type ReactOptions } from "../host/on-demand.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { assertKnownKeys, durationOf, numberOf } from "../sdk/validate.ts";
 import { decodePush, Unreadable } from "./decode.ts";

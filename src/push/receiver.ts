@@ -12,7 +12,7 @@ import type { Verify } from "./verify/verify.ts";
 
 /** Starts a run for an event. Events come from outside: give the workflow a schema, which checks the input. */
 export interface StartAction {
-  readonly start: Workflow<never, unknown>;
+  readonly start: Pick<Workflow<never, unknown>, "name" | "run">;
   readonly input: unknown;
   /** Default: from the event's source and id, so that a redelivery finds the run that it has started. */
   readonly id?: string;
@@ -21,7 +21,7 @@ export interface StartAction {
 
 /** Sends a signal for an event. */
 export interface SignalAction {
-  readonly signal: GateDefinition<never>;
+  readonly signal: GateDefinition<unknown>;
   readonly run: string;
   readonly value: unknown;
   /** Default: from the event's source and id, so that a redelivery is the same signal. */

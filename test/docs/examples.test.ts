@@ -62,6 +62,9 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   http: ["bank true idempotent"],
   connect: ["Hello Ada", "COMPLETED default"],
   serve: ["200 { status: 'ok' }"],
+  push: ["204 hello Ada", "401"],
+  react: ["2 2 true"],
+  receive: ["204 204", "shipped 7 1"],
 };
 
 const pages = [
@@ -162,4 +165,6 @@ async function play(folder: string, company: readonly Example[]): Promise<Map<st
 }
 
 const toSources = (example: Example, to: string): string =>
-  example.source.replace('"durable-tape"', JSON.stringify(`${to}src/exports/index.ts`));
+  example.source
+    .replace('"durable-tape"', JSON.stringify(`${to}src/exports/index.ts`))
+    .replace('"durable-tape/push"', JSON.stringify(`${to}src/exports/push.ts`));
