@@ -78,7 +78,7 @@ export interface ComposedReactors {
  * The only composition of reactors: a program and a sidecar differ in their specs alone. Reactors with equal lease
  * timings share a keeper, and with it a heartbeat.
  */
-export function composeReactors(options: Pick<ReactorsOptions, "specs" | "deps" | "driver">): ComposedReactors {
+export function composeReactors(options: Omit<ReactorsOptions, "drainMs" | "bodiesMs">): ComposedReactors {
   const { specs, deps } = options;
   const { store, tenant, clock, random, log } = deps;
   const stopping = new AbortController();

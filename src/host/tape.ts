@@ -173,10 +173,8 @@ export class Tape implements AsyncDisposable {
     const own = (): ReactorSpec[] =>
       reactorSpecs<Tape>("the app", options.reactors, () => this, { ttlMs, concurrency });
     if (work) this.#work(runner, { concurrency }, own());
-    this.#onDemand = new OnDemand(this, deps, () => ({
-      specs: own(),
-      driver: { concurrency, ...this.#driving },
-    }));
+    const driver = { concurrency, ...this.#driving };
+    this.#onDemand = new OnDemand(this, deps, () => ({ specs: own(), driver }));
   }
 
   static async open(options: TapeOptions): Promise<Tape> {
