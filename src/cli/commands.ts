@@ -15,6 +15,7 @@ import { queueCommands } from "./commands/queues.ts";
 import { quotaCommands } from "./commands/quotas.ts";
 import { runCommands } from "./commands/runs.ts";
 import { serve } from "./commands/serve.ts";
+import { sinkCommands } from "./commands/sinks.ts";
 import { statusCommands } from "./commands/status.ts";
 import { storeCommands } from "./commands/store.ts";
 import { talkCommands } from "./commands/talk.ts";
@@ -32,6 +33,7 @@ export const commands: readonly Command[] = [
   ...effectCommands,
   ...leaseCommands,
   ...queueCommands,
+  ...sinkCommands,
   ...storeCommands,
   prune,
   serve,

@@ -44,6 +44,11 @@ export function contradictions(config: Config): Contradiction[] {
       ...reactorProblems(settings).map(([setting, message]) => ({ path: [...path, ...setting.split(".")], message })),
     );
   }
+  for (const name of Object.keys(config.tape.events.sinks)) {
+    if (reactorName.test(name)) continue;
+    const message = `a sink name must consist of a-z, 0-9, - and _, not ${JSON.stringify(name)}`;
+    found.push({ path: ["tape", "events", "sinks", name], message });
+  }
   return found;
 }
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { deploySchema } from "./deploy-schema.ts";
+import { eventsSchema } from "./events-schema.ts";
 import { referenceForms, referencePattern } from "./reference.ts";
 
 /** The built-in reactors, in the order in which they are listed. */
@@ -285,6 +286,7 @@ export const configSchema = z
           .prefault({})
           .describe("Log on standard error: readable on a terminal, otherwise JSON lines"),
         reactors,
+        events: eventsSchema,
         deploy: deploySchema,
       })
       .prefault({})

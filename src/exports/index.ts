@@ -14,6 +14,16 @@ export type { HttpResponse } from "../connector/http/exchange.ts";
 export type { HttpRequest } from "../connector/http/request.ts";
 export type { ResponseVerdict } from "../connector/http/verdict.ts";
 export { EffectFailed } from "../engine/effects/inline.ts";
+export type { EventData, EventRecord, Payload, TapeEvent } from "../events/event.ts";
+export type { Fanout, FanoutState, FanoutView } from "../events/fanout.ts";
+export type { EventFilter } from "../events/filter.ts";
+export type { FanoutOptions } from "../events/options.ts";
+export type { Delivery, SendContext, Sink } from "../events/sink.ts";
+export { type CloudEventMode, type CloudEventsOptions, cloudEventsSink } from "../events/sinks/cloudevents.ts";
+export { type EventHandler, type FunctionSinkOptions, functionSink } from "../events/sinks/function.ts";
+export type { HttpSinkOptions } from "../events/sinks/http.ts";
+export { type LogSinkOptions, logSink } from "../events/sinks/log.ts";
+export { type WebhookOptions, webhookSink } from "../events/sinks/webhook.ts";
 export { fileObjects } from "../guard/file-objects.ts";
 export { type GuardTable, guardTable, memoryGuardTable } from "../guard/guard-table.ts";
 export { fencedHandler } from "../guard/http-handler.ts";
@@ -31,6 +41,7 @@ export { type FencedRequest, fenceHeaders, RequestFence, type RequestFenceOption
 export { guardExternalSqlite, guardSqlite, type SqliteDatabase } from "../guard/sqlite.ts";
 export type { LeaseHolder, TokenHolder } from "../guard/token-holder.ts";
 export type { EffectListFilter, EffectView } from "../host/effects.ts";
+export type { Fanouts } from "../host/fanouts.ts";
 export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplanation, LeaseOptions, Leases } from "../host/leases.ts";
 export type { MetricsHandler } from "../host/metrics-handler.ts";
@@ -40,6 +51,7 @@ export type { CallOptions, SignalToStart } from "../host/options.ts";
 export type { MetricsOptions, ProcessMetrics } from "../host/process-metrics.ts";
 export { type QueueAction, type QueueSettings, Queues } from "../host/queues.ts";
 export type { ReactorOptions, ReactorsByName } from "../host/reactor-options.ts";
+export { type EventFanout, runEventFanout } from "../host/run-event-fanout.ts";
 export type { StartItem, StartResult } from "../host/run-handle.ts";
 export { type Reactors, type RunReactorsOptions, runReactors } from "../host/run-reactors.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
@@ -51,6 +63,7 @@ export type {
   SingletonView,
 } from "../host/singleton/singleton.ts";
 export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton/term.ts";
+export type { Sinks, SinkView } from "../host/sinks.ts";
 export type { AskOptions } from "../host/talk.ts";
 export {
   type ConnectOptions,
@@ -74,6 +87,7 @@ export { type AcquireOptions, type KeeperOptions, LeaseKeeper, type StandbyOptio
 export { Lease, type LeaseTransition } from "../lease/lease.ts";
 export type { Timings } from "../lease/timings.ts";
 export type { Approvers } from "../model/approvers.ts";
+export type { DeadLetter, LetterState, NewDeadLetter } from "../model/dead-letter.ts";
 export {
   type ErrorCode,
   type ErrorDetails,
@@ -110,6 +124,7 @@ export type {
 export type { CycleStep } from "../model/queue-cycle.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
 export type { EffectRow } from "../model/rows.ts";
+export type { SinkPause } from "../model/sink-checkpoint.ts";
 export type { ForkRequest } from "../operator/fork.ts";
 export type { CompensatedEffect, ForkedOperation, ForkPlan, RepeatedEffect } from "../operator/fork-plan.ts";
 export type { PreemptTarget } from "../operator/preempt.ts";
@@ -187,9 +202,12 @@ export type {
   CallbackBody,
   Census,
   CensusOps,
+  CheckpointOps,
   ClaimOps,
   CreateResult,
   Debounce,
+  EventReadOps,
+  EventWriteOps,
   FeedPage,
   FeedRecord,
   FencedOps,
@@ -215,6 +233,7 @@ export type {
   RunFilter,
   RunSpec,
   RunView,
+  SinkRow,
   SlotFilter,
   SlotView,
   StartSignal,
@@ -223,6 +242,8 @@ export type {
   StoredValue,
   StoreHealth,
   StoreSettings,
+  Subject,
+  SubjectRun,
   TalkReadOps,
   TalkWriteOps,
   TransactionOps,

@@ -29,6 +29,12 @@ function remoteOperator({ remote, intake }: RemoteStore, tenant: string): Operat
       if ("name" in target) await remote.call("leases.takeover", { params: { name: target.name }, body });
       else await remote.call("runs.takeover", { params: { id: target.run }, body });
     },
+    async changeSink(name, change, { by, reason }) {
+      const params = { name };
+      if (change.to === "rewind") {
+        await remote.call("sinks.rewind", { params, body: { by, reason, event: change.event } });
+      } else await remote.call(`sinks.${change.to}`, { params, body: { by, reason } });
+    },
     async forkPlan(id, at) {
       return remote.call("runs.forkPlan", { params: { id }, query: defined({ at }) });
     },

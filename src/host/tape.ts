@@ -21,6 +21,7 @@ import { createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { FeedRecord, OperatorReason, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
+import { Fanouts } from "./fanouts.ts";
 import { Leases } from "./leases.ts";
 import { type Lists, listsOf } from "./lists.ts";
 import { type MetricsHandler, metricsHandler } from "./metrics-handler.ts";
@@ -55,6 +56,7 @@ import { Schedules } from "./schedules.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
 import { Singletons } from "./singleton/singletons.ts";
 import type { SingletonWork } from "./singleton/term.ts";
+import { Sinks } from "./sinks.ts";
 import { Starts } from "./starts.ts";
 import { type AskOptions, Talk } from "./talk.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
@@ -94,6 +96,8 @@ export class Tape implements AsyncDisposable {
   readonly metrics: ProcessMetrics;
   /** Answers `/livez`, `/readyz`, `/healthz` and `/metrics` in a server of your own. */
   readonly metricsHandler: MetricsHandler;
+  readonly fanouts: Fanouts;
+  readonly sinks: Sinks;
   readonly #singletons: Singletons;
   readonly #operator: Operator;
   readonly #ownsStore: boolean;
@@ -130,11 +134,8 @@ export class Tape implements AsyncDisposable {
     this.schedules = new Schedules(store, tenant, random);
     this.queues = new Queues(store, tenant);
     const lists = listsOf(store, tenant);
-    this.runs = lists.runs;
-    this.effects = lists.effects;
-    this.obligations = lists.obligations;
-    this.gates = lists.gates;
-    this.timers = lists.timers;
+    ({ runs: this.runs, effects: this.effects, obligations: this.obligations } = lists);
+    ({ gates: this.gates, timers: this.timers } = lists);
     this.#starts = new Starts({
       ...{ store, tenant, clock, random, talk: this.#talk },
       workerFor: (name) => this.#workerFor(name),
@@ -145,11 +146,13 @@ export class Tape implements AsyncDisposable {
     const shared = { store, tenant, clock, random, log };
     const keeper = new LeaseKeeper({ ...shared, identity, timings: { ttlMs } });
     this.#keeper = keeper;
-    this.#singletons = new Singletons({ ...shared, keeper });
     const deps = { ...shared, runner, keeper };
+    this.#singletons = new Singletons(deps);
+    this.fanouts = new Fanouts(deps);
     this.#deps = deps;
     this.#operator = createOperator(deps);
     this.leases = new Leases(deps, this.#operator);
+    this.sinks = new Sinks(store, tenant, this.#operator, keeper.identity.label);
     const results = new ResultWaiter({
       store,
       tenant,
@@ -385,6 +388,7 @@ export class Tape implements AsyncDisposable {
       ...this.#workers.map((worker) => worker.drain()),
       this.#singletons.stop(),
       this.#onDemand.stop(),
+      this.fanouts.stop(),
     ]);
     await this.#reporter?.end();
     await this.metrics.stop();

@@ -1,11 +1,12 @@
 import type { ReactorDeps } from "../engine/item/deps.ts";
-import type { OperatorReason } from "../store/contract/store.ts";
+import type { AuditInfo, OperatorReason } from "../store/contract/store.ts";
 import { cancelRun } from "./cancel.ts";
 import { type ForkRequest, fork, planFork } from "./fork.ts";
 import type { ForkPlan } from "./fork-plan.ts";
 import { type PreemptRequest, type PreemptTarget, preempt } from "./preempt.ts";
 import { type RedriveRequest, redrive } from "./redrive.ts";
 import { type ResolveRequest, resolve } from "./resolve.ts";
+import { changeSink, type SinkChange } from "./sinks.ts";
 
 /** Operator actions on work that another owner may hold: under its lease, acquired in the operator's name. */
 export interface Operator {
@@ -15,6 +16,8 @@ export interface Operator {
   cancel(run: string, reason: OperatorReason): Promise<void>;
   /** Fences the holder and frees the lease. `onlyStale`: only if it has expired. */
   preempt(target: PreemptTarget, request: PreemptRequest): Promise<void>;
+  /** Pauses, resumes, rewinds or forgets a sink, under its lease. */
+  changeSink(sink: string, change: SinkChange, audit: AuditInfo): Promise<void>;
   forkPlan(run: string, at: number | undefined): Promise<ForkPlan>;
   /** The id of the new run. */
   fork(run: string, request: ForkRequest): Promise<string>;
@@ -27,6 +30,7 @@ export function localOperator(deps: ReactorDeps): Operator {
     redrive: (run, request) => redrive(deps, run, request),
     cancel: async (run, reason) => void (await cancelRun(deps, run, reason)),
     preempt: (target, request) => preempt(deps, target, request),
+    changeSink: (sink, change, audit) => changeSink(deps, sink, change, audit),
     forkPlan: (run, at) => planFork(deps, run, at),
     fork: (run, request) => fork(deps, run, request),
   };

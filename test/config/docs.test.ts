@@ -12,7 +12,7 @@ const cells = (page: string): string[][] =>
 
 describe("docs/configuration.md", () => {
   const described = leaves().map((leaf) => {
-    const path = leaf.path.replace(/^(tape\.reactors)\.[^.]+/, "$1.NAME");
+    const path = leaf.path.replace(/^(tape\.reactors|tape\.events\.sinks)\.[^.]+/, "$1.NAME");
     const fallback = leaf.fallback === undefined ? "" : `\`${leaf.fallback}\``;
     const [, section, name] = leaf.path.split(".");
     return {
@@ -21,7 +21,7 @@ describe("docs/configuration.md", () => {
     };
   });
   const settings = described.filter(({ of }) => of !== "deploy");
-  const listed = settings.filter(({ of, row }) => !row[0]!.includes(".NAME.") || of === "recovery");
+  const listed = settings.filter(({ of, row }) => !row[0]!.includes(".NAME.") || of === "recovery" || of === "sinks");
   const [page, deployment] = read("docs/configuration.md").split("\n## Deployment\n");
 
   it("lists exactly the settings, with variable, default and meaning", () => {

@@ -48,6 +48,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   inbox: ["bought a desk, not bought"],
   budget: ["2 answers for a dollar"],
   patched: ["old shipped", "new shipped, insured"],
+  fanout: [/^dev\.tape\.run\.created greet-ada$/, /^dev\.tape\.run\.ended greet-ada$/, "stopped"],
   queue: ["[ 'who!', 'why!', 'when!' ]", "models started 3 waiting 0", "4 records of a child"],
   "queue-keys": ["4 of 6"],
   "queue-start": ["WAITING", "true", "indexed final text"],

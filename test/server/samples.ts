@@ -75,6 +75,10 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "sinks.deadLetters": bySink,
   "sinks.replay": (scene) => ({ ...bySink(scene), body: { ...audit, events: ["7:1:5"] } }),
   "sinks.discard": (scene) => ({ ...bySink(scene), body: audit }),
+  "sinks.pause": (scene) => ({ ...bySink(scene), body: audit }),
+  "sinks.resume": (scene) => ({ ...bySink(scene), body: audit }),
+  "sinks.rewind": (scene) => ({ ...bySink(scene), body: { ...audit, event: "start" } }),
+  "sinks.forget": (scene) => ({ ...bySink(scene), body: audit }),
   "store.checkpoint": ({ sinkFence: fence }) => ({ body: { fence, text: "here" } }),
   "store.deadLetter": ({ sinkFence: fence, journal }) => ({
     body: {

@@ -19,6 +19,7 @@ import { assertShared, configuredRunner, folderOf, remoteOf, storeUrl, tenantOf 
 import { version } from "../version.ts";
 import { loadFunction } from "./module.ts";
 import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
+import { chosenSinks, selectionOf } from "./sinks.ts";
 
 /** A configured reactor, with its handler if it is a custom one. */
 interface ChosenReactor {
@@ -56,7 +57,12 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const { tape, project } = config.settings;
   const log = logOf(tape.log.level);
   for (const message of config.warnings) log("warn", "config.warning", { message });
-  const chosen = await chosenReactors(config, only, cwd);
+  const selection = selectionOf(only);
+  const chosen = await chosenReactors(config, selection.reactors, cwd);
+  const sinks = await chosenSinks(config, selection.sinks, cwd, log);
+  if (chosen.length + sinks.length === 0) {
+    throw new TapeError("TAPE_BAD_CONFIG", "tape.reactors: all reactors are disabled, and no sink is enabled");
+  }
   const runner = await runnerOf(config, chosen, cwd);
   const url = storeUrl(config, cwd);
   assertShared(url);
@@ -76,7 +82,8 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
       ...defined({ pendingAfterS: tape.reactors.reconciler.pending_after_s }),
     });
     await serveMetrics(reactors, tape.metrics.listen, log);
-    const names = chosen.map(({ name }) => name);
+    for (const sink of sinks) reactors.app.fanouts.start(sink);
+    const names = [...chosen.map(({ name }) => name), ...sinks.map(({ name }) => `sink-${name}`)];
     const { label } = reactors.identity;
     const sources = { store: maskUrl(url), config: config.file, project: project.name };
     log("info", "reactors.started", { reactors: names, replica: label, tenant, ...sources });
@@ -111,7 +118,6 @@ async function chosenReactors(
     throw new TapeError("TAPE_BAD_CONFIG", `--only: unknown reactor ${name}${hint}`, { name });
   }
   const chosen = Object.entries(reactors).filter(([name, { enabled }]) => only?.includes(name) ?? enabled);
-  if (chosen.length === 0) throw new TapeError("TAPE_BAD_CONFIG", "tape.reactors: all reactors are disabled");
   return Promise.all(
     chosen.map(async ([name, settings]) => {
       if (settings.handler === undefined) return { name, settings };

@@ -8,7 +8,7 @@ Runs the reactors of a Tape store beside your services, until a signal stops it.
 
   --runner-from FUNCTION      builds the runner: FILE#EXPORT or MODULE:EXPORT, such as app.agent:build_runner
                               (default: agent.runner_factory in tape.yaml)
-  --only NAMES                run only these reactors, such as recovery,outbox
+  --only NAMES                run only these reactors and sinks, such as recovery,sink-billing; sink-*: all sinks
   --config FILE               configuration file (default: TAPE_CONFIG, otherwise tape.yaml if it exists)
   --store URL                 overrides tape.store.url
   --set PATH=VALUE            overrides any setting, such as tape.reactors.outbox.batch=10; repeatable

@@ -9,6 +9,7 @@ const maxCheckpoint = 65_536;
 
 const byName = z.strictObject({ name });
 const audit = { reason: text.min(1), by: name.exactOptional() };
+const audited = z.strictObject(audit);
 const letters = z.strictObject({ ...audit, events: names.exactOptional() });
 const count = z.strictObject({ letters: whole });
 
@@ -61,6 +62,54 @@ export const sinks = group({
     params: byName,
     body: letters,
     answer: count,
+    errors: ["TAPE_SINK_UNKNOWN"],
+  },
+  "sinks.pause": {
+    method: "POST",
+    path: "/v1/sinks/{name}/pause",
+    role: "operator",
+    repeat: "same",
+    manual: true,
+    summary: "Pauses a sink: its fan-out sends nothing until it is resumed, and continues from its checkpoint then",
+    params: byName,
+    body: audited,
+    answer: z.strictObject({}),
+    errors: ["TAPE_SINK_UNKNOWN"],
+  },
+  "sinks.resume": {
+    method: "POST",
+    path: "/v1/sinks/{name}/resume",
+    role: "operator",
+    repeat: "same",
+    manual: true,
+    summary: "Resumes a sink that was paused, by an operator or by its fan-out",
+    params: byName,
+    body: audited,
+    answer: z.strictObject({}),
+    errors: ["TAPE_SINK_UNKNOWN"],
+  },
+  "sinks.rewind": {
+    method: "POST",
+    path: "/v1/sinks/{name}/rewind",
+    role: "operator",
+    repeat: "same",
+    manual: true,
+    summary: "Has a sink continue before an event, from the start, or from now",
+    params: byName,
+    body: z.strictObject({ ...audit, event: name }),
+    answer: z.strictObject({}),
+    errors: ["TAPE_SINK_UNKNOWN", "TAPE_NOT_FOUND"],
+  },
+  "sinks.forget": {
+    method: "POST",
+    path: "/v1/sinks/{name}/forget",
+    role: "operator",
+    repeat: "same",
+    manual: true,
+    summary: "Removes the checkpoint of a sink, so that it holds back no pruning; a new start begins again",
+    params: byName,
+    body: audited,
+    answer: z.strictObject({}),
     errors: ["TAPE_SINK_UNKNOWN"],
   },
   "store.checkpoint": {

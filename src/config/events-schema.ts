@@ -1,0 +1,49 @@
+import { z } from "zod";
+
+const text = z.string().min(1).max(2_048);
+const name = z.string().min(1).max(512);
+const names = z.array(name).min(1).max(256);
+
+/** One sink of `tape.events.sinks`. */
+const sink = z.strictObject({
+  enabled: z.boolean().default(true).describe("Whether this process sends events to the sink"),
+  kind: z
+    .enum(["webhook", "cloudevents", "log", "function"])
+    .optional()
+    .describe("Kind of the sink. Default: function if it has a handler"),
+  url: text.optional().describe("Address of a webhook or of a receiver of CloudEvents"),
+  secrets: z
+    .array(text)
+    .min(1)
+    .max(4)
+    .optional()
+    .describe("Signing secrets of a webhook, whsec_… or whsk_…; two while one is replaced"),
+  mode: z
+    .enum(["batch", "structured", "binary"])
+    .optional()
+    .describe("How CloudEvents are written into requests. Default: batch"),
+  batch: z.int().min(1).max(1_000).optional().describe("Events in one call. Default: 100"),
+  handler: text
+    .regex(/.[#:]./, "must be FILE#EXPORT")
+    .optional()
+    .describe("Function that receives events: file#export"),
+  allow: z.array(name).max(100).optional().describe("Addresses that may be reached although they are not public"),
+  kinds: names.optional().describe("Records that become events: outline, effects, all, kinds, or groups such as run.*"),
+  workflows: names.optional().describe("Only records of these workflows"),
+  payload: z
+    .enum(["facts", "values", "none"])
+    .default("facts")
+    .describe("facts: no value of a user leaves the store; values: whole records; none: only their kinds"),
+  from: z.enum(["now", "start"]).default("now").describe("Where the first start begins"),
+  lanes: z.int().min(1).max(256).default(16).describe("Runs are spread over this many parallel lanes"),
+  window: z.int().min(1).max(100_000).default(4_000).describe("Events under way before reading stops"),
+});
+
+export const eventsSchema = z
+  .strictObject({
+    sinks: z.object({}).catchall(sink).prefault({}).describe("Where events go, by name"),
+  })
+  .prefault({})
+  .describe("Events: what happens in the store, sent to other systems");
+
+export type SinkSettings = z.output<typeof sink>;

@@ -1,0 +1,63 @@
+/** A position in the feed, and when its last record was written. */
+export interface Mark {
+  /** null: the start of the feed. */
+  readonly cursor: string | null;
+  readonly at: number;
+}
+
+/** An event that is under way. Its mark is that of the last record before the next event. */
+export interface PendingEvent {
+  mark: Mark;
+  settled: boolean;
+}
+
+/**
+ * The low-water mark: the last position before which everything is settled, that is, delivered, filtered out or a dead
+ * letter. Lanes settle events in any order; a checkpoint beyond an unsettled one would lose it.
+ */
+export class LowWater {
+  #mark: Mark;
+  #pending: PendingEvent[] = [];
+  #first = 0;
+
+  constructor(mark: Mark) {
+    this.#mark = mark;
+  }
+
+  get mark(): Mark {
+    return this.#mark;
+  }
+
+  /** When the oldest unsettled event was written; undefined: all are settled. */
+  get oldestAt(): number | undefined {
+    return this.#pending[this.#first]?.mark.at;
+  }
+
+  /** An event was read. */
+  add(mark: Mark): PendingEvent {
+    const pending = { mark, settled: false };
+    this.#pending.push(pending);
+    return pending;
+  }
+
+  /** Everything up to this position was read, and nothing of it since the last event is to be sent. */
+  pass(mark: Mark): void {
+    const last = this.#pending.at(-1);
+    if (last === undefined) this.#mark = mark;
+    else last.mark = { cursor: mark.cursor, at: last.mark.at };
+  }
+
+  settle(pending: PendingEvent): void {
+    pending.settled = true;
+    let first = this.#first;
+    while (this.#pending[first]?.settled === true) this.#mark = this.#pending[first++]!.mark;
+    this.#first = first;
+    if (first === this.#pending.length) {
+      this.#pending = [];
+      this.#first = 0;
+    } else if (first > 1_024 && first * 2 > this.#pending.length) {
+      this.#pending = this.#pending.slice(first);
+      this.#first = 0;
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import type { DeadLetter, LetterState } from "../model/dead-letter.ts";
+import { notFound } from "../model/not-found.ts";
+import { readCheckpoint, type SinkPause } from "../model/sink-checkpoint.ts";
+import type { Operator } from "../operator/operator.ts";
+import type { AuditInfo, OperatorReason, Page, SinkRow, Store } from "../store/contract/store.ts";
+import { readList } from "../store/read-all.ts";
+
+/** Where a sink is, for operators. */
+export interface SinkView {
+  readonly name: string;
+  /** "off": no process holds its lease. */
+  readonly state: "running" | "paused" | "off";
+  /** The process that sends its events, and what it last reported. */
+  readonly holder?: string;
+  readonly note?: string;
+  /** Milliseconds since the first record that it has not passed was written; 0: it has passed all of them. */
+  readonly lagMs: number;
+  /** When the last record that it has passed was written; undefined: it has no checkpoint. */
+  readonly passedAt?: number;
+  readonly paused?: SinkPause;
+  readonly openLetters: number;
+}
+
+/**
+ * Sinks as operators see and change them.
+ *
+ * @example
+ * for (const { name, state, lagMs } of await app.sinks.list()) console.log(name, state, lagMs);
+ */
+export class Sinks {
+  readonly #store: Store;
+  readonly #tenant: string;
+  readonly #operator: Pick<Operator, "changeSink">;
+  readonly #label: string;
+
+  constructor(store: Store, tenant: string, operator: Pick<Operator, "changeSink">, label: string) {
+    this.#store = store;
+    this.#tenant = tenant;
+    this.#operator = operator;
+    this.#label = label;
+  }
+
+  /** Every sink that has ever run, by name. */
+  async list(): Promise<SinkView[]> {
+    return Promise.all((await this.#rows()).map((row) => viewOf(this.#store, this.#tenant, row)));
+  }
+
+  async get(name: string): Promise<SinkView> {
+    const row = (await this.#rows()).find(({ sink }) => sink === name);
+    if (row === undefined) throw notFound("sink", name);
+    return viewOf(this.#store, this.#tenant, row);
+  }
+
+  /** Events that the sink refused, oldest first. */
+  deadLetters(
+    name: string,
+    page: { readonly state?: LetterState; readonly after?: string; readonly limit?: number } = {},
+  ): Promise<Page<DeadLetter>> {
+    return this.#store.read.deadLetters(this.#tenant, name, page);
+  }
+
+  /** Has dead letters sent again: these events, or all open ones. Returns how many. */
+  replay(name: string, action: OperatorReason, events?: readonly string[]): Promise<number> {
+    return this.#store.intake.settleLetters(this.#tenant, name, "REPLAY", events, this.#audit(action));
+  }
+
+  discard(name: string, action: OperatorReason, events?: readonly string[]): Promise<number> {
+    return this.#store.intake.settleLetters(this.#tenant, name, "DISCARDED", events, this.#audit(action));
+  }
+
+  /** Its fan-out sends nothing until it is resumed. */
+  pause(name: string, action: OperatorReason): Promise<void> {
+    return this.#operator.changeSink(name, { to: "pause" }, this.#audit(action));
+  }
+
+  resume(name: string, action: OperatorReason): Promise<void> {
+    return this.#operator.changeSink(name, { to: "resume" }, this.#audit(action));
+  }
+
+  /** Continues before this event, from the "start", or from "now". */
+  rewind(name: string, event: string, action: OperatorReason): Promise<void> {
+    return this.#operator.changeSink(name, { to: "rewind", event }, this.#audit(action));
+  }
+
+  /** Removes its checkpoint: it holds back no pruning. Remove its configuration first. */
+  forget(name: string, action: OperatorReason): Promise<void> {
+    return this.#operator.changeSink(name, { to: "forget" }, this.#audit(action));
+  }
+
+  #rows(): Promise<SinkRow[]> {
+    return readList(
+      (above) => this.#store.read.sinks(this.#tenant, { above }),
+      ({ sink }) => sink,
+    );
+  }
+
+  #audit({ by = this.#label, reason }: OperatorReason): AuditInfo {
+    return { by, reason };
+  }
+}
+
+async function viewOf(store: Store, tenant: string, { sink, lease, openLetters }: SinkRow): Promise<SinkView> {
+  const checkpoint = readCheckpoint(lease.checkpoint);
+  const paused = checkpoint?.paused;
+  const { records } =
+    checkpoint === undefined ? { records: [] } : await store.read.feed(checkpoint.cursor ?? undefined, 1, tenant);
+  const [next] = records;
+  return {
+    name: sink,
+    state: paused !== undefined ? "paused" : lease.state === "HELD" ? "running" : "off",
+    ...(lease.label !== null && { holder: lease.label }),
+    ...(lease.progressNote !== null && { note: lease.progressNote }),
+    lagMs: next === undefined ? 0 : Math.max(0, (await store.read.now()) - next.at),
+    ...(checkpoint !== undefined && { passedAt: checkpoint.at }),
+    ...(paused && { paused }),
+    openLetters,
+  };
+}
