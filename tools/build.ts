@@ -14,7 +14,8 @@ import { buildIfStale } from "./dashboard.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
-const entryPoints = ["src/exports/index", "src/exports/push", "testkit/index"];
+const subpaths = ["index", "kafka", "nats", "push", "redis"];
+const entryPoints = [...subpaths.map((name) => `src/exports/${name}`), "testkit/index"];
 
 rmSync(dist, { recursive: true, force: true });
 try {

@@ -122,6 +122,11 @@ export const serviceErrors = {
     retry: "no",
     next: "Bind 127.0.0.1, or require credentials and TLS before exposing the server; plain: accepted declares that a proxy terminates TLS.",
   },
+  TAPE_PEER_MISSING: {
+    fault: "operator",
+    retry: "no",
+    next: "Run the npm command that the message names, then start again.",
+  },
   TAPE_DEPLOY_EDITED: {
     fault: "operator",
     retry: "no",

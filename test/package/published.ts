@@ -36,8 +36,11 @@ export function loadedBy(folder: string, file: string, seen = new Set<string>())
   );
 }
 
-/** A user's program that uses both entry points, and types that the sources derive from zod. */
+/** A user's program that uses every entry point, and types that the sources derive from zod. */
 export const program = `import { type JournalRecord, openRemote, type RecordData, Tape, type TapeOptions } from "durable-tape";
+import { kafkaSink } from "durable-tape/kafka";
+import { natsSink } from "durable-tape/nats";
+import { redisSink } from "durable-tape/redis";
 import { VirtualTape } from "durable-tape/testing";
 
 export function pos(record: JournalRecord): number | undefined {
@@ -55,4 +58,5 @@ export async function secretOf(url: string): Promise<string> {
 }
 export const open = (options: TapeOptions): Promise<Tape> => Tape.open(options);
 export type Kit = typeof VirtualTape;
+export const sinks = () => [natsSink({ servers: "nats://a" }), redisSink({ url: "redis://a" }), kafkaSink({ brokers: ["a"] })];
 `;

@@ -5,11 +5,8 @@ import { bundledName, places } from "./places.ts";
 
 /** Modules that are loaded from outside: the entry points of the package, and the programs of bin/. */
 const entries = [
-  "src/exports/index.ts",
-  "src/exports/push.ts",
-  "testkit/index.ts",
-  "src/cli/main.ts",
-  "src/cli/reactors/main.ts",
+  ...["index", "kafka", "nats", "push", "redis"].map((name) => `src/exports/${name}.ts`),
+  ...["testkit/index.ts", "src/cli/main.ts", "src/cli/reactors/main.ts"],
 ];
 
 /**

@@ -1,0 +1,122 @@
+import { loadPeer } from "../../model/peer.ts";
+import { runByRun } from "./in-order.ts";
+import { exactlyOne, nameOption, wholeOption } from "./options.ts";
+import type { BrokerEvent, BrokerSink, Delivery } from "./shape.ts";
+import { SharedClient } from "./shared-client.ts";
+import { tokenOf } from "./wire.ts";
+
+/** What the sink uses of a connection of `@nats-io/transport-node`. */
+export interface NatsConnection {
+  readonly info?: { readonly max_payload: number };
+  isClosed(): boolean;
+  close(): Promise<void>;
+}
+
+/** Options of {@link natsSink}. */
+export interface NatsSinkOptions {
+  /** Addresses of one server or cluster, such as `nats://127.0.0.1:4222`. */
+  readonly servers?: string | readonly string[];
+  /** Further options of the client's `connect`: `token`, `user`, `pass`, `tls`, `authenticator`. */
+  readonly connect?: Readonly<Record<string, unknown>>;
+  /** A connection of your own in place of `servers`. The sink does not close it. */
+  readonly connection?: NatsConnection;
+  /** Begins every subject: `tape.<tenant>.<workflow>.<kind>` unless you choose another. */
+  readonly prefix?: string;
+  /** How long an acknowledgement of the stream may take; 5 000 ms unless you choose another. */
+  readonly timeoutMs?: number;
+}
+
+interface Publisher {
+  publish(
+    subject: string,
+    payload: string,
+    options: { readonly msgID: string; readonly timeout: number; readonly headers: object },
+  ): Promise<unknown>;
+}
+interface Transport {
+  connect(options: Readonly<Record<string, unknown>>): Promise<NatsConnection>;
+  headers(): { set(name: string, value: string): void };
+}
+interface JetStream {
+  jetstream(connection: NatsConnection): Publisher;
+}
+
+const packages = ["@nats-io/transport-node@^3.4.0", "@nats-io/jetstream@^3.4.0"] as const;
+const ackMs = 5_000;
+const maxAckMs = 60_000;
+const defaultMaxPayload = 1_048_576;
+/** JetStream's codes for a message that this stream never takes: larger than its `max_msg_size`. */
+const tooLarge = new Set([10_054]);
+/** Room for the subject and the headers, which count towards the server's `max_payload`. */
+const headerBytes = 4_096;
+
+/**
+ * Publishes events to JetStream, each as a structured CloudEvent with its id as the message's id, so that a stream drops
+ * repeats within its `duplicate_window`. A stream for `tape.>` has to exist.
+ *
+ * One event of a run is under way at a time, and all runs at once. A cluster that changes its leader may lose one message
+ * and take the next: several of one run would then arrive in another order.
+ */
+export function natsSink(options: NatsSinkOptions): BrokerSink {
+  exactlyOne("natsSink", options, "servers", "connection");
+  const prefix = nameOption("natsSink", "prefix", options.prefix ?? "tape", /^[\w-]+(\.[\w-]+)*$/);
+  const timeoutMs = wholeOption("natsSink", "timeoutMs", options.timeoutMs ?? ackMs, 1, maxAckMs);
+  const shared = new SharedClient(
+    () => open(options),
+    ({ connection }) => connection.isClosed(),
+  );
+  return {
+    label: `nats ${prefix}.>`,
+    limits: { events: 1_000, bytes: 8 * 1_048_576 },
+    async send(events, { signal }) {
+      const { publisher, connection, contentType } = await shared.get();
+      const maxBytes = (connection.info?.max_payload ?? defaultMaxPayload) - headerBytes;
+      return runByRun(events, async (event): Promise<Delivery> => {
+        if (signal.aborted) return { later: signal.reason };
+        const payload = JSON.stringify(event);
+        const bytes = Buffer.byteLength(payload);
+        if (bytes > maxBytes) return { never: new Error(`${bytes} bytes: the server takes at most ${maxBytes}`) };
+        try {
+          await publisher.publish(subjectOf(prefix, event), payload, {
+            ...{ msgID: event.id, timeout: timeoutMs, headers: contentType() },
+          });
+          return "ok";
+        } catch (error) {
+          return tooLarge.has((error as { code?: number }).code ?? 0) ? { never: error } : { later: error };
+        }
+      });
+    },
+    async close() {
+      if (options.connection === undefined) await shared.close(({ connection }) => connection.close());
+    },
+  };
+}
+
+interface Client {
+  readonly connection: NatsConnection;
+  readonly publisher: Publisher;
+  readonly contentType: () => object;
+}
+
+async function open({ servers, connect, connection }: NatsSinkOptions): Promise<Client> {
+  const transport = await loadPeer<Transport>("@nats-io/transport-node", "natsSink", packages);
+  const { jetstream } = await loadPeer<JetStream>("@nats-io/jetstream", "natsSink", packages);
+  const own = { maxReconnectAttempts: -1, ...connect, servers };
+  const connected = connection ?? (await transport.connect(own));
+  return {
+    connection: connected,
+    publisher: jetstream(connected),
+    contentType() {
+      const headers = transport.headers();
+      headers.set("content-type", "application/cloudevents+json");
+      return headers;
+    },
+  };
+}
+
+/** `tape.<tenant>.<workflow>.<kind>`; the kind keeps its dots, so that `tape.*.*.run.>` selects what runs do. */
+function subjectOf(prefix: string, { source, type, data }: BrokerEvent): string {
+  const tenant = decodeURIComponent(source.split("/").at(-1) ?? "");
+  const kind = type.replace(/^dev\.tape\./, "");
+  return `${prefix}.${tokenOf(tenant)}.${tokenOf(data.run?.workflow ?? "")}.${kind}`;
+}

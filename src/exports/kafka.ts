@@ -1,0 +1,1 @@
+export { type KafkaMessage, type KafkaProducer, type KafkaSinkOptions, kafkaSink } from "../events/sinks/kafka.ts";

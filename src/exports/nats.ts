@@ -1,0 +1,1 @@
+export { type NatsConnection, type NatsSinkOptions, natsSink } from "../events/sinks/nats.ts";

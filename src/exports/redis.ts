@@ -1,0 +1,1 @@
+export { type RedisClient, type RedisSinkOptions, type RedisTransaction, redisSink } from "../events/sinks/redis.ts";

@@ -1,0 +1,239 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { afterEach, describe, expect, it } from "vitest";
+import { oneByOne, runByRun } from "../../src/events/sinks/in-order.ts";
+import { type KafkaMessage, kafkaSink } from "../../src/events/sinks/kafka.ts";
+import { natsSink } from "../../src/events/sinks/nats.ts";
+import { pubsubSink } from "../../src/events/sinks/pubsub.ts";
+import { redisSink } from "../../src/events/sinks/redis.ts";
+import type { BrokerEvent, BrokerSink, Delivery } from "../../src/events/sinks/shape.ts";
+import { SharedClient } from "../../src/events/sinks/shared-client.ts";
+import { loadPeer } from "../../src/model/peer.ts";
+import { ManualClock } from "../../testkit/clock.ts";
+import { context, eventOf } from "../brokers/sending.ts";
+
+const events = ["a-1", "b-2", "a-1", "b-2", "a-1"].map((run, k) => eventOf(run, k + 1));
+const topic = "projects/p/topics/t";
+const seqOf = (event: BrokerEvent): number => Number(event.id.split(":")[1]);
+
+describe("events of one run", () => {
+  it("leave one at a time, those of different runs at once", async () => {
+    const log: string[] = [];
+    const sendOne = async (event: BrokerEvent): Promise<Delivery> => {
+      log.push(`send ${seqOf(event)}`);
+      await new Promise(setImmediate);
+      log.push(`done ${seqOf(event)}`);
+      return "ok";
+    };
+    expect(await runByRun(events, sendOne)).toEqual(Array(5).fill("ok"));
+    expect(log.slice(0, 2)).toEqual(["send 1", "send 2"]);
+    for (const [first, next] of [
+      [1, 3],
+      [3, 5],
+      [2, 4],
+    ]) {
+      expect(log.indexOf(`done ${first}`)).toBeLessThan(log.indexOf(`send ${next}`));
+    }
+  });
+
+  it("stay behind one that has to wait, and pass one that is refused", async () => {
+    const sent: number[] = [];
+    const sendOne = async (event: BrokerEvent): Promise<Delivery> => {
+      sent.push(seqOf(event));
+      if (event.partitionkey === "a-1") throw new Error("away");
+      return { never: "refused" };
+    };
+    const later = { later: new Error("away") };
+    const never = { never: "refused" };
+    expect(await runByRun(events, sendOne)).toEqual([later, never, later, never, later]);
+    expect(sent.sort()).toEqual([1, 2, 4]);
+    expect(await oneByOne(events.slice(0, 2), sendOne)).toEqual([later, later]);
+  });
+});
+
+describe("a client", () => {
+  it("is shared, and opened again once after it failed or closed", async () => {
+    let opened = 0;
+    let fails = true;
+    const shared = new SharedClient(
+      async () => {
+        opened += 1;
+        if (fails) throw new Error("away");
+        return { id: opened, closed: false };
+      },
+      ({ closed }) => closed,
+    );
+    await expect(Promise.all([shared.get(), shared.get()])).rejects.toThrow("away");
+    fails = false;
+    const [first, same] = await Promise.all([shared.get(), shared.get()]);
+    expect([first!.id, same]).toEqual([opened, first]);
+    first!.closed = true;
+    const again = await Promise.all([shared.get(), shared.get(), shared.get()]);
+    expect(new Set(again.map(({ id }) => id))).toEqual(new Set([first!.id + 1]));
+    const closed: number[] = [];
+    await shared.close(async ({ id }) => closed.push(id));
+    expect(closed).toEqual([first!.id + 1]);
+  });
+});
+
+describe("a package that is not installed", () => {
+  it.each<[string, BrokerSink]>([
+    [
+      "npm install @nats-io/transport-node@^3.4.0 @nats-io/jetstream@^3.4.0",
+      natsSink({ servers: "nats://127.0.0.1:1" }),
+    ],
+    ["npm install redis@^6.3.0", redisSink({ url: "redis://127.0.0.1:1" })],
+    ["npm install @platformatic/kafka@^2.12.0", kafkaSink({ brokers: ["127.0.0.1:1"] })],
+  ])("is named with its command: %s", async (command, sink) => {
+    const error = await sink.send([events[0]!], context()).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({ code: "TAPE_PEER_MISSING", details: { command } });
+    await sink.close();
+  });
+
+  it("differs from one that fails to load", async () => {
+    await expect(loadPeer("data:text/javascript,throw new Error('broken')", "x")).rejects.toThrow("broken");
+    await expect(loadPeer("node:path", "x")).resolves.toHaveProperty("join");
+  });
+});
+
+describe("options of a broker's sink", () => {
+  it.each([
+    ["servers or connection", () => natsSink({})],
+    ["url or client", () => redisSink({})],
+    ["brokers or producer", () => kafkaSink({})],
+    ["prefix", () => natsSink({ servers: "x", prefix: "a.*" })],
+    ["timeoutMs", () => natsSink({ servers: "x", timeoutMs: 0 })],
+    ["stream", () => redisSink({ url: "x", stream: "a b" })],
+    ["maxLength", () => redisSink({ url: "x", maxLength: 1.5 })],
+    ["expireSeconds", () => redisSink({ url: "x", expireSeconds: -1 })],
+    ["topic", () => kafkaSink({ brokers: ["x"], topic: "a/b" })],
+    ["topic", () => pubsubSink({ topic: "tape" })],
+    ["endpoint", () => pubsubSink({ topic, endpoint: "http://192.0.2.1:8085" })],
+    ["endpoint", () => pubsubSink({ topic, endpoint: "pubsub" })],
+  ])("are checked before anything is sent: %s", (name, make) => {
+    expect(make).toThrow(expect.objectContaining({ code: "TAPE_BAD_INPUT", message: expect.stringContaining(name) }));
+  });
+});
+
+describe("the Kafka sink with a fake producer", () => {
+  /** Answers as a broker does that takes no message with "large" in it, and is away for a key. */
+  const producer = (sent: string[]) => ({
+    async send({ messages, acks }: { messages: KafkaMessage[]; acks: number }) {
+      expect(acks).toBe(-1);
+      const nested = (apiCode: number) => Object.assign(new Error(`code ${apiCode}`), { errors: [{ apiCode }] });
+      if (messages.some(({ value }) => value.includes("large"))) throw nested(10);
+      if (messages.some(({ key }) => key === "away")) throw nested(6);
+      sent.push(...messages.map(({ headers }) => headers.ce_sequence!));
+    },
+  });
+
+  it("finds the one event that the broker refuses, and sends the others in order", async () => {
+    const sent: string[] = [];
+    const sink = kafkaSink({ producer: producer(sent) });
+    const large = eventOf("run-1", 2, { data: { record: "large" } });
+    const delivered = await sink.send([eventOf("run-1", 1), large, eventOf("run-1", 3)], context());
+    expect(delivered).toEqual(["ok", { never: expect.any(Error) }, "ok"]);
+    expect(sent.map(Number)).toEqual([1, 3]);
+  });
+
+  it("lets everything wait for a broker that is away", async () => {
+    const sink = kafkaSink({ producer: producer([]) });
+    await expect(sink.send([eventOf("away", 1)], context())).rejects.toThrow("code 6");
+  });
+});
+
+describe("the Pub/Sub sink on a server that answers what a test chooses", () => {
+  let server: Server | undefined;
+  afterEach(() => {
+    server?.close();
+    server?.closeAllConnections();
+    delete process.env.GCE_METADATA_HOST;
+  });
+
+  interface HttpCall {
+    readonly request: IncomingMessage;
+    readonly body: string;
+  }
+  async function serving(
+    answer: (call: HttpCall) => [status: number, body?: object, headers?: Record<string, string>],
+  ) {
+    server = createServer(async (request, response) => {
+      let body = "";
+      for await (const part of request) body += part;
+      const [status, content = {}, headers = {}] = answer({ request, body });
+      response.writeHead(status, headers).end(JSON.stringify(content));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as { port: number };
+    return `127.0.0.1:${port}`;
+  }
+  const sinkAt = (host: string) => pubsubSink({ topic, endpoint: `http://${host}`, token: () => undefined });
+  const textOf = (body: string): string[] =>
+    (JSON.parse(body).messages as { data: string }[]).map(({ data }) => Buffer.from(data, "base64").toString());
+
+  it.each([
+    [400, 1, "later"],
+    [400, 3, "never"],
+    [413, 3, "never"],
+    [401, 9, "later"],
+    [403, 9, "later"],
+    [404, 9, "later"],
+    [429, 9, "later"],
+    [503, 9, "later"],
+  ])("an answer of %i at attempt %i means %s", async (status, attempt, verdict) => {
+    const sink = sinkAt(await serving(() => [status]));
+    const [delivery] = (await sink.send([events[0]!], { ...context(), attempt })) as [object];
+    expect(delivery).toHaveProperty(verdict);
+  });
+
+  it("ends when the fan-out stops, or has waited too long", async () => {
+    const called = Promise.withResolvers<void>();
+    const listening = createServer(() => called.resolve()).listen(0, "127.0.0.1");
+    await once(listening, "listening");
+    server = listening;
+    const { port } = listening.address() as { port: number };
+    const stop = new AbortController();
+    const sink = sinkAt(`127.0.0.1:${port}`);
+    const sending = expect(sink.send([events[0]!], { ...context(), signal: stop.signal })).rejects.toThrow("stopped");
+    await called.promise;
+    stop.abort(new Error("stopped"));
+    await sending;
+  });
+
+  it("waits as long as the server asks for", async () => {
+    const sink = sinkAt(await serving(() => [429, {}, { "retry-after": "7" }]));
+    expect(await sink.send([events[0]!], context())).toEqual([{ later: expect.any(Error), afterMs: 7_000 }]);
+  });
+
+  it("finds the one event that is refused", async () => {
+    const calls: number[] = [];
+    const host = await serving(({ body }) => {
+      calls.push(textOf(body).length);
+      return [textOf(body).some((text) => text.includes("bad")) ? 400 : 200];
+    });
+    const bad = eventOf("run-1", 2, { data: { record: "bad" } });
+    const sent = await sinkAt(host).send([eventOf("run-1", 1), bad, eventOf("run-1", 3)], { ...context(), attempt: 3 });
+    expect(sent).toEqual(["ok", { never: expect.any(Error) }, "ok"]);
+    expect(calls).toEqual([3, 1, 1, 1]);
+  });
+
+  it("asks the metadata server for a token, and again a minute before it expires", async () => {
+    const seen: string[] = [];
+    const host = await serving(({ request }) => {
+      seen.push(request.headers.authorization ?? `${request.headers["metadata-flavor"]}`);
+      return [200, { access_token: `t${seen.length}`, expires_in: 3_600 }];
+    });
+    process.env.GCE_METADATA_HOST = host;
+    const clock = new ManualClock();
+    const sink = pubsubSink({ topic, endpoint: `http://${host}`, clock });
+    await sink.send([events[0]!], context());
+    await clock.elapse(3_539_000);
+    await sink.send([events[0]!], context());
+    await clock.elapse(2_000);
+    await sink.send([events[0]!], context());
+    expect(seen).toEqual(["Google", "Bearer t1", "Bearer t1", "Google", "Bearer t4"]);
+  });
+});
