@@ -46,7 +46,7 @@ import {
   warnOfOldNode,
 } from "./options.ts";
 import { ProcessMetrics } from "./process-metrics.ts";
-import { activityOf, ProcessReporter } from "./process-reporter.ts";
+import { activityOf, type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
 import { defineQueues, defineQueuesLater, Queues } from "./queues.ts";
 import { reactorSpecs } from "./reactor-options.ts";
 import type { ReactorSpec } from "./reactors.ts";
@@ -161,18 +161,13 @@ export class Tape implements AsyncDisposable {
       serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
     });
     this.#results = results;
-    this.#unserved = new UnservedWarning(
-      { store, tenant, clock, log },
-      () => activityOf(this.#workers, this.singletons).workflows,
-    );
+    const activity = (): ProcessActivity => activityOf(this.#workers, this.singletons);
+    this.#unserved = new UnservedWarning(shared, () => activity().workflows);
     const isDraining = (): boolean => this.#closing !== undefined;
     this.metrics = new ProcessMetrics({ store, tenant, label: identity.label, clock, isDraining });
     this.metrics.countLeases(keeper.counts);
     this.metricsHandler = metricsHandler(this.metrics);
-    if (report)
-      this.#reporter = new ProcessReporter({ store, tenant, identity, clock, log }, () =>
-        activityOf(this.#workers, this.singletons),
-      );
+    if (report) this.#reporter = new ProcessReporter({ ...shared, identity }, activity);
     const own = (): ReactorSpec[] =>
       reactorSpecs<Tape>("the app", options.reactors, () => this, { ttlMs, concurrency });
     if (work) this.#work(runner, { concurrency }, own());

@@ -142,9 +142,4 @@ export const serviceErrors = {
     retry: "no",
     next: "Pass verify: googleOidc, webhookSignature or sharedSecret; or unverified with the reason why every request may pass.",
   },
-  TAPE_PEER_MISSING: {
-    fault: "operator",
-    retry: "no",
-    next: "Install the named package in your project: Tape uses it only for this, so it does not bring it.",
-  },
 } as const satisfies Record<string, ErrorEntry>;

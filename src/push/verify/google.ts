@@ -1,5 +1,6 @@
 import type { JWTVerifyGetKey } from "jose";
 import { TapeError } from "../../model/errors.ts";
+import { loadPeer } from "../../model/peer.ts";
 import { assertKnownKeys } from "../../sdk/validate.ts";
 import { forbidden, passed, unauthenticated, type Verdict, type Verify } from "./verify.ts";
 
@@ -57,14 +58,7 @@ async function verifier(
   audience: string,
   emails: readonly string[],
 ): Promise<(token: string) => Promise<Verdict>> {
-  const jose = await import("jose").catch((error: unknown) => {
-    throw new TapeError(
-      "TAPE_PEER_MISSING",
-      "googleOidc needs the package jose: npm install jose",
-      { peer: "jose" },
-      error,
-    );
-  });
+  const jose = await loadPeer<typeof import("jose")>("jose", "googleOidc");
   const getKey: JWTVerifyGetKey = jose.createRemoteJWKSet(new URL(keys));
   return async (token) => {
     try {
