@@ -116,16 +116,16 @@ describe("turns of the event loop", () => {
 describe("a server with several tenants", { timeout: 300_000 }, () => {
   const records = 600;
 
-  interface Opened extends Stage {
+  interface OpenedServer extends Stage {
     as(tenant: string): string;
     /** Lets time pass until the call is answered, as much as it needs and however slow the machine is. */
     during<T>(call: Promise<T>): Promise<T>;
   }
 
-  async function opened(clock: ManualClock | undefined = undefined): Promise<Opened> {
+  async function opened(clock: ManualClock | undefined = undefined): Promise<OpenedServer> {
     const on = await stage({ credentials: "required", url: "sqlite::memory:", ...(clock && { clock }) });
     onTestFinished(() => on.close());
-    const during: Opened["during"] = async (call) => {
+    const during: OpenedServer["during"] = async (call) => {
       let pending = true;
       const over = call.finally(() => {
         pending = false;

@@ -127,14 +127,17 @@ export function durationsRefused(files: SourceFile[]): string[] {
     );
 }
 
-/** The published package must bring everything that src imports from npm. */
 /** Types that the manifests of `src/deploy` are written with. They are erased, and no published declaration has them. */
 const typedManifests = /^(kubernetes-models|@kubernetes-models\/[\w-]+|@googleapis\/run)$/;
+/** Loads optional packages, whose names it is given. */
+const peerLoader = "src/model/peer.ts";
 
+/** The published package must bring everything that src imports from npm. */
 export function publishedImports(files: SourceFile[], dependencies: string[]): string[] {
   const erased = (file: SourceFile, { specifier, typesOnly }: Import): boolean =>
     typesOnly && file.path.startsWith("src/deploy/") && typedManifests.test(packageOf(specifier));
-  return files.flatMap((file) =>
+  const ours = files.filter(({ path }) => path !== peerLoader);
+  return ours.flatMap((file) =>
     importsOf(file)
       .filter((one) => !erased(file, one))
       .filter(({ specifier }) => !specifier.startsWith(".") && !specifier.startsWith("node:"))
