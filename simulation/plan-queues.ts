@@ -2,6 +2,7 @@ import { type Random, seededRandom } from "../src/base/random.ts";
 import type { QueueOptions } from "../src/sdk/queue.ts";
 import { chance, pick, times } from "./draw.ts";
 import { type Fault, faultOf, type Rewind, rewindOf, type Shape } from "./plan-faults.ts";
+import { noNeighbours, type PlannedNeighbours } from "./plan-neighbours.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 
 export interface PlannedQueue {
@@ -49,6 +50,7 @@ const queueShare = 0.1;
 interface QueuedPlan extends Shape {
   readonly runs: readonly PlannedRun[];
   readonly talk: unknown;
+  readonly neighbours: PlannedNeighbours;
   readonly wallStep: unknown;
   readonly rewind: Rewind | undefined;
   readonly faults: readonly Fault[];
@@ -64,10 +66,10 @@ function withTroubles<P extends QueuedPlan>(random: Random, plan: P): P {
   const remote = plan.remote.map((one) => one || (connected && chance(random, 0.7)));
   const faults = connected ? times(2, () => faultOf(random, { ...plan, remote })) : [];
   const rewind = chance(random, rewindShare) ? rewindOf(random) : undefined;
-  // What the clients of a talker know might be forgotten, and a wedged process is judged in a calm world.
-  const calm = plan.talk !== undefined || JSON.stringify(plan.runs).includes('"op":"trial"');
-  if (calm) return plan;
-  return { ...plan, remote, faults: [...plan.faults, ...faults], rewind: plan.rewind ?? rewind };
+  // A wedged process is judged in a calm world. What neighbours and the clients of a talker know might be forgotten.
+  if (JSON.stringify(plan.runs).includes('"op":"trial"')) return plan;
+  const keeps = plan.talk !== undefined || plan.neighbours !== noNeighbours;
+  return { ...plan, remote, faults: [...plan.faults, ...faults], rewind: plan.rewind ?? (keeps ? undefined : rewind) };
 }
 
 /** Drawn from a generator of its own, so that plans without queues stay unchanged. */
