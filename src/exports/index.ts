@@ -56,13 +56,16 @@ export type { StartItem, StartResult } from "../host/run-handle.ts";
 export { type Reactors, type RunReactorsOptions, runReactors } from "../host/run-reactors.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
+export type { Reshard, ReshardRequest } from "../host/singleton/reshard.ts";
+export { shardOf } from "../host/singleton/shard-of.ts";
+export type { ShardedOptions, ShardedSingleton } from "../host/singleton/shards.ts";
 export type {
   Singleton,
   SingletonOptions,
   SingletonState,
   SingletonView,
 } from "../host/singleton/singleton.ts";
-export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton/term.ts";
+export type { Shard, SingletonBody, SingletonContext, SingletonWork } from "../host/singleton/term.ts";
 export type { Sinks, SinkView } from "../host/sinks.ts";
 export type { AskOptions } from "../host/talk.ts";
 export {

@@ -10,6 +10,7 @@ import type { Operator } from "../operator/operator.ts";
 import type { PreemptTarget } from "../operator/preempt.ts";
 import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
 import type { LeaseFilter, OperatorReason, Page, Store } from "../store/contract/store.ts";
+import { type Reshard, type ReshardRequest, reshard } from "./singleton/reshard.ts";
 
 /** Timings of a named lease, and how to stop waiting for it. */
 export interface LeaseOptions {
@@ -90,6 +91,12 @@ export class Leases {
   /** Fences the holder at once; no process may hold the lease until it is resumed. */
   async pause(name: string, action: OperatorReason): Promise<void> {
     await this.#store.claim.pause(this.#tenant, name, true, this.#by(action), action.reason);
+  }
+
+  /** Changes the number of shards of a singleton: fences the shards of other numbers and pauses them. */
+  reshard(singleton: string, request: ReshardRequest): Promise<Reshard> {
+    assertKnownKeys("reshard", request, ["to", "reason", "by"]);
+    return reshard(this, singleton, request);
   }
 
   async resume(name: string, action: OperatorReason): Promise<void> {

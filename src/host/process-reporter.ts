@@ -61,6 +61,7 @@ export class ProcessReporter {
   #listed = false;
   #reporting: Promise<void> = Promise.resolve();
   #cancel = () => {};
+  #isSoon = false;
 
   constructor(deps: ProcessReporterDeps, activity: () => ProcessActivity) {
     this.#deps = deps;
@@ -74,6 +75,14 @@ export class ProcessReporter {
     const { clock } = this.#deps;
     this.#startedAt = clock.wall();
     this.#samples.push({ at: clock.mono(), sums: {} });
+    this.#reportIn(firstReportMs);
+  }
+
+  /** What this process does has changed: others learn of it within a second, not at the next report. */
+  soon(): void {
+    if (this.#state !== "reporting" || this.#isSoon) return;
+    this.#isSoon = true;
+    this.#cancel();
     this.#reportIn(firstReportMs);
   }
 
@@ -92,6 +101,7 @@ export class ProcessReporter {
 
   #reportIn(ms: number): void {
     this.#cancel = this.#deps.clock.after(ms, () => {
+      this.#isSoon = false;
       this.#reporting = this.#report().then(() => {
         if (this.#state === "reporting") this.#reportIn(reportEveryMs);
       });

@@ -53,6 +53,7 @@ import type { ReactorSpec } from "./reactors.ts";
 import { ResultWaiter } from "./result-waiter.ts";
 import { type RunHandle, runHandle, type StartItem, type StartResult } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
+import type { ShardedOptions, ShardedSingleton } from "./singleton/shards.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
 import { Singletons } from "./singleton/singletons.ts";
 import type { SingletonWork } from "./singleton/term.ts";
@@ -147,7 +148,7 @@ export class Tape implements AsyncDisposable {
     const keeper = new LeaseKeeper({ ...shared, identity, timings: { ttlMs } });
     this.#keeper = keeper;
     const deps = { ...shared, runner, keeper };
-    this.#singletons = new Singletons(deps);
+    this.#singletons = new Singletons({ ...deps, onHeld: () => this.#reporter?.soon() });
     this.fanouts = new Fanouts(deps);
     this.#deps = deps;
     this.#operator = createOperator(deps);
@@ -313,14 +314,18 @@ export class Tape implements AsyncDisposable {
 
   /**
    * A background job that runs on one replica at a time. This process stands by and runs it while it holds the lease.
+   * With `shards`, the replicas share the work: each shard runs on one of them.
    *
    * @example
    * await app.singleton("sweeper", async ({ abortSignal, sleep, assert }) => {
    *   for (; !abortSignal.aborted; await sleep("1m")) { assert(); await sweep(); }
    * });
    */
-  singleton(name: string, work: SingletonWork, options: SingletonOptions = {}): Promise<Singleton> {
+  singleton(name: string, work: SingletonWork, options: ShardedOptions): Promise<ShardedSingleton>;
+  singleton(name: string, work: SingletonWork, options?: SingletonOptions): Promise<Singleton>;
+  singleton(name: string, work: SingletonWork, options: SingletonOptions | ShardedOptions = {}) {
     this.#reporter?.begin();
+    if ("shards" in options) return this.#singletons.startShards(name, work, options);
     return this.#singletons.start(name, work, options);
   }
 

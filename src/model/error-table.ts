@@ -127,6 +127,11 @@ const table = {
     retry: "no",
     next: "Catch it and spend less, or start the run with a larger budget.",
   },
+  TAPE_SHARDS_CHANGED: {
+    fault: "operator",
+    retry: "later",
+    next: "Stop the processes with the other number of shards, or run `durable-tape singleton reshard`.",
+  },
   TAPE_VERSION_CONFLICT: {
     fault: "caller",
     retry: "reread",

@@ -57,6 +57,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   deploy: ["RUNNABLE"],
   "in-a-program": ["hello Ada outbox,timers"],
   "guard-object": ["TAPE_FENCED", '{"total":200}'],
+  shards: ["16 100"],
   reap: ["0 are owed for a day"],
   values: ["2 10 20", "3 20 25"],
   connector: ["receipt for i-1 pay-1:0"],

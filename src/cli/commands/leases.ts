@@ -5,7 +5,7 @@ import type { LeaseView } from "../../model/lease.ts";
 import type { Store } from "../../store/contract/store.ts";
 import { withHolders } from "../../store/read-all.ts";
 import { operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
-import type { Command, Invocation } from "../command.ts";
+import { type Command, type Invocation, UsageError } from "../command.ts";
 import { type Column, lasting, printJson, printRows, wantsJson } from "../output.ts";
 import { termColumns } from "./inspect.ts";
 
@@ -117,7 +117,27 @@ function notFound(invocation: Invocation): TapeError {
   return new TapeError("TAPE_LEASE_NOT_FOUND", `no run and no lease is named ${lease}`, { name: lease });
 }
 
+const reshard: Command = {
+  name: "singleton reshard",
+  summary: "changes the number of shards: fences and pauses the shards of other numbers",
+  arguments: [{ name: "singleton", help: "name of the singleton" }],
+  options: { to: { value: "N", help: "the new number of shards" }, ...operatorOptions, ...storeOptions },
+  run: (invocation) => {
+    const audit = operatorOf(invocation);
+    const to = wholeOf("--to", invocation.text("to"));
+    if (to === undefined) throw new UsageError("--to is required: the new number of shards");
+    return withApp(invocation, async ({ app }) => {
+      const name = invocation.arguments.singleton!;
+      const { paused, resumed } = await app.leases.reshard(name, { to, ...audit });
+      const text = `${paused.length} shards fenced and paused, ${resumed.length} resumed`;
+      invocation.screen.line(`${name}: ${text}; start processes with ${to} shards`);
+      return 0;
+    });
+  },
+};
+
 export const leaseCommands: readonly Command[] = [
+  reshard,
   ls,
   explain,
   history,

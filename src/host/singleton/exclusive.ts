@@ -1,4 +1,4 @@
-import type { StandbyOptions } from "../../lease/keeper.ts";
+import type { AcquireOptions, StandbyOptions } from "../../lease/keeper.ts";
 import type { Lease } from "../../lease/lease.ts";
 import { ReleaseWatcher } from "../../lease/release-watcher.ts";
 import type { LeaseView } from "../../model/lease.ts";
@@ -38,9 +38,21 @@ export async function acquireExclusively(
   return undefined;
 }
 
+/** One attempt; undefined: another handle of this process holds it, or an operator has paused it. */
+export async function holdExclusively(
+  name: string,
+  options: AcquireOptions,
+  deps: Pick<SingletonDeps, "store" | "keeper" | "tenant">,
+): Promise<Lease | undefined> {
+  const attempt = queue.then(() => tryExclusive(name, options, deps));
+  queue = attempt.catch(() => {});
+  const result = await attempt;
+  return "lease" in result ? result.lease : undefined;
+}
+
 async function tryExclusive(
   name: string,
-  options: StandbyOptions,
+  { maxStallMs: _none, ...options }: AcquireOptions,
   deps: Pick<SingletonDeps, "store" | "keeper" | "tenant">,
 ): Promise<{ lease: Lease } | { holder: LeaseView | undefined }> {
   const { store, keeper, tenant } = deps;

@@ -6,14 +6,14 @@ import { Lifecycle } from "../../base/lifecycle.ts";
 import { OrderedListeners } from "../../base/listeners.ts";
 import { errorFields } from "../../base/reason.ts";
 import type { Belief } from "../../lease/belief.ts";
-import { takeoverBackoff } from "../../lease/keeper.ts";
+import { type AcquireOptions, takeoverBackoff } from "../../lease/keeper.ts";
 import type { Lease } from "../../lease/lease.ts";
 import { checkStall, type Timings, timingsFor } from "../../lease/timings.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import { assertKnownKeys, durationOf, durationOrThrow, shown } from "../../sdk/validate.ts";
 import type { OperatorReason } from "../../store/contract/store.ts";
-import { acquireExclusively } from "./exclusive.ts";
-import { type SingletonDeps, type SingletonWork, TermWork } from "./term.ts";
+import { acquireExclusively, holdExclusively } from "./exclusive.ts";
+import { type Shard, type SingletonDeps, type SingletonWork, TermWork } from "./term.ts";
 
 /** Timings and limits of a singleton. */
 export interface SingletonOptions {
@@ -34,6 +34,9 @@ export interface SingletonOptions {
   /** Pauses of a standby that came too late to take over, jittered and doubled each time. Default 1 s to 10 s. */
   readonly takeover?: { readonly base?: Duration; readonly cap?: Duration };
 }
+
+/** The names of the options. */
+export const singletonKeys = ["ttl", "heartbeat", "maxStall", "drain", "every", "backoff", "poll", "takeover"];
 
 /** The state of a singleton in this process. */
 export type SingletonState = "standby" | "holder" | "draining" | "resting" | "stopped";
@@ -85,19 +88,12 @@ export class Singleton {
   #command: ((command: HolderCommand) => void) | undefined;
   #failures = 0;
   #loop: Promise<void> | undefined;
+  #shard: Shard | undefined;
+  #granted: Lease | undefined;
 
   constructor(name: string, work: SingletonWork, options: SingletonOptions, deps: SingletonDeps) {
     const subject = `singleton ${name}`;
-    assertKnownKeys(subject, options, [
-      "ttl",
-      "heartbeat",
-      "maxStall",
-      "drain",
-      "every",
-      "backoff",
-      "poll",
-      "takeover",
-    ]);
+    assertKnownKeys(subject, options, singletonKeys);
     const { ttl, heartbeat, maxStall, drain = "10s", every, backoff, poll = "5s" } = options;
     assertWork(subject, work);
     const millis = (field: string, duration: Duration): number => durationOrThrow(subject, field, duration);
@@ -119,6 +115,16 @@ export class Singleton {
     );
     const timings = timingsFor(deps.keeper.timings, this.#timings, deps.store.transactionBoundMs);
     checkStall(name, this.#maxStallMs, timings);
+  }
+
+  /** The polling interval of a standby. */
+  get pollMs(): number {
+    return this.#pollMs;
+  }
+
+  /** For one attempt at its lease. */
+  get acquireOptions(): AcquireOptions {
+    return { reactor: "singleton", timings: this.#timings, ...defined({ maxStallMs: this.#maxStallMs }) };
   }
 
   get state(): SingletonState {
@@ -162,7 +168,28 @@ export class Singleton {
     await store.claim.pause(tenant, this.name, false, action.by ?? keeper.identity.label, action.reason);
   }
 
+  /** One attempt in a store that only this process has open; undefined: another handle of this process holds it. */
+  tryExclusive(): Promise<Lease | undefined> {
+    return holdExclusively(this.name, this.acquireOptions, this.#deps);
+  }
+
+  /**
+   * Runs one term under a lease that was acquired for it, for a coordinator that decides who tries. `stop` drains and
+   * releases it. Resolves when the body has ended; true: it threw.
+   */
+  async holdOnce(lease: Lease, shard: Shard): Promise<boolean> {
+    this.#granted = lease;
+    this.#shard = shard;
+    await this.start();
+    await this.#loop;
+    return this.#failures > 0;
+  }
+
   async #start(): Promise<void> {
+    if (this.#granted !== undefined) {
+      this.#loop = this.#runGranted(this.#granted);
+      return;
+    }
     await this.#deps.store.read.lease(this.#deps.tenant, { name: this.name }); // rejects a bad name
     this.#loop = this.#run();
   }
@@ -171,6 +198,16 @@ export class Singleton {
     this.#stopping.abort();
     this.#command?.({ to: "stop" });
     await this.#loop;
+  }
+
+  async #runGranted(lease: Lease): Promise<void> {
+    try {
+      if (await this.#hold(lease)) this.#failures++;
+    } catch (error) {
+      this.#failures++;
+      this.#deps.log("error", "singleton.failed", { ...this.#logFields(), ...errorFields(error) });
+    }
+    this.#transition("stopped");
   }
 
   async #run(): Promise<void> {
@@ -199,11 +236,10 @@ export class Singleton {
 
   #acquire(signal: AbortSignal): Promise<Lease | undefined> {
     const { store, keeper } = this.#deps;
-    const stall = defined({ maxStallMs: this.#maxStallMs });
-    const options = { reactor: "singleton", timings: this.#timings, pollMs: this.#pollMs, signal };
+    const options = { ...this.acquireOptions, pollMs: this.#pollMs, signal };
     // An exclusive store has no other process that could take over or wait: no heartbeat, and therefore no stall.
     if (store.exclusive) return acquireExclusively(this.name, options, this.#deps);
-    return keeper.acquire(this.name, { ...options, takeover: this.#takeover, ...stall });
+    return keeper.acquire(this.name, { ...options, takeover: this.#takeover });
   }
 
   /** Runs one term. true: the body threw. */
@@ -219,13 +255,16 @@ export class Singleton {
         if (to === "unknown") log("info", "singleton.lease_unknown", this.#logFields());
       });
     });
-    lease.onRenewed(() => log("info", "singleton.renewed", this.#logFields()));
+    // With shards there would be one line for each in every heartbeat.
+    const level = this.#shard === undefined ? "info" : "debug";
+    lease.onRenewed(() => log(level, "singleton.renewed", this.#logFields()));
     const unsubscribe = this.#watchLease(lease);
     this.#lease = lease;
     log("info", "singleton.acquired", { ...this.#logFields(), reason: lease.term.reason });
     const everyMs = this.#everyMs;
-    const { clock } = this.#deps;
-    const work = new TermWork(lease, { work: this.#work, everyMs, maxStallMs: this.#stallOf(lease), clock, log });
+    const { clock, store } = this.#deps;
+    const options = { work: this.#work, everyMs, maxStallMs: this.#stallOf(lease), clock, log };
+    const work = new TermWork(lease, { ...options, store, shard: this.#shard });
     this.#transition("holder");
     if (this.#stopping.signal.aborted) this.#command?.({ to: "stop" });
     try {

@@ -1,20 +1,38 @@
 import { TapeError } from "../../model/errors.ts";
+import { type ShardedOptions, ShardedSingleton, type ShardsDeps } from "./shards.ts";
 import { Singleton, type SingletonOptions, type SingletonView } from "./singleton.ts";
-import type { SingletonDeps, SingletonWork } from "./term.ts";
+import type { SingletonWork } from "./term.ts";
 
 /** The singletons of one app: each name once, all stopped together. */
 export class Singletons {
-  readonly #deps: SingletonDeps;
-  readonly #byName = new Map<string, Singleton>();
+  readonly #deps: ShardsDeps;
+  readonly #byName = new Map<string, Singleton | ShardedSingleton>();
 
-  constructor(deps: SingletonDeps) {
+  constructor(deps: ShardsDeps) {
     this.#deps = deps;
   }
 
-  async start(name: string, work: SingletonWork, options: SingletonOptions): Promise<Singleton> {
-    if (this.#byName.has(name)) {
-      throw new TapeError("TAPE_BAD_INPUT", `this app already runs a singleton ${name}; stop it first`, { name });
+  async startShards(name: string, work: SingletonWork, options: ShardedOptions): Promise<ShardedSingleton> {
+    this.#assertFree(name);
+    const sharded = new ShardedSingleton(name, work, options, this.#deps);
+    this.#byName.set(name, sharded);
+    try {
+      await sharded.start();
+    } catch (error) {
+      this.#byName.delete(name);
+      throw error;
     }
+    return sharded;
+  }
+
+  #assertFree(name: string): void {
+    const known = this.#byName.get(name);
+    if (known === undefined || known.view().state === "stopped") return;
+    throw new TapeError("TAPE_BAD_INPUT", `this app already runs a singleton ${name}; stop it first`, { name });
+  }
+
+  async start(name: string, work: SingletonWork, options: SingletonOptions): Promise<Singleton> {
+    this.#assertFree(name);
     const singleton = new Singleton(name, work, options, this.#deps);
     this.#byName.set(name, singleton);
     singleton.onChange((state) => {

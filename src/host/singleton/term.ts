@@ -11,6 +11,15 @@ import type { Fence } from "../../model/fence.ts";
 import { durationOrThrow } from "../../sdk/validate.ts";
 import type { Store } from "../../store/contract/store.ts";
 
+/** A shard of a singleton, for the body that works on it. */
+export interface Shard {
+  /** From 0 to `of` - 1; `shardOf(key, of)` says which keys belong to it. */
+  readonly index: number;
+  readonly of: number;
+  /** Checkpoints of shards of another number, from before a reshard. */
+  readonly before: readonly { readonly index: number; readonly of: number; readonly checkpoint: string }[];
+}
+
 /** What a singleton's body receives for one term. The child loops of a singleton share it, with the abort signal. */
 export interface SingletonContext {
   readonly name: string;
@@ -19,6 +28,12 @@ export interface SingletonContext {
   /** For guards: proves that a write belongs to this term. */
   readonly fence: Fence;
   readonly token: bigint;
+  /** The shard that this body works on; undefined: the singleton has no shards. */
+  readonly shard: Shard | undefined;
+  /** What the holder last saved; undefined: nothing yet. The next holder gets it. */
+  readonly checkpoint: string | undefined;
+  /** Replaces the checkpoint, under the fence of this term. It leaves no record. */
+  saveCheckpoint(text: string): Promise<void>;
   /** Aborts when the lease is lost, and when the singleton must stop; in that case the lease is still held. */
   readonly abortSignal: AbortSignal;
   /** held, unknown (a renewal failed; effects are allowed until the deadline), or lost. */
@@ -49,6 +64,8 @@ export interface SingletonDeps {
 
 export interface TermOptions {
   readonly work: SingletonWork;
+  readonly store: Store;
+  readonly shard: Shard | undefined;
   readonly everyMs: number | undefined;
   readonly maxStallMs: number | undefined;
   readonly clock: Clock;
@@ -125,14 +142,25 @@ export class TermWork {
   }
 
   #contextOf(lease: Lease): SingletonContext {
-    const { clock } = this.#options;
+    const { clock, store, shard } = this.#options;
     const { signal } = this.#abort;
+    let { checkpoint } = lease.term;
     return {
       name: lease.name,
       tenant: lease.tenant,
       lease,
       fence: lease.fence,
       token: lease.token,
+      shard,
+      get checkpoint() {
+        return checkpoint;
+      },
+      saveCheckpoint: async (text) => {
+        lease.assert();
+        await store.fenced.checkpoint(lease.fence, text);
+        checkpoint = text;
+        lease.progress();
+      },
       abortSignal: signal,
       get belief() {
         return lease.belief;

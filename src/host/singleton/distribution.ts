@@ -1,0 +1,87 @@
+import type { LeaseView } from "../../model/lease.ts";
+import { fnv1a, type ShardNumber, shardIn } from "./shard-of.ts";
+
+/** A shard as the store shows it. */
+export interface SeenShard extends ShardNumber {
+  readonly lease: LeaseView;
+}
+
+/** All shards of a singleton that have a lease, of any number of shards. */
+export const shardsIn = (name: string, leases: readonly LeaseView[]): SeenShard[] =>
+  leases.flatMap((lease) => {
+    const shard = shardIn(name, lease.name);
+    return shard === undefined ? [] : [{ ...shard, lease }];
+  });
+
+/** What one poll found, for one replica. */
+export interface Distribution {
+  /** Owners that are alive, this replica included. */
+  readonly live: ReadonlySet<string>;
+  /** The most shards that each should have, and the least. */
+  readonly fair: number;
+  readonly low: number;
+  /** Shards that any replica may take now. */
+  readonly free: readonly number[];
+  /** Another live replica has fewer than `low`. */
+  readonly isHungry: boolean;
+}
+
+/** Owners that lost a shard because it expired: they are dead now, although their report is listed for a minute. */
+export class DeadOwners {
+  readonly #lastOwner = new Map<number, { readonly owner: string; readonly token: bigint }>();
+  readonly #dead = new Set<string>();
+
+  /** Learns from one poll. An owner that holds a shard again is alive. */
+  note(shards: readonly SeenShard[]): void {
+    for (const { index, lease } of shards) {
+      const { owner, token, state, reason } = lease;
+      const last = this.#lastOwner.get(index);
+      const isTakenOver = last !== undefined && token > last.token && owner !== last.owner && reason === "timeout";
+      if (isTakenOver) this.#dead.add(last.owner);
+      if (owner === null) continue;
+      if (state === "EXPIRED") this.#dead.add(owner);
+      this.#lastOwner.set(index, { owner, token });
+    }
+    for (const { lease } of shards) if (lease.state === "HELD" && lease.owner !== null) this.#dead.delete(lease.owner);
+  }
+
+  has(owner: string): boolean {
+    return this.#dead.has(owner);
+  }
+}
+
+/**
+ * Who should have how many shards. A wrong list of live replicas makes it uneven, never double: the leases decide who
+ * holds a shard.
+ */
+export function distributionOf(
+  of: number,
+  own: string,
+  shards: readonly SeenShard[],
+  reported: readonly string[],
+  dead: DeadOwners,
+): Distribution {
+  const held = new Map<string, number>();
+  const taken = new Set<number>();
+  for (const { index, lease } of shards) {
+    if (lease.paused || lease.state === "DOOMED") taken.add(index);
+    if (lease.state !== "HELD" || lease.owner === null) continue;
+    taken.add(index);
+    held.set(lease.owner, (held.get(lease.owner) ?? 0) + 1);
+  }
+  const live = new Set([own, ...held.keys(), ...reported.filter((owner) => !dead.has(owner))]);
+  const low = Math.floor(of / live.size);
+  return {
+    live,
+    fair: Math.ceil(of / live.size),
+    low,
+    free: inOrderOf(own, of).filter((index) => !taken.has(index)),
+    isHungry: [...live].some((owner) => owner !== own && (held.get(owner) ?? 0) < low),
+  };
+}
+
+/** Each replica begins elsewhere, so that they rarely try for the same shard. */
+function inOrderOf(own: string, of: number): number[] {
+  const first = fnv1a(own) % of;
+  return Array.from({ length: of }, (_, k) => (first + k) % of);
+}

@@ -1,0 +1,306 @@
+import { backoffMs } from "../../base/backoff.ts";
+import { Lifecycle } from "../../base/lifecycle.ts";
+import { errorFields } from "../../base/reason.ts";
+import { staleJitterMs } from "../../lease/keeper.ts";
+import { isTapeError, TapeError } from "../../model/errors.ts";
+import type { LeaseView } from "../../model/lease.ts";
+import { assertKnownKeys, numberOf } from "../../sdk/validate.ts";
+import { DeadOwners, distributionOf, type SeenShard, shardsIn } from "./distribution.ts";
+import { maxShards, shardName, shardPrefix } from "./shard-of.ts";
+import { Singleton, type SingletonOptions, type SingletonView, singletonKeys } from "./singleton.ts";
+import type { Shard, SingletonDeps, SingletonWork } from "./term.ts";
+
+/** Timings and limits of a singleton whose work is divided into shards. */
+export interface ShardedOptions extends SingletonOptions {
+  /** How many shards there are, in all processes; at most 1,024. */
+  readonly shards: number;
+  /** How many of them this process holds at once. Default: all. */
+  readonly most?: number;
+}
+
+export interface ShardsDeps extends SingletonDeps {
+  /** Called when the number of held shards changes, so that others learn of this process soon. */
+  readonly onHeld?: () => void;
+}
+
+/** Polls at least this often, in case a wake hint was lost. */
+const defaultPollMs = 5_000;
+/** A replica that has its share leaves a free shard to hungry ones for this long, and up to half of it more. */
+const courtesyMs = 2_000;
+/** One shard is shed in this time, so that it finds a holder before the next is shed. */
+const shedEveryMs = 1_000;
+/** A shed shard that no other replica took is kept for this long. */
+const keepMs = 60_000;
+/** Hints come in bursts. */
+const burstMs = 20;
+const restBackoff = { baseMs: 1_000, capMs: 60_000 };
+
+/**
+ * A background job in shards, which all replicas share. Each shard is a named lease with everything that a singleton
+ * has. Nothing new decides who holds it; only who tries is decided here, in one poll for all shards:
+ *
+ *   fewer than its share    takes free and expired shards at once
+ *   its share               takes a shard that stays free for 2–3 s, because no hungry replica came
+ *   more than its share     sheds its newest shard, one a second: the body drains, and the lease is released
+ *
+ * A live holder's shard is never taken.
+ */
+export class ShardedSingleton {
+  readonly name: string;
+  readonly #of: number;
+  readonly #most: number;
+  readonly #work: SingletonWork;
+  readonly #options: SingletonOptions;
+  readonly #pollMs: number;
+  readonly #deps: ShardsDeps;
+  readonly #held = new Map<number, Singleton>();
+  readonly #dead = new DeadOwners();
+  readonly #freeSince = new Map<number, number>();
+  readonly #failures = new Map<number, number>();
+  readonly #restUntil = new Map<number, number>();
+  readonly #stopping = new AbortController();
+  readonly #life = new Lifecycle(
+    () => this.#start(),
+    () => this.#stop(),
+  );
+  #keepUntil = Number.NEGATIVE_INFINITY;
+  #shedAt = Number.NEGATIVE_INFINITY;
+  #shed: number | undefined;
+  #isUnheld = false;
+  #isChanged = false;
+  #loop: Promise<void> | undefined;
+  #before: Promise<Shard["before"]> | undefined;
+  #wakeUp = (): void => {};
+
+  constructor(name: string, work: SingletonWork, options: ShardedOptions, deps: ShardsDeps) {
+    const subject = `singleton ${name}`;
+    assertKnownKeys(subject, options, [...singletonKeys, "shards", "most"]);
+    const { shards, most, ...rest } = options;
+    this.name = name;
+    this.#of = numberOf(subject, "shards", shards, 1, { min: 1, max: maxShards });
+    this.#most = numberOf(subject, "most", most, this.#of, { min: 1, max: maxShards });
+    this.#work = work;
+    this.#options = rest;
+    this.#deps = deps;
+    this.#pollMs = new Singleton(name, work, rest, deps).pollMs; // checks the other options, too
+  }
+
+  /** The shards that this process holds, lowest first. */
+  get shards(): readonly number[] {
+    return [...this.#held.keys()].sort((a, b) => a - b);
+  }
+
+  view(): SingletonView {
+    const { name } = this;
+    const failures = Math.max(0, ...this.#failures.values());
+    const state = this.#stopping.signal.aborted ? "stopped" : this.#held.size > 0 ? "holder" : "standby";
+    return { name, state, belief: undefined, token: undefined, failures };
+  }
+
+  /** Starts to take shards; rejects if shards of another number are held. */
+  start(): Promise<void> {
+    return this.#life.start();
+  }
+
+  /** Drains the bodies while their leases are renewed, then releases them: other replicas take over at once. */
+  stop(): Promise<void> {
+    return this.#life.stop();
+  }
+
+  async #start(): Promise<void> {
+    const others = (await this.#read()).filter(({ of, lease }) => of !== this.#of && lease.state === "HELD");
+    if (others[0] !== undefined) throw this.#changed(others[0]);
+    const unsubscribe = this.#deps.store.onWake((wake) => {
+      if (wake.of === "any" || wake.of === "journal") this.#wakeUp();
+    });
+    this.#deps.onHeld?.();
+    this.#loop = this.#run().finally(unsubscribe);
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#wakeUp();
+    await this.#loop;
+    await Promise.all([...this.#held.values()].map((shard) => shard.stop()));
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      let pauseMs = this.#pollMs;
+      try {
+        pauseMs = Math.min(pauseMs, await this.#poll());
+      } catch (error) {
+        if (isTapeError(error, "TAPE_STORE_CLOSED")) return;
+        log("warn", "singleton.poll_failed", { name: this.name, ...errorFields(error) });
+      }
+      const woken = new AbortController();
+      this.#wakeUp = () => void clock.after(burstMs, () => woken.abort());
+      await clock.sleep(pauseMs, AbortSignal.any([signal, woken.signal]));
+      this.#wakeUp = () => {};
+    }
+  }
+
+  /** One poll for all shards. Returns the milliseconds until the next one has a reason. */
+  async #poll(): Promise<number> {
+    const { keeper, clock } = this.#deps;
+    const { owner } = keeper.identity;
+    const seen = await this.#read();
+    const shards = seen.filter(({ of }) => of === this.#of);
+    this.#dead.note(shards);
+    const reported = await this.#reported();
+    const spread = distributionOf(this.#of, owner, shards, reported, this.#dead);
+    const free = spread.free.filter((index) => !this.#held.has(index));
+    this.#noteFree(free);
+    const strangers = seen.filter(({ of, lease }) => of !== this.#of && lease.state === "HELD");
+    this.#reportChanged(strangers[0]);
+    const before = seen.filter(({ of }) => of !== this.#of);
+    if (strangers.length === 0) await this.#take(free, Math.min(spread.fair, this.#most), before);
+    this.#reportUnheld(free);
+    await this.#shedOne(spread, free);
+    return this.#nextMs(shards, clock.mono());
+  }
+
+  async #read(): Promise<SeenShard[]> {
+    const { store, tenant } = this.#deps;
+    const prefix = shardPrefix(this.name);
+    const all: LeaseView[] = [];
+    for (let above: string | undefined; ; ) {
+      const page = await store.read.leases(tenant, {
+        ...{ kind: "name", prefix, limit: 1_000 },
+        ...(above !== undefined && { above }),
+      });
+      all.push(...page);
+      const last = page.at(-1)?.name;
+      if (page.length < 1_000 || last === null || last === undefined) return shardsIn(this.name, all);
+      above = last;
+    }
+  }
+
+  /** Owners that report this singleton: those that hold no shard are known by nothing else. */
+  async #reported(): Promise<string[]> {
+    const { store, tenant } = this.#deps;
+    const processes = await store.read.processes(tenant);
+    return processes.flatMap(({ owner, body }) => {
+      const { singletons } = body as { readonly singletons?: readonly { readonly name?: unknown }[] };
+      return Array.isArray(singletons) && singletons.some(({ name }) => name === this.name) ? [owner] : [];
+    });
+  }
+
+  #noteFree(free: readonly number[]): void {
+    const now = this.#deps.clock.mono();
+    for (const index of this.#freeSince.keys()) if (!free.includes(index)) this.#freeSince.delete(index);
+    for (const index of free) if (!this.#freeSince.has(index)) this.#freeSince.set(index, now);
+  }
+
+  /** Up to its share at once; beyond it, one that stayed free. */
+  async #take(free: readonly number[], share: number, before: readonly SeenShard[]): Promise<void> {
+    const { clock, random } = this.#deps;
+    const now = clock.mono();
+    if (this.#stopping.signal.aborted) return;
+    const rested = free.filter((index) => (this.#restUntil.get(index) ?? 0) <= now);
+    const wanted = share - this.#held.size;
+    if (wanted > 0) {
+      await Promise.all(rested.slice(0, wanted).map((index) => this.#takeOne(index, before)));
+      return;
+    }
+    if (this.#held.size >= this.#most) return;
+    const waitMs = courtesyMs * (1 + random.float() / 2);
+    const left = rested.find((index) => now - this.#freeSince.get(index)! >= waitMs);
+    if (left === undefined) return;
+    if (left === this.#shed) this.#keepUntil = now + keepMs; // no other replica wants it
+    await this.#takeOne(left, before);
+  }
+
+  async #takeOne(index: number, before: readonly SeenShard[]): Promise<void> {
+    const { keeper, store } = this.#deps;
+    const name = shardName(this.name, { index, of: this.#of });
+    const singleton = new Singleton(name, this.#work, this.#options, this.#deps);
+    const lease = await (store.exclusive
+      ? singleton.tryExclusive()
+      : keeper.acquireOrSteal(name, singleton.acquireOptions));
+    if (lease === undefined) return; // another replica was faster
+    const shard: Shard = { index, of: this.#of, before: await this.#checkpointsOf(before) };
+    this.#held.set(index, singleton);
+    this.#freeSince.delete(index);
+    this.#deps.onHeld?.();
+    void singleton.holdOnce(lease, shard).then((failed) => this.#ended(index, singleton, failed));
+  }
+
+  /** What the shards of other numbers have left. They are paused, or their processes are gone, so it does not change. */
+  async #checkpointsOf(old: readonly SeenShard[]): Promise<Shard["before"]> {
+    const { store, tenant } = this.#deps;
+    if (old.length === 0) return [];
+    this.#before ??= Promise.all(
+      old.map(async ({ index, of, lease }) => {
+        const checkpoint = (await store.read.lease(tenant, { journal: lease.journal }))?.checkpoint;
+        return checkpoint === undefined ? [] : [{ index, of, checkpoint }];
+      }),
+    ).then((all) => all.flat());
+    return this.#before.catch(() => {
+      this.#before = undefined;
+      return [];
+    });
+  }
+
+  #ended(index: number, singleton: Singleton, failed: boolean): void {
+    const { clock, random } = this.#deps;
+    if (this.#held.get(index) !== singleton) return;
+    this.#held.delete(index);
+    const failures = failed ? (this.#failures.get(index) ?? 0) + 1 : 0;
+    if (failed) this.#failures.set(index, failures);
+    else this.#failures.delete(index);
+    // A body that threw leaves the shard to others for a while.
+    if (failed) this.#restUntil.set(index, clock.mono() + backoffMs(failures, restBackoff, random));
+    this.#deps.onHeld?.();
+    this.#wakeUp();
+  }
+
+  /** Sheds its newest shard if it has more than its share, or one more than a hungry replica. */
+  async #shedOne({ fair, low, isHungry }: ReturnType<typeof distributionOf>, free: readonly number[]): Promise<void> {
+    const { clock, log } = this.#deps;
+    const now = clock.mono();
+    const isMore = this.#held.size > fair || (this.#held.size > low && isHungry);
+    // A free shard feeds the hungry first.
+    if (!isMore || free.length > 0 || now < this.#keepUntil || now - this.#shedAt < shedEveryMs) return;
+    const [index, singleton] = [...this.#held].at(-1)!;
+    this.#shedAt = now;
+    this.#shed = index;
+    log("info", "singleton.shard_shed", { name: this.name, shard: index, held: this.#held.size, fair });
+    void singleton.stop();
+  }
+
+  /** A shard is free and no replica has room for it. */
+  #reportUnheld(free: readonly number[]): void {
+    const { clock, log } = this.#deps;
+    const oldest = Math.min(...free.map((index) => this.#freeSince.get(index) ?? Number.POSITIVE_INFINITY));
+    const isUnheld = clock.mono() - oldest > 3 * courtesyMs;
+    if (isUnheld && !this.#isUnheld) {
+      log("warn", "singleton.shards_unheld", { name: this.name, shards: free.slice(0, 20), held: this.#held.size });
+    }
+    this.#isUnheld = isUnheld;
+  }
+
+  #reportChanged(stranger: SeenShard | undefined): void {
+    if (stranger !== undefined && !this.#isChanged) {
+      this.#deps.log("error", "singleton.shards_changed", { name: this.name, ...errorFields(this.#changed(stranger)) });
+    }
+    this.#isChanged = stranger !== undefined;
+  }
+
+  #changed({ of, lease }: SeenShard): TapeError {
+    const message = `singleton ${this.name} has ${this.#of} shards here, and ${lease.label} holds one of ${of}`;
+    return new TapeError("TAPE_SHARDS_CHANGED", message, { name: this.name, shards: this.#of, held: of });
+  }
+
+  /** At the earliest end of another's term, or when a wait of its own ends. */
+  #nextMs(shards: readonly SeenShard[], now: number): number {
+    const { random, keeper } = this.#deps;
+    const others = shards.filter(({ lease }) => lease.state === "HELD" && lease.owner !== keeper.identity.owner);
+    const terms = others.map(({ lease }) => lease.remainingMs + random.float() * staleJitterMs);
+    const waits = [...this.#freeSince.values()].map((since) => Math.max(100, since + 1.5 * courtesyMs - now));
+    const sheds = this.#shedAt + shedEveryMs - now;
+    return Math.min(defaultPollMs, ...terms, ...waits, ...(sheds > 0 ? [sheds] : []));
+  }
+}
