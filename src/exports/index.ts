@@ -58,7 +58,7 @@ export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
 export type { Reshard, ReshardRequest } from "../host/singleton/reshard.ts";
 export { shardOf } from "../host/singleton/shard-of.ts";
-export type { ShardedOptions, ShardedSingleton } from "../host/singleton/shards.ts";
+export type { ShardedOptions, ShardedSingleton } from "../host/singleton/sharded-singleton.ts";
 export type {
   Singleton,
   SingletonOptions,

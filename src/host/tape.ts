@@ -53,7 +53,7 @@ import type { ReactorSpec } from "./reactors.ts";
 import { ResultWaiter } from "./result-waiter.ts";
 import { type RunHandle, runHandle, type StartItem, type StartResult } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
-import type { ShardedOptions, ShardedSingleton } from "./singleton/shards.ts";
+import type { ShardedOptions, ShardedSingleton } from "./singleton/sharded-singleton.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
 import { Singletons } from "./singleton/singletons.ts";
 import type { SingletonWork } from "./singleton/term.ts";

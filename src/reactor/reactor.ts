@@ -1,5 +1,6 @@
 import type { Handoff } from "../lease/release-journal.ts";
 
+/** What one call of a reactor found and did. */
 export interface ReactorCounts {
   readonly found: number;
   readonly done: number;

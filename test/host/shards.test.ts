@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import { shardOf } from "../../src/host/singleton/shard-of.ts";
-import { ShardedSingleton } from "../../src/host/singleton/shards.ts";
+import { ShardedSingleton } from "../../src/host/singleton/sharded-singleton.ts";
 import type { SingletonContext } from "../../src/host/singleton/term.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import type { Store } from "../../src/store/contract/store.ts";
@@ -45,7 +45,7 @@ class Stage {
 
   async join(
     shards: number,
-    { most, body }: { most?: number; body?: (context: SingletonContext) => unknown } = {},
+    { max, body }: { max?: number; body?: (context: SingletonContext) => unknown } = {},
   ): Promise<Replica> {
     const label = `r${++this.#seed}`;
     const { clock } = this;
@@ -71,7 +71,7 @@ class Stage {
       const singletons = [{ name: "sweep", state: "standby" }];
       void store.intake.reportProcess(tenant, { ...identity, body: { singletons } });
     };
-    const options = { shards, ...(most !== undefined && { most }) };
+    const options = { shards, ...(max !== undefined && { max }) };
     const sharded = new ShardedSingleton("sweep", work, options, {
       ...{
         store: { ...store, exclusive: this.store.exclusive, onWake: this.store.onWake },
@@ -214,12 +214,12 @@ describe("a singleton with shards", () => {
     await stage.stop(...stage.replicas);
   });
 
-  it("leaves a shard free rather than exceed `most`, and reports it", async () => {
+  it("leaves a shard free rather than exceed `max`, and reports it", async () => {
     const stage = await Stage.open();
-    const a = await stage.join(6, { most: 4 });
+    const a = await stage.join(6, { max: 4 });
     await stage.elapse(20_000);
     expect([a.sharded.shards.length, a.logged.includes("singleton.shards_unheld")]).toEqual([4, true]);
-    const b = await stage.join(6, { most: 4 });
+    const b = await stage.join(6, { max: 4 });
     await stage.elapse(20_000);
     expect([stage.held(), stage.counts()]).toEqual([all(6), [3, 3]]);
     await stage.stop(a, b);
@@ -309,8 +309,8 @@ describe("a singleton with shards", () => {
     [{ shards: 0 }, /shards/],
     [{ shards: 1_025 }, /shards/],
     [{ shards: Number.NaN }, /shards/],
-    [{ shards: 4, most: 0 }, /most/],
-    [{ shards: 4, mots: 2 }, /did you mean most/],
+    [{ shards: 4, max: 0 }, /max/],
+    [{ shards: 4, mx: 2 }, /did you mean max/],
     [{ shards: 4, ttl: "10 mins" }, /ttl/],
   ])("refuses %o", async (options, message) => {
     const { store, clock } = await Stage.open();

@@ -1,5 +1,5 @@
 import { TapeError } from "../../model/errors.ts";
-import { type ShardedOptions, ShardedSingleton, type ShardsDeps } from "./shards.ts";
+import { type ShardedOptions, ShardedSingleton, type ShardsDeps } from "./sharded-singleton.ts";
 import { Singleton, type SingletonOptions, type SingletonView } from "./singleton.ts";
 import type { SingletonWork } from "./term.ts";
 

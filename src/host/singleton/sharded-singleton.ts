@@ -5,7 +5,8 @@ import { staleJitterMs } from "../../lease/keeper.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import { assertKnownKeys, numberOf } from "../../sdk/validate.ts";
-import { DeadOwners, distributionOf, type SeenShard, shardsIn } from "./distribution.ts";
+import { DeadOwners } from "./dead-owners.ts";
+import { distributionOf, type SeenShard, shardsIn } from "./distribution.ts";
 import { maxShards, shardName, shardPrefix } from "./shard-of.ts";
 import { Singleton, type SingletonOptions, type SingletonView, singletonKeys } from "./singleton.ts";
 import type { Shard, SingletonDeps, SingletonWork } from "./term.ts";
@@ -15,7 +16,7 @@ export interface ShardedOptions extends SingletonOptions {
   /** How many shards there are, in all processes; at most 1,024. */
   readonly shards: number;
   /** How many of them this process holds at once. Default: all. */
-  readonly most?: number;
+  readonly max?: number;
 }
 
 export interface ShardsDeps extends SingletonDeps {
@@ -48,7 +49,7 @@ const restBackoff = { baseMs: 1_000, capMs: 60_000 };
 export class ShardedSingleton {
   readonly name: string;
   readonly #of: number;
-  readonly #most: number;
+  readonly #max: number;
   readonly #work: SingletonWork;
   readonly #options: SingletonOptions;
   readonly #pollMs: number;
@@ -74,11 +75,11 @@ export class ShardedSingleton {
 
   constructor(name: string, work: SingletonWork, options: ShardedOptions, deps: ShardsDeps) {
     const subject = `singleton ${name}`;
-    assertKnownKeys(subject, options, [...singletonKeys, "shards", "most"]);
-    const { shards, most, ...rest } = options;
+    assertKnownKeys(subject, options, [...singletonKeys, "shards", "max"]);
+    const { shards, max, ...rest } = options;
     this.name = name;
     this.#of = numberOf(subject, "shards", shards, 1, { min: 1, max: maxShards });
-    this.#most = numberOf(subject, "most", most, this.#of, { min: 1, max: maxShards });
+    this.#max = numberOf(subject, "max", max, this.#of, { min: 1, max: maxShards });
     this.#work = work;
     this.#options = rest;
     this.#deps = deps;
@@ -156,7 +157,7 @@ export class ShardedSingleton {
     const strangers = seen.filter(({ of, lease }) => of !== this.#of && lease.state === "HELD");
     this.#reportChanged(strangers[0]);
     const before = seen.filter(({ of }) => of !== this.#of);
-    if (strangers.length === 0) await this.#take(free, Math.min(spread.fair, this.#most), before);
+    if (strangers.length === 0) await this.#take(free, Math.min(spread.fair, this.#max), before);
     this.#reportUnheld(free);
     await this.#shedOne(spread, free);
     return this.#nextMs(shards, clock.mono());
@@ -205,7 +206,7 @@ export class ShardedSingleton {
       await Promise.all(rested.slice(0, wanted).map((index) => this.#takeOne(index, before)));
       return;
     }
-    if (this.#held.size >= this.#most) return;
+    if (this.#held.size >= this.#max) return;
     const waitMs = courtesyMs * (1 + random.float() / 2);
     const left = rested.find((index) => now - this.#freeSince.get(index)! >= waitMs);
     if (left === undefined) return;
