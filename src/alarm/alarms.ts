@@ -52,8 +52,14 @@ export function nextBucket(now: number, boundMs: number): Omit<Alarm, "tenant"> 
 /** Moments of alarms for what is due later. Rounded up, so that nothing in the interval is still ahead. */
 const dueStepMs = 500;
 
+/** An alarm on the way to something further than the service accepts: the same one for an hour. */
+const farStepMs = 3_600_000;
+
 /** The alarm for something that is due in `inMs`; processes that see the same agenda set the same one. */
 export function dueAlarm(now: number, inMs: number, furthestMs: number): Omit<Alarm, "tenant"> {
-  const at = Math.ceil((now + Math.min(inMs, furthestMs - dueStepMs)) / dueStepMs) * dueStepMs;
-  return { inMs: at - now, name: `d${at}` };
+  const at =
+    inMs + dueStepMs > furthestMs
+      ? Math.floor((now + furthestMs) / farStepMs) * farStepMs
+      : Math.ceil((now + inMs) / dueStepMs) * dueStepMs;
+  return { inMs: Math.max(0, at - now), name: `d${at}` };
 }

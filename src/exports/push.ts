@@ -1,5 +1,6 @@
 // `durable-tape/push`: handlers for hosts that run only during a request.
 export type { ReactCounts, ReactOptions } from "../host/on-demand.ts";
+export type { SweepCounts, SweepOptions } from "../host/serverless.ts";
 export { type LambdaEvent, type LambdaResponse, toLambda, toNode } from "../push/adapters.ts";
 export type { PushEvent } from "../push/decode.ts";
 export { type PushApp, type PushOptions, pushHandler } from "../push/handler.ts";

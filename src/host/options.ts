@@ -15,6 +15,7 @@ import type { Runner } from "../sdk/workflow.ts";
 import type { Store, TransactionOps } from "../store/contract/store.ts";
 import type { MetricsOptions } from "./process-metrics.ts";
 import { type ReactorsByName, reactorSpecs } from "./reactor-options.ts";
+import { checkServerless, type ServerlessOptions } from "./serverless.ts";
 
 /** What `Tape.open` needs: a store, a runner, and settings. */
 export interface AppOptions<App> {
@@ -45,6 +46,8 @@ export interface AppOptions<App> {
   readonly report?: boolean;
   /** Where the metrics of this process are published. Default: only by `app.metricsHandler`. */
   readonly metrics?: MetricsOptions;
+  /** For hosts that scale to zero: alarms instead of loops. `work` and `report` then default to false. */
+  readonly serverless?: ServerlessOptions;
 }
 
 /** How to reach a server, and what this process does there. */
@@ -112,7 +115,7 @@ export interface SignalOptions {
 
 const workKeys = [
   ...["runner", "concurrency", "reactors", "leaseTtl", "replayPatience", "slowAfter", "clock", "random"],
-  ...["log", "tracing", "work", "report", "publicUrl", "metrics"],
+  ...["log", "tracing", "work", "report", "publicUrl", "metrics", "serverless"],
 ];
 const openKeys = [...workKeys, "store", "tenant"];
 const connectKeys = [...workKeys, "token", "tls", "allowPlain", "retryForMs", "exchange"];
@@ -177,6 +180,7 @@ function checkWork<App>(subject: string, options: Omit<AppOptions<App>, "store" 
   booleanOr(subject, "report", report);
   checkPublicUrl(subject, publicUrl);
   checkMetrics(subject, options.metrics);
+  checkServerless(subject, options.serverless);
   appLog(options.log, subject);
 }
 

@@ -53,6 +53,7 @@ import type { ReactorSpec } from "./reactors.ts";
 import { ResultWaiter } from "./result-waiter.ts";
 import { type RunHandle, runHandle, type StartItem, type StartResult } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
+import { armedFor, type Serverless, type SweepCounts, type SweepOptions, sweepOf } from "./serverless.ts";
 import type { ShardedOptions, ShardedSingleton } from "./singleton/sharded-singleton.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
 import { Singletons } from "./singleton/singletons.ts";
@@ -113,23 +114,20 @@ export class Tape implements AsyncDisposable {
   readonly #reporter: ProcessReporter | undefined;
   readonly #driving: ReturnType<typeof drivingOptions>;
   readonly #onDemand: OnDemand;
+  readonly #serverless: Serverless | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor(store: Store, options: TapeOptions, ownsStore: boolean) {
-    const {
-      runner,
-      tenant = isRemote(store) ? store.remote.tenant : "default",
-      concurrency = 200,
-      work = true,
-      report = true,
-    } = options;
+  private constructor(inner: Store, options: TapeOptions, ownsStore: boolean) {
+    const { runner, concurrency = 200, serverless, work = !serverless, report = !serverless } = options;
+    const { tenant = isRemote(inner) ? inner.remote.tenant : "default" } = options;
     const log = appLog(options.log);
+    const { clock = systemClock, random = systemRandom } = options;
+    const keptAhead = serverless && armedFor(inner, serverless, { tenant, clock, log });
+    const store = keptAhead?.store ?? inner;
     if (isRemote(store)) assertTenant(store.remote.tenant, tenant);
     this.store = store;
     this.tenant = tenant;
     this.#ownsStore = ownsStore;
-    const clock = options.clock ?? systemClock;
-    const random = options.random ?? systemRandom;
     this.#clock = clock;
     this.#talk = new Talk({ store, tenant, clock, random });
     this.schedules = new Schedules(store, tenant, random);
@@ -138,8 +136,12 @@ export class Tape implements AsyncDisposable {
     ({ runs: this.runs, effects: this.effects, obligations: this.obligations } = lists);
     ({ gates: this.gates, timers: this.timers } = lists);
     this.#starts = new Starts({
-      ...{ store, tenant, clock, random, talk: this.#talk },
-      workerFor: (name) => this.#workerFor(name),
+      store,
+      tenant,
+      clock,
+      random,
+      talk: this.#talk,
+      workerFor: (of) => this.#workerFor(of),
     });
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
     this.#driving = drivingOptions(options);
@@ -154,18 +156,15 @@ export class Tape implements AsyncDisposable {
     this.#operator = createOperator(deps);
     this.leases = new Leases(deps, this.#operator);
     this.sinks = new Sinks(store, tenant, this.#operator, keeper.identity.label);
-    const results = new ResultWaiter({
-      store,
-      tenant,
-      clock,
+    this.#results = new ResultWaiter({
+      ...{ store, tenant, clock },
       drives: (journal) => this.#workers.some(({ driver }) => driver?.drives(journal)),
       serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
     });
-    this.#results = results;
     const activity = (): ProcessActivity => activityOf(this.#workers, this.singletons);
     this.#unserved = new UnservedWarning(shared, () => activity().workflows);
-    const isDraining = (): boolean => this.#closing !== undefined;
-    this.metrics = new ProcessMetrics({ store, tenant, label: identity.label, clock, isDraining });
+    const [isDraining, { label }] = [() => this.#closing !== undefined, identity];
+    this.metrics = new ProcessMetrics({ ...shared, label, isDraining });
     this.metrics.countLeases(keeper.counts);
     this.metricsHandler = metricsHandler(this.metrics);
     if (report) this.#reporter = new ProcessReporter({ ...shared, identity }, activity);
@@ -174,6 +173,7 @@ export class Tape implements AsyncDisposable {
     if (work) this.#work(runner, { concurrency }, own());
     const driver = { concurrency, ...this.#driving };
     this.#onDemand = new OnDemand(this, deps, () => ({ specs: own(), driver }));
+    this.#serverless = keptAhead?.start({ ...deps, react: (name, bound) => this.react(name, bound) });
   }
 
   static async open(options: TapeOptions): Promise<Tape> {
@@ -217,7 +217,8 @@ export class Tape implements AsyncDisposable {
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     const spec = await this.#starts.spec(workflow, input, options);
     const { id, journal, fresh } = await this.#starts.createOne(spec, options.transaction);
-    if (fresh && this.#workerFor(workflow.name) === undefined) this.#unserved.warn(workflow.name, id);
+    const isServed = this.#serverless !== undefined || this.#workerFor(workflow.name) !== undefined;
+    if (fresh && !isServed) this.#unserved.warn(workflow.name, id);
     return this.#handle<O>(id, journal);
   }
 
@@ -363,6 +364,11 @@ export class Tape implements AsyncDisposable {
     return this.#onDemand.react(reactor, options);
   }
 
+  /** Works on everything that is due, and sets the alarm for what is due next. For apps with `serverless`. */
+  sweep(options: SweepOptions = {}): Promise<SweepCounts> {
+    return sweepOf(this.#serverless).sweep(options);
+  }
+
   feed(options: Omit<FollowOptions, "tenant"> = {}): AsyncGenerator<FeedRecord> {
     return followFeed(this.store, this.#clock, { ...options, tenant: this.tenant });
   }
@@ -383,13 +389,9 @@ export class Tape implements AsyncDisposable {
   }
 
   async #stop(): Promise<void> {
+    const parts = [this.#singletons, this.#onDemand, this.fanouts, this.#serverless];
     // In parallel, because each has its own bound.
-    await Promise.all([
-      ...this.#workers.map((worker) => worker.drain()),
-      this.#singletons.stop(),
-      this.#onDemand.stop(),
-      this.fanouts.stop(),
-    ]);
+    await Promise.all([...this.#workers.map((worker) => worker.drain()), ...parts.map((part) => part?.stop())]);
     await this.#reporter?.end();
     await this.metrics.stop();
     this.#keeper.close();

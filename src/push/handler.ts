@@ -3,6 +3,7 @@ import type { Duration } from "../base/duration.ts";
 import { type Log, logOf } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import { longestEffectMs, type ReactCounts, type ReactOptions } from "../host/on-demand.ts";
+import type { SweepCounts, SweepOptions } from "../host/serverless.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { assertKnownKeys, durationOf, numberOf } from "../sdk/validate.ts";
 import { decodePush, Unreadable } from "./decode.ts";
@@ -13,12 +14,16 @@ import type { Waker } from "./waker.ts";
 /** What a push handler needs of an app. */
 export interface PushApp {
   react(reactor: string, options: ReactOptions): Promise<ReactCounts>;
+  /** For `sweep: true`. */
+  sweep?(options: SweepOptions): Promise<SweepCounts>;
 }
 
 /** Which requests a push handler accepts, and how much one of them does. */
 export interface PushOptions {
   /** The reactors that a request may wake. One that names none of them wakes all of these. */
-  readonly reactors: readonly string[];
+  readonly reactors?: readonly string[];
+  /** Every request sweeps: all reactors, and the alarm for what is due next. For alarms, instead of `reactors`. */
+  readonly sweep?: boolean;
   /** Who may call. There is no default. */
   readonly verify: Verify;
   /** How long a request may take. Default 50 s; the host's own limit must be longer by 10 s. */
@@ -31,7 +36,7 @@ export interface PushOptions {
   readonly clock?: Clock;
 }
 
-const known = ["reactors", "verify", "within", "batch", "waker", "log", "clock"];
+const known = ["reactors", "sweep", "verify", "within", "batch", "waker", "log", "clock"];
 /** A wake-up has no payload worth more. */
 const maxBytes = 262_144;
 /** After the last claim: its writes, and releasing what has not finished. */
@@ -46,8 +51,8 @@ const marginMs = 5_000;
  */
 export function pushHandler(app: PushApp, options: PushOptions): Handler {
   assertKnownKeys("pushHandler", options, known);
-  const { reactors, verify, waker, log = logOf("warn"), clock = systemClock } = options;
-  assertReactors(reactors);
+  const { sweep = false, verify, waker, log = logOf("warn"), clock = systemClock } = options;
+  const reactors = sweep ? [] : namesOf(options.reactors);
   const batch = numberOf("pushHandler", "batch", options.batch, 10, { min: 1, max: 1_000 });
   const withinMs = durationOf("pushHandler", "within", options.within, 50_000);
   const neededMs = () => longestEffectMs(app) + marginMs;
@@ -56,6 +61,7 @@ export function pushHandler(app: PushApp, options: PushOptions): Handler {
     throw new TapeError("TAPE_BAD_TIMING", message, { field: "within" });
   }
   return admitted({ subject: "pushHandler", verify, log, maxBytes }, async ({ headers, body, signal }) => {
+    if (sweep) return swept(app, { within: withinMs, signal }, log);
     const startedAt = clock.mono();
     const leftMs = (): number => withinMs - (clock.mono() - startedAt);
     const wanted = wantedOf(headers, body, reactors, log);
@@ -71,8 +77,20 @@ export function pushHandler(app: PushApp, options: PushOptions): Handler {
   });
 }
 
-function assertReactors(reactors: unknown): void {
-  if (Array.isArray(reactors) && reactors.length > 0 && reactors.every((name) => typeof name === "string")) return;
+/** An error makes the alarm service repeat its call. */
+async function swept(app: PushApp, options: SweepOptions, log: Log): Promise<Response> {
+  try {
+    if (app.sweep === undefined) throw new TapeError("TAPE_BAD_INPUT", "pushHandler: the app has no sweep");
+    await app.sweep(options);
+    return noContent();
+  } catch (error) {
+    return failed(error, log);
+  }
+}
+
+function namesOf(reactors: readonly string[] | undefined): readonly string[] {
+  if (Array.isArray(reactors) && reactors.length > 0 && reactors.every((name) => typeof name === "string"))
+    return reactors;
   throw new TapeError("TAPE_BAD_INPUT", "pushHandler: reactors must name at least one reactor", { field: "reactors" });
 }
 
