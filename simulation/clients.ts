@@ -35,6 +35,7 @@ const transient: ReadonlySet<string> = new Set([
   "TAPE_STORE_CLOSED",
   "TAPE_OUTCOME_UNKNOWN",
   "TAPE_OVERLOADED",
+  "TAPE_UNARMED",
 ]);
 
 /** After this, the replica counts as dead or paused, and the client calls another. */

@@ -4,6 +4,7 @@ import type { ValueTransition } from "../src/store/values.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
 import { checkProjection } from "../testkit/projection.ts";
+import type { AgendaCheck } from "./alarm-service.ts";
 import type { BookingRow } from "./bookings.ts";
 import type { AcknowledgedCall, KeylessSignal } from "./clients.ts";
 import type { GuardedCall } from "./guarded-clients.ts";
@@ -100,6 +101,10 @@ export interface Evidence {
   /** Names of named leases, by journal. */
   readonly named: ReadonlyMap<number, string>;
   readonly lost: RewindLoss | undefined;
+  /** The agenda of a serverless world, every second while something is on it. */
+  readonly agendaChecks: readonly AgendaCheck[];
+  /** Names of alarms that the service refused because they were taken. */
+  readonly takenAlarms: number;
   /** Wall time of the heal, and of the moment when everything had settled. */
   readonly healedAt: number | undefined;
   readonly settledAt: number | undefined;
@@ -187,6 +192,8 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     renewals: shared.renewals,
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
     lost: witnesses.rewinder.lost,
+    agendaChecks: stage.alarmService?.checks ?? [],
+    takenAlarms: stage.alarmService?.tasks.conflicts ?? 0,
     healedAt,
     settledAt,
     virtualMs: time.now,

@@ -17,6 +17,7 @@ function* smaller(plan: Plan): Generator<Plan> {
   if (plan.neighbours !== noNeighbours) yield { ...plan, neighbours: noNeighbours };
   if (plan.unstarted !== undefined) yield { ...plan, unstarted: undefined };
   if (plan.talk !== undefined) yield { ...plan, talk: undefined };
+  if (plan.serverless !== undefined) yield { ...plan, serverless: undefined };
   if (plan.wallStep !== undefined) yield { ...plan, wallStep: undefined };
   if (plan.queues.queues.length > 0) yield { ...plan, queues: noQueues };
   const { runs: queued, changes, pauses, takeovers } = plan.queues;

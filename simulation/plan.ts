@@ -15,6 +15,7 @@ import { type PlannedObjects, withObjects } from "./plan-objects.ts";
 import { type PlannedQueues, withQueues } from "./plan-queues.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
 import { withPausedSenders } from "./plan-senders.ts";
+import { type PlannedServerless, withServerless } from "./plan-serverless.ts";
 import { type PlannedTalk, withTalk } from "./plan-talk.ts";
 import { type PlannedCallerStart, withTransactions } from "./plan-transactions.ts";
 import { withTrials } from "./plan-trials.ts";
@@ -64,6 +65,8 @@ export interface Plan {
   readonly queues: PlannedQueues;
   /** Calls of an object. */
   readonly objects: PlannedObjects;
+  /** Alarms and wake-ups instead of loops. */
+  readonly serverless: PlannedServerless | undefined;
   readonly faults: readonly Fault[];
   readonly rewind: Rewind | undefined;
   /** No faults happen from here on. */
@@ -109,7 +112,7 @@ export function planOf(seed: number | string): Plan {
   };
   const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
   const talking = withTalk(seed, withTransactions(seed, withPausedSenders(seed, visited)));
-  return withObjects(seed, withQueues(seed, withTrials(seed, talking)));
+  return withServerless(seed, withObjects(seed, withQueues(seed, withTrials(seed, talking))));
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

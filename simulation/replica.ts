@@ -49,7 +49,7 @@ export class Replica {
     const process = new TestProcess({
       name,
       clock: time,
-      store: this.#noting(shared.store),
+      store: this.#noting(shared.bare),
       crashPointAt: (boundary) => this.#crashPointAt(boundary),
       wallOffMs: () => this.#wallOffMs(),
       travelMs: this.connected ? () => 0 : this.#travel(name),
@@ -80,11 +80,13 @@ export class Replica {
   }
 
   async #open(process: TestProcess): Promise<void> {
-    const { plan, runnerOn, calls, log, sweeper } = this.#stage;
+    const { plan, runnerOn, calls, log, sweeper, alarmService } = this.#stage;
     const random = seededRandom(`replica ${plan.seed} ${process.name}`);
     const store = this.connected ? await this.#connect(process) : process.store;
     const options = { store, runner: runnerIn(process, runnerOn(process), calls), clock: process.clock, random };
-    const tape = await this.#opened(process, { ...options, tenant, leaseTtl: plan.ttlMs, log, report: false });
+    const serverless = alarmService && { serverless: alarmService.optionsOf(process) };
+    const more = { tenant, leaseTtl: plan.ttlMs, log, report: false, ...serverless };
+    const tape = await this.#opened(process, { ...options, ...more });
     this.#tape = tape;
     if (plan.singleton === undefined) return;
     for (;;) {

@@ -45,7 +45,9 @@ export interface SeenRenewal {
 /** The real SQLite store in memory, shared by all processes of a simulation as if it were a server. */
 export class SharedStore {
   /** The store as the processes see it. It is shared, so it is not exclusive. */
-  readonly store: Store;
+  readonly bare: Store;
+  /** The same for clients beside the processes. In a serverless world their writes set alarms, too. */
+  store: Store;
   readonly #time: VirtualTime;
   readonly #random: Random;
   readonly #listeners = new Map<(wake: WakeHint) => void, () => void>();
@@ -65,7 +67,7 @@ export class SharedStore {
     this.#db = db;
     this.#inner = behind;
     const { backend, limits, transactionBoundMs } = behind;
-    this.store = {
+    this.bare = {
       backend,
       limits,
       transactionBoundMs,
@@ -83,6 +85,7 @@ export class SharedStore {
       onWake: (listener) => this.#onWake(listener),
       close: async () => {},
     };
+    this.store = this.bare;
   }
 
   /** `fresh`: uses a database of its own. Only such a database can be serialized and rewound. */

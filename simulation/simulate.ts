@@ -7,6 +7,7 @@ import { createRunner, type Runner } from "../src/sdk/workflow.ts";
 import type { TestProcess } from "../testkit/kit/process.ts";
 import { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import type { WorldLedger } from "../testkit/kit/world.ts";
+import { AlarmService } from "./alarm-service.ts";
 import { CallerClients } from "./caller-clients.ts";
 import { Clients } from "./clients.ts";
 import { SimulatedEffects } from "./effects.ts";
@@ -88,8 +89,12 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const shared = await SharedStore.open(time, seededRandom(`store ${plan.seed}`), fresh, clock);
   const log: Log = (level, event, fields) => options.log?.(level, event, { now: time.now, ...fields });
   const deps = { plan, time, shared, runner };
+  const { serverless } = plan;
+  const alarmService = serverless && new AlarmService({ ...deps, plan: { ...plan, serverless } });
+  if (alarmService !== undefined) shared.store = alarmService.armed(shared.bare);
   const stage: Stage = {
     ...deps,
+    alarmService,
     runnerOn: (process) => runnerOf(programsOn(process)),
     orphanWatch: new OrphanWatch(shared, tenant, unstepped(plan.wallStep)),
     server: serverOn(deps),
@@ -141,6 +146,7 @@ class SimulationRun implements Witnesses {
   constructor(stage: Stage, workflows: ReturnType<typeof programs>, ledger: WorldLedger) {
     this.#stage = stage;
     this.#replicas = Array.from({ length: stage.plan.replicas }, (_, k) => new Replica(stage, k));
+    if (stage.alarmService !== undefined) stage.alarmService.tapes = () => this.#tapes;
     this.clients = new Clients(stage, workflows, () => this.#tapes);
     this.operator = new SimulatedOperator(stage, this.clients);
     this.values = new ValueClients(stage, this.clients);

@@ -5,6 +5,7 @@ import { TapeServer } from "../src/server/server.ts";
 import type { TestProcess } from "../testkit/kit/process.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { VirtualTime } from "../testkit/kit/virtual-time.ts";
+import type { AlarmService } from "./alarm-service.ts";
 import type { InsideEvent } from "./inside.ts";
 import type { LaneResult } from "./lanes.ts";
 import type { OrphanWatch } from "./orphan-watch.ts";
@@ -36,6 +37,8 @@ export interface Stage {
   /** Serves the same store; connected replicas reach it through the wire. */
   readonly server: TapeServer;
   readonly sweeper: Sweeper;
+  /** Calls the replicas of a serverless world. */
+  readonly alarmService: AlarmService | undefined;
   readonly calls: BodyCall[];
   readonly faultHits: FaultHit[];
   readonly laneResults: LaneResult[];
@@ -53,7 +56,7 @@ export interface Stage {
 export function serverOn(stage: Pick<Stage, "plan" | "time" | "shared" | "runner">): TapeServer {
   const { plan, time, shared, runner } = stage;
   return new TapeServer({
-    store: shared.store,
+    store: shared.bare,
     tenant,
     identity: { owner: "server", label: "server" },
     version: "simulated",

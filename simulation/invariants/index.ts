@@ -1,4 +1,5 @@
 import type { Evidence } from "../evidence.ts";
+import * as alarms from "./alarms.ts";
 import * as audit from "./audit.ts";
 import * as bookings from "./bookings.ts";
 import * as cursors from "./cursors.ts";
@@ -43,6 +44,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...intents,
   ...signals,
   ...endings,
+  ...alarms,
   ...audit,
   ...forks,
   ...guarded,

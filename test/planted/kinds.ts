@@ -42,6 +42,7 @@ export const kinds = {
   "with a talker": ({ talk }) => talk !== undefined,
   "with objects": usesObjects,
   "with queues": ({ queues }) => queues.queues.length > 0,
+  "without loops": ({ serverless }) => serverless !== undefined,
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 

@@ -18,6 +18,7 @@ export const calm: Plan = {
   ...planOf(1),
   queues: noQueues,
   objects: noObjects,
+  serverless: undefined,
   replicas: 2,
   remote: [false, true],
   clocks: [rightClock, rightClock],

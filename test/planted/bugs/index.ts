@@ -1,4 +1,5 @@
 import type { Bug } from "../bug.ts";
+import { alarmBugs } from "./alarms.ts";
 import { effectBugs } from "./effects.ts";
 import { endingBugs } from "./endings.ts";
 import { journalBugs } from "./journals.ts";
@@ -26,4 +27,5 @@ export const bugs: readonly Bug[] = [
   ...talkingBugs,
   ...queueBugs,
   ...objectBugs,
+  ...alarmBugs,
 ];
