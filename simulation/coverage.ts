@@ -269,6 +269,11 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     return asleep !== undefined && all.some((one) => one.key === key && one.from > asleep && one.from < to);
   }),
   "state read without a handler": ({ objectReads }) => objectReads.some(({ state }) => state.length > 0),
+  "found by an alarm alone": ({ plan, runs }) =>
+    plan.serverless?.wakeLoss === 1 && runs.some(({ status }) => status === "COMPLETED"),
+  "taken over without loops": ({ plan, feed }) =>
+    plan.serverless !== undefined && feed.some((r) => r.kind === "term.started" && r.data.reason === "recovery"),
+  "name of a called alarm taken": ({ takenAlarms }) => takenAlarms > 0,
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation compensated by its root": ({ effects }) =>

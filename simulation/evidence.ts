@@ -103,7 +103,7 @@ export interface Evidence {
   readonly lost: RewindLoss | undefined;
   /** The agenda of a serverless world, every second while something is on it. */
   readonly agendaChecks: readonly AgendaCheck[];
-  /** Names of alarms that the service refused because they were taken. */
+  /** Alarms whose name was taken by one that had been called already. */
   readonly takenAlarms: number;
   /** Wall time of the heal, and of the moment when everything had settled. */
   readonly healedAt: number | undefined;
@@ -193,7 +193,7 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
     lost: witnesses.rewinder.lost,
     agendaChecks: stage.alarmService?.checks ?? [],
-    takenAlarms: stage.alarmService?.tasks.conflicts ?? 0,
+    takenAlarms: stage.alarmService?.tasks.lateConflicts ?? 0,
     healedAt,
     settledAt,
     virtualMs: time.now,

@@ -95,6 +95,23 @@ describe("the invariants", () => {
     fails({ ...evidence, sweeps: [...evidence.sweeps, late] }, "sweepsAreInOrder");
   });
 
+  it("fail when no alarm covers the agenda, or work stays due without end", async () => {
+    const run = calm.runs[0]!;
+    const sleep = { op: "sleep", ms: 40_000 } as const;
+    const sleeper = { ...run, program: { ops: [sleep, { op: "step", fails: false } as const], attempts: 1 } };
+    const serverless = { wakeLoss: 1, wakeDouble: 0, wakeDelayMs: 0, clockOffMs: 0, refused: 0, lost: 0 };
+    const without = { signals: [], schedules: [], actions: [], guarded: [], unstarted: undefined, talk: undefined };
+    const world = await simulate({ ...calm, ...without, runs: [sleeper], serverless, healAtMs: 10_000 });
+    assert.deepEqual(brokenInvariants(world), []);
+    const checks = (more: object): Evidence => ({
+      ...world,
+      agendaChecks: world.agendaChecks.map((one) => ({ ...one, ...more })),
+    });
+    assert.ok(world.agendaChecks.length > 20);
+    fails(checks({ alarmInMs: Number.POSITIVE_INFINITY }), "alarmCoversAgenda");
+    fails(checks({ at: world.healedAt! + 900_000, lateMs: 900_000 }), "everyRunIsFound");
+  });
+
   it("fail when two bodies share a token or a process", () => {
     const first = evidence.sweeps[0]!;
     fails({ ...evidence, sweeps: [first, { ...first, process: "9.9" }] }, "oneBodyForAToken");

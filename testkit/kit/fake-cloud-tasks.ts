@@ -41,6 +41,8 @@ export class FakeCloudTasks {
   created = 0;
   calls = 0;
   conflicts = 0;
+  /** Conflicts with tasks that were called already. */
+  lateConflicts = 0;
 
   constructor(options: FakeCloudTasksOptions) {
     this.#options = options;
@@ -83,6 +85,7 @@ export class FakeCloudTasks {
     const before = this.#tasks.get(task.name);
     if (before !== undefined && (before.state !== "done" || this.now() - before.doneAt < dayMs)) {
       this.conflicts++;
+      if (before.state !== "pending") this.lateConflicts++;
       return this.#invalid(409, "ALREADY_EXISTS");
     }
     this.created++;
