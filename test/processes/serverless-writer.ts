@@ -1,0 +1,45 @@
+// A process that starts one run and dies on the way: before its commit, before its wake-up, or after it.
+import { cloudTasksAlarms } from "../../src/alarm/cloud-tasks.ts";
+import { openStore } from "../../src/host/open-store.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { type Death, hello, queue, runner } from "./serverless-world.ts";
+
+const [url = "", endpoint = "", id = "", death = ""] = process.argv.slice(2) as [string, string, string, Death];
+
+/** Nothing runs after this line, not even what is queued. */
+const die = (): void => void process.kill(process.pid, "SIGKILL");
+
+const alarms = cloudTasksAlarms({
+  queue,
+  url: "http://app.example/sweep",
+  endpoint,
+  token: async () => "t",
+  fetch: async (to, init) => {
+    const response = await fetch(to, init);
+    if (death === "armed") die();
+    return response;
+  },
+});
+const waker = {
+  wake: async (): Promise<void> => {
+    if (death === "woken") die();
+  },
+};
+const inner = await openStore(url);
+const store = {
+  ...inner,
+  intake: {
+    ...inner.intake,
+    createRuns: async (...args: Parameters<typeof inner.intake.createRuns>) => {
+      const results = inner.intake.createRuns(...args);
+      if (death === "sent")
+        inner.onWake(() => {}); // stays alive until its parent kills it
+      else await results;
+      if (death === "committed") die();
+      return results;
+    },
+  },
+};
+const app = await Tape.open({ store, runner, serverless: { alarms, waker } });
+process.send?.("ready");
+await app.start(hello, id, { id });
