@@ -1,3 +1,15 @@
+export type { Alarm, Alarms } from "../alarm/alarms.ts";
+export { type CloudTasksOptions, cloudTasksAlarms } from "../alarm/cloud-tasks.ts";
+export {
+  type NatsAlarmsOptions,
+  type NatsConsumer,
+  type NatsPublisher,
+  natsAlarmConsumer,
+  natsAlarmStream,
+  natsAlarms,
+  type RunningSweeps,
+  runSweeps,
+} from "../alarm/nats.ts";
 export { type Clock, systemClock } from "../base/clock.ts";
 export type { Duration } from "../base/duration.ts";
 export { jsonLog, type Log, type LogLevel, type LogOption, silentLog } from "../base/log.ts";
@@ -56,6 +68,7 @@ export type { StartItem, StartResult } from "../host/run-handle.ts";
 export { type Reactors, type RunReactorsOptions, runReactors } from "../host/run-reactors.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
+export type { ServerlessOptions, SweepCounts, SweepOptions } from "../host/serverless.ts";
 export type { Reshard, ReshardRequest } from "../host/singleton/reshard.ts";
 export { shardOf } from "../host/singleton/shard-of.ts";
 export type { ShardedOptions, ShardedSingleton } from "../host/singleton/sharded-singleton.ts";

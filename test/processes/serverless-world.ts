@@ -75,8 +75,7 @@ export class ServerlessWorld {
     const file = fileURLToPath(new URL("serverless-writer.ts", import.meta.url));
     const child = fork(file, [this.#url, `http://127.0.0.1:${port}`, run, death], { execArgv: [], stdio: "ignore" });
     const exit = once(child, "exit");
-    if (death === "sent")
-      child.once("message", () => void systemClock.after(Math.random() * 30, () => child.kill("SIGKILL")));
+    child.once("message", () => void systemClock.after(Math.random() * 10, () => child.kill("SIGKILL")));
     await exit;
   }
 

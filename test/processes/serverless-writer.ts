@@ -32,14 +32,12 @@ const store = {
     ...inner.intake,
     createRuns: async (...args: Parameters<typeof inner.intake.createRuns>) => {
       const results = inner.intake.createRuns(...args);
-      if (death === "sent")
-        inner.onWake(() => {}); // stays alive until its parent kills it
-      else await results;
+      if (death === "sent") process.send?.("sent"); // its parent kills it
+      await results;
       if (death === "committed") die();
       return results;
     },
   },
 };
 const app = await Tape.open({ store, runner, serverless: { alarms, waker } });
-process.send?.("ready");
 await app.start(hello, id, { id });
