@@ -22,6 +22,7 @@ export interface NatsConsumer {
   }): Promise<AsyncIterable<{ ack(): void; nak(afterMs?: number): void }> & { close(): Promise<unknown> }>;
 }
 
+/** A JetStream client, and the names of its subjects. */
 export interface NatsAlarmsOptions {
   readonly jetstream: NatsPublisher;
   /** Starts the names of subjects. Default `tape`. */

@@ -159,7 +159,7 @@ export class Tape implements AsyncDisposable {
     this.#results = new ResultWaiter({
       ...{ store, tenant, clock },
       drives: (journal) => this.#workers.some(({ driver }) => driver?.drives(journal)),
-      serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
+      serves: (workflow) => this.#serverless !== undefined || this.#workerFor(workflow) !== undefined,
     });
     const activity = (): ProcessActivity => activityOf(this.#workers, this.singletons);
     this.#unserved = new UnservedWarning(shared, () => activity().workflows);

@@ -3,7 +3,7 @@ import type { Alarm } from "../../src/alarm/alarms.ts";
 import { type CloudTasksOptions, cloudTasksAlarms } from "../../src/alarm/cloud-tasks.ts";
 import { FakeCloudTasks, type FakeCloudTasksOptions, type TaskCall } from "../../testkit/kit/fake-cloud-tasks.ts";
 import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
-import { queue } from "./stage.ts";
+import { queue } from "./deployment.ts";
 
 const url = "https://app.example/sweep";
 
@@ -113,20 +113,20 @@ describe("Cloud Tasks alarms, against our fake of its API", () => {
   });
 
   it("without a token the metadata server is asked, once until it expires", async () => {
-    const asked: number[] = [];
+    const fetchedAt: number[] = [];
     const time = new VirtualTime();
     const tasks = new FakeCloudTasks({ clock: time, dispatch: async () => 204 });
     const fetch = async (to: string, init: RequestInit): Promise<Response> => {
       if (!to.startsWith("http://metadata.google.internal/")) return tasks.fetch(to, init);
-      asked.push(time.now);
+      fetchedAt.push(time.now);
       return Response.json({ access_token: "t", expires_in: 3_600 });
     };
     const alarms = cloudTasksAlarms({ queue, url, clock: time, fetch });
     for (let k = 0; k < 3; k++) await time.during(alarms.set({ tenant: "t", inMs: 1_000, name: `n${k}` }));
-    expect(asked).toEqual([0]);
+    expect(fetchedAt).toEqual([0]);
     await time.elapse(3_550_000);
     await time.during(alarms.set({ tenant: "t", inMs: 1_000, name: "n9" }));
-    expect(asked).toHaveLength(2);
+    expect(fetchedAt).toHaveLength(2);
   });
 
   it("wrong options are refused before anything is sent", () => {

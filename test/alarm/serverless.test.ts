@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Tape } from "../../src/host/tape.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { Deployment } from "./stage.ts";
+import { Deployment } from "./deployment.ts";
 
 const hello = workflow("hello", async (tape, name: string) => `hello ${await tape.step("greet", () => name)}`);
 const nap = workflow("nap", async (tape, ms: number) => {

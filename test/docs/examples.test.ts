@@ -59,6 +59,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "guard-object": ["TAPE_FENCED", '{"total":200}'],
   shards: ["16 100"],
   reap: ["0 are owed for a day"],
+  serverless: ["armed before the commit: true", "hello Ada 0 null"],
   values: ["2 10 20", "3 20 25"],
   connector: ["receipt for i-1 pay-1:0"],
   http: ["bank true idempotent"],
