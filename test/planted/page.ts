@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Bug } from "./bug.ts";
+import { alarmBugs } from "./bugs/alarms.ts";
 import { effectBugs } from "./bugs/effects.ts";
 import { endingBugs } from "./bugs/endings.ts";
 import { journalBugs } from "./bugs/journals.ts";
@@ -33,6 +34,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Talking to runs", talkingBugs],
   ["Queues", queueBugs],
   ["Objects", objectBugs],
+  ["Alarms", alarmBugs],
 ];
 
 function tables(): string {

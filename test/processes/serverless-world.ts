@@ -35,22 +35,24 @@ export class ServerlessWorld {
   readonly tasks: FakeCloudTasks;
   readonly #server: Server;
   readonly #url: string;
+  readonly #held: boolean;
 
-  private constructor(app: Tape, tasks: FakeCloudTasks, server: Server, url: string) {
+  private constructor(app: Tape, tasks: FakeCloudTasks, server: Server, url: string, held: boolean) {
+    this.#held = held;
     this.app = app;
     this.tasks = tasks;
     this.#server = server;
     this.#url = url;
   }
 
-  /** `hurry`: how much faster than real time the service's alarms fire. */
-  static async open(url: string, hurry = 1): Promise<ServerlessWorld> {
+  /** `held`: alarms wait until the test releases them, so that it need not wait for their times. */
+  static async open(url: string, held = false): Promise<ServerlessWorld> {
     let app: Tape | undefined;
     const dispatch = async (): Promise<number> => {
       await app!.sweep();
       return 204;
     };
-    const tasks = new FakeCloudTasks({ clock: systemClock, dispatch, hurry, maxBackoffMs: 1_000 });
+    const tasks = new FakeCloudTasks({ clock: systemClock, dispatch, held, maxBackoffMs: 1_000 });
     const alarms = cloudTasksAlarms({
       queue,
       url: "http://app.example/sweep",
@@ -66,7 +68,7 @@ export class ServerlessWorld {
     });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
-    return new ServerlessWorld(app, tasks, server, url);
+    return new ServerlessWorld(app, tasks, server, url, held);
   }
 
   /** Starts a process that starts the run, and waits until it is dead. */
@@ -83,6 +85,7 @@ export class ServerlessWorld {
   async idle(boundMs = 60_000): Promise<void> {
     const until = systemClock.mono() + boundMs;
     while (this.tasks.pending.length > 0) {
+      if (this.#held) this.tasks.release();
       if (systemClock.mono() > until) throw new Error(`alarms are still pending after ${boundMs} ms`);
       await systemClock.sleep(50);
     }

@@ -16,8 +16,8 @@ export interface FakeCloudTasksOptions {
   /** What happens to a request to create a task. `lost`: it is stored, and the response is lost. */
   readonly fault?: () => "refuse" | "lost" | undefined;
   readonly maxBackoffMs?: number;
-  /** Divides the wait for each task, for tests in real time. */
-  readonly hurry?: number;
+  /** Tasks wait for `release`, whatever their time: for tests in real time. */
+  readonly held?: boolean;
 }
 
 interface Task {
@@ -97,8 +97,13 @@ export class FakeCloudTasks {
 
   #schedule(task: Task): void {
     this.#tasks.set(task.name, task);
-    const { clock, hurry = 1 } = this.#options;
-    clock.after(Math.max(0, task.at - this.now()) / hurry, () => void this.#call(task));
+    const { clock, held = false } = this.#options;
+    if (!held) clock.after(Math.max(0, task.at - this.now()), () => void this.#call(task));
+  }
+
+  /** Calls every pending task now, as if its time had come. */
+  release(): void {
+    for (const task of this.#tasks.values()) if (task.state === "pending") void this.#call(task);
   }
 
   async #call(task: Task): Promise<void> {
