@@ -82,7 +82,10 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "a process's clock stepped back": stepped(false),
   "a process's clock was wrong": ({ plan }) => plan.clocks.some(({ offMs, drift }) => offMs !== 0 && drift !== 0),
   "sender paused after its authorisation": ({ faultHits }) => faultHits.some(({ fault }) => fault.at === "dispatch"),
-  "process paused before the commit of a step": ({ faultHits }) => faultHits.some(({ fault }) => fault.at === "commit"),
+  "process paused before the commit of a step": ({ faultHits }) =>
+    faultHits.some(({ fault }) => fault.at === "commit" && fault.kind === "pause"),
+  "response to the commit of a step lost": ({ faultHits }) =>
+    faultHits.some(({ fault }) => fault.at === "commit" && fault.kind === "fail"),
   "crash without restart": ({ faultHits }) =>
     faultHits.some(({ fault }) => fault.kind === "crash" && fault.forMs === undefined),
   "takeover during an effect, retried": settled("PENDING", "lease_lost"),

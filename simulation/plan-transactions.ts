@@ -42,15 +42,19 @@ export function withTransactions<P extends Before>(
     const edge = pick(random, ["before", "after"] as const);
     return { ...at, edge, kind, forMs: kind === "fail" ? undefined : plan.ttlMs + random.int(9_000) };
   });
-  // A process that is replaced just before it commits a step.
-  const pauses = times(chance(random, 0.5) ? plan.replicas : 0, (replica): Fault => {
+  // Processes that are replaced just before they commit a step, or that get no response to the commit.
+  const paused = chance(random, 0.5);
+  const commits = times(plan.replicas, (replica): Fault => {
     const forMs = plan.ttlMs + 7_000 + random.int(4_000);
-    return { replica, at: "commit", n: 1, edge: "before", kind: "pause", forMs };
+    const at = { replica, at: "commit", n: 1 } as const;
+    return paused
+      ? { ...at, edge: "before", kind: "pause", forMs }
+      : { ...at, edge: "after", kind: "fail", forMs: undefined };
   });
   return {
     ...plan,
     runs: plan.runs.map((run) => (run === chosen ? { ...run, program } : run)),
-    faults: [...pauses, ...plan.faults, ...faults],
+    faults: [...commits, ...plan.faults, ...faults],
     callers: times(2 + random.int(4), (k) => ({
       id: `caller-${k}`,
       atMs: random.int(12_000),
