@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { attackTarget } from "./target.ts";
 
 /** An unauthenticated request line and headers, up to the 16 KiB that Node accepts: their cost must not be quadratic. */
-describe("costly headers", () => {
+describe("costly headers", { timeout: 300_000 }, () => {
   const target = attackTarget("sqlite");
 
   const headers = [

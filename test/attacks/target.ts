@@ -24,6 +24,9 @@ import { type AttackTarget, type Backend, freshStore, openTarget, type TargetOpt
 
 export { backends, packed } from "./open-target.ts";
 
+/** On a busy machine a server needs long to start. */
+const startMs = 300_000;
+
 /** One server for the tests of a describe block, on a new store of this kind. */
 export function attackTarget(backend: Backend, options: Omit<TargetOptions, "store"> = {}): () => AttackTarget {
   let target: AttackTarget | undefined;
@@ -32,7 +35,7 @@ export function attackTarget(backend: Backend, options: Omit<TargetOptions, "sto
     const place = await freshStore(backend, () => inject("postgres18"));
     clear = place.clear;
     target = await openTarget({ ...options, store: place.url });
-  });
+  }, startMs);
   afterAll(async () => {
     await target?.close();
     await clear();

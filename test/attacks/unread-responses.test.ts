@@ -21,7 +21,7 @@ function mute(port: number, text: string): Socket {
 }
 
 /** Endless requests whose responses are never read. */
-describe("unread responses", () => {
+describe("unread responses", { timeout: 300_000 }, () => {
   const target = attackTarget("sqlite");
   const request = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
 
@@ -40,7 +40,7 @@ describe("unread responses", () => {
   });
 });
 
-describe("a large unread response", () => {
+describe("a large unread response", { timeout: 300_000 }, () => {
   const big = "x".repeat(30_000_000); // more than the socket buffers hold
   const request = "GET /v1/values/big HTTP/1.1\r\nhost: localhost\r\naccept-encoding: identity\r\n\r\n";
 
