@@ -26,5 +26,7 @@ export function describeConfig({ settings, origins }: LoadedConfig): DescribedSe
 function masked(path: string, value: unknown): unknown {
   if (path === "tape.store.url") return maskUrl(String(value));
   if (path.startsWith("tape.deploy.env.") && namesSecret(path.slice("tape.deploy.env.".length))) return "***";
+  if (path === "tape.push.waker.secrets") return (value as unknown[]).map(() => "***");
+  if (path === "tape.push.waker.url") return maskUrl(String(value));
   return path === "tape.server.bootstrap_token" ? "***" : value;
 }

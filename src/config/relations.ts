@@ -40,6 +40,12 @@ export function contradictions(config: Config): Contradiction[] {
     if (!reactorName.test(name)) {
       found.push({ path, message: `a reactor name must consist of a-z, 0-9, - and _, not ${JSON.stringify(name)}` });
     }
+    if (settings.mode === "push" && !(builtIns as readonly string[]).includes(name)) {
+      found.push({
+        path: [...path, "mode"],
+        message: "push is only for the built-in reactors, whose work is on the agenda",
+      });
+    }
     found.push(
       ...reactorProblems(settings).map(([setting, message]) => ({ path: [...path, ...setting.split(".")], message })),
     );

@@ -17,6 +17,10 @@ const dayS = 86_400;
 
 const tuning = {
   enabled: z.boolean().default(true).describe("Whether this process runs the reactor"),
+  mode: z
+    .enum(["loop", "push"])
+    .default("loop")
+    .describe("loop: tape-reactors runs it; push: it runs behind a handler, which tape-reactors --announce wakes"),
   batch: whole.max(1_000).default(50).describe("Maximum number of items claimed in one poll"),
   concurrency: whole.max(10_000).default(50).describe("Maximum number of items processed at once"),
   per_connector: whole
@@ -285,6 +289,33 @@ export const configSchema = z
           })
           .prefault({})
           .describe("Log on standard error: readable on a terminal, otherwise JSON lines"),
+        push: z
+          .strictObject({
+            waker: z
+              .strictObject({
+                kind: z.enum(["webhook"]).default("webhook").describe("How wake-ups are sent: signed POST requests"),
+                url: text
+                  .regex(/^https?:\/\/[^\s/]+\S*$/, "must be an address, such as https://push.example/{reactor}")
+                  .optional()
+                  .describe("Address of the handler; {reactor} is replaced by the reactor's name"),
+                secrets: z.array(text).max(10).optional().describe("whsec_ secrets that sign the requests"),
+                batch: whole.max(1_000).default(10).describe("Due items for which one request is sent"),
+                concurrency: whole
+                  .max(1_000)
+                  .default(10)
+                  .describe("Maximum number of requests in progress per reactor"),
+                timeout_s: z
+                  .number()
+                  .positive()
+                  .max(3_600)
+                  .default(65)
+                  .describe("How long a request may take; longer than within of the handler"),
+              })
+              .prefault({})
+              .describe("What wakes the handlers"),
+          })
+          .prefault({})
+          .describe("Reactors behind handlers"),
         reactors,
         events: eventsSchema,
         deploy: deploySchema,

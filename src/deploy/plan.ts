@@ -87,7 +87,8 @@ type Problem = (path: string, message: string) => Error;
 
 function servicesOf({ tape }: Config, store: StoreAddress, problem: Problem): Service[] {
   const { deploy } = tape;
-  const names = Object.entries(tape.reactors).flatMap(([name, { enabled }]) => (enabled ? [name] : []));
+  const enabled = Object.entries(tape.reactors).filter(([, settings]) => settings.enabled);
+  const names = enabled.flatMap(([name, { mode }]) => (mode === "push" ? [] : [name]));
   for (const name of Object.keys(deploy.reactors)) {
     if (names.includes(name)) continue;
     const near = suggest(name, names);
@@ -104,8 +105,9 @@ function servicesOf({ tape }: Config, store: StoreAddress, problem: Problem): Se
       egress: egress === undefined ? "any" : egress.map((text) => egressOf(text, `${path}.egress`, problem)),
     };
   });
-  const { enabled, egress = [], ...own } = deploy.server;
-  if (enabled && store.kind !== "server") {
+  if (enabled.some(([, { mode }]) => mode === "push")) services.push(announcer(deploy.defaults));
+  const { enabled: isServed, egress = [], ...own } = deploy.server;
+  if (isServed && store.kind !== "server") {
     services.unshift({
       ...{ role: "server", name: "server", object: "tape-server", args: [program("durable-tape"), "serve"] },
       ...sized({ ...deploy.defaults, ...defined(own), scale: "cpu" as const }, "tape.deploy.server", problem),
@@ -115,6 +117,15 @@ function servicesOf({ tape }: Config, store: StoreAddress, problem: Problem): Se
   const twice = services.find(({ object }, k) => services.findIndex((other) => other.object === object) !== k);
   if (twice !== undefined) throw problem(`tape.reactors.${twice.name}`, `two reactors would be named ${twice.object}`);
   return services;
+}
+
+/** Wakes the handlers of reactors with mode: push. The handlers are a program of the user's, which is deployed with it. */
+function announcer({ cpu, memory }: Config["tape"]["deploy"]["defaults"]): Service {
+  return {
+    ...{ role: "reactor", name: "announcer", object: "tape-announcer" },
+    args: [program("tape-reactors"), "--announce"],
+    ...{ cpu, memory, min: 1, max: 1, scale: "cpu", egress: "any" },
+  };
 }
 
 type Size = Pick<Service, "cpu" | "memory" | "min" | "max" | "scale">;

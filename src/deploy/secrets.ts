@@ -10,6 +10,7 @@ export function assertNoSecrets({ tape }: Config): void {
   if (hasLiteralPassword(tape.store.url)) throw spelledOut("tape.store.url contains a password");
   const token = tape.server.bootstrap_token;
   if (token !== undefined && isLiteral(token)) throw spelledOut("tape.server.bootstrap_token is a token");
+  if (tape.push.waker.secrets?.some(isLiteral)) throw spelledOut("tape.push.waker.secrets has a secret");
 }
 
 const spelledOut = (what: string): TapeError =>

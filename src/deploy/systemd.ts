@@ -9,12 +9,16 @@ const marginS = 10;
 
 /** Units for one host: a template for the reactors, one for the server, and a target that starts all. */
 export function renderSystemd(plan: Plan, project: string): RenderedFile[] {
-  const reactors = plan.services.filter(({ role }) => role === "reactor");
+  const reactors = plan.services.filter(({ role, name }) => role === "reactor" && name !== "announcer");
+  const announcer = plan.services.find(({ name }) => name === "announcer");
   const server = plan.services.find(({ role }) => role === "server");
-  const units = unitsOf(reactors, server);
+  const units = unitsOf(reactors, server, announcer);
   return [
     ...(plan.migrate === undefined ? [] : [unit("tape-migrate.service", migrateUnit(plan, plan.migrate))]),
     ...(server === undefined ? [] : [unit("tape-server.service", serviceUnit(plan, "Tape server", server.args))]),
+    ...(announcer === undefined
+      ? []
+      : [unit("tape-announcer.service", serviceUnit(plan, "Tape announcer", announcer.args))]),
     unit("tape-reactor@.service", serviceUnit(plan, "Tape reactor %i", reactorArgs(reactors))),
     unit("tape.target", {
       Unit: { Description: "Tape", Wants: units.join(" "), After: "network-online.target" },
@@ -29,8 +33,8 @@ export function renderSystemd(plan: Plan, project: string): RenderedFile[] {
   ];
 }
 
-const unitsOf = (reactors: readonly Service[], server: Service | undefined): string[] => [
-  ...(server === undefined ? [] : ["tape-server.service"]),
+const unitsOf = (reactors: readonly Service[], ...others: readonly (Service | undefined)[]): string[] => [
+  ...others.flatMap((service) => (service === undefined ? [] : [`${service.object}.service`])),
   ...reactors.map(({ name }) => `tape-reactor@${name}.service`),
 ];
 
@@ -151,7 +155,7 @@ function deployScript(plan: Plan, reactors: readonly Service[], units: readonly 
   const envFiles = ["tape.env", ...reactors.map(({ name }) => `reactor-${name}.env`)].map(shellWord);
   const unitFiles = [
     ...(plan.migrate === undefined ? [] : ["tape-migrate.service"]),
-    ...(units.includes("tape-server.service") ? ["tape-server.service"] : []),
+    ...units.filter((name) => !name.startsWith("tape-reactor@")),
     ...["tape-reactor@.service", "tape.target"],
   ];
   return [

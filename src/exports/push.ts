@@ -2,6 +2,7 @@
 export type { ReactCounts, ReactOptions } from "../host/on-demand.ts";
 export type { SweepCounts, SweepOptions } from "../host/serverless.ts";
 export { type LambdaEvent, type LambdaResponse, toLambda, toNode } from "../push/adapters.ts";
+export { type AnnounceOptions, announce } from "../push/announce.ts";
 export type { PushEvent } from "../push/decode.ts";
 export { type PushApp, type PushOptions, pushHandler } from "../push/handler.ts";
 export {
@@ -18,3 +19,4 @@ export { type SharedSecretOptions, sharedSecret, unverified } from "../push/veri
 export type { Verdict, Verify } from "../push/verify/verify.ts";
 export { type WebhookSignatureOptions, webhookSignature } from "../push/verify/webhook.ts";
 export type { Waker } from "../push/waker.ts";
+export { type WebhookWakerOptions, webhookWaker } from "../push/wakers/webhook.ts";

@@ -76,6 +76,7 @@ tape:
     expect(config.settings.tape.store.url).toBe("sqlite:./.tape/tape.db");
     expect(config.settings.tape.reactors.outbox).toEqual({
       enabled: true,
+      mode: "loop",
       batch: 50,
       concurrency: 50,
       lease_ttl_s: 30,

@@ -85,6 +85,22 @@ describe("rendering", () => {
     expect(paths).not.toContain("tape-server.yaml");
   });
 
+  it("an announcer stands for the reactors with mode: push", () => {
+    const yaml = sample.replace(
+      "  reactors:\n    reap",
+      '  push: { waker: { url: "https://push.example", secrets: ["${HOOK_SECRET}"] } }\n  reactors:\n    recovery: { mode: push }\n    reap',
+    );
+    const all = rendered("kubernetes", yaml);
+    const paths = all.files.map(({ path }) => path);
+    expect(paths).toContain("tape-announcer.yaml");
+    expect(paths).not.toContain("tape-reactor-recovery.yaml");
+    expect(at(find(all, "Deployment", "tape-announcer"), "spec.template.spec.containers.0.args")).toEqual([
+      "node_modules/durable-tape/bin/tape-reactors.js",
+      "--announce",
+    ]);
+    expect(rendered("systemd", yaml).text("tape-announcer.service")).toContain("tape-reactors.js --announce");
+  });
+
   it("a store behind a server needs neither schema nor server", () => {
     const yaml = sample.replace(/store: .*\n/, 'store: { url: "https://tape.example" }\n');
     const all = rendered("kubernetes", yaml);
@@ -210,6 +226,13 @@ describe("a configuration is rejected", () => {
     [
       "a password in listen_url",
       sample.replace("?connections=4", "?listen_url=postgres%3A%2F%2Ftape%3Ahunter2%40db%2Fx"),
+    ],
+    [
+      "a waker's secret",
+      sample.replace(
+        "  reactors:\n    reap",
+        "  push: { waker: { secrets: [whsec_0123456789] } }\n  reactors:\n    reap",
+      ),
     ],
     ["a token", sample.replace("${ADMIN_TOKEN}", "admin.0123456789012345678901234567890123")],
   ])("%s: TAPE_DEPLOY_SECRET, without the value", (_, yaml) => {

@@ -17,9 +17,12 @@ import { createRunner, type Runner } from "../../sdk/workflow.ts";
 import { complain } from "../screen.ts";
 import { assertShared, configuredRunner, folderOf, remoteOf, storeUrl, tenantOf } from "../store-settings.ts";
 import { version } from "../version.ts";
+import { runAnnouncer } from "./announcer.ts";
+import { serveMetrics } from "./metrics-port.ts";
 import { loadFunction } from "./module.ts";
 import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
 import { chosenSinks, selectionOf } from "./sinks.ts";
+import { stopSignal } from "./stop-signal.ts";
 
 /** A configured reactor, with its handler if it is a custom one. */
 interface ChosenReactor {
@@ -43,7 +46,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     return 2;
   }
   try {
-    return await run(options);
+    return await (options.announce ? runAnnouncer(options) : run(options));
   } catch (error) {
     if (!isTapeError(error)) throw error;
     complain(process.stderr, reasonOf(error), error.next);
@@ -61,7 +64,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const chosen = await chosenReactors(config, selection.reactors, cwd);
   const sinks = await chosenSinks(config, selection.sinks, cwd, log);
   if (chosen.length + sinks.length === 0) {
-    throw new TapeError("TAPE_BAD_CONFIG", "tape.reactors: all reactors are disabled, and no sink is enabled");
+    throw new TapeError("TAPE_BAD_CONFIG", "tape.reactors: all reactors are disabled or have mode: push, and no sink is enabled");
   }
   const runner = await runnerOf(config, chosen, cwd);
   const url = storeUrl(config, cwd);
@@ -81,7 +84,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
       drainMs: tape.drain_s * 1_000,
       ...defined({ pendingAfterS: tape.reactors.reconciler.pending_after_s }),
     });
-    await serveMetrics(reactors, tape.metrics.listen, log);
+    await serveMetrics(reactors.app, tape.metrics.listen, log);
     for (const sink of sinks) reactors.app.fanouts.start(sink);
     const names = [...chosen.map(({ name }) => name), ...sinks.map(({ name }) => `sink-${name}`)];
     const { label } = reactors.identity;
@@ -94,13 +97,6 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     await store.close();
   }
   return 0;
-}
-
-/** On a platform that sets PORT, its probes come from outside. */
-async function serveMetrics({ app }: AssembledReactors, listen: string | undefined, log: Log): Promise<void> {
-  const { PORT: port } = process.env;
-  if (listen !== undefined) await app.metrics.start({ listen }, log, "tape.metrics.listen");
-  else if (port !== undefined && port !== "") await app.metrics.start({ listen: `0.0.0.0:${port}` }, log, "PORT");
 }
 
 /** The reactors to run, with their handlers loaded: a handler that cannot be loaded fails the start, not a later poll. */
@@ -117,7 +113,8 @@ async function chosenReactors(
       near === undefined ? `; the reactors are ${Object.keys(reactors).join(", ")}` : `; did you mean ${near}?`;
     throw new TapeError("TAPE_BAD_CONFIG", `--only: unknown reactor ${name}${hint}`, { name });
   }
-  const chosen = Object.entries(reactors).filter(([name, { enabled }]) => only?.includes(name) ?? enabled);
+  const runsHere = ({ enabled, mode }: ReactorSettings): boolean => enabled && mode === "loop";
+  const chosen = Object.entries(reactors).filter(([name, settings]) => only?.includes(name) ?? runsHere(settings));
   return Promise.all(
     chosen.map(async ([name, settings]) => {
       if (settings.handler === undefined) return { name, settings };
@@ -141,23 +138,6 @@ async function runnerOf(config: LoadedConfig, chosen: readonly ChosenReactor[], 
   if (needing === undefined) return createRunner({ workflows: [] });
   const message = `${needing.name} needs your runner: set --runner-from FUNCTION or agent.runner_factory`;
   throw new TapeError("TAPE_BAD_CONFIG", message, { reactor: needing.name });
-}
-
-function stopSignal(log: Log): Promise<void> {
-  return new Promise((resolve) => {
-    let stopping = false;
-    const onSignal = (signal: string): void => {
-      if (stopping) {
-        log("error", "reactors.killed", { signal });
-        process.exit(1); // the second signal forces an exit: the leases expire
-      }
-      stopping = true;
-      log("info", "reactors.stopping", { signal });
-      resolve();
-    };
-    process.on("SIGTERM", onSignal);
-    process.on("SIGINT", onSignal);
-  });
 }
 
 /** Waits for the signal, and logs the stats once a minute until then. */

@@ -9,6 +9,7 @@ Runs the reactors of a Tape store beside your services, until a signal stops it.
   --runner-from FUNCTION      builds the runner: FILE#EXPORT or MODULE:EXPORT, such as app.agent:build_runner
                               (default: agent.runner_factory in tape.yaml)
   --only NAMES                run only these reactors and sinks, such as recovery,sink-billing; sink-*: all sinks
+  --announce                  run no reactors: wake the handlers of those with mode: push (tape.push.waker)
   --config FILE               configuration file (default: TAPE_CONFIG, otherwise tape.yaml if it exists)
   --store URL                 overrides tape.store.url
   --set PATH=VALUE            overrides any setting, such as tape.reactors.outbox.batch=10; repeatable
@@ -18,6 +19,8 @@ Runs the reactors of a Tape store beside your services, until a signal stops it.
 export interface ReactorsOptions {
   readonly config: string | undefined;
   readonly only: readonly string[] | undefined;
+  /** Whether it wakes handlers instead of running reactors. */
+  readonly announce: boolean;
   readonly flags: readonly FlagValue[];
 }
 
@@ -46,7 +49,9 @@ export function parseOptions(
   addFlag("tape.store.url", values.store, "--store");
   const only = values.only?.split(",").map((name) => name.trim());
   if (only?.includes("")) return { fault: "--only must be a list of reactors, separated by commas" };
-  return { config: values.config, only, flags };
+  const announce = values.announce === true;
+  if (announce && only !== undefined) return { fault: "--announce wakes all reactors with mode: push; omit --only" };
+  return { config: values.config, only, announce, flags };
 }
 
 function parse(argv: readonly string[]) {
@@ -57,6 +62,7 @@ function parse(argv: readonly string[]) {
     options: {
       "runner-from": { type: "string" },
       only: { type: "string" },
+      announce: { type: "boolean" },
       config: { type: "string" },
       store: { type: "string" },
       set: { type: "string", multiple: true },
