@@ -5,11 +5,12 @@ import { RunDriver, type RunDriverOptions } from "../engine/run-driver.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { compensation } from "../reactor/compensation.ts";
 import { customReactor, type ReactorContext, type ReactorHandler } from "../reactor/custom.ts";
-import { ReactorLoop } from "../reactor/loop.ts";
+import { type LoopOptions, ReactorLoop } from "../reactor/loop.ts";
 import { outbox } from "../reactor/outbox.ts";
 import type { Reactor } from "../reactor/reactor.ts";
 import { reconciler } from "../reactor/reconciler.ts";
 import { recovery } from "../reactor/recovery.ts";
+import { type RemoteOptions, remoteReactor } from "../reactor/remote.ts";
 import type { ReactorTuning } from "../reactor/runner.ts";
 import { timers } from "../reactor/timers.ts";
 
@@ -149,6 +150,14 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
       close();
     },
   };
+}
+
+/** A loop that runs no reactors here: it wakes the handlers of those that run elsewhere. */
+export function remoteLoop(
+  names: readonly string[],
+  options: Omit<RemoteOptions, "name"> & Pick<LoopOptions, "store" | "random" | "log" | "queues">,
+): ReactorLoop {
+  return new ReactorLoop({ ...options, reactors: names.map((name) => remoteReactor({ ...options, name })), batch: 1 });
 }
 
 /** A reactor of the user's. One with a name of its own is called at its interval. */

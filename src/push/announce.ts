@@ -2,11 +2,11 @@ import { aborted } from "../base/abort.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Log, logOf } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
+import { remoteLoop } from "../host/reactors.ts";
 import type { Singleton } from "../host/singleton/singleton.ts";
 import type { Tape } from "../host/tape.ts";
 import { TapeError } from "../model/errors.ts";
-import { ReactorLoop } from "../reactor/loop.ts";
-import { remoteReactor, type Waker } from "../reactor/remote.ts";
+import type { Waker } from "../reactor/remote.ts";
 import { assertKnownKeys, numberOf } from "../sdk/validate.ts";
 
 /** Which reactors run behind handlers, and how they are woken. */
@@ -40,9 +40,8 @@ export async function announce(app: Tape, options: AnnounceOptions): Promise<Sin
   const batch = numberOf("announce", "batch", options.batch, 10, { min: 1, max: 1_000 });
   const { store, tenant } = app;
   return app.singleton("announcer", async ({ abortSignal }) => {
-    const reactors = names.map((name) => remoteReactor({ name, waker, batch, store, tenant, clock }));
     const queues = (await app.queues.list()).map(({ name }) => name);
-    const loop = new ReactorLoop({ reactors, store, clock, random, log, tenant, queues });
+    const loop = remoteLoop(names, { waker, batch, store, tenant, clock, random, log, queues });
     await loop.start();
     log("info", "announcer.started", { reactors: names, waker: waker.label });
     await aborted(abortSignal);
