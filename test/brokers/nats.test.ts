@@ -2,7 +2,7 @@ import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { natsSink } from "../../src/events/sinks/nats.ts";
-import { context, eventOf, feedOf, lane, sequences, upTo } from "./sending.ts";
+import { context, dataOf, eventOf, feedOf, lane, sequences, upTo } from "./sending.ts";
 import { type Broker, startNats, startNatsCluster } from "./servers/servers.ts";
 
 const stopping: (() => Promise<unknown>)[] = [];
@@ -33,7 +33,7 @@ async function opened(config: object = {}) {
   await manager.streams.add({ name: "TAPE", subjects: ["tape.>"], ...config });
   closing.push(() => manager.streams.delete("TAPE"));
   const sink = natsSink({ servers: server.url, timeoutMs: 500, connect: { reconnectTimeWait: 50 } });
-  closing.push(() => sink.close());
+  closing.push(() => sink.close!());
   return { connection, manager, sink };
 }
 
@@ -73,7 +73,7 @@ describe("the NATS sink on a real server", () => {
     const { connection, sink } = await opened();
     const event = eventOf("run-1", 1, {
       source: "/tape/store/a.b%20*",
-      data: { run: { id: "run-1", workflow: "pay>all" }, record: {} },
+      data: { run: { ...dataOf("run-1", 1).run!, workflow: "pay>all" } },
     });
     expect(await sink.send([event], context())).toEqual(["ok"]);
     expect((await stored(connection)).map(({ on }) => on)).toEqual(["tape.a=2eb=20=2a.pay=3eall.step.done"]);
@@ -83,7 +83,7 @@ describe("the NATS sink on a real server", () => {
     const { connection } = await opened();
     const sink = natsSink({ connection });
     expect(await lane(sink, feedOf(1, 2))).toEqual({ waits: 0, refused: [] });
-    await sink.close();
+    await sink.close!();
     expect(connection.isClosed()).toBe(false);
     expect(await stored(connection)).toHaveLength(2);
   });
@@ -114,10 +114,11 @@ describe("the NATS sink on a real server", () => {
     const [waiting] = (await sink.send([eventOf("run-1", 1)], context())) as [object];
     expect(waiting).toHaveProperty("later");
     await manager.streams.update("TAPE", { subjects: ["tape.>"] });
-    const large = eventOf("run-1", 2, { data: { run: { id: "run-1", workflow: "w" }, record: "x".repeat(1_100_000) } });
+    const large = eventOf("run-1", 2, { data: dataOf("run-1", 2, "x".repeat(1_100_000)) });
     const sent = await sink.send([eventOf("run-1", 1), large, eventOf("run-1", 3)], context());
-    expect(sent).toEqual(["ok", { never: expect.any(Error) }, "ok"]);
-    expect(sequences(await stored(connection))).toEqual({ "run-1": [1, 3] });
+    const never = { never: expect.stringContaining("bytes"), code: "too_large" };
+    expect(sent).toEqual(["ok", never, never]);
+    expect(sequences(await stored(connection))).toEqual({ "run-1": [1] });
   });
 
   it("loses nothing and keeps the order while the leader of three nodes is killed", async () => {
@@ -129,7 +130,7 @@ describe("the NATS sink on a real server", () => {
     const leader = (await manager.streams.info("TAPE")).cluster!.leader!;
     const servers = [...nodes.values()].map(({ url }) => url);
     const sink = natsSink({ servers, timeoutMs: 500, connect: { reconnectTimeWait: 50 } });
-    closing.push(() => sink.close());
+    closing.push(() => sink.close!());
     const sending = lane(sink, feedOf(20, 60), 100);
     await expect.poll(async () => (await manager.streams.info("TAPE")).state.messages).toBeGreaterThan(100);
     await nodes.get(leader)!.kill();

@@ -1,8 +1,9 @@
 import { createClient } from "redis";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { TapeEvent } from "../../src/events/event.ts";
+import type { Sink } from "../../src/events/sink.ts";
 import { redisSink } from "../../src/events/sinks/redis.ts";
-import type { BrokerSink } from "../../src/events/sinks/shape.ts";
-import { context, eventOf, type FullEvent, feedOf, lane, sequences, upTo } from "./sending.ts";
+import { context, eventOf, feedOf, lane, sequences, upTo } from "./sending.ts";
 import { type Broker, startRedis } from "./servers/servers.ts";
 
 describe("the Redis sink on a real server", () => {
@@ -12,8 +13,8 @@ describe("the Redis sink on a real server", () => {
       .on("error", () => {})
       .connect();
   let client: Awaited<ReturnType<typeof open>>;
-  const sinks: BrokerSink[] = [];
-  const sinkOf = (options: object = {}): BrokerSink => {
+  const sinks: Sink[] = [];
+  const sinkOf = (options: object = {}): Sink => {
     sinks.push(redisSink({ url: server.url, ...options }));
     return sinks.at(-1)!;
   };
@@ -22,14 +23,14 @@ describe("the Redis sink on a real server", () => {
     client = await open(server.url);
   });
   afterAll(async () => {
-    for (const sink of sinks) await sink.close();
+    for (const sink of sinks) await sink.close!();
     client.destroy();
     await server.stop();
   });
   beforeEach(() => client.flushAll());
 
-  const stored = async (key: string): Promise<FullEvent[]> =>
-    (await client.xRange(key, "-", "+"))!.map(({ message }) => JSON.parse(message.event!) as FullEvent);
+  const stored = async (key: string): Promise<TapeEvent[]> =>
+    (await client.xRange(key, "-", "+"))!.map(({ message }) => JSON.parse(message.event!) as TapeEvent);
 
   it("appends each run in order, with the fields that a reader filters by", async () => {
     expect(await lane(sinkOf(), feedOf(5, 40))).toEqual({ waits: 0, refused: [] });
@@ -43,7 +44,7 @@ describe("the Redis sink on a real server", () => {
   it("uses a client of the program, and leaves it open", async () => {
     const sink = redisSink({ client });
     expect(await lane(sink, feedOf(1, 2))).toEqual({ waits: 0, refused: [] });
-    await sink.close();
+    await sink.close!();
     expect(await client.xLen("tape")).toBe(2);
   });
 

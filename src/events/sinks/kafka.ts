@@ -1,7 +1,7 @@
 import { loadPeer } from "../../model/peer.ts";
-import { oneByOne } from "./in-order.ts";
+import type { TapeEvent } from "../event.ts";
+import type { Delivery, Sink } from "../sink.ts";
 import { exactlyOne, nameOption } from "./options.ts";
-import type { BrokerEvent, BrokerSink, Delivery } from "./shape.ts";
 import { SharedClient } from "./shared-client.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 import { attributesOf } from "./wire.ts";
@@ -50,7 +50,7 @@ const refusals = new Set([10, 18, 87]);
  *
  * Proven against a mock of the protocol only, never against a Kafka server.
  */
-export function kafkaSink(options: KafkaSinkOptions): BrokerSink {
+export function kafkaSink(options: KafkaSinkOptions): Sink {
   exactlyOne("kafkaSink", options, "brokers", "producer");
   const topic = nameOption("kafkaSink", "topic", options.topic ?? "tape", /^[\w.-]+$/);
   const shared = new SharedClient(() => connected(options));
@@ -58,25 +58,16 @@ export function kafkaSink(options: KafkaSinkOptions): BrokerSink {
     label: `kafka ${topic}`,
     // A broker takes 1 MiB in one batch of records unless it is set up otherwise.
     limits: { events: 500, bytes: 900_000 },
-    async send(events, { signal }) {
+    async send(events, { signal }): Promise<Delivery[]> {
       const producer = options.producer ?? (await shared.get());
-      const produce = (part: readonly BrokerEvent[]) => {
-        const messages = part.map((event) => messageOf(topic, event));
-        return unlessAborted(signal, () => producer.send({ messages, acks: acksOfAll }));
-      };
+      const messages = events.map((event) => messageOf(topic, event));
       try {
-        await produce(events);
+        await unlessAborted(signal, () => producer.send({ messages, acks: acksOfAll }));
+        return events.map(() => "ok");
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        // One event of a batch was refused, and with it the batch.
-        return oneByOne(events, async (event): Promise<Delivery> => {
-          try {
-            await produce([event]);
-            return "ok";
-          } catch (one) {
-            return isRefusal(one) ? { never: one } : { later: one };
-          }
-        });
+        // One of them is to blame: the lane sends each alone to find it.
+        return events.map(() => ({ never: error, code: "refused" }));
       }
     },
     close: () => shared.close((own) => own.close(true)),
@@ -91,7 +82,7 @@ async function connected({ brokers, connect }: KafkaSinkOptions): Promise<OwnPro
   });
 }
 
-function messageOf(topic: string, event: BrokerEvent): KafkaMessage {
+function messageOf(topic: string, event: TapeEvent): KafkaMessage {
   const headers = attributesOf(event).map(([name, value]) => [`ce_${name}`, value] as const);
   return {
     ...{ topic, key: event.partitionkey, value: JSON.stringify(event.data) },

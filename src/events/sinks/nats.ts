@@ -1,7 +1,8 @@
 import { loadPeer } from "../../model/peer.ts";
+import type { TapeEvent } from "../event.ts";
+import type { Delivery, Sink } from "../sink.ts";
 import { runByRun } from "./in-order.ts";
 import { exactlyOne, nameOption, wholeOption } from "./options.ts";
-import type { BrokerEvent, BrokerSink, Delivery } from "./shape.ts";
 import { SharedClient } from "./shared-client.ts";
 import { tokenOf } from "./wire.ts";
 
@@ -57,7 +58,7 @@ const headerBytes = 4_096;
  * One event of a run is under way at a time, and all runs at once. A cluster that changes its leader may lose one message
  * and take the next: several of one run would then arrive in another order.
  */
-export function natsSink(options: NatsSinkOptions): BrokerSink {
+export function natsSink(options: NatsSinkOptions): Sink {
   exactlyOne("natsSink", options, "servers", "connection");
   const prefix = nameOption("natsSink", "prefix", options.prefix ?? "tape", /^[\w-]+(\.[\w-]+)*$/);
   const timeoutMs = wholeOption("natsSink", "timeoutMs", options.timeoutMs ?? ackMs, 1, maxAckMs);
@@ -75,14 +76,19 @@ export function natsSink(options: NatsSinkOptions): BrokerSink {
         if (signal.aborted) return { later: signal.reason };
         const payload = JSON.stringify(event);
         const bytes = Buffer.byteLength(payload);
-        if (bytes > maxBytes) return { never: new Error(`${bytes} bytes: the server takes at most ${maxBytes}`) };
+        if (bytes > maxBytes) {
+          const never = `the event takes ${bytes} bytes, and the server at most ${maxBytes}`;
+          return { never, code: "too_large" };
+        }
         try {
           await publisher.publish(subjectOf(prefix, event), payload, {
             ...{ msgID: event.id, timeout: timeoutMs, headers: contentType() },
           });
           return "ok";
         } catch (error) {
-          return tooLarge.has((error as { code?: number }).code ?? 0) ? { never: error } : { later: error };
+          return tooLarge.has((error as { code?: number }).code ?? 0)
+            ? { never: error, code: "too_large" }
+            : { later: error };
         }
       });
     },
@@ -115,7 +121,7 @@ async function open({ servers, connect, connection }: NatsSinkOptions): Promise<
 }
 
 /** `tape.<tenant>.<workflow>.<kind>`; the kind keeps its dots, so that `tape.*.*.run.>` selects what runs do. */
-function subjectOf(prefix: string, { source, type, data }: BrokerEvent): string {
+function subjectOf(prefix: string, { source, type, data }: TapeEvent): string {
   const tenant = decodeURIComponent(source.split("/").at(-1) ?? "");
   const kind = type.replace(/^dev\.tape\./, "");
   return `${prefix}.${tokenOf(tenant)}.${tokenOf(data.run?.workflow ?? "")}.${kind}`;

@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { isLoopbackAddress } from "../../base/loopback.ts";
 import { TapeError } from "../../model/errors.ts";
-import { oneByOne } from "./in-order.ts";
+import type { TapeEvent } from "../event.ts";
+import type { Delivery, Sink } from "../sink.ts";
+import { deliveryOf } from "./http.ts";
 import { nameOption } from "./options.ts";
-import type { BrokerEvent, BrokerSink, Delivery, SendContext } from "./shape.ts";
 import { attributesOf } from "./wire.ts";
 
 /** Options of {@link pubsubSink}. */
@@ -23,19 +24,18 @@ const metadataHost = "metadata.google.internal";
 const tokenPath = "/computeMetadata/v1/instance/service-accounts/default/token";
 /** Pub/Sub's bounds for ordering keys and for values of attributes. */
 const maxTextBytes = 1_024;
-/** A refusal counts as final when it came this often. */
-const finalAttempt = 3;
+const maxShown = 500;
 
 /**
  * Publishes events to a topic of Google Cloud Pub/Sub, through its REST interface: attributes of CloudEvents as `ce-`
  * attributes, the root run as ordering key. Subscribers drop repeats by `ce-id`.
  */
-export function pubsubSink(options: PubsubSinkOptions): BrokerSink {
+export function pubsubSink(options: PubsubSinkOptions): Sink {
   const { endpoint = globalEndpoint, clock = systemClock } = options;
   const topic = nameOption("pubsubSink", "topic", options.topic, /^projects\/[^/\s]+\/topics\/[^/\s]+$/);
   const url = urlOf(endpoint, topic);
   const token = options.token ?? machineToken(clock);
-  const publish = async (events: readonly BrokerEvent[], signal: AbortSignal): Promise<Response> => {
+  const publish = async (events: readonly TapeEvent[], signal: AbortSignal): Promise<Response> => {
     const bearer = await token(signal);
     return fetch(url, {
       ...{ method: "POST", redirect: "error", signal },
@@ -46,23 +46,17 @@ export function pubsubSink(options: PubsubSinkOptions): BrokerSink {
       body: JSON.stringify({ messages: events.map(messageOf) }),
     });
   };
-  const delivered = async (events: readonly BrokerEvent[], { signal, attempt }: SendContext): Promise<Delivery> => {
-    const response = await publish(events, signal);
-    const text = await response.text();
-    return response.ok ? "ok" : verdictOf(response, text, attempt);
-  };
   return {
     label: `pubsub ${topic}`,
     // Pub/Sub takes 10 MB in one call, in which base64 makes four bytes of three.
     limits: { events: 1_000, bytes: 6_500_000 },
-    async send(events, context) {
-      const delivery = await delivered(events, context);
-      if (delivery === "ok") return;
-      // All or nothing: where one message is refused, each is tried alone.
-      if ("never" in delivery && events.length > 1) return oneByOne(events, (event) => delivered([event], context));
+    async send(events, { signal }): Promise<Delivery[]> {
+      const response = await publish(events, signal);
+      const text = await response.text();
+      // All or nothing: of a refused batch, the lane sends each event alone.
+      const delivery = response.ok ? "ok" : verdictOf(response, text);
       return events.map(() => delivery);
     },
-    close: async () => {},
   };
 }
 
@@ -76,7 +70,7 @@ function urlOf(endpoint: string, topic: string): URL {
   });
 }
 
-function messageOf(event: BrokerEvent): object {
+function messageOf(event: TapeEvent): object {
   const fits = ([, value]: readonly [string, string]): boolean => Buffer.byteLength(value) <= maxTextBytes;
   const attributes = attributesOf(event)
     .filter(fits)
@@ -92,12 +86,10 @@ function messageOf(event: BrokerEvent): object {
 const orderingKeyOf = (key: string): string =>
   Buffer.byteLength(key) <= maxTextBytes ? key : createHash("sha256").update(key).digest("hex");
 
-function verdictOf(response: Response, text: string, attempt: number): Delivery {
-  const { status } = response;
-  const error = new Error(`Pub/Sub answered ${status}: ${text.slice(0, 500)}`);
-  if ((status === 400 || status === 413) && attempt >= finalAttempt) return { never: error };
-  const seconds = Number(response.headers.get("retry-after"));
-  return seconds > 0 ? { later: error, afterMs: seconds * 1_000 } : { later: error };
+function verdictOf({ status, headers }: Response, text: string): Delivery {
+  const seconds = Number(headers.get("retry-after"));
+  const afterMs = seconds > 0 ? seconds * 1_000 : undefined;
+  return deliveryOf(status, `Pub/Sub answered ${status}: ${text.slice(0, maxShown)}`, afterMs);
 }
 
 /** The token of the machine's service account, kept until a minute before it expires. */

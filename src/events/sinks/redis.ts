@@ -1,6 +1,7 @@
 import { loadPeer } from "../../model/peer.ts";
+import type { TapeEvent } from "../event.ts";
+import type { Delivery, Sink } from "../sink.ts";
 import { exactlyOne, nameOption, wholeOption } from "./options.ts";
-import type { BrokerEvent, BrokerSink, Delivery } from "./shape.ts";
 import { SharedClient } from "./shared-client.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 import { placeOf } from "./wire.ts";
@@ -56,7 +57,7 @@ const maxSeconds = 10 * 365 * 86_400;
  * With `perJournal` an entry's id is `<epoch>-<seq>`, and Redis refuses one that is not above the last: repeats leave no
  * second entry. The epoch comes first because a restored store counts its records again from an earlier number.
  */
-export function redisSink(options: RedisSinkOptions): BrokerSink {
+export function redisSink(options: RedisSinkOptions): Sink {
   exactlyOne("redisSink", options, "url", "client");
   const { url, perJournal = false } = options;
   const stream = nameOption("redisSink", "stream", options.stream ?? "tape", /^\S+$/);
@@ -68,7 +69,7 @@ export function redisSink(options: RedisSinkOptions): BrokerSink {
   return {
     label: `redis ${stream}`,
     limits: { events: 500, bytes: 8 * 1_048_576 },
-    async send(events, { signal }) {
+    async send(events, { signal }): Promise<readonly Delivery[]> {
       const client = options.client ?? (await shared.get());
       const transaction = client.multi();
       for (const event of events) {
@@ -79,6 +80,7 @@ export function redisSink(options: RedisSinkOptions): BrokerSink {
       for (const key of keys) transaction.addCommand(["EXPIRE", key, `${expireSeconds}`]);
       try {
         await unlessAborted(signal, () => transaction.exec());
+        return events.map(() => "ok");
       } catch (error) {
         return deliveriesOf(events, error, perJournal);
       }
@@ -102,20 +104,20 @@ async function connected(url: string): Promise<OwnClient> {
   }
 }
 
-const fieldsOf = (event: BrokerEvent): string[] => [
-  ...["id", event.id, "type", event.type, "subject", event.subject],
+const fieldsOf = (event: TapeEvent): string[] => [
+  ...["id", event.id, "type", event.type, "subject", event.subject ?? ""],
   ...["event", JSON.stringify(event)],
 ];
 
 /** A replayed dead letter is older than the stream's last entry, so it gets a stream beside. */
-function journalEntry(stream: string, event: BrokerEvent): readonly [key: string, id: string] {
+function journalEntry(stream: string, event: TapeEvent): readonly [key: string, id: string] {
   const { journal, seq } = placeOf(event);
   if (event.tapereplayed) return [`${stream}:${journal}:replayed`, "*"];
   return [`${stream}:${journal}`, `${event.tapeepoch}-${seq}`];
 }
 
 /** Replies of a transaction in which some commands failed; without them nothing is known about any. */
-function deliveriesOf(events: readonly BrokerEvent[], error: unknown, dropsRepeats: boolean): readonly Delivery[] {
+function deliveriesOf(events: readonly TapeEvent[], error: unknown, dropsRepeats: boolean): readonly Delivery[] {
   const { replies } = error as { replies?: readonly unknown[] };
   if (replies === undefined) throw error;
   return events.map((_, k): Delivery => {

@@ -1,13 +1,13 @@
-import type { BrokerEvent } from "./shape.ts";
+import type { TapeEvent } from "../event.ts";
 
 /** The journal and the number of the record in it; an inbox counts for itself: `17i`. */
-export function placeOf({ id }: BrokerEvent): { readonly journal: string; readonly seq: string } {
+export function placeOf({ id }: TapeEvent): { readonly journal: string; readonly seq: string } {
   const [journal = "", seq = ""] = id.split(":");
   return { journal, seq };
 }
 
 /** The context attributes of CloudEvents as text, for messages that carry them beside the data. */
-export function attributesOf(event: BrokerEvent): [name: string, value: string][] {
+export function attributesOf(event: TapeEvent): [name: string, value: string][] {
   const { data: _, ...attributes } = event;
   return Object.entries(attributes).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as [string, string]],
