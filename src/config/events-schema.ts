@@ -8,10 +8,25 @@ const names = z.array(name).min(1).max(256);
 const sink = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether this process sends events to the sink"),
   kind: z
-    .enum(["webhook", "cloudevents", "log", "function"])
+    .enum(["webhook", "cloudevents", "log", "function", "nats", "redis", "kafka", "pubsub"])
     .optional()
     .describe("Kind of the sink. Default: function if it has a handler"),
-  url: text.optional().describe("Address of a webhook or of a receiver of CloudEvents"),
+  url: text.optional().describe("Address of a webhook, of a receiver of CloudEvents, or of Redis"),
+  servers: z.array(text).min(1).max(64).optional().describe("Addresses of NATS servers or of Kafka brokers"),
+  endpoint: text.optional().describe("Regional endpoint of Pub/Sub. Default: the global one"),
+  topic: name.optional().describe("Topic of Kafka (default: tape) or of Pub/Sub, projects/P/topics/T"),
+  stream: name.optional().describe("Stream of Redis. Default: tape"),
+  per_journal: z.boolean().optional().describe("Redis: one stream for each journal, which drops repeats"),
+  max_length: z.int().min(1).max(1_000_000_000).optional().describe("Redis: about how many entries a stream keeps"),
+  prefix: name.optional().describe("First part of NATS subjects. Default: tape"),
+  token: text.optional().describe("Token for NATS"),
+  user: name.optional().describe("User of NATS or Kafka"),
+  password: text.optional().describe("Password of that user"),
+  sasl: z
+    .enum(["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+    .optional()
+    .describe("How the user signs in to Kafka. Default: PLAIN"),
+  tls: z.boolean().optional().describe("Reach Kafka brokers by TLS"),
   secrets: z
     .array(text)
     .min(1)

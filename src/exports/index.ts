@@ -35,6 +35,7 @@ export { type CloudEventMode, type CloudEventsOptions, cloudEventsSink } from ".
 export { type EventHandler, type FunctionSinkOptions, functionSink } from "../events/sinks/function.ts";
 export type { HttpSinkOptions } from "../events/sinks/http.ts";
 export { type LogSinkOptions, logSink } from "../events/sinks/log.ts";
+export { type PubsubSinkOptions, pubsubSink } from "../events/sinks/pubsub.ts";
 export { type WebhookOptions, webhookSink } from "../events/sinks/webhook.ts";
 export { fileObjects } from "../guard/file-objects.ts";
 export { type GuardTable, guardTable, memoryGuardTable } from "../guard/guard-table.ts";

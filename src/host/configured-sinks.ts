@@ -8,6 +8,7 @@ import { type EventHandler, functionSink } from "../events/sinks/function.ts";
 import { logSink } from "../events/sinks/log.ts";
 import { webhookSink } from "../events/sinks/webhook.ts";
 import { TapeError } from "../model/errors.ts";
+import { brokerNeeds, brokerSink, isBroker } from "./broker-sinks.ts";
 
 /** The fan-out that `tape.events.sinks.NAME` describes. `handler`: its function, if it names one. */
 export function configuredFanout(
@@ -25,6 +26,11 @@ function sinkOf(name: string, settings: SinkSettings, handler: EventHandler | un
   const { kind = handler === undefined ? undefined : "function", url, secrets, mode, batch, allow } = settings;
   const missing = (field: string): TapeError =>
     new TapeError("TAPE_BAD_CONFIG", `tape.events.sinks.${name}: ${field} is missing`, { sink: name, field });
+  if (isBroker(kind)) {
+    const needed = brokerNeeds[kind];
+    if (settings[needed] === undefined) throw missing(needed);
+    return brokerSink(kind, settings);
+  }
   switch (kind) {
     case "webhook":
       if (url === undefined) throw missing("url");

@@ -2,6 +2,8 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
+import { silentLog } from "../../src/base/log.ts";
+import { configSchema } from "../../src/config/schema.ts";
 import type { TapeEvent } from "../../src/events/event.ts";
 import type { Delivery, Sink } from "../../src/events/sink.ts";
 import { runByRun } from "../../src/events/sinks/in-order.ts";
@@ -10,6 +12,8 @@ import { natsSink } from "../../src/events/sinks/nats.ts";
 import { pubsubSink } from "../../src/events/sinks/pubsub.ts";
 import { redisSink } from "../../src/events/sinks/redis.ts";
 import { SharedClient } from "../../src/events/sinks/shared-client.ts";
+import { assertClient } from "../../src/host/broker-sinks.ts";
+import { configuredFanout } from "../../src/host/configured-sinks.ts";
 import { loadPeer } from "../../src/model/peer.ts";
 import { ManualClock } from "../../testkit/clock.ts";
 import { context, dataOf, eventOf } from "../brokers/sending.ts";
@@ -132,6 +136,35 @@ describe("options of a broker's sink", () => {
     ["endpoint", () => pubsubSink({ topic, endpoint: "pubsub" })],
   ])("are checked before anything is sent: %s", (name, make) => {
     expect(make).toThrow(expect.objectContaining({ code: "TAPE_BAD_INPUT", message: expect.stringContaining(name) }));
+  });
+});
+
+describe("sinks of brokers in tape.yaml", () => {
+  const settingsOf = (sink: object) =>
+    configSchema.parse({ tape: { events: { sinks: { bus: sink } } } }).tape.events.sinks.bus!;
+  const sinkFrom = (sink: object) => configuredFanout("bus", settingsOf(sink), undefined, silentLog).sink;
+
+  it.each([
+    [{ kind: "nats", servers: ["nats://a"], prefix: "x", token: "t" }, "nats x.>"],
+    [{ kind: "redis", url: "redis://a", stream: "s", per_journal: true, max_length: 5 }, "redis s"],
+    [{ kind: "kafka", servers: ["a:1"], topic: "t", user: "u", password: "p", tls: true }, "kafka t"],
+    [{ kind: "pubsub", topic }, `pubsub ${topic}`],
+  ])("%o is a sink", (sink, label) => expect(sinkFrom(sink).label).toBe(label));
+
+  it.each([
+    ["nats", "servers"],
+    ["redis", "url"],
+    ["kafka", "servers"],
+    ["pubsub", "topic"],
+  ])("%s without %s is refused", (kind, field) => {
+    expect(() => sinkFrom({ kind })).toThrow(
+      expect.objectContaining({ code: "TAPE_BAD_CONFIG", details: { sink: "bus", field } }),
+    );
+  });
+
+  it.each(["nats", "redis", "kafka"] as const)("%s fails at the start if its client is not installed", async (kind) => {
+    await expect(assertClient(kind)).rejects.toMatchObject({ code: "TAPE_PEER_MISSING" });
+    await expect(assertClient("pubsub")).resolves.toBeUndefined();
   });
 });
 

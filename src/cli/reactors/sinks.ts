@@ -3,6 +3,7 @@ import { suggest } from "../../base/suggest.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import type { FanoutOptions } from "../../events/options.ts";
 import type { EventHandler } from "../../events/sinks/function.ts";
+import { assertClient } from "../../host/broker-sinks.ts";
 import { configuredFanout } from "../../host/configured-sinks.ts";
 import { TapeError } from "../../model/errors.ts";
 import { folderOf } from "../store-settings.ts";
@@ -44,6 +45,7 @@ export async function chosenSinks(
   return Promise.all(
     chosen.map(async ([name, settings]) => {
       const { handler: reference } = settings;
+      await assertClient(settings.kind);
       const path = `tape.events.sinks.${name}.handler`;
       const handler = reference && (await loadFunction(reference, folderOf(config, path, cwd), `${path}: handler`));
       return configuredFanout(name, settings, (handler || undefined) as EventHandler | undefined, log);

@@ -74,8 +74,12 @@ export function kafkaSink(options: KafkaSinkOptions): Sink {
   };
 }
 
+/** The client, loaded on first use. */
+export const loadKafka = (): Promise<KafkaPackage> =>
+  loadPeer<KafkaPackage>("@platformatic/kafka", "kafkaSink", install);
+
 async function connected({ brokers, connect }: KafkaSinkOptions): Promise<OwnProducer> {
-  const { Producer, stringSerializers } = await loadPeer<KafkaPackage>("@platformatic/kafka", "kafkaSink", install);
+  const { Producer, stringSerializers } = await loadKafka();
   return new Producer({
     ...{ clientId: "tape", retries: 1, ...connect },
     ...{ bootstrapBrokers: [...brokers!], serializers: stringSerializers },

@@ -104,16 +104,21 @@ interface Client {
   readonly contentType: () => object;
 }
 
-async function open({ servers, connect, connection }: NatsSinkOptions): Promise<Client> {
-  const transport = await loadPeer<Transport>("@nats-io/transport-node", "natsSink", packages);
+/** The client, loaded on first use. */
+export async function loadNats(): Promise<Transport & JetStream> {
+  const { connect, headers } = await loadPeer<Transport>("@nats-io/transport-node", "natsSink", packages);
   const { jetstream } = await loadPeer<JetStream>("@nats-io/jetstream", "natsSink", packages);
-  const own = { maxReconnectAttempts: -1, ...connect, servers };
-  const connected = connection ?? (await transport.connect(own));
+  return { connect, headers, jetstream };
+}
+
+async function open({ servers, connect, connection }: NatsSinkOptions): Promise<Client> {
+  const nats = await loadNats();
+  const connected = connection ?? (await nats.connect({ maxReconnectAttempts: -1, ...connect, servers }));
   return {
     connection: connected,
-    publisher: jetstream(connected),
+    publisher: nats.jetstream(connected),
     contentType() {
-      const headers = transport.headers();
+      const headers = nats.headers();
       headers.set("content-type", "application/cloudevents+json");
       return headers;
     },

@@ -89,8 +89,11 @@ export function redisSink(options: RedisSinkOptions): Sink {
   };
 }
 
+/** The client, loaded on first use. */
+export const loadRedis = (): Promise<RedisPackage> => loadPeer<RedisPackage>("redis", "redisSink", install);
+
 async function connected(url: string): Promise<OwnClient> {
-  const { createClient } = await loadPeer<RedisPackage>("redis", "redisSink", install);
+  const { createClient } = await loadRedis();
   // The fan-out decides when to send again. A queue in the client would send behind its back, and in another order.
   const client = createClient({ url, disableOfflineQueue: true });
   // The client reconnects on its own. Sends fail until then, and the fan-out reports why.
