@@ -129,24 +129,17 @@ export class Tape implements AsyncDisposable {
     this.tenant = tenant;
     this.#ownsStore = ownsStore;
     this.#clock = clock;
-    this.#talk = new Talk({ store, tenant, clock, random });
+    const shared = { store, tenant, clock, random, log };
+    this.#talk = new Talk(shared);
     this.schedules = new Schedules(store, tenant, random);
     this.queues = new Queues(store, tenant);
     const lists = listsOf(store, tenant);
     ({ runs: this.runs, effects: this.effects, obligations: this.obligations } = lists);
     ({ gates: this.gates, timers: this.timers } = lists);
-    this.#starts = new Starts({
-      store,
-      tenant,
-      clock,
-      random,
-      talk: this.#talk,
-      workerFor: (of) => this.#workerFor(of),
-    });
+    this.#starts = new Starts({ ...shared, talk: this.#talk, workerFor: (name) => this.#workerFor(name) });
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
     this.#driving = drivingOptions(options);
     const identity = identify(process.env, random);
-    const shared = { store, tenant, clock, random, log };
     const keeper = new LeaseKeeper({ ...shared, identity, timings: { ttlMs } });
     this.#keeper = keeper;
     const deps = { ...shared, runner, keeper };
@@ -157,14 +150,14 @@ export class Tape implements AsyncDisposable {
     this.leases = new Leases(deps, this.#operator);
     this.sinks = new Sinks(store, tenant, this.#operator, keeper.identity.label);
     this.#results = new ResultWaiter({
-      ...{ store, tenant, clock },
+      ...shared,
       drives: (journal) => this.#workers.some(({ driver }) => driver?.drives(journal)),
       serves: (workflow) => this.#serverless !== undefined || this.#workerFor(workflow) !== undefined,
     });
     const activity = (): ProcessActivity => activityOf(this.#workers, this.singletons);
     this.#unserved = new UnservedWarning(shared, () => activity().workflows);
-    const [isDraining, { label }] = [() => this.#closing !== undefined, identity];
-    this.metrics = new ProcessMetrics({ ...shared, label, isDraining });
+    const isDraining = (): boolean => this.#closing !== undefined;
+    this.metrics = new ProcessMetrics({ ...shared, label: identity.label, isDraining });
     this.metrics.countLeases(keeper.counts);
     this.metricsHandler = metricsHandler(this.metrics);
     if (report) this.#reporter = new ProcessReporter({ ...shared, identity }, activity);
