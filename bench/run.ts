@@ -1,5 +1,6 @@
 import { benchAsks } from "./asks.ts";
 import { readResults, writeReport, writeResults } from "./charts.ts";
+import { benchEvents } from "./events.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchHandover } from "./handover.ts";
 import { benchIdle } from "./idle.ts";
@@ -28,6 +29,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   asks: benchAsks,
   profile: benchProfile,
   objects: benchObjects,
+  events: benchEvents,
   peers: benchPeers,
   queues: benchQueues,
   charts: drawCharts,

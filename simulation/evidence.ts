@@ -27,6 +27,7 @@ import { neighbourTenant } from "./tenants.ts";
 import type { TrialCall } from "./trials.ts";
 import type { ValueOperation } from "./value-clients.ts";
 import type { WalkResult } from "./walkers.ts";
+import type { SinkEvidence, WorldSink } from "./world-sink.ts";
 
 /** What the clients of a simulation know. */
 export interface ClientView {
@@ -98,6 +99,7 @@ export interface Evidence {
   readonly sweeps: readonly Sweep[];
   readonly fenceEvents: readonly FenceEvent[];
   readonly renewals: readonly SeenRenewal[];
+  readonly sink: SinkEvidence | undefined;
   /** Names of named leases, by journal. */
   readonly named: ReadonlyMap<number, string>;
   readonly lost: RewindLoss | undefined;
@@ -190,6 +192,7 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     sweeps: sweeper.sweeps,
     fenceEvents: sweeper.fenceEvents,
     renewals: shared.renewals,
+    sink: stage.sink && (await sinkEvidence(stage.sink, shared)),
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
     lost: witnesses.rewinder.lost,
     agendaChecks: stage.alarmService?.checks ?? [],
@@ -199,6 +202,11 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     virtualMs: time.now,
     events: time.events,
   };
+}
+
+async function sinkEvidence(sink: WorldSink, { store, checkpoints }: Stage["shared"]): Promise<SinkEvidence> {
+  const { plan, arrivals, records, writtenAtRest } = sink;
+  return { plan, arrivals, records, writtenAtRest, letters: await sink.lettersOf(store), checkpoints };
 }
 
 /** Without the neighbours' records: neighbours are judged by the responses they got. */

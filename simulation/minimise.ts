@@ -26,6 +26,7 @@ function* smaller(plan: Plan): Generator<Plan> {
     yield { ...plan, queues: { ...plan.queues, takeovers: takeovers.filter((other) => other !== one) } };
   }
   for (const run of queued) yield { ...plan, queues: { ...plan.queues, runs: queued.filter((one) => one !== run) } };
+  if (plan.sink !== undefined) yield { ...plan, sink: undefined };
   if (usesObjects(plan)) yield withoutObjects(plan);
   const { calls, reads } = plan.objects;
   if (reads.length > 0) yield { ...plan, objects: { calls, reads: [] } };

@@ -16,6 +16,7 @@ import { type PlannedQueues, withQueues } from "./plan-queues.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
 import { withPausedSenders } from "./plan-senders.ts";
 import { type PlannedServerless, withServerless } from "./plan-serverless.ts";
+import { type PlannedSink, withSink } from "./plan-sinks.ts";
 import { type PlannedTalk, withTalk } from "./plan-talk.ts";
 import { type PlannedCallerStart, withTransactions } from "./plan-transactions.ts";
 import { withTrials } from "./plan-trials.ts";
@@ -67,6 +68,8 @@ export interface Plan {
   readonly objects: PlannedObjects;
   /** Alarms and wake-ups instead of loops. */
   readonly serverless: PlannedServerless | undefined;
+  /** A receiver of events. */
+  readonly sink: PlannedSink | undefined;
   readonly faults: readonly Fault[];
   readonly rewind: Rewind | undefined;
   /** No faults happen from here on. */
@@ -112,7 +115,9 @@ export function planOf(seed: number | string): Plan {
   };
   const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
   const talking = withTalk(seed, withTransactions(seed, withPausedSenders(seed, visited)));
-  return withServerless(seed, withObjects(seed, withQueues(seed, withTrials(seed, talking))));
+  const plan = withServerless(seed, withObjects(seed, withQueues(seed, withTrials(seed, talking))));
+  // A fan-out is a process that always runs.
+  return plan.serverless === undefined ? withSink(seed, plan) : plan;
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

@@ -11,6 +11,7 @@ import { describeFault, type Fault, rightClock } from "./plan-faults.ts";
 import { type Stage, tenant } from "./stage.ts";
 import { sweeperName } from "./sweeper.ts";
 import { wireTo } from "./wire.ts";
+import { sinkName } from "./world-sink.ts";
 
 /** One replica. After a crash it restarts as a new incarnation; after a pause it resumes. */
 export class Replica {
@@ -88,6 +89,7 @@ export class Replica {
     const more = { tenant, leaseTtl: plan.ttlMs, log, report: false, ...serverless };
     const tape = await this.#opened(process, { ...options, ...more });
     this.#tape = tape;
+    this.#sendEvents(process, tape);
     if (plan.singleton === undefined) return;
     for (;;) {
       try {
@@ -98,6 +100,13 @@ export class Replica {
         await process.clock.sleep(500); // the store was unreachable
       }
     }
+  }
+
+  #sendEvents(process: TestProcess, tape: Tape): void {
+    const { sink } = this.#stage;
+    if (sink === undefined) return;
+    const { from, lanes, window } = sink.plan;
+    tape.fanouts.start({ name: sinkName, sink: sink.on(process), filter: { kinds: ["all"] }, from, lanes, window });
   }
 
   /** An app defines its queues when it opens; the store may be unreachable then. */
@@ -219,7 +228,7 @@ export class Replica {
 function kindOf(boundary: Boundary): Fault["at"] | undefined {
   const { what, name, edge, result } = boundary;
   if (what === "effect") return "effect";
-  if (name === "fenced.append" || name === "within.commit") return "append";
+  if (name === "fenced.append" || name === "within.commit" || name === "fenced.checkpoint") return "append";
   if (name.startsWith("intake.")) return "intake";
   if (name === "claim.renew") return "renew";
   if (name === "claim.find" || name === "claim.acquire") {

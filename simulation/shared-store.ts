@@ -42,6 +42,13 @@ export interface SeenRenewal {
   readonly ok: boolean;
 }
 
+/** A checkpoint that the store accepted. */
+export interface SeenCheckpoint {
+  readonly journal: number;
+  readonly token: bigint;
+  readonly at: number;
+}
+
 /** The real SQLite store in memory, shared by all processes of a simulation as if it were a server. */
 export class SharedStore {
   /** The store as the processes see it. It is shared, so it is not exclusive. */
@@ -60,6 +67,8 @@ export class SharedStore {
   readonly fences = new Map<number, Fence>();
   /** Every renewal that reached the store, and whether it was granted. */
   readonly renewals: SeenRenewal[] = [];
+  /** Every checkpoint that was moved, in order. */
+  readonly checkpoints: SeenCheckpoint[] = [];
 
   private constructor(time: VirtualTime, random: Random, db: DatabaseSync, behind: Store) {
     this.#time = time;
@@ -205,6 +214,10 @@ export class SharedStore {
     return verdicts;
   }
 
+  #recordCheckpoint({ journal, token }: Fence): void {
+    this.checkpoints.push({ journal, token, at: this.#time.wall() });
+  }
+
   #method<T extends object>(name: string, key: string, target: () => T): unknown {
     const call = (args: unknown[]): unknown => {
       if (this.#away)
@@ -222,6 +235,7 @@ export class SharedStore {
       if (name === "fenced.append") this.#rememberFence(args[0] as Fence);
       if (name === "fenced.appendAll") for (const [fence] of args[0] as [Fence][]) this.#rememberFence(fence);
       const result = await call(args);
+      if (name === "fenced.checkpoint") this.#recordCheckpoint(args[0] as Fence);
       const idle = mayWrite.has(name) && (result === false || (Array.isArray(result) && result.length === 0));
       if (!idle) this.changes++;
       return result;

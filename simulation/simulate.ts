@@ -30,6 +30,7 @@ import { SimulatedResolver } from "./resolver.ts";
 import { Rewinder } from "./rewinder.ts";
 import { ScheduleClients } from "./schedule-clients.ts";
 import { SharedStore } from "./shared-store.ts";
+import { restOf, sinkCaughtUp } from "./sink-rest.ts";
 import { type Stage, serverOn, tenant } from "./stage.ts";
 import { steppedClock, unstepped } from "./stepped-clock.ts";
 import { Strangers } from "./strangers.ts";
@@ -38,6 +39,7 @@ import { TalkClients } from "./talk-clients.ts";
 import { TrialLedger, TrialWork } from "./trials.ts";
 import { ValueClients } from "./value-clients.ts";
 import { Walkers } from "./walkers.ts";
+import { WorldSink } from "./world-sink.ts";
 
 export interface SimulateOptions {
   readonly log?: Log;
@@ -99,6 +101,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     orphanWatch: new OrphanWatch(shared, tenant, unstepped(plan.wallStep)),
     server: serverOn(deps),
     sweeper: new Sweeper(time, plan.seed),
+    sink: plan.sink && new WorldSink(plan.sink, time, plan.seed),
     calls: [],
     faultHits: [],
     laneResults,
@@ -214,6 +217,7 @@ class SimulationRun implements Witnesses {
       await time.sleep(2 * plan.ttlMs);
       if (!(await this.#waitUntilSettled())) return;
     }
+    await this.#letSinkRest();
     const closing = Promise.all(this.#replicas.map((replica) => replica.close())).then(() => true);
     const closed = await Promise.race([closing, time.sleep(closeMs).then(() => false)]);
     if (!closed) this.faults.push(`a replica did not close within ${closeMs} ms`);
@@ -233,6 +237,14 @@ class SimulationRun implements Witnesses {
     }
     this.faults.push(`not settled ${settleTimeoutMs} ms after the last fault`);
     return false;
+  }
+
+  /** The sink gets all events; then nothing writes a record any more. */
+  async #letSinkRest(): Promise<void> {
+    const { sink } = this.#stage;
+    if (sink === undefined) return;
+    if (!(await sinkCaughtUp(this.#stage, settleTimeoutMs))) this.faults.push("the sink did not catch up");
+    else await restOf(this.#stage, sink);
   }
 
   /** A schedule created late, after its deletion, would fire forever. */

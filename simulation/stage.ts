@@ -15,6 +15,7 @@ import type { SharedStore } from "./shared-store.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { tenant } from "./tenants.ts";
 import type { TrialCall } from "./trials.ts";
+import type { WorldSink } from "./world-sink.ts";
 
 export { tenant } from "./tenants.ts";
 
@@ -39,6 +40,7 @@ export interface Stage {
   readonly sweeper: Sweeper;
   /** Calls the replicas of a serverless world. */
   readonly alarmService: AlarmService | undefined;
+  readonly sink: WorldSink | undefined;
   readonly calls: BodyCall[];
   readonly faultHits: FaultHit[];
   readonly laneResults: LaneResult[];

@@ -22,6 +22,7 @@ import * as rewound from "./rewound.ts";
 import * as schedules from "./schedules.ts";
 import * as signals from "./signals.ts";
 import * as singletons from "./singletons.ts";
+import * as sinks from "./sinks.ts";
 import * as strangers from "./strangers.ts";
 import * as talk from "./talk.ts";
 import * as trials from "./trials.ts";
@@ -62,6 +63,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...queueRules,
   ...objectRules,
   ...singletons,
+  ...sinks,
   ...values,
   ...wire,
 };

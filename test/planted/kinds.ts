@@ -43,6 +43,9 @@ export const kinds = {
   "with objects": usesObjects,
   "with queues": ({ queues }) => queues.queues.length > 0,
   "without loops": ({ serverless }) => serverless !== undefined,
+  "with a sink": ({ sink }) => sink !== undefined,
+  "with a sink and several replicas": ({ sink, replicas }) => sink !== undefined && replicas > 1,
+  "with a sink and a rewound store": ({ sink, rewind }) => sink !== undefined && rewind !== undefined,
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 

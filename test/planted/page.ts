@@ -11,6 +11,7 @@ import { neighbourBugs } from "./bugs/neighbours.ts";
 import { objectBugs } from "./bugs/objects.ts";
 import { queueBugs } from "./bugs/queues.ts";
 import { serviceBugs } from "./bugs/services.ts";
+import { sinkBugs } from "./bugs/sinks.ts";
 import { stepBugs } from "./bugs/steps.ts";
 import { strangerBugs } from "./bugs/strangers.ts";
 import { talkingBugs } from "./bugs/talking.ts";
@@ -35,6 +36,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Queues", queueBugs],
   ["Objects", objectBugs],
   ["Alarms", alarmBugs],
+  ["Sinks", sinkBugs],
 ];
 
 function tables(): string {

@@ -19,6 +19,7 @@ export const calm: Plan = {
   queues: noQueues,
   objects: noObjects,
   serverless: undefined,
+  sink: undefined,
   replicas: 2,
   remote: [false, true],
   clocks: [rightClock, rightClock],

@@ -15,6 +15,7 @@ import { startWallMs } from "../../testkit/kit/virtual-time.ts";
 import { calm } from "./calm.ts";
 import { eventful, spoiled } from "./spoiled.ts";
 import { spoiledObjects } from "./spoiled-objects.ts";
+import { spoiledSinks } from "./spoiled-sinks.ts";
 
 describe("the invariants", () => {
   let evidence: Evidence;
@@ -46,6 +47,11 @@ describe("the invariants", () => {
   });
 
   it.each(Object.entries(spoiled))("%s fails when its evidence is spoiled", (name, spoil) => {
+    assert.ok(invariants[name]!(busy).judged > 0, "the invariant judged nothing");
+    fails(spoil(busy), name);
+  });
+
+  it.each(Object.entries(spoiledSinks))("%s fails when the evidence of a sink is spoiled", (name, spoil) => {
     assert.ok(invariants[name]!(busy).judged > 0, "the invariant judged nothing");
     fails(spoil(busy), name);
   });

@@ -9,6 +9,7 @@ import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { calm } from "./calm.ts";
 import { eventfulObjects } from "./spoiled-objects.ts";
 import { eventfulQueues, spoiledQueues } from "./spoiled-queues.ts";
+import { eventfulSink } from "./spoiled-sinks.ts";
 
 const run = (id: string, ops: readonly Op[], more: Partial<PlannedRun> = {}): PlannedRun => ({
   id,
@@ -91,6 +92,7 @@ export const eventful: Plan = {
   healAtMs: 30_000,
   queues: eventfulQueues,
   objects: eventfulObjects,
+  sink: eventfulSink,
 };
 
 type Spoil = (world: Evidence) => Evidence;

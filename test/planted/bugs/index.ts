@@ -8,6 +8,7 @@ import { neighbourBugs } from "./neighbours.ts";
 import { objectBugs } from "./objects.ts";
 import { queueBugs } from "./queues.ts";
 import { serviceBugs } from "./services.ts";
+import { sinkBugs } from "./sinks.ts";
 import { stepBugs } from "./steps.ts";
 import { strangerBugs } from "./strangers.ts";
 import { talkingBugs } from "./talking.ts";
@@ -28,4 +29,5 @@ export const bugs: readonly Bug[] = [
   ...queueBugs,
   ...objectBugs,
   ...alarmBugs,
+  ...sinkBugs,
 ];

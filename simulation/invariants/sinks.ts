@@ -1,0 +1,71 @@
+import { each, exempt, type Invariant, notApplicable } from "./judge.ts";
+
+const restoredKind = "store.restored";
+
+/**
+ * Every record from the first delivered one on is delivered or a dead letter. A sink that begins at the start of the feed
+ * gets all of them.
+ */
+export const eventsAreComplete: Invariant = ({ sink, lost }) => {
+  if (sink?.records === undefined) return notApplicable;
+  const { arrivals, letters, records, plan } = sink;
+  // A backup may be older than the first checkpoint: then the sink begins again, with another "now".
+  if (plan.from === "now" && lost !== undefined) return notApplicable;
+  const received = arrivals.flatMap(({ id, what }) => (what === "received" ? [id] : []));
+  const known = new Set([...received, ...letters.map(({ event }) => event)]);
+  const first = plan.from === "start" ? 0 : records.findIndex((id) => known.has(id));
+  return each(first < 0 ? [] : records.slice(first), (id) => (known.has(id) ? [] : [`the event ${id} never arrived`]));
+};
+
+/** First deliveries of a journal arrive in the order of its records. */
+export const eventsAreInOrder: Invariant = ({ sink }) => {
+  const last = new Map<string, number>();
+  const seen = new Set<string>();
+  return each(sink?.arrivals ?? [], ({ id, journal, inbox, seq, storeEpoch, kind, what }) => {
+    if (what !== "received" || seen.has(id) || kind === restoredKind) return exempt;
+    seen.add(id);
+    const key = `${storeEpoch} ${journal} ${inbox}`;
+    const before = last.get(key) ?? 0;
+    last.set(key, Math.max(before, seq));
+    return seq > before ? [] : [`the event ${id} arrived after record ${before} of its journal`];
+  });
+};
+
+/** A dead letter is an event that the receiver refused three times and never received. */
+export const deadLettersAreTrue: Invariant = ({ sink }) =>
+  each(sink?.letters ?? [], ({ event }) => {
+    const arrivals = sink!.arrivals.filter(({ id }) => id === event);
+    const refusals = arrivals.filter(({ what }) => what === "refused").length;
+    const faults: string[] = [];
+    if (refusals < 3) faults.push(`the dead letter ${event} was refused ${refusals} times`);
+    if (arrivals.some(({ what }) => what === "received")) faults.push(`the dead letter ${event} was received`);
+    return faults;
+  });
+
+/** Checkpoints are moved under tokens that never decrease: a stale holder moves none. */
+export const checkpointsAreFenced: Invariant = ({ sink }) => {
+  let highest = 0n;
+  return each(sink?.checkpoints ?? [], ({ token, at }) => {
+    const stale = token < highest;
+    if (!stale) highest = token;
+    return stale ? [`at ${at} a holder with token ${token} moved the checkpoint after token ${highest}`] : [];
+  });
+};
+
+/** One id names one record, also across a restore: receivers drop an id that they know. */
+export const eventIdsAreUnique: Invariant = ({ sink }) => {
+  const known = new Map<string, string>();
+  return each(sink?.arrivals ?? [], ({ id, recordedAt, kind }) => {
+    if (kind === restoredKind) return exempt;
+    const content = `${kind} of ${recordedAt}`;
+    const before = known.get(id) ?? content;
+    known.set(id, before);
+    return before === content ? [] : [`the event ${id} is a ${before}, and also a ${content}`];
+  });
+};
+
+/** Once everything has settled, a fan-out makes the store write no record: otherwise the feed would feed itself. */
+export const storeRests: Invariant = ({ sink }) =>
+  each(sink?.records === undefined ? [] : [sink], ({ writtenAtRest }) =>
+    writtenAtRest === 0 ? [] : [`${writtenAtRest} records were written in ten idle minutes`],
+  );
