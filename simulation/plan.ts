@@ -115,9 +115,9 @@ export function planOf(seed: number | string): Plan {
   };
   const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
   const talking = withTalk(seed, withTransactions(seed, withPausedSenders(seed, visited)));
-  const plan = withServerless(seed, withObjects(seed, withQueues(seed, withTrials(seed, talking))));
+  const hosted = withServerless(seed, withObjects(seed, withQueues(seed, withTrials(seed, talking))));
   // A fan-out is a process that always runs.
-  return plan.serverless === undefined ? withSink(seed, plan) : plan;
+  return hosted.serverless === undefined ? withSink(seed, hosted) : { ...hosted, sink: undefined };
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>
