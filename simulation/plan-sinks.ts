@@ -28,6 +28,7 @@ interface SinkHost {
   readonly replicas: number;
   readonly ttlMs: number;
   readonly faults: readonly Fault[];
+  readonly runs: readonly unknown[];
 }
 
 /** A fan-out dies or is paused at a send or at a checkpoint. */
@@ -47,7 +48,10 @@ export function withSink<P extends SinkHost>(
   plan: P,
 ): P & { readonly sink: PlannedSink | undefined } {
   const random = seededRandom(`sink ${seed}`);
-  if (!chance(random, plan.rewind === undefined ? sinkShare : rewoundShare)) return { ...plan, sink: undefined };
+  const drawn = chance(random, plan.rewind === undefined ? sinkShare : rewoundShare);
+  // A process that is wedged must lose its runs: no fault of the sink may end it.
+  const isWedged = JSON.stringify(plan.runs).includes('"wedgeMs"');
+  if (!drawn || isWedged) return { ...plan, sink: undefined };
   const fromMs = random.int(8_000);
   return {
     ...plan,

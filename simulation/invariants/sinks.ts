@@ -17,14 +17,18 @@ export const eventsAreComplete: Invariant = ({ sink, lost }) => {
   return each(first < 0 ? [] : records.slice(first), (id) => (known.has(id) ? [] : [`the event ${id} never arrived`]));
 };
 
-/** First deliveries of a journal arrive in the order of its records. */
+/**
+ * First deliveries of a journal arrive in the order of its records. After a restore only the new epoch of the store is
+ * judged: until it learns that its lease is lost, an old holder sends records of the restored store, too.
+ */
 export const eventsAreInOrder: Invariant = ({ sink }) => {
+  const latest = Math.max(0, ...(sink?.arrivals ?? []).map(({ storeEpoch }) => storeEpoch));
   const last = new Map<string, number>();
   const seen = new Set<string>();
   return each(sink?.arrivals ?? [], ({ id, journal, inbox, seq, storeEpoch, kind, what }) => {
-    if (what !== "received" || seen.has(id) || kind === restoredKind) return exempt;
+    if (what !== "received" || seen.has(id) || kind === restoredKind || storeEpoch < latest) return exempt;
     seen.add(id);
-    const key = `${storeEpoch} ${journal} ${inbox}`;
+    const key = `${journal} ${inbox}`;
     const before = last.get(key) ?? 0;
     last.set(key, Math.max(before, seq));
     return seq > before ? [] : [`the event ${id} arrived after record ${before} of its journal`];
