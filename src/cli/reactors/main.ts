@@ -64,7 +64,10 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const chosen = await chosenReactors(config, selection.reactors, cwd);
   const sinks = await chosenSinks(config, selection.sinks, cwd, log);
   if (chosen.length + sinks.length === 0) {
-    throw new TapeError("TAPE_BAD_CONFIG", "tape.reactors: all reactors are disabled or have mode: push, and no sink is enabled");
+    throw new TapeError(
+      "TAPE_BAD_CONFIG",
+      "tape.reactors: all reactors are disabled or have mode: push, and no sink is enabled",
+    );
   }
   const runner = await runnerOf(config, chosen, cwd);
   const url = storeUrl(config, cwd);
