@@ -61,7 +61,8 @@ describe("the audit log", () => {
     if (!held.ok) throw held.error;
     const ended = { kind: "run.ended", data: { status: "COMPLETED", outcome: 1, notesTaken: 0 } } as const;
     await store.fenced.append(held.term.fence, { after: held.term.head, records: [ended] });
-    const body = { endedBefore: (await store.read.now()) + 1_000, limit: 10, reason: "traces" };
+    // The scene has a sink that has read nothing.
+    const body = { endedBefore: (await store.read.now()) + 1_000, limit: 10, reason: "traces", past: true };
     expect(await post("/v1/runs/prune", tokenOf("acme", "admin"), body)).toMatchObject({ json: { pruned: 1 } });
     expect(await store.read.run("acme", scene.idle)).toBeUndefined();
     const [entry] = await entries("acme", "lease.takeover");

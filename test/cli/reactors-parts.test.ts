@@ -74,6 +74,7 @@ describe("parseOptions", () => {
     expect(parseOptions(["--runner-from", "a#b", "--only", "outbox, timers", "--set", "tape.tenant=a=b"])).toEqual({
       config: undefined,
       only: ["outbox", "timers"],
+      announce: false,
       flags: [
         { path: "tape.tenant", text: "a=b", flag: "--set tape.tenant" },
         { path: "agent.runner_factory", text: "a#b", flag: "--runner-from" },

@@ -58,8 +58,8 @@ export const weaknesses: readonly Weakness[] = [
     rule: "leak",
     patch: {
       file: "store/sql/read.ts",
-      find: "        leaseViewOf,\n",
-      replace: "        (row) => ({ ...leaseViewOf(row), progressNote: String(row.nonce) }),\n",
+      find: '"lease.list", page, leaseViewOf);',
+      replace: '"lease.list", page, (row) => ({ ...leaseViewOf(row), progressNote: String(row.nonce) }));',
     },
   },
   {
