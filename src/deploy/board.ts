@@ -190,6 +190,25 @@ const rows: readonly (readonly [title: string, stats: readonly Plot[], plots: re
       ],
     ],
   ],
+  [
+    "Sinks",
+    [],
+    [
+      ["Late", "Age of the oldest event under way.", "s", [["{{sink}}", store("tape_sink_lag_seconds", "sink")]], 300],
+      [
+        "Delivered, repeated, dead",
+        "Events delivered, deliveries repeated, and dead letters, per second.",
+        "ops",
+        [
+          ["{{sink}} delivered", rate("tape_sink_events_total", "sink")],
+          ["{{sink}} repeated", rate("tape_sink_retries_total", "sink")],
+          ["{{sink}} dead letters", rate("tape_sink_dead_letters_total", "sink")],
+        ],
+      ],
+      ["Under way", "Events read and not settled.", "short", [["{{sink}}", store("tape_sink_in_flight", "sink")]]],
+      ["Paused", "1 while a sink is paused.", "short", [["{{sink}}", store("tape_sink_paused", "sink")]], 1],
+    ],
+  ],
 ];
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana

@@ -1,12 +1,15 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { Metrics, type Sample } from "../base/metrics.ts";
+import type { FanoutView } from "../events/fanout.ts";
+import type { Identity } from "../lease/identity.ts";
 import type { LeaseCount, LeaseCounts } from "../lease/lease-counts.ts";
 import type { ReactorStats } from "../reactor/runner.ts";
 import { CensusMetrics } from "../store/census-metrics.ts";
 import type { Store } from "../store/contract/store.ts";
 import { type LoopPulse, ProcessHealth } from "./process-health.ts";
 import { summed } from "./process-reporter.ts";
+import { addSinkMetrics } from "./sink-metrics.ts";
 import type { MetricsExport } from "./telemetry-metrics.ts";
 
 /** Where the figures of a process are published. */
@@ -27,9 +30,11 @@ export interface WorkSource {
 export interface ProcessMetricsDeps {
   readonly store: Store;
   readonly tenant: string;
-  readonly label: string;
+  readonly identity: Identity;
   readonly clock: Clock;
   readonly isDraining: () => boolean;
+  /** The fan-outs of this process. */
+  readonly sinks: () => readonly FanoutView[];
 }
 
 type Figure = keyof ReactorStats & ("polls" | "found" | "done" | "failed" | "faults" | "unserved" | "busy");
@@ -86,6 +91,7 @@ export class ProcessMetrics {
     registry.gauge("tape_process_start_time_seconds", "When this handle was opened, in seconds since 1970.", () =>
       Math.round(startedAt / 1_000),
     );
+    addSinkMetrics(registry, deps.sinks);
     const census = new CensusMetrics(registry, { read: store.read, tenant, clock });
     this.onScrape(() => census.refresh());
     this.health = new ProcessHealth({ store, clock, isDraining, pulses: () => this.#pulses() });
@@ -144,13 +150,13 @@ export class ProcessMetrics {
 
   /** For operators: without names of tenants and runs. */
   async report(): Promise<Readonly<Record<string, unknown>>> {
-    const { clock, label } = this.#deps;
+    const { clock, identity } = this.#deps;
     const [live, ready] = await Promise.all([this.health.live(), this.health.ready()]);
     const now = clock.mono();
     const pulses = this.#pulses();
     return {
       status: live === "ok" ? ready : live,
-      replica: label,
+      replica: identity.label,
       driving: this.driving,
       lastPollAgoMs: pulses.length === 0 ? null : Math.round(Math.min(...pulses.map(({ polledAt }) => now - polledAt))),
       reactors: this.#stats(),

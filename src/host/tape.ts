@@ -157,7 +157,7 @@ export class Tape implements AsyncDisposable {
     const activity = (): ProcessActivity => activityOf(this.#workers, this.singletons);
     this.#unserved = new UnservedWarning(shared, () => activity().workflows);
     const isDraining = (): boolean => this.#closing !== undefined;
-    this.metrics = new ProcessMetrics({ ...shared, label: identity.label, isDraining });
+    this.metrics = new ProcessMetrics({ ...shared, identity, isDraining, sinks: () => this.fanouts.list() });
     this.metrics.countLeases(keeper.counts);
     this.metricsHandler = metricsHandler(this.metrics);
     if (report) this.#reporter = new ProcessReporter({ ...shared, identity }, activity);

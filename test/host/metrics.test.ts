@@ -1,6 +1,7 @@
 import * as api from "@opentelemetry/api";
 import { MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { functionSink } from "../../src/events/sinks/function.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { openTelemetryMetrics } from "../../src/host/telemetry-metrics.ts";
@@ -63,6 +64,21 @@ describe("app.metricsHandler", () => {
     expect(figure(text, "tape_feed_blocked_seconds")).toBe(0);
     expect(text).not.toContain("canary");
     expect(text).not.toContain(app.tenant);
+  });
+
+  it("has the figures of the sinks that this process runs", async () => {
+    const { app, time, get } = await scene();
+    const seen: string[] = [];
+    const sink = functionSink(async (events) => void seen.push(...events.map(({ id }) => id)));
+    app.fanouts.start({ name: "billing", sink, from: "start" });
+    await time.during(app.start(hello, "Ada").then((run) => run.result()));
+    await time.during(time.sleep(5_000));
+    expect(seen.length).toBeGreaterThan(0);
+    const { text } = await get("/metrics");
+    expect(lint(text)).toEqual([]);
+    expect(figure(text, 'tape_sink_events_total{sink="billing"}')).toBe(seen.length);
+    expect(figure(text, 'tape_sink_paused{sink="billing"}')).toBe(0);
+    expect(figure(text, 'tape_sink_lag_seconds{sink="billing"}')).toBe(0);
   });
 
   it("asks the store once in 15 s, and only when it is scraped", async () => {
@@ -174,7 +190,7 @@ it("openTelemetryMetrics exports the same figures, in base units", async () => {
   const points = (name: string) => exported.find(({ descriptor }) => descriptor.name === name);
   const families = [...(await app.metrics.text()).matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name]) => name!);
   const plain = families.map((name) => name.replace(/_(total|seconds)$/, ""));
-  const withSamples = plain.filter((name) => !/unserved|failures|losses|takeovers/.test(name));
+  const withSamples = plain.filter((name) => !/unserved|failures|losses|takeovers|sink/.test(name));
   expect(exported.map(({ descriptor }) => descriptor.name)).toEqual(expect.arrayContaining(withSamples));
   expect(points("tape_reactor_lag")?.descriptor.unit).toBe("s");
   const done = points("tape_reactor_done")?.dataPoints.find(({ attributes }) => attributes.reactor === "outbox");
