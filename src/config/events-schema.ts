@@ -51,7 +51,7 @@ const sink = z.strictObject({
     .describe("facts: no value of a user leaves the store; values: whole records; none: only their kinds"),
   from: z.enum(["now", "start"]).default("now").describe("Where the first start begins"),
   lanes: z.int().min(1).max(256).default(16).describe("Runs are spread over this many parallel lanes"),
-  window: z.int().min(1).max(100_000).default(4_000).describe("Events under way before reading stops"),
+  window: z.int().min(1).max(100_000).default(4_000).describe("Events ahead of the checkpoint before reading stops"),
 });
 
 export const eventsSchema = z

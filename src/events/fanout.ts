@@ -5,7 +5,8 @@ import type { Lease } from "../lease/lease.ts";
 import { sinkLease } from "../model/dead-letter.ts";
 import type { SinkPause } from "../model/sink-checkpoint.ts";
 import type { TermDeps } from "./deps.ts";
-import { type FanoutCounts, type FanoutSettings, FanoutTerm, type TermStatus } from "./term.ts";
+import type { FanoutCounts, FanoutSettings, TermStatus } from "./settings.ts";
+import { FanoutTerm } from "./term.ts";
 
 /** The state of a fan-out in this process. */
 export type FanoutState = "standby" | "running" | "retrying" | "paused" | "stopped";

@@ -77,6 +77,11 @@ export class Lanes {
     return this.#count;
   }
 
+  /** Bytes of these events. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Events with the same hash are sent in order. */
   add(hash: number, item: LaneItem): void {
     this.#count++;
@@ -84,9 +89,15 @@ export class Lanes {
     this.#lanes[hash % this.#lanes.length]!.add(item);
   }
 
-  /** Waits until less than this is under way. Writers of the store never wait for a sink: only reading stops. */
-  async room(maxCount: number, maxBytes: number): Promise<void> {
-    while (!this.#signal.aborted && (this.#count >= maxCount || this.#bytes >= maxBytes)) await this.#freed();
+  /** Waits until there is room. Writers of the store never wait for a sink: only reading stops. */
+  async room(hasRoom: () => boolean): Promise<void> {
+    while (!this.#signal.aborted && !hasRoom()) await this.#freed();
+  }
+
+  /** Has `room` check again. */
+  check(): void {
+    this.#wakeUp?.();
+    this.#wakeUp = undefined;
   }
 
   /** Waits until every event is settled, or the signal aborts. */
@@ -103,8 +114,7 @@ export class Lanes {
   #free(items: readonly LaneItem[]): void {
     this.#count -= items.length;
     for (const { bytes } of items) this.#bytes -= bytes;
-    this.#wakeUp?.();
-    this.#wakeUp = undefined;
+    this.check();
   }
 }
 

@@ -19,6 +19,10 @@ export class LowWater {
   #mark: Mark;
   #pending: PendingEvent[] = [];
   #first = 0;
+  /** Events that were read, that are behind the mark, and that are behind the checkpoint. */
+  #read = 0;
+  #behind = 0;
+  #saved = 0;
 
   constructor(mark: Mark) {
     this.#mark = mark;
@@ -26,6 +30,21 @@ export class LowWater {
 
   get mark(): Mark {
     return this.#mark;
+  }
+
+  /** Events ahead of the checkpoint: a successor would send these again. */
+  get ahead(): number {
+    return this.#read - this.#saved;
+  }
+
+  /** Events behind the mark. */
+  get behind(): number {
+    return this.#behind;
+  }
+
+  /** Events that the next checkpoint passes. */
+  get unsaved(): number {
+    return this.#behind - this.#saved;
   }
 
   /** When the oldest unsettled event was written; undefined: all are settled. */
@@ -37,6 +56,7 @@ export class LowWater {
   add(mark: Mark): PendingEvent {
     const pending = { mark, settled: false };
     this.#pending.push(pending);
+    this.#read++;
     return pending;
   }
 
@@ -47,10 +67,16 @@ export class LowWater {
     else last.mark = { cursor: mark.cursor, at: last.mark.at };
   }
 
+  /** The checkpoint is at the mark that had this many events behind it. */
+  saved(behind: number): void {
+    this.#saved = Math.max(this.#saved, behind);
+  }
+
   settle(pending: PendingEvent): void {
     pending.settled = true;
     let first = this.#first;
     while (this.#pending[first]?.settled === true) this.#mark = this.#pending[first++]!.mark;
+    this.#behind += first - this.#first;
     this.#first = first;
     if (first === this.#pending.length) {
       this.#pending = [];

@@ -3,8 +3,8 @@ import { TapeError } from "../model/errors.ts";
 import { assertKnownKeys, assertName, assertOneOf, durationOf } from "../sdk/validate.ts";
 import { type Payload, payloads } from "./event.ts";
 import { type EventFilter, matcherOf } from "./filter.ts";
+import type { FanoutSettings } from "./settings.ts";
 import type { Sink } from "./sink.ts";
-import type { FanoutSettings } from "./term.ts";
 
 /** What a fan-out sends where. */
 export interface FanoutOptions {
@@ -19,7 +19,7 @@ export interface FanoutOptions {
   readonly from?: "now" | "start";
   /** Runs are spread over this many lanes, which send in parallel. Default 16. */
   readonly lanes?: number;
-  /** Events under way before reading stops; as many may be repeated after a crash. Default 4 000. */
+  /** Events ahead of the checkpoint before reading stops: as many may be repeated after a crash. Default 4 000. */
   readonly window?: number;
   /** How long one call of the sink may take. Default 60 s. */
   readonly timeout?: Duration;

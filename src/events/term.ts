@@ -7,46 +7,17 @@ import type { FeedPage } from "../store/contract/store.ts";
 import { isForeign } from "../store/follow-feed.ts";
 import { FollowPace } from "../store/follow-pace.ts";
 import type { TermDeps } from "./deps.ts";
-import { type EventContext, eventOf, type Payload, restoredEvent, restoredKind, sizeOf, sourceOf } from "./event.ts";
-import type { Matcher } from "./filter.ts";
+import { type EventContext, eventOf, restoredEvent, restoredKind, sizeOf, sourceOf } from "./event.ts";
 import { type LaneCallbacks, type LaneItem, Lanes, type Refusal } from "./lanes.ts";
 import { Letters, maxOpenLetters } from "./letters.ts";
 import { LowWater, type Mark } from "./low-water.ts";
 import { Replays } from "./replays.ts";
-import type { Sink } from "./sink.ts";
+import type { FanoutCounts, FanoutSettings, TermStatus } from "./settings.ts";
 import { SubjectCache } from "./subjects.ts";
-
-/** A checked fan-out. */
-export interface FanoutSettings {
-  readonly name: string;
-  readonly sink: Sink;
-  readonly matcher: Matcher;
-  readonly payload: Payload;
-  readonly from: "now" | "start";
-  readonly lanes: number;
-  /** Events under way before reading stops. */
-  readonly window: number;
-  readonly sendMs: number;
-  readonly drainMs: number;
-}
-
-/** Counters since the process started. */
-export interface FanoutCounts {
-  delivered: number;
-  retries: number;
-  deadLetters: number;
-}
-
-/** What a fan-out shows of its term. */
-export interface TermStatus {
-  state: "running" | "retrying" | "paused";
-  lastError: string | undefined;
-  paused: SinkPause | undefined;
-}
 
 const maxBytes = 32 * 1024 * 1024;
 const saveEveryMs = 250;
-const saveEveryEvents = 1_000;
+const pageEvents = 1_000;
 const storeBackoff = { baseMs: 500, capMs: 30_000 };
 const idlePollMs = 1_000;
 
@@ -189,6 +160,7 @@ export class FanoutTerm {
     let { cursor } = this.#water.mark;
     let pending = false;
     let wakeUp = (): void => {};
+    ended.addEventListener("abort", () => this.#lanes.check(), { once: true });
     const unsubscribe = store.onWake((wake) => {
       if (isForeign(wake, tenant)) return;
       pending = true;
@@ -196,7 +168,7 @@ export class FanoutTerm {
     });
     try {
       while (!ended.aborted) {
-        await this.#lanes.room(this.#settings.window, maxBytes);
+        await this.#lanes.room(() => ended.aborted || this.#hasRoom());
         if (ended.aborted) return;
         pending = false;
         const page = await this.#retried(() => this.#page(cursor), ended);
@@ -216,11 +188,20 @@ export class FanoutTerm {
     }
   }
 
+  /** How many more events may be read. */
+  get #free(): number {
+    return this.#settings.window - this.#water.ahead;
+  }
+
+  #hasRoom(): boolean {
+    return this.#free >= pageOf(this.#settings.window) && this.#lanes.bytes < maxBytes;
+  }
+
   /** Reads one page and puts its events into their lanes; the others are passed. */
   async #page(cursor: string | null): Promise<FeedPage> {
     const { store, tenant } = this.#deps;
     const { matcher, payload } = this.#settings;
-    const page = await store.read.feed(cursor ?? undefined, undefined, tenant);
+    const page = await store.read.feed(cursor ?? undefined, this.#free, tenant);
     const wanted = page.records.filter((record) => matcher.kind(record));
     await this.#subjects.load(wanted.map(({ journal }) => journal));
     let next = 0;
@@ -230,6 +211,7 @@ export class FanoutTerm {
       if (known !== undefined) next++;
       if (known === undefined || !matcher.subject(known.subject)) {
         this.#water.pass(mark);
+        this.#moved++;
         continue;
       }
       const event = eventOf(record, known.subject, known.trace, this.#context);
@@ -238,7 +220,6 @@ export class FanoutTerm {
       const bytes = sizeOf(event, payload);
       this.#lanes.add(known.hash, { event, bytes, source, pending: this.#water.add(mark) });
     }
-    this.#moved += page.records.length;
     this.#water.pass({ cursor: page.cursor, at: this.#water.mark.at });
     return page;
   }
@@ -252,7 +233,7 @@ export class FanoutTerm {
         this.#counts.delivered++;
         if (item.pending === undefined) return this.#letters.sent(item);
         this.#water.settle(item.pending);
-        if (++this.#moved >= saveEveryEvents) this.#wakeSaver();
+        this.#settled();
         return undefined;
       },
       refused: (item, refusal) => this.#deadLetter(item, refusal),
@@ -280,13 +261,18 @@ export class FanoutTerm {
     };
   }
 
+  #settled(): void {
+    this.#moved++;
+    if (this.#water.unsaved >= this.#settings.window / 2) this.#wakeSaver();
+  }
+
   /** Stored before its event counts as settled: a crash in between meets the event again and writes the same letter. */
   async #deadLetter(item: LaneItem, refusal: Refusal): Promise<void> {
     const stored = await this.#letters.store(item, refusal);
     if (stored === undefined) return this.#over.abort(); // its event is not settled
     this.#counts.deadLetters++;
     if (item.pending !== undefined) this.#water.settle(item.pending);
-    this.#moved++;
+    this.#settled();
     this.#replays.expect();
     if (!(await this.#letters.tooMany())) return;
     const reason = `${maxOpenLetters} dead letters are open`;
@@ -313,7 +299,10 @@ export class FanoutTerm {
     const { clock } = this.#deps;
     while (!this.#signal.aborted) {
       const hint = new AbortController();
-      this.#wakeSaver = () => hint.abort();
+      this.#wakeSaver = () => {
+        this.#wakeSaver = () => {}; // each further abort would make an error that has no reader
+        hint.abort();
+      };
       await clock.sleep(saveEveryMs, AbortSignal.any([this.#signal, hint.signal]));
       if (!this.#signal.aborted) await this.#save();
     }
@@ -321,7 +310,7 @@ export class FanoutTerm {
 
   /** Moves the checkpoint behind what is settled. Cursors differ at each poll: only records that were passed count. */
   async #save(paused?: SinkPause): Promise<void> {
-    const { mark } = this.#water;
+    const { mark, behind } = this.#water;
     if (paused === undefined && (this.#moved === 0 || mark.cursor === this.#saved)) return;
     const moved = this.#moved;
     this.#moved = 0;
@@ -329,6 +318,8 @@ export class FanoutTerm {
     try {
       await this.#deps.store.fenced.checkpoint(this.#lease.fence, text);
       this.#saved = mark.cursor;
+      this.#water.saved(behind);
+      this.#lanes.check();
       this.#lease.progress();
     } catch (error) {
       this.#moved += moved;
@@ -383,5 +374,8 @@ export class FanoutTerm {
     return undefined;
   }
 }
+
+/** A page is not read for less: with small pages the store would work more than the sink. */
+const pageOf = (window: number): number => Math.min(pageEvents, Math.ceil(window / 2));
 
 const resumeHint = "Remove the cause, then run `durable-tape sink resume NAME --reason …`.";
