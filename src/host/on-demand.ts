@@ -37,6 +37,14 @@ const onDemands = new WeakMap<object, OnDemand>();
 /** The longest time-out of an effect whose definition this app has. */
 export const longestEffectMs = (app: object): number => onDemands.get(app)?.longestEffectMs ?? 0;
 
+/** Requests wake these reactors of the app: if recovery is among them, its runs have a process. */
+export const servedByRequests = (app: object, reactors: readonly string[]): void =>
+  onDemands.get(app)?.serveByRequests(reactors);
+
+/** The app announces work of these reactors to handlers, whose workflows and effects it does not know. */
+export const servedElsewhere = (app: object, reactors: readonly string[]): void =>
+  onDemands.get(app)?.serveElsewhere(reactors);
+
 /**
  * Reactors that run only when they are called. They are composed at the first call, without loops: a process that is
  * frozen between requests must hold nothing then. Runs are not loaded ahead of their timers, because the caller would
@@ -47,6 +55,8 @@ export class OnDemand {
   readonly #options: () => Pick<ReactorsOptions, "specs" | "driver">;
   readonly #calls = new Set<Promise<unknown>>();
   readonly #stopping = new AbortController();
+  readonly #byRequests = new Set<string>();
+  readonly #elsewhere = new Set<string>();
   #composed: ComposedReactors | undefined;
 
   constructor(app: object, deps: ReactorDeps, options: () => Pick<ReactorsOptions, "specs" | "driver">) {
@@ -74,6 +84,30 @@ export class OnDemand {
     } finally {
       this.#calls.delete(call);
     }
+  }
+
+  serveByRequests(reactors: readonly string[]): void {
+    for (const name of reactors) this.#byRequests.add(name);
+  }
+
+  serveElsewhere(reactors: readonly string[]): void {
+    for (const name of reactors) this.#elsewhere.add(name);
+  }
+
+  /** Whether a handler of this app drives the workflow's runs. */
+  serves(workflow: string): boolean {
+    const { aborted: isStopping } = this.#stopping.signal;
+    return !isStopping && this.#byRequests.has("recovery") && this.#deps.runner.workflows.has(workflow);
+  }
+
+  /** Whether handlers that this app wakes drive runs. Which workflows they have is not known here. */
+  get drivesElsewhere(): boolean {
+    return this.#elsewhere.has("recovery");
+  }
+
+  /** Whether handlers that this app wakes call, observe or compensate effects. */
+  get callsElsewhere(): boolean {
+    return ["outbox", "reconciler", "compensation"].some((name) => this.#elsewhere.has(name));
   }
 
   /** The longest time-out of an effect whose definition this process has. */

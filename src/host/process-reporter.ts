@@ -12,12 +12,12 @@ import type { Worker } from "./worker.ts";
 export interface ProcessActivity {
   readonly stats: readonly Readonly<Record<string, ReactorStats>>[];
   readonly singletons: readonly SingletonView[];
-  /** Workflows that its runners can drive. */
-  readonly workflows: readonly string[];
-  /** Effects whose definitions it has. */
-  readonly effects: readonly string[];
-  /** Queues whose runs it admits. */
-  readonly queues: readonly string[];
+  /** Workflows that its runners can drive; absent: it wakes handlers, and does not know theirs. */
+  readonly workflows?: readonly string[];
+  /** Effects whose definitions it has; absent likewise. */
+  readonly effects?: readonly string[];
+  /** Queues whose runs it admits; absent likewise. */
+  readonly queues?: readonly string[];
   /** Runs driven now. */
   readonly driving: number;
 }
@@ -118,9 +118,9 @@ export class ProcessReporter {
       driving,
       reactors,
       singletons: singletons.map(reportOf),
-      ...ifShort({ workflows }),
-      ...ifShort({ effects }),
-      ...ifShort({ queues }),
+      ...(workflows && ifShort({ workflows })),
+      ...(effects && ifShort({ effects })),
+      ...(queues && ifShort({ queues })),
     };
     this.#listed = true;
     try {
@@ -158,14 +158,20 @@ export class ProcessReporter {
 
 const errorsOf = ({ failed, faults }: Pick<ReactorStats, "failed" | "faults">): number => failed + faults;
 
-/** What these workers do, together. */
-export function activityOf(workers: readonly Worker[], singletons: readonly SingletonView[]): ProcessActivity {
+/** What these workers do, together. A process that wakes handlers does not list what it has, because they have more. */
+export function activityOf(
+  workers: readonly Worker[],
+  singletons: readonly SingletonView[],
+  { drivesElsewhere, callsElsewhere }: { readonly drivesElsewhere: boolean; readonly callsElsewhere: boolean },
+): ProcessActivity {
+  const all = (what: "workflows" | "effects" | "queues"): string[] => [
+    ...new Set(workers.flatMap((worker) => worker[what])),
+  ];
   return {
     stats: workers.map(({ stats }) => stats),
     singletons,
-    workflows: [...new Set(workers.flatMap((worker) => worker.workflows))],
-    effects: [...new Set(workers.flatMap((worker) => worker.effects))],
-    queues: [...new Set(workers.flatMap((worker) => worker.queues))],
+    ...(!drivesElsewhere && { workflows: all("workflows"), queues: all("queues") }),
+    ...(!callsElsewhere && { effects: all("effects") }),
     driving: workers.reduce((sum, { driving }) => sum + driving, 0),
   };
 }

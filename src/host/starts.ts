@@ -21,8 +21,8 @@ export interface StartsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly talk: Pick<Talk, "startSignals">;
-  /** A worker of this app that serves the workflow. */
-  readonly workerFor: (workflow: string) => Worker | undefined;
+  /** Workers of this app. The list grows while the app is open. */
+  readonly workers: readonly Worker[];
 }
 
 const startKeys = ["id", "labels", "budget", "by", ...timingKeys, "deadline", "signals", "transaction"];
@@ -56,7 +56,7 @@ export class Starts {
     const { id = random.uuid(clock.wall()), labels, budget, by, signals } = options;
     const { version, maxStallMs } = workflow;
     // Another process validates the input again, and the schema's output may not be a valid input.
-    const isLocal = !isRemote(store) || this.#deps.workerFor(workflow.name) !== undefined;
+    const isLocal = !isRemote(store) || this.#workerFor(workflow.name) !== undefined;
     const given =
       workflow.schema === undefined || !isLocal ? { input } : { input: checked.value, checked: true as const };
     return {
@@ -76,8 +76,8 @@ export class Starts {
 
   /** Creates runs of one workflow; a process of this app drives those that can start at once. */
   async create(workflow: string, specs: readonly RunSpec[]): Promise<ItemResult<CreateResult>[]> {
-    const { store, tenant, workerFor } = this.#deps;
-    const driver = workerFor(workflow)?.driver;
+    const { store, tenant } = this.#deps;
+    const driver = this.#workerFor(workflow)?.driver;
     return driver?.start(specs) ?? store.intake.createRuns(tenant, specs);
   }
 
@@ -95,6 +95,10 @@ export class Starts {
     );
     const results = await this.create(workflow.name, specs);
     return results.map((result, k) => (result.ok ? { ...result, id: result.run ?? specs[k]!.id } : result));
+  }
+
+  #workerFor(workflow: string): Worker | undefined {
+    return this.#deps.workers.find((worker) => worker.serves(workflow));
   }
 
   /** `transaction`: the caller's own, in which the run is created; no process holds it before the commit. */

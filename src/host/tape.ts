@@ -136,7 +136,7 @@ export class Tape implements AsyncDisposable {
     const lists = listsOf(store, tenant);
     ({ runs: this.runs, effects: this.effects, obligations: this.obligations } = lists);
     ({ gates: this.gates, timers: this.timers } = lists);
-    this.#starts = new Starts({ ...shared, talk: this.#talk, workerFor: (name) => this.#workerFor(name) });
+    this.#starts = new Starts({ ...shared, talk: this.#talk, workers: this.#workers });
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
     this.#driving = drivingOptions(options);
     const identity = identify(process.env, random);
@@ -152,10 +152,10 @@ export class Tape implements AsyncDisposable {
     this.#results = new ResultWaiter({
       ...shared,
       drives: (journal) => this.#workers.some(({ driver }) => driver?.drives(journal)),
-      serves: (workflow) => this.#serverless !== undefined || this.#workerFor(workflow) !== undefined,
+      serves: (workflow) => this.#serves(workflow),
     });
-    const activity = (): ProcessActivity => activityOf(this.#workers, this.singletons);
-    this.#unserved = new UnservedWarning(shared, () => activity().workflows);
+    const activity = (): ProcessActivity => activityOf(this.#workers, this.singletons, this.#onDemand);
+    this.#unserved = new UnservedWarning(shared, () => activity().workflows ?? []);
     const isDraining = (): boolean => this.#closing !== undefined;
     this.metrics = new ProcessMetrics({ ...shared, identity, isDraining, sinks: () => this.fanouts.list() });
     this.metrics.countLeases(keeper.counts);
@@ -210,8 +210,7 @@ export class Tape implements AsyncDisposable {
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     const spec = await this.#starts.spec(workflow, input, options);
     const { id, journal, fresh } = await this.#starts.createOne(spec, options.transaction);
-    const isServed = this.#serverless !== undefined || this.#workerFor(workflow.name) !== undefined;
-    if (fresh && !isServed) this.#unserved.warn(workflow.name, id);
+    if (fresh && !this.#serves(workflow.name)) this.#unserved.warn(workflow.name, id);
     return this.#handle<O>(id, journal);
   }
 
@@ -390,8 +389,9 @@ export class Tape implements AsyncDisposable {
     this.#keeper.close();
   }
 
-  #workerFor(workflow: string): Worker | undefined {
-    return this.#workers.find((worker) => worker.serves(workflow));
+  /** Whether this app drives the workflow's runs: in a loop, behind a push handler, or by alarms. */
+  #serves(workflow: string): boolean {
+    return this.#serverless !== undefined || [this.#onDemand, ...this.#workers].some((one) => one.serves(workflow));
   }
 
   #handle<O>(id: string, journal: number): RunHandle<O> {

@@ -2,6 +2,7 @@ import { aborted } from "../base/abort.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Log, logOf } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
+import { servedElsewhere } from "../host/on-demand.ts";
 import { remoteLoop } from "../host/reactors.ts";
 import type { Singleton } from "../host/singleton/singleton.ts";
 import type { Tape } from "../host/tape.ts";
@@ -39,6 +40,7 @@ export async function announce(app: Tape, options: AnnounceOptions): Promise<Sin
   }
   const batch = numberOf("announce", "batch", options.batch, 10, { min: 1, max: 1_000 });
   const { store, tenant } = app;
+  servedElsewhere(app, names);
   return app.singleton("announcer", async ({ abortSignal }) => {
     const queues = (await app.queues.list()).map(({ name }) => name);
     const loop = remoteLoop(names, { waker, batch, store, tenant, clock, random, log, queues });

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
 import { type Log, logOf } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
-import { longestEffectMs, type ReactCounts, type ReactOptions } from "../host/on-demand.ts";
+import { longestEffectMs, type ReactCounts, type ReactOptions, servedByRequests } from "../host/on-demand.ts";
 import type { SweepCounts, SweepOptions } from "../host/serverless.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { assertKnownKeys, durationOf, numberOf } from "../sdk/validate.ts";
@@ -60,6 +60,7 @@ export function pushHandler(app: PushApp, options: PushOptions): Handler {
     const message = `pushHandler: within is ${withinMs} ms, and an effect may take ${neededMs() - marginMs} ms; allow ${neededMs()} ms at least`;
     throw new TapeError("TAPE_BAD_TIMING", message, { field: "within" });
   }
+  servedByRequests(app, reactors);
   return admitted({ subject: "pushHandler", verify, log, maxBytes }, async ({ headers, body, signal }) => {
     if (sweep) return swept(app, { within: withinMs, signal }, log);
     const startedAt = clock.mono();

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
+import type { Singleton } from "../../src/host/singleton/singleton.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { toNode } from "../../src/push/adapters.ts";
 import { announce } from "../../src/push/announce.ts";
@@ -13,6 +14,7 @@ import { webhookWaker } from "../../src/push/wakers/webhook.ts";
 import { remoteReactor } from "../../src/reactor/remote.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { project, Sidecar } from "../cli/sidecar.ts";
 import { heldLeases, type LogLine, onEachStore } from "./stage.ts";
 
@@ -49,6 +51,37 @@ describe("announce", () => {
     await waker.close!();
     expect(await heldLeases(stage.store)).toEqual([]);
     expect(stage.lines.filter(({ event }) => /^(push|waker)\./.test(event))).toEqual([]);
+  });
+});
+
+describe("a process that only starts runs", () => {
+  it("does not call them unserved while an announcer wakes handlers of another process", async () => {
+    const clock = new VirtualTime();
+    const store = await clock.during(openStore("memory:", { clock }));
+    const lines: string[] = [];
+    const log = (_: string, event: string): void => void lines.push(event);
+    const open = (): Promise<Tape> =>
+      clock.during(Tape.open({ store, runner: createRunner({ workflows: [] }), clock, log, work: false }));
+    const [announcing, starter] = [await open(), await open()];
+    const waker = { label: "test", wake: async () => {} };
+    const woken = async (reactors: readonly string[]): Promise<Singleton> => {
+      const announcer = await clock.during(announce(announcing, { reactors, waker, log, clock }));
+      await clock.during(clock.sleep(62_000)); // its report, and the end of the pause after the last warning
+      return announcer;
+    };
+    const warnings = (): number => lines.filter((event) => event === "run.unserved").length;
+    const timers = await woken(["timers"]);
+    await clock.during(starter.start(order, "tea"));
+    await clock.during(clock.sleep(10));
+    expect(warnings()).toBe(1);
+    await clock.during(timers.stop());
+    const all = await woken(["timers", "recovery"]);
+    await clock.during(starter.start(order, "milk"));
+    await clock.during(clock.sleep(10));
+    expect(warnings()).toBe(1);
+    await clock.during(all.stop());
+    await clock.during(Promise.all([announcing.close(), starter.close()]));
+    await clock.during(store.close());
   });
 });
 

@@ -53,6 +53,21 @@ describe("pushHandler", () => {
     expect(stage.lines.filter(({ event }) => event.startsWith("push."))).toEqual([]);
   });
 
+  it("an app whose handler drives runs has a process for them, and warns only of other workflows", async () => {
+    const stage = await pushStage();
+    const app = await stage.app(runner);
+    const unserved = (): unknown[] => stage.lines.filter(({ event }) => event === "run.unserved");
+    pushHandler(app, { reactors: ["outbox"], verify });
+    await app.start(hello, "Ada");
+    await expect.poll(() => unserved().length).toBe(1); // no handler drives runs yet
+    pushHandler(app, { reactors: ["recovery"], verify });
+    await app.start(order, "tea");
+    const stray = workflow("stray", async () => "lost");
+    await app.start(stray, undefined, { id: "s" });
+    await expect.poll(() => unserved().length).toBe(2);
+    expect(unserved().at(-1)).toMatchObject({ fields: { run: "s", workflow: "stray" } });
+  });
+
   it("doubled, stale and foreign wake-ups do no harm", async () => {
     const stage = await pushStage();
     const app = await stage.app(runner);
