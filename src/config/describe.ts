@@ -10,7 +10,7 @@ export interface DescribedSetting {
   readonly variables: readonly string[];
 }
 
-/** Every setting with its origin, for printing: the password in a store's URL and the server's token are masked. */
+/** Every setting with its origin, for printing: passwords, tokens and secrets are masked. */
 export function describeConfig({ settings, origins }: LoadedConfig): DescribedSetting[] {
   return flatten(settings).map(([path, value]) => {
     const origin = origins.get(path) ?? { from: "default" };
@@ -26,7 +26,10 @@ export function describeConfig({ settings, origins }: LoadedConfig): DescribedSe
 function masked(path: string, value: unknown): unknown {
   if (path === "tape.store.url") return maskUrl(String(value));
   if (path.startsWith("tape.deploy.env.") && namesSecret(path.slice("tape.deploy.env.".length))) return "***";
-  if (path === "tape.push.waker.secrets") return (value as unknown[]).map(() => "***");
-  if (path === "tape.push.waker.url") return maskUrl(String(value));
+  const [, credential] = /^tape\.(?:push\.waker|events\.sinks\.[^.]+)\.(\w+)$/.exec(path) ?? [];
+  if (credential === "secrets") return (value as unknown[]).map(() => "***");
+  if (credential === "token" || credential === "password") return "***";
+  if (credential === "url") return maskUrl(String(value));
+  if (credential === "servers") return (value as unknown[]).map((server) => maskUrl(String(server)));
   return path === "tape.server.bootstrap_token" ? "***" : value;
 }

@@ -17,6 +17,8 @@ export interface FileValue {
   readonly value: unknown;
   readonly place: Place;
   readonly variables: readonly string[];
+  /** Those of them that have a default in the file. */
+  readonly defaulted: readonly string[];
 }
 
 export interface FileContent {
@@ -81,7 +83,7 @@ export function readDocument(
       nodes += node.items.length;
       const list = listOf(node, (value) => filledIn(value, path));
       if ("problem" in list) report(at, `${path.join(".")}: ${list.problem}`);
-      else values.push({ path, value: list.text, place: at, variables: list.variables });
+      else values.push({ path, value: list.text, place: at, ...insertedIn(list) });
       return;
     }
     if (!isScalar(node)) return;
@@ -92,12 +94,12 @@ export function readDocument(
         at,
         "tape.store.url: a server's address must not contain a variable, because its value would be sent to that server",
       );
-    } else values.push({ path, value: filled.text, place: at, variables: filled.variables });
+    } else values.push({ path, value: filled.text, place: at, ...insertedIn(filled) });
   };
   const filledIn = (value: unknown, path: readonly string[]): Filled<unknown> =>
     typeof value === "string" && !`${path.join(".")}.`.startsWith(kept)
       ? substitute(value, env, missing)
-      : { text: value, variables: [] };
+      : { text: value, variables: [], defaulted: [] };
   if (document.contents !== null) walk(document.contents as Node, [], { line: 1, column: 1 });
   return { values, keys, problems };
 }
@@ -108,19 +110,24 @@ function listOf(node: YAMLSeq, fill: (value: unknown) => Filled<unknown>): Fille
   if (items.length < node.items.length) return { problem: "must be a list of plain values" };
   const texts: unknown[] = [];
   const variables: string[] = [];
+  const defaulted: string[] = [];
   for (const item of items) {
     if ("problem" in item) return item;
     texts.push(item.text);
     variables.push(...item.variables);
+    defaulted.push(...item.defaulted);
   }
-  return { text: texts, variables };
+  return { text: texts, variables, defaulted };
 }
 
 /** True for a server address that contains a variable. An address that is one variable is the choice of its author. */
 const leaks = (raw: string, filled: string): boolean =>
   /^https?:/i.test(filled) && /\$\{/.test(raw.replaceAll("$${", "")) && !/^\$\{[A-Za-z_]\w*(?::-[^}]*)?\}$/.test(raw);
 
-type Filled<T> = { readonly text: T; readonly variables: readonly string[] } | { readonly problem: string };
+type InsertedVariables = Pick<FileValue, "variables" | "defaulted">;
+type Filled<T> = ({ readonly text: T } & InsertedVariables) | { readonly problem: string };
+
+const insertedIn = ({ variables, defaulted }: InsertedVariables): InsertedVariables => ({ variables, defaulted });
 
 const notSet = (name: string): string => `variable ${name} is not set; set it, or add a default with \${${name}:-…}`;
 
@@ -131,6 +138,7 @@ export function substitute(
   missing: (name: string) => string = notSet,
 ): Filled<string> {
   const variables: string[] = [];
+  const defaulted: string[] = [];
   let problem: string | undefined;
   const filled = text.replaceAll(/\$\$\{|\$\{([^}]*)(\}?)/g, (whole, inner: string | undefined, close: string) => {
     if (inner === undefined) return "${";
@@ -141,9 +149,10 @@ export function substitute(
     }
     const [, name, fallback] = match;
     variables.push(name!);
+    if (fallback !== undefined && fallback !== "") defaulted.push(name!);
     const value = env[name!] || fallback;
     if (value === undefined) problem ??= missing(name!);
     return value ?? "";
   });
-  return problem === undefined ? { text: filled, variables } : { problem };
+  return problem === undefined ? { text: filled, variables, defaulted } : { problem };
 }

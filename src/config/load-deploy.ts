@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
-import { readDocument } from "./document.ts";
+import { TapeError } from "../model/errors.ts";
+import { type FileContent, readDocument } from "./document.ts";
 import { badConfig, defaultFile, type LoadedConfig, loadConfig, readText } from "./load.ts";
 
 /**
@@ -17,6 +18,7 @@ export function loadDeployConfig(options: { readonly cwd: string; readonly file?
     if (section === "tape.deploy.env") env[name] = String(value);
     if (section === "tape.deploy.secrets") env[name] = `\${${name}}`;
   }
+  assertNoDefaults(readDocument(text, env).values);
   const loaded = loadConfig({ cwd, file, env, missing });
   const { env: plain, secrets } = loaded.settings.tape.deploy;
   const both = Object.keys(plain).filter((name) => Object.hasOwn(secrets, name));
@@ -27,6 +29,24 @@ export function loadDeployConfig(options: { readonly cwd: string; readonly file?
   }));
   throw badConfig(problems);
 }
+
+/**
+ * A default of a secret is a secret that the file spells out. The file is part of the image, although the services use the
+ * value of the secret instead.
+ */
+function assertNoDefaults(values: FileContent["values"]): void {
+  const secrets = new Set(values.flatMap(({ path }) => (isSecret(path) ? [path[3]!] : [])));
+  for (const { path, defaulted } of values) {
+    const name = defaulted.find((one) => secrets.has(one));
+    if (name === undefined) continue;
+    const setting = path.join(".");
+    const message = `${setting} has a default of the secret ${name}; write \${${name}} without a default`;
+    throw new TapeError("TAPE_DEPLOY_SECRET", message, { setting });
+  }
+}
+
+const isSecret = (path: readonly string[]): boolean =>
+  path.length === 4 && path.slice(0, 3).join(".") === "tape.deploy.secrets";
 
 const missing = (name: string): string =>
   `variable ${name} has no value: add it to tape.deploy.env or tape.deploy.secrets, or add a default with \${${name}:-…}`;

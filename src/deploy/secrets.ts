@@ -10,7 +10,25 @@ export function assertNoSecrets({ tape }: Config): void {
   if (hasLiteralPassword(tape.store.url)) throw spelledOut("tape.store.url contains a password");
   const token = tape.server.bootstrap_token;
   if (token !== undefined && isLiteral(token)) throw spelledOut("tape.server.bootstrap_token is a token");
-  if (tape.push.waker.secrets?.some(isLiteral)) throw spelledOut("tape.push.waker.secrets has a secret");
+  assertCredentials("tape.push.waker", tape.push.waker);
+  for (const [name, sink] of Object.entries(tape.events.sinks)) assertCredentials(`tape.events.sinks.${name}`, sink);
+}
+
+interface Credentials {
+  readonly secrets?: readonly string[] | undefined;
+  readonly token?: string | undefined;
+  readonly password?: string | undefined;
+  readonly url?: string | undefined;
+  readonly servers?: readonly string[] | undefined;
+}
+
+/** What a sink or a waker signs in with. An address may contain a password, too. */
+function assertCredentials(path: string, { secrets, token, password, url, servers }: Credentials): void {
+  if (secrets?.some(isLiteral)) throw spelledOut(`${path}.secrets has a secret`);
+  if (token !== undefined && isLiteral(token)) throw spelledOut(`${path}.token is a token`);
+  if (password !== undefined && isLiteral(password)) throw spelledOut(`${path}.password is a password`);
+  if (url !== undefined && hasLiteralPassword(url)) throw spelledOut(`${path}.url contains a password`);
+  if (servers?.some(hasLiteralPassword)) throw spelledOut(`${path}.servers contain a password`);
 }
 
 const spelledOut = (what: string): TapeError =>

@@ -365,6 +365,19 @@ describe("secrets", () => {
     expect(JSON.stringify(describeConfig(config))).not.toContain(canary);
   });
 
+  it("of sinks and of the waker are masked when printed", () => {
+    const yaml = `tape:
+  push: { waker: { url: "https://ada:${canary}@x.example", secrets: [${canary}] } }
+  events:
+    sinks:
+      hook: { kind: webhook, url: "https://x.example/?token=${canary}", secrets: [${canary}] }
+      bus: { kind: nats, servers: ["nats://ada:${canary}@bus"], token: ${canary}, password: ${canary} }
+`;
+    const printed = JSON.stringify(describeConfig(load({ yaml })));
+    expect(printed).not.toContain(canary);
+    expect(printed).toContain("nats://ada:***@bus");
+  });
+
   it("are not repeated in error messages", () => {
     const yaml = `tape:\n  store:\n    url: { password: ${canary} }\n    processes: ${canary}\n  drain_s: ${canary}\n`;
     const found = problemsOf({ yaml, env: { TAPE_REACTORS_OUTBOX_BATCH: canary } });

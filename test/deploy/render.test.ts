@@ -20,6 +20,10 @@ function setEnvironment(values: Readonly<Record<string, string>>): void {
   });
 }
 
+/** The same with sinks. */
+const withSinks = (lines: string): string =>
+  sample.replace("  reactors:\n    reap", `  events: { sinks: { ${lines} } }\n  reactors:\n    reap`);
+
 const find = (all: RenderedFolder, kind: string, name: string): Document =>
   all.documents().find((document) => document.kind === kind && document.metadata.name === name)!;
 
@@ -234,11 +238,27 @@ describe("a configuration is rejected", () => {
         "  push: { waker: { secrets: [whsec_0123456789] } }\n  reactors:\n    reap",
       ),
     ],
+    ["a default of a secret", sample.replace("${DB_PASSWORD}@", "${DB_PASSWORD:-hunter2}@")],
+    ["a default of a secret token", sample.replace("${ADMIN_TOKEN}", "${ADMIN_TOKEN:-admin.0123456789}")],
+    [
+      "a default in a list",
+      withSinks('hook: { kind: webhook, url: "https://x", secrets: ["${HOOK_SECRET:-hunter2}"] }'),
+    ],
+    ["a sink's secret", withSinks("hook: { kind: webhook, url: 'https://x', secrets: [whsec_0123456789] }")],
+    ["a sink's token", withSinks("bus: { kind: nats, servers: ['nats://bus'], token: hunter2 }")],
+    ["a sink's password", withSinks("bus: { kind: kafka, servers: ['bus:9092'], user: tape, password: hunter2 }")],
+    ["a password in a sink's address", withSinks("cache: { kind: redis, url: 'redis://:hunter2@cache' }")],
+    ["a password in an address of a list", withSinks("bus: { kind: nats, servers: ['nats://tape:hunter2@bus'] }")],
     ["a token", sample.replace("${ADMIN_TOKEN}", "admin.0123456789012345678901234567890123")],
   ])("%s: TAPE_DEPLOY_SECRET, without the value", (_, yaml) => {
     const [code, message] = codeOf(yaml);
     expect(code).toBe("TAPE_DEPLOY_SECRET");
     expect(message).not.toMatch(/hunter2|0123456789/);
+  });
+
+  it("an empty default of a secret, and a default of another variable, are none", () => {
+    const yaml = sample.replace("${DB_PASSWORD}@", "${DB_PASSWORD:-}@").replace("${GIT_SHA}", "${GIT_SHA:-latest}");
+    expect(rendered("kubernetes", yaml).plan.warnings).toHaveLength(1); // of connections, as without them
   });
 
   it.each<[string, string, string, Target?]>([
