@@ -73,6 +73,18 @@ export const deploySchema = z
       .prefault({})
       .describe("The HTTP server"),
     reactors: z.record(z.string(), reactor).default({}).describe("Settings of the service of one reactor"),
+    sinks: z
+      .record(
+        z.string(),
+        z.strictObject({
+          cpu: service.cpu,
+          memory: service.memory,
+          min: service.min.describe("Number of replicas, of which one sends. Default: 1"),
+          egress: service.egress,
+        }),
+      )
+      .default({})
+      .describe("Settings of the service of one sink"),
     kubernetes: z
       .strictObject({
         namespace: secretName.optional().describe("Namespace of all objects; by default that of kubectl's context"),

@@ -17,10 +17,10 @@ export interface Egress {
 
 /** One process of the deployment, with any number of replicas. */
 export interface Service {
-  readonly role: "server" | "reactor";
-  /** The reactor's name; `server` for the server. */
+  readonly role: "server" | "reactor" | "sink";
+  /** The name of the reactor or sink; `server` for the server. */
   readonly name: string;
-  /** Name of its objects: `tape-server`, `tape-reactor-outbox`. */
+  /** Name of its objects: `tape-server`, `tape-reactor-outbox`, `tape-sink-billing`. */
   readonly object: string;
   /** Arguments of `node`. */
   readonly args: readonly string[];
@@ -89,12 +89,7 @@ function servicesOf({ tape }: Config, store: StoreAddress, problem: Problem): Se
   const { deploy } = tape;
   const enabled = Object.entries(tape.reactors).filter(([, settings]) => settings.enabled);
   const names = enabled.flatMap(([name, { mode }]) => (mode === "push" ? [] : [name]));
-  for (const name of Object.keys(deploy.reactors)) {
-    if (names.includes(name)) continue;
-    const near = suggest(name, names);
-    const hint = near === undefined ? "" : `; did you mean ${near}?`;
-    throw problem(`tape.deploy.reactors.${name}`, `no such reactor is enabled${hint}`);
-  }
+  assertEnabled("reactor", Object.keys(deploy.reactors), names, problem);
   const services: Service[] = names.map((name) => {
     const { egress = name === "timers" ? [] : undefined, ...own } = deploy.reactors[name] ?? {};
     const path = `tape.deploy.reactors.${name}`;
@@ -106,6 +101,7 @@ function servicesOf({ tape }: Config, store: StoreAddress, problem: Problem): Se
     };
   });
   if (enabled.some(([, { mode }]) => mode === "push")) services.push(announcer(deploy.defaults));
+  services.push(...sinksOf(tape, problem));
   const { enabled: isServed, egress = [], ...own } = deploy.server;
   if (isServed && store.kind !== "server") {
     services.unshift({
@@ -115,8 +111,38 @@ function servicesOf({ tape }: Config, store: StoreAddress, problem: Problem): Se
     });
   }
   const twice = services.find(({ object }, k) => services.findIndex((other) => other.object === object) !== k);
-  if (twice !== undefined) throw problem(`tape.reactors.${twice.name}`, `two reactors would be named ${twice.object}`);
+  if (twice !== undefined) {
+    const path = twice.role === "sink" ? `tape.events.sinks.${twice.name}` : `tape.reactors.${twice.name}`;
+    throw problem(path, `two ${twice.role}s would be named ${twice.object}`);
+  }
   return services;
+}
+
+/** One process sends the events of a sink, and further replicas stand by: no autoscaler would change anything. */
+function sinksOf({ deploy, events }: Config["tape"], problem: Problem): Service[] {
+  const enabled = Object.entries(events.sinks).filter(([, { enabled: isEnabled }]) => isEnabled);
+  const names = enabled.map(([name]) => name);
+  assertEnabled("sink", Object.keys(deploy.sinks), names, problem);
+  return enabled.map(([name, { kind }]) => {
+    const { egress = kind === "log" ? [] : undefined, ...own } = deploy.sinks[name] ?? {};
+    const path = `tape.deploy.sinks.${name}`;
+    const { cpu, memory } = { ...deploy.defaults, ...defined(own) };
+    const { min = 1 } = own;
+    return {
+      ...{ role: "sink", name, object: `tape-sink-${name.replaceAll("_", "-")}` },
+      args: [program("tape-reactors"), "--only", `sink-${name}`],
+      ...sized({ cpu, memory, min, max: min, scale: "cpu" }, path, problem),
+      egress: egress === undefined ? "any" : egress.map((text) => egressOf(text, `${path}.egress`, problem)),
+    };
+  });
+}
+
+function assertEnabled(what: "reactor" | "sink", given: readonly string[], names: readonly string[], problem: Problem) {
+  const unknown = given.find((name) => !names.includes(name));
+  if (unknown === undefined) return;
+  const near = suggest(unknown, names);
+  const hint = near === undefined ? "" : `; did you mean ${near}?`;
+  throw problem(`tape.deploy.${what}s.${unknown}`, `no such ${what} is enabled${hint}`);
 }
 
 /** Wakes the handlers of reactors with mode: push. The handlers are a program of the user's, which is deployed with it. */

@@ -85,6 +85,9 @@ const shared = (plan: Plan): string[] => [
   ...(plan.migrate === undefined
     ? []
     : ["The schema is upgraded first. Migrations only add, so the running version keeps working."]),
+  ...(plan.services.some(({ role }) => role === "sink")
+    ? ["One replica of a sink sends its events. Others stand by, so sinks have no autoscaler."]
+    : []),
 ];
 
 const decisions: Readonly<Record<Target, (plan: Plan) => string[]>> = {
@@ -113,12 +116,12 @@ const decisions: Readonly<Record<Target, (plan: Plan) => string[]>> = {
     "PostgreSQL is part of the project; its data is in the volume `tape-db`. Back it up.",
     "The connection to the database is not encrypted: it does not leave the project's network on this host.",
     "The server listens on the host's loopback address only; put a proxy with TLS in front of it.",
-    "`min` is the number of containers of a reactor. `max` and `egress` have no effect.",
+    "`min` is the number of containers of a reactor or sink. `max` and `egress` have no effect.",
   ],
   systemd: () => [
-    "One process for each reactor. `min`, `max`, CPUs, memory and `egress` have no effect.",
+    "One process for each reactor and sink. `min`, `max`, CPUs, memory and `egress` have no effect.",
     "Secrets are credentials of systemd: files that only the service can read. `run.sh` passes them on as variables.",
     "The units see a read-only system; `/var/lib/tape` is writable.",
-    "Each reactor has a port of its own for probes and metrics, on the loopback address, from 9464 on.",
+    "Each of them has a port of its own for probes and metrics, on the loopback address, from 9464 on.",
   ],
 };

@@ -10,36 +10,44 @@ const marginS = 10;
 /** Units for one host: a template for the reactors, one for the server, and a target that starts all. */
 export function renderSystemd(plan: Plan, project: string): RenderedFile[] {
   const reactors = plan.services.filter(({ role, name }) => role === "reactor" && name !== "announcer");
+  const sinks = plan.services.filter(({ role }) => role === "sink");
   const announcer = plan.services.find(({ name }) => name === "announcer");
   const server = plan.services.find(({ role }) => role === "server");
-  const units = unitsOf(reactors, server, announcer);
+  const units = [
+    ...[server, announcer].flatMap((service) => (service === undefined ? [] : [`${service.object}.service`])),
+    ...[...reactors, ...sinks].map(instanceOf),
+  ];
   return [
     ...(plan.migrate === undefined ? [] : [unit("tape-migrate.service", migrateUnit(plan, plan.migrate))]),
     ...(server === undefined ? [] : [unit("tape-server.service", serviceUnit(plan, "Tape server", server.args))]),
     ...(announcer === undefined
       ? []
       : [unit("tape-announcer.service", serviceUnit(plan, "Tape announcer", announcer.args))]),
-    unit("tape-reactor@.service", serviceUnit(plan, "Tape reactor %i", reactorArgs(reactors))),
+    ...templates(plan, "reactor", reactors),
+    ...templates(plan, "sink", sinks),
     unit("tape.target", {
       Unit: { Description: "Tape", Wants: units.join(" "), After: "network-online.target" },
       Install: { WantedBy: "multi-user.target" },
     }),
     plainFile("tape.env", environment(plan)),
-    ...reactors.map(({ name }, k) =>
-      plainFile(`reactor-${name}.env`, [`TAPE_METRICS_LISTEN=127.0.0.1:${firstMetricsPort + k}`]),
+    ...[...reactors, ...sinks].map((service, k) =>
+      plainFile(envFileOf(service), [`TAPE_METRICS_LISTEN=127.0.0.1:${firstMetricsPort + k}`]),
     ),
     scriptFile("run.sh", "sh", runScript(plan)),
-    scriptFile("deploy.sh", "bash", deployScript(plan, reactors, units, project)),
+    scriptFile("deploy.sh", "bash", deployScript(plan, [...reactors, ...sinks], units, project)),
   ];
 }
 
-const unitsOf = (reactors: readonly Service[], ...others: readonly (Service | undefined)[]): string[] => [
-  ...others.flatMap((service) => (service === undefined ? [] : [`${service.object}.service`])),
-  ...reactors.map(({ name }) => `tape-reactor@${name}.service`),
-];
+const instanceOf = ({ role, name }: Service): string => `tape-${role}@${name}.service`;
+const envFileOf = ({ role, name }: Service): string => `${role}-${name}.env`;
 
-/** `--only %i`: systemd replaces it by what follows the @ of the unit's name. */
-const reactorArgs = (reactors: readonly Service[]): string[] => [...(reactors[0]?.args.slice(0, -1) ?? []), "%i"];
+/** One template for all services of a role. `%i`: systemd replaces it by what follows the @ of the unit's name. */
+function templates(plan: Plan, role: "reactor" | "sink", services: readonly Service[]): RenderedFile[] {
+  const [first] = services;
+  if (first === undefined) return [];
+  const args = [...first.args.slice(0, -1), role === "sink" ? "sink-%i" : "%i"];
+  return [unit(`tape-${role}@.service`, serviceUnit(plan, `Tape ${role} %i`, args, [`/etc/tape/${role}-%i.env`]))];
+}
 
 type Section = Readonly<Record<string, string | readonly string[]>>;
 
@@ -91,9 +99,13 @@ function serviceSection(plan: Plan, args: readonly string[]): Section {
   };
 }
 
-function serviceUnit(plan: Plan, description: string, args: readonly string[]): Record<string, Section> {
+function serviceUnit(
+  plan: Plan,
+  description: string,
+  args: readonly string[],
+  own: readonly string[] = [],
+): Record<string, Section> {
   const { EnvironmentFile, ...rest } = serviceSection(plan, args);
-  const own = args.includes("%i") ? ["/etc/tape/reactor-%i.env"] : [];
   return {
     Unit: {
       Description: description,
@@ -149,14 +161,16 @@ function runScript(plan: Plan): string[] {
   ];
 }
 
-function deployScript(plan: Plan, reactors: readonly Service[], units: readonly string[], project: string): string[] {
+function deployScript(plan: Plan, instances: readonly Service[], units: readonly string[], project: string): string[] {
   const { folder, user } = plan.deploy.systemd;
   const secrets = [...new Set(Object.values(plan.secrets))];
-  const envFiles = ["tape.env", ...reactors.map(({ name }) => `reactor-${name}.env`)].map(shellWord);
+  const envFiles = ["tape.env", ...instances.map(envFileOf)].map(shellWord);
+  const roles = [...new Set(instances.map(({ role }) => role))];
   const unitFiles = [
     ...(plan.migrate === undefined ? [] : ["tape-migrate.service"]),
-    ...units.filter((name) => !name.startsWith("tape-reactor@")),
-    ...["tape-reactor@.service", "tape.target"],
+    ...units.filter((name) => !name.includes("@")),
+    ...roles.map((role) => `tape-${role}@.service`),
+    "tape.target",
   ];
   return [
     'cd "$(dirname "$0")"',

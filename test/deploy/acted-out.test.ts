@@ -86,7 +86,7 @@ describe("deploy.sh, with programs that only record their calls", () => {
       "kubectl --namespace shop wait --for=condition=complete --timeout=15m job/tape-migrate",
       "kubectl --namespace shop apply --filename tape-server.yaml",
     ]);
-    expect(steps.at(-1)).toBe("kubectl --namespace shop rollout status deployment/tape-reactor-reap-aged --timeout=5m");
+    expect(steps.at(-1)).toBe("kubectl --namespace shop rollout status deployment/tape-sink-billing-eu --timeout=5m");
     const applied = readFileSync(join(seen, "tape-reactor-outbox.yaml"), "utf8");
     expect(applied).toContain(`image: ${image}\n`);
     expect(applied).not.toContain("GIT_SHA");
@@ -122,7 +122,7 @@ describe("deploy.sh, with programs that only record their calls", () => {
     ].map((call) => named.indexOf(call));
     expect(order).not.toContain(-1);
     expect(order).toEqual(order.toSorted((a, b) => a - b));
-    expect(named.filter((call) => call.includes("secrets add-iam-policy-binding"))).toHaveLength(8 * 3);
+    expect(named.filter((call) => call.includes("secrets add-iam-policy-binding"))).toHaveLength(9 * 3);
     expect(readFileSync(join(seen, "tape-server.yaml"), "utf8")).toContain("tape/app:abc123\n");
   });
 

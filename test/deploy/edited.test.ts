@@ -49,9 +49,9 @@ describe("durable-tape deploy", () => {
       stderr: expect.stringContaining("is not what tape.yaml gives"),
     });
     expect(existsSync(stage.out)).toBe(false);
-    expect(await stage.run()).toMatchObject({ code: 0, stdout: expect.stringContaining("16 files, 16 changed") });
+    expect(await stage.run()).toMatchObject({ code: 0, stdout: expect.stringContaining("17 files, 17 changed") });
     expect(statSync(stage.path("deploy.sh")).mode & 0o777).toBe(0o755);
-    expect(await stage.run()).toMatchObject({ code: 0, stdout: expect.stringContaining("is up to date: 16 files") });
+    expect(await stage.run()).toMatchObject({ code: 0, stdout: expect.stringContaining("is up to date: 17 files") });
     expect((await stage.run("--check")).code).toBe(0);
   });
 

@@ -22,7 +22,7 @@ function setEnvironment(values: Readonly<Record<string, string>>): void {
 
 /** The same with sinks. */
 const withSinks = (lines: string): string =>
-  sample.replace("  reactors:\n    reap", `  events: { sinks: { ${lines} } }\n  reactors:\n    reap`);
+  sample.replace(/ {2}events:\n {4}sinks:\n( {6}.*\n)+/, `  events: { sinks: { ${lines} } }\n`);
 
 const find = (all: RenderedFolder, kind: string, name: string): Document =>
   all.documents().find((document) => document.kind === kind && document.metadata.name === name)!;
@@ -59,9 +59,10 @@ describe("rendering", () => {
     expect(text).toContain("HOOK_SECRET");
   });
 
-  it("has one service for each reactor, and the server", () => {
+  it("has one service for each reactor and each enabled sink, and the server", () => {
     const names = ["server", "recovery", "reconciler", "outbox", "timers", "compensation", "reap-aged"];
-    const objects = names.map((name) => (name === "server" ? "tape-server" : `tape-reactor-${name}`));
+    const reactors = names.map((name) => (name === "server" ? "tape-server" : `tape-reactor-${name}`));
+    const objects = [...reactors, "tape-sink-billing-eu"];
     for (const target of ["kubernetes", "gcp"] as const) {
       const kind = target === "gcp" ? "Service" : "Deployment";
       const found = rendered(target)
@@ -76,6 +77,32 @@ describe("rendering", () => {
     expect(rendered("systemd").text("tape.target")).toContain(
       "Wants=tape-server.service tape-reactor@recovery.service tape-reactor@reconciler.service",
     );
+  });
+
+  it("runs a sink alone, in as many replicas as it sets, which no autoscaler changes", () => {
+    const yaml = sampleWith('sinks: { billing_eu: { min: 2, egress: ["203.0.113.9/32:443"] } }');
+    const command = ["node_modules/durable-tape/bin/tape-reactors.js", "--only", "sink-billing_eu"];
+    const all = rendered("kubernetes", yaml);
+    const kinds = all.documents("tape-sink-billing-eu.yaml").map(({ kind }) => kind);
+    expect(kinds).toEqual(["Deployment", "PodDisruptionBudget", "NetworkPolicy"]);
+    const deployment = find(all, "Deployment", "tape-sink-billing-eu");
+    expect(at(deployment, "spec.template.spec.containers.0.args")).toEqual(command);
+    expect(at(deployment, "spec.replicas")).toBe(2);
+    const policy = find(all, "NetworkPolicy", "tape-sink-billing-eu");
+    expect(at(policy, "spec.egress.2.to.0.ipBlock.cidr")).toBe("203.0.113.9/32");
+    const service = find(rendered("gcp", yaml), "Service", "tape-sink-billing-eu");
+    expect(at(service, "spec.template.spec.containers.0.args")).toEqual(command);
+    const scales = at(service, "spec.template.metadata.annotations") as Record<string, string>;
+    expect(scales["autoscaling.knative.dev/minScale"]).toBe("2");
+    expect(scales["autoscaling.knative.dev/maxScale"]).toBe("2");
+    expect(at(rendered("compose", yaml).documents()[0], "services.tape-sink-billing-eu.deploy.replicas")).toBe(2);
+    const systemd = rendered("systemd", yaml);
+    expect(systemd.text("tape-sink@.service")).toContain("tape-reactors.js --only sink-%i\n");
+    expect(systemd.text("tape-sink@.service")).toContain("EnvironmentFile=/etc/tape/sink-%i.env\n");
+    expect(systemd.text("tape.target")).toContain(" tape-sink@billing_eu.service\n");
+    const ports = systemd.files.flatMap(({ path, text }) => (path.endsWith(".env") ? (/127\S+/.exec(text) ?? []) : []));
+    expect(new Set(ports).size).toBe(7);
+    expect(systemd.text("deploy.sh")).toMatch(/install .*sink-billing_eu\.env .*\/etc\/tape\//);
   });
 
   it("leaves out a disabled reactor, and the server on request", () => {
@@ -265,6 +292,11 @@ describe("a configuration is rejected", () => {
     ["a variable without a value", sample.replace("DB_HOST:-localhost", "DB_NAME"), "variable DB_NAME has no value"],
     ["a variable that is plain and secret", sample.replace("GREETING", "HOOK_SECRET"), "keep one"],
     ["an unknown reactor", sample.replace("timers: { max", "timer: { max"), "did you mean timers?"],
+    ["an unknown sink", sampleWith("sinks: { biling_eu: { min: 1 } }"), "did you mean billing_eu?"],
+    ["a sink that is disabled", sampleWith("sinks: { audit: { min: 1 } }"), "no such sink is enabled"],
+    ["a sink without a replica", sampleWith("sinks: { billing_eu: { min: 0 } }"), "at least 1 replica"],
+    ["two sinks of one name", withSinks("a_b: { kind: log }, a-b: { kind: log }"), "two sinks would be named"],
+    ["a sink's name that is too long", sample.replace("billing_eu", "b".repeat(60)), "shorten the sink's name"],
     ["no replica", sample.replace("timers: { max: 1", "timers: { min: 0"), "at least 1 replica"],
     ["a maximum below the minimum", sample.replace("min: 2, max: 10", "min: 4"), "3 is less than min (4)"],
     ["a network that is none", sample.replace("203.0.113.0/24", "203.0.113.0/64"), "is not a network"],
@@ -285,8 +317,8 @@ describe("a configuration is rejected", () => {
 
   it("warns of too many connections and of a plain variable that looks like a secret", () => {
     const { plan } = rendered("kubernetes", sample.replace("GREETING", "API_TOKEN"));
-    expect(plan.connections).toBe((3 + 3 + 3 + 10 + 1 + 3 + 3) * 5);
-    expect(plan.warnings.join("\n")).toContain("open 130 connections, and the database allows 100");
+    expect(plan.connections).toBe((3 + 3 + 3 + 10 + 1 + 3 + 3 + 1) * 5);
+    expect(plan.warnings.join("\n")).toContain("open 135 connections, and the database allows 100");
     expect(plan.warnings.join("\n")).toContain("tape.deploy.env.API_TOKEN looks like a secret");
     expect(rendered("systemd").plan.warnings).toEqual([]);
   });

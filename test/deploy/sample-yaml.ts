@@ -1,4 +1,4 @@
-/** A configuration that uses everything: secrets, plain variables, a custom reactor, KEDA, egress, a monitor. */
+/** A configuration that uses everything: secrets, plain variables, a custom reactor, a sink, KEDA, egress, a monitor. */
 export const sample = `project: { name: shop }
 agent: { runner_factory: "./app/agent.ts#buildRunner" }
 tape:
@@ -7,6 +7,10 @@ tape:
   server: { bootstrap_token: "\${ADMIN_TOKEN}" }
   reactors:
     reap-aged: { handler: "./app/reap.ts#reap" }
+  events:
+    sinks:
+      billing_eu: { kind: webhook, url: "https://hooks.example", secrets: ["\${HOOK_SECRET}"] }
+      audit: { kind: log, enabled: false }
   deploy:
     image: europe-docker.pkg.dev/p/tape/app:\${GIT_SHA}
     secrets: { DB_PASSWORD: tape-db-password, ADMIN_TOKEN: tape-admin, HOOK_SECRET: tape-hook }

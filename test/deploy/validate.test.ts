@@ -48,8 +48,8 @@ describe("objects of Kubernetes and Cloud Run", () => {
     const knative = rendered("gcp")
       .documents()
       .filter(({ kind }) => kind === "Service");
-    expect(kubernetes).toHaveLength(25);
-    expect(knative).toHaveLength(7);
+    expect(kubernetes).toHaveLength(27);
+    expect(knative).toHaveLength(8);
     for (const document of [...kubernetes, ...knative]) {
       expect([document.kind, document.metadata.name, problemWith(document)]).toEqual([
         document.kind,

@@ -31,9 +31,9 @@ const isPool = ({ deploy }: Plan, { role }: Service): boolean => role !== "serve
 
 const invalid = (message: string): Error => badConfig([{ where: "tape.yaml", message }]);
 
-function checkLimits({ object, cpu, memory }: Service): void {
+function checkLimits({ role, object, cpu, memory }: Service): void {
   if (object.length > maxName)
-    throw invalid(`${object} is longer than ${maxName} characters; shorten the reactor's name`);
+    throw invalid(`${object} is longer than ${maxName} characters; shorten the ${role}'s name`);
   const cpus = cpu.endsWith("m") ? Number(cpu.slice(0, -1)) / 1_000 : Number(cpu);
   if (cpus < 1)
     throw invalid(`${object}: Cloud Run gives at least 1 CPU to an instance that is not throttled, not ${cpu}`);

@@ -13,9 +13,9 @@ const maxName = 63;
 
 /** Manifests for kubectl, a file for each service. */
 export function renderKubernetes(plan: Plan, project: string): RenderedFile[] {
-  for (const { object } of plan.services) {
+  for (const { role, object } of plan.services) {
     if (object.length > maxName)
-      throw invalid(`${object} is longer than ${maxName} characters; shorten the reactor's name`);
+      throw invalid(`${object} is longer than ${maxName} characters; shorten the ${role}'s name`);
   }
   const files = plan.services.map((service) => yamlFile(`${service.object}.yaml`, objectsOf(plan, service)));
   if (plan.migrate !== undefined) {
