@@ -64,7 +64,6 @@ export interface PostgresBackendOptions {
   readonly clock: Clock;
   readonly schema: number;
   readonly durable: boolean;
-  readonly stop: () => void;
   readonly outageRetry: OutageRetry;
   readonly timeline: Timeline;
   readonly callers: CallerTransactions;
@@ -360,8 +359,7 @@ export class PostgresBackend implements SqlBackend {
   }
 
   async #close(): Promise<void> {
-    const { batched, notifier, connections, stop } = this.#options;
-    stop();
+    const { batched, notifier, connections } = this.#options;
     this.#slotHints.close();
     const { counted: _counted, ...batchers } = batched;
     await this.#journals.close();

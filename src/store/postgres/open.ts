@@ -40,6 +40,7 @@ import { OutageRetry } from "./outage-retry.ts";
 import { metaOf, Timeline } from "./timeline.ts";
 import { warnOfTransport } from "./transport.ts";
 import { parsePostgresUrl } from "./url.ts";
+import { WitnessPurge } from "./witness-purge.ts";
 import { maxChannels, type WriteBatcherOptions, writeBatcher } from "./write-batcher.ts";
 import { Writer } from "./writer.ts";
 
@@ -53,9 +54,6 @@ export interface PostgresOptions {
   readonly migrations?: readonly Migration[];
 }
 
-/** Witnesses are checked within seconds; after ten minutes they are useless. */
-const witnessMs = 600_000;
-const purgeEveryMs = 60_000;
 const oldestServer = 140_000;
 
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
@@ -82,7 +80,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     const timeline: Timeline = new Timeline({ connections, outageRetry, writer: () => writer, log });
     const journals = new JournalAllocator(connections, outageRetry, () => timeline.check(true));
     const wake = (hint: WakeHint): void => notifier.send(hint);
-    const writer = new Writer({ connections, journals, outageRetry, random, limits, wake });
+    const purge = new WitnessPurge(connections, clock, log);
+    const writer = new Writer({ connections, journals, outageRetry, random, limits, wake, purge });
     await timeline.check();
     const batched = batchedWrites({
       connections,
@@ -93,10 +92,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       limits,
       channels: new Channels(maxChannels),
     });
-    const stop = purgeWitnesses(connections, clock);
     const callers = new PostgresCallers({ connections, writer, journals, notifier, timeline, random, limits });
     const parts = { connections, writer, journals, batched, notifier, wakes, outageRetry, timeline, callers };
-    const driver = new PostgresBackend({ ...parts, limits, clock, schema, durable, stop });
+    const driver = new PostgresBackend({ ...parts, limits, clock, schema, durable });
     return assembleStore(driver, random);
   } catch (error) {
     await connections.close();
@@ -224,20 +222,4 @@ function checkServer(row: RowOf<"meta.get">, connections: Connections, log: Log)
   }
   log("warn", "store.not_durable", { settings: unsafe });
   return false;
-}
-
-function purgeWitnesses(connections: Connections, clock: Clock): () => void {
-  let cancel = () => {};
-  let stopped = false;
-  const schedule = (): void => {
-    if (stopped) return;
-    cancel = clock.after(purgeEveryMs, () => {
-      connections.ask("witness.purge", { olderMs: witnessMs }).then(schedule, schedule);
-    });
-  };
-  schedule();
-  return () => {
-    stopped = true;
-    cancel();
-  };
 }

@@ -9,6 +9,7 @@ import type { Connections } from "./connections.ts";
 import { busy, classifyError, type ErrorClass, forbidden, isForbidden, outcomeUnknown, unreachable } from "./errors.ts";
 import { type JournalAllocator, NumbersExhausted, type ReservedNumbers } from "./journal-numbers.ts";
 import type { OutageRetry } from "./outage-retry.ts";
+import type { WitnessPurge } from "./witness-purge.ts";
 
 export interface WriterOptions {
   readonly connections: Connections;
@@ -17,6 +18,7 @@ export interface WriterOptions {
   readonly random: Random;
   readonly limits: Limits;
   readonly wake: (wake: WakeHint) => void;
+  readonly purge: Pick<WitnessPurge, "beforeWrite">;
 }
 
 export interface TransactionOptions {
@@ -83,9 +85,10 @@ export class Writer {
     }
   }
 
-  /** A pooled connection. TAPE_STORE_UNREACHABLE: there is none, so nothing was sent. */
+  /** A pooled connection for a write. TAPE_STORE_UNREACHABLE: there is none, so nothing was sent. */
   async connect(tenant?: string): Promise<pg.PoolClient> {
-    const { connections, outageRetry } = this.#options;
+    const { connections, outageRetry, purge } = this.#options;
+    purge.beforeWrite();
     try {
       return await outageRetry.run(() => connections.connect(tenant));
     } catch (error) {

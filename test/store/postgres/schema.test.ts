@@ -8,7 +8,7 @@ import { type Scene, sceneOn, statementNames, until } from "./scene.ts";
 /** Statements that may read more than they return, each with its reason. */
 const wide: Readonly<Record<string, string>> = {
   "leases.doom": "all held leases, once in a store's life",
-  "witness.purge": "once a minute, and the table holds ten minutes",
+  "witness.purge": "at most once a minute, beside a write, and the table holds ten minutes",
 };
 const narrow = statementNames.filter((name) => name !== "migrations.create" && !Object.hasOwn(wide, name));
 
