@@ -7,55 +7,37 @@ import { Tape } from "../src/host/tape.ts";
 import { createRunner } from "../src/sdk/workflow.ts";
 import type { Store } from "../src/store/contract/store.ts";
 import { startPostgres } from "../test/postgres/server.ts";
-import { killFanouts } from "./events/kill.ts";
-import type { BenchOptions } from "./run.ts";
+import type { StoreKind } from "./events/site.ts";
 import { median, runPool, say, stepRecord } from "./work.ts";
 
-export interface EventSizes {
+export interface RatioSizes {
   /** Records in the feed. */
   readonly records: number;
   readonly rounds: number;
-  readonly kills: number;
-  /** Records per second while fan-outs are killed. */
-  readonly rate: number;
 }
 
-export const usual: EventSizes = { records: 100_000, rounds: 3, kills: 50, rate: 1_000 };
-export const small: EventSizes = { records: 4_000, rounds: 1, kills: 1, rate: 300 };
+export const usual: RatioSizes = { records: 100_000, rounds: 3 };
+export const small: RatioSizes = { records: 4_000, rounds: 1 };
 
-export interface EventFigures {
-  /** Records per second through a function sink ÷ bare pages of the feed, in the same process. */
+/** Records per second through a function sink ÷ bare pages of the feed, in the same process. */
+export interface RatioFigures {
   readonly fanoutRatioSqlite: number | null;
   readonly fanoutRatioPostgres: number | null;
-  /** After kill -9 of the fan-out, judged by the receiver's ledger. */
-  readonly lost: number | null;
-  readonly outOfOrder: number | null;
-  readonly repeats: number | null;
 }
 
-/** `--small`: in a few seconds. `--only sqlite`: without PostgreSQL. */
-export async function benchEvents({ only, flags }: BenchOptions): Promise<EventFigures> {
-  return measureEvents(flags.includes("--small") ? small : usual, only);
-}
-
-export async function measureEvents(sizes: EventSizes, only?: string): Promise<EventFigures> {
+export async function measureRatios(sizes: RatioSizes, stores: readonly StoreKind[]): Promise<RatioFigures> {
   const folder = await mkdtemp(join(tmpdir(), "tape-events-"));
   try {
-    const onSqlite = only !== "postgres";
-    const sqlite = onSqlite ? await ratio(`sqlite:${join(folder, "feed.db")}`, sizes) : null;
-    const killed = onSqlite
-      ? await killFanouts({ url: `sqlite:${join(folder, "kill.db")}`, ttlMs: 800, ...sizes })
-      : null;
-    if (killed !== null) say(`kill -9 × ${sizes.kills}: ${JSON.stringify(killed)}`);
-    const postgres = only === "sqlite" ? null : await ratioOnPostgres(sizes);
-    const { lost, outOfOrder, repeats } = killed ?? { lost: null, outOfOrder: null, repeats: null };
-    return { fanoutRatioSqlite: sqlite, fanoutRatioPostgres: postgres, lost, outOfOrder, repeats };
+    const file = `sqlite:${join(folder, "feed.db")}`;
+    const sqlite = stores.includes("sqlite") ? await ratio(file, sizes) : null;
+    const postgres = stores.includes("postgres") ? await ratioOnPostgres(sizes) : null;
+    return { fanoutRatioSqlite: sqlite, fanoutRatioPostgres: postgres };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function ratioOnPostgres(sizes: EventSizes): Promise<number> {
+async function ratioOnPostgres(sizes: RatioSizes): Promise<number> {
   const server = await startPostgres({ major: 18, settings: {} });
   try {
     return await ratio(server.url, sizes);
@@ -68,7 +50,7 @@ const tenant = "bench";
 /** Records of one run besides the first. */
 const perRun = 99;
 
-async function ratio(url: string, { records, rounds }: EventSizes): Promise<number> {
+async function ratio(url: string, { records, rounds }: RatioSizes): Promise<number> {
   const store = await openStore(url);
   try {
     const terms = await runPool(store, Math.ceil(records / (perRun + 1)));

@@ -1,6 +1,6 @@
 import { benchAsks } from "./asks.ts";
 import { readResults, writeReport, writeResults } from "./charts.ts";
-import { benchEvents } from "./events.ts";
+import { benchEvents } from "./events/all.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchHandover } from "./handover.ts";
 import { benchIdle } from "./idle.ts";

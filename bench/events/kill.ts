@@ -4,7 +4,9 @@ import { systemClock } from "../../src/base/clock.ts";
 import { eventIdOf } from "../../src/events/event.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { judge, Receiver, type Verdict } from "./receiver.ts";
+import { median, say } from "../work.ts";
+import { type EventPart, rounded, worst } from "./part.ts";
+import { judge, type LedgerEntry, Receiver, type Verdict } from "./receiver.ts";
 
 const tenant = "default";
 const script = fileURLToPath(new URL("./fanout-process.ts", import.meta.url));
@@ -58,16 +60,16 @@ export async function writeLoad(store: Store, rate: number, signal: AbortSignal)
   }
 }
 
-/**
- * Kills the fan-out again and again under load, while another stands by. The receiver's ledger is the judge. `repeats`
- * counts those of all kills together.
- */
-export async function killFanouts({
-  url,
-  ttlMs,
-  kills,
-  rate,
-}: KillOptions): Promise<Verdict & { readonly events: number }> {
+export interface KillVerdict extends Verdict {
+  readonly events: number;
+  /** Records a second that were really written. */
+  readonly perSecond: number;
+  /** Repeats after each kill. */
+  readonly repeatsPerKill: readonly number[];
+}
+
+/** Kills the fan-out again and again under load, while another stands by. The receiver's ledger is the judge. */
+export async function killFanouts({ url, ttlMs, kills, rate }: KillOptions): Promise<KillVerdict> {
   const receiver = new Receiver();
   const address = await receiver.listen();
   const store = await openStore(url);
@@ -80,6 +82,7 @@ export async function killFanouts({
   };
   try {
     let holder = await begin();
+    const from = systemClock.mono();
     const load = writeLoad(store, rate, stop.signal);
     for (let k = 0; k < kills; k++) {
       const seen = receiver.ledger.length;
@@ -89,17 +92,17 @@ export async function killFanouts({
       const { length } = receiver.ledger;
       await receiver.until((ledger) => ledger.length > length + 40); // which may include what was in flight
       holder = next;
+      if (k % 10 === 9) say(`${url.split(":")[0]}: ${k + 1} fan-outs killed, ${receiver.ledger.length} events`);
     }
     stop.abort();
     await load;
+    const seconds = (systemClock.mono() - from) / 1_000;
     const ids = await feedIds(store);
     // The records of the last takeover are written before its events are sent.
-    const wanted = new Set(ids);
-    await receiver.until((ledger) => {
-      const received = new Set(ledger.map(({ id }) => id));
-      return [...wanted].every((id) => received.has(id));
-    });
-    return { ...judge(ids, receiver.ledger), events: ids.length };
+    await receiver.until(() => ids.every((id) => receiver.received.has(id)));
+    const perSecond = Math.round(ids.length / seconds);
+    const repeatsPerKill = repeatsByToken(receiver.ledger);
+    return { ...judge(ids, receiver.ledger), events: ids.length, perSecond, repeatsPerKill };
   } finally {
     stop.abort();
     for (const child of running) child.kill("SIGKILL");
@@ -107,3 +110,53 @@ export async function killFanouts({
     await store.close();
   }
 }
+
+/** Repeats of each term behind the first: events that were received under an earlier one. */
+function repeatsByToken(ledger: readonly LedgerEntry[]): number[] {
+  const received = new Set<string>();
+  const repeats = new Map<bigint, number>();
+  for (const { id, token } of ledger) {
+    repeats.set(token, (repeats.get(token) ?? 0) + (received.has(id) ? 1 : 0));
+    received.add(id);
+  }
+  return [...repeats].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, count], k) => (k === 0 ? [] : [count]));
+}
+
+export interface FanoutKillSizes {
+  readonly kills: number;
+  readonly rate: number;
+}
+
+/**
+ * kill -9 of the fan-out under load, judged by the receiver's ledger, on each store.
+ *
+ *   lost, outOfOrder    records that never arrived; first deliveries behind a later one of the same journal
+ *   repeats             of all kills together
+ *   repeatsMax          after one kill, at most the window of 1 000
+ *   repeatsMedianMs     the median, in milliseconds of the traffic
+ */
+export const fanoutKills: EventPart<FanoutKillSizes> = {
+  usual: { kills: 50, rate: 1_000 },
+  small: { kills: 1, rate: 150 },
+  figures: ["lost", "outOfOrder", "repeats", "repeatsMax", "repeatsMedianMs", "fanoutKills", "killRate"],
+  async measure(site, sizes) {
+    const verdicts: KillVerdict[] = [];
+    for (const kind of site.stores) {
+      const url = await site.store(kind);
+      // A lease must be longer than any transaction may take.
+      const [address, ttlMs] = kind === "sqlite" ? [url, 800] : [`${url}?transaction_bound_ms=1000`, 2_000];
+      const verdict = await killFanouts({ url: address, ttlMs, ...sizes });
+      verdicts.push(verdict);
+      say(`${kind}, kill -9 × ${sizes.kills}: ${JSON.stringify(verdict)}`);
+    }
+    const sum = (key: "lost" | "outOfOrder" | "repeats"): number => verdicts.reduce((all, one) => all + one[key], 0);
+    const medians = verdicts.map((one) => (median(one.repeatsPerKill) * 1_000) / one.perSecond);
+    return {
+      ...{ lost: sum("lost"), outOfOrder: sum("outOfOrder"), repeats: sum("repeats") },
+      repeatsMax: worst(...verdicts.flatMap(({ repeatsPerKill }) => repeatsPerKill)),
+      repeatsMedianMs: worst(...medians.map((ms) => rounded(ms, 1))),
+      fanoutKills: sizes.kills * verdicts.length,
+      killRate: Math.min(...verdicts.map(({ perSecond }) => perSecond)),
+    };
+  },
+};

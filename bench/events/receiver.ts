@@ -13,6 +13,8 @@ export interface LedgerEntry {
 /** A receiver of CloudEvents with a ledger of its own, which survives every fan-out. */
 export class Receiver {
   readonly ledger: LedgerEntry[] = [];
+  /** The ids in the ledger. */
+  readonly received = new Set<string>();
   readonly #server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -49,6 +51,7 @@ export class Receiver {
   }
 
   #enter({ id, tapejournal, sequence, tapetoken }: TapeEvent): void {
+    this.received.add(id);
     const inbox = id.includes("i:") ? "i" : "";
     this.ledger.push({ id, journal: `${tapejournal}${inbox}`, sequence, token: BigInt(tapetoken) });
   }

@@ -1,30 +1,17 @@
 // `npm run test:brokers` runs the sinks of brokers against real servers, and prints a last line `N passed, N failed`.
 // It finds the servers on the PATH, or unpacks them from this machine's package mirror; one that cannot be had fails.
 // Arguments (`npm run test:brokers -- nats`) choose test files.
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { program, runTests, staticCheck } from "../totals.ts";
+import { installClients } from "./servers/install.ts";
 import { findProgram, findPubsubEmulator, programNames } from "./servers/programs.ts";
 
 const here = import.meta.dirname;
 let passed = 0;
 let failed = 0;
 const count = (ok: boolean) => (ok ? passed++ : failed++);
-
-/** The clients have a package.json of their own, so that an install of the project stays small. */
-function installClients(): void {
-  const { dependencies } = JSON.parse(readFileSync(join(here, "package.json"), "utf8")) as {
-    dependencies: Record<string, string>;
-  };
-  const isInstalled = ([name, version]: [string, string]): boolean => {
-    const file = join(here, "node_modules", name, "package.json");
-    return existsSync(file) && JSON.parse(readFileSync(file, "utf8")).version === version;
-  };
-  if (Object.entries(dependencies).every(isInstalled)) return;
-  execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: here, stdio: ["ignore", "ignore", "inherit"] });
-}
 
 /** The servers come first: a missing one is a failure of its own, with its reason. */
 function findServers(): void {

@@ -74,11 +74,7 @@ export class ServerlessWorld {
   /** Starts a process that starts the run, and waits until it is dead. */
   async kill(run: string, death: Death): Promise<void> {
     const { port } = this.#server.address() as AddressInfo;
-    const file = fileURLToPath(new URL("serverless-writer.ts", import.meta.url));
-    const child = fork(file, [this.#url, `http://127.0.0.1:${port}`, run, death], { execArgv: [], stdio: "ignore" });
-    const exit = once(child, "exit");
-    child.once("message", () => void systemClock.after(Math.random() * 10, () => child.kill("SIGKILL")));
-    await exit;
+    await killWriter(this.#url, `http://127.0.0.1:${port}`, run, death);
   }
 
   /** Waits until the service has no alarm left: then everything was found, or never will be. */
@@ -91,16 +87,8 @@ export class ServerlessWorld {
     }
   }
 
-  async found(): Promise<Found[]> {
-    const { store, tenant } = this.app;
-    const runs = await store.read.runs(tenant, { limit: 1_000 });
-    return Promise.all(
-      runs.map(async ({ id, status, createdAt }) => {
-        const records = await store.read.journal(tenant, { run: id });
-        const started = records.find(({ kind }) => kind === "term.started");
-        return { run: id, status, foundMs: (started?.at ?? Number.POSITIVE_INFINITY) - createdAt };
-      }),
-    );
+  found(): Promise<Found[]> {
+    return foundIn(this.app);
   }
 
   async close(): Promise<void> {
@@ -108,6 +96,30 @@ export class ServerlessWorld {
     this.#server.close();
     await this.app.close();
   }
+}
+
+/**
+ * Starts a process that starts the run and dies, and waits until it is dead. `alarms`: the address of the service, HTTP
+ * for our fake of Cloud Tasks.
+ */
+export async function killWriter(store: string, alarms: string, run: string, death: Death): Promise<void> {
+  const file = fileURLToPath(new URL("serverless-writer.ts", import.meta.url));
+  const child = fork(file, [store, alarms, run, death], { execArgv: [], stdio: "ignore" });
+  const exit = once(child, "exit");
+  child.once("message", () => void systemClock.after(Math.random() * 10, () => child.kill("SIGKILL")));
+  await exit;
+}
+
+/** All runs, and when each was found. */
+export async function foundIn({ store, tenant }: Tape): Promise<Found[]> {
+  const runs = await store.read.runs(tenant, { limit: 1_000 });
+  return Promise.all(
+    runs.map(async ({ id, status, createdAt }) => {
+      const records = await store.read.journal(tenant, { run: id });
+      const started = records.find(({ kind }) => kind === "term.started");
+      return { run: id, status, foundMs: (started?.at ?? Number.POSITIVE_INFINITY) - createdAt };
+    }),
+  );
 }
 
 async function answer(tasks: FakeCloudTasks, request: IncomingMessage): Promise<Response> {

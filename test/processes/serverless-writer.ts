@@ -1,4 +1,5 @@
 // A process that starts one run and dies on the way: before its commit, before its wake-up, or after it.
+import type { Alarms } from "../../src/alarm/alarms.ts";
 import { cloudTasksAlarms } from "../../src/alarm/cloud-tasks.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { Tape } from "../../src/host/tape.ts";
@@ -9,17 +10,17 @@ const [url = "", endpoint = "", id = "", death = ""] = process.argv.slice(2) as 
 /** Nothing runs after this line, not even what is queued. */
 const die = (): void => void process.kill(process.pid, "SIGKILL");
 
-const alarms = cloudTasksAlarms({
-  queue,
-  url: "http://app.example/sweep",
-  endpoint,
-  token: async () => "t",
-  fetch: async (to, init) => {
-    const response = await fetch(to, init);
+/** NATS is loaded only where it is used: its client is not among the dependencies of the tests. */
+const service = endpoint.startsWith("nats:")
+  ? (await (await import("../../bench/events/nats.ts")).openNats(endpoint)).alarms
+  : cloudTasksAlarms({ queue, url: "http://app.example/sweep", endpoint, token: async () => "t" });
+const alarms: Alarms = {
+  furthestMs: service.furthestMs,
+  set: async (alarm) => {
+    await service.set(alarm);
     if (death === "armed") die();
-    return response;
   },
-});
+};
 const waker = {
   wake: async (): Promise<void> => {
     if (death === "woken") die();

@@ -1,21 +1,33 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import pg from "pg";
-import { systemClock } from "../src/base/clock.ts";
-import { openStore } from "../src/host/open-store.ts";
-import { Tape } from "../src/host/tape.ts";
-import { createRunner } from "../src/sdk/workflow.ts";
-import type { Store } from "../src/store/contract/store.ts";
-import { startPostgres } from "../test/postgres/server.ts";
-import { fill } from "./growth-fill.ts";
-import { median, say } from "./work.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { openStore } from "../../src/host/open-store.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { createRunner } from "../../src/sdk/workflow.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { fill } from "../growth-fill.ts";
+import { median, say } from "../work.ts";
+import { type EventPart, rounded, worst } from "./part.ts";
+import type { EventSite, StoreKind } from "./site.ts";
 
 /** Two stores of one kind: one without runs, one with many of another tenant. */
 export interface FilledStores {
   readonly empty: string;
   readonly full: string;
 }
+
+export interface FeedPages {
+  readonly feedPageRatio: number;
+  readonly emptyMs: number;
+  readonly fullMs: number;
+  readonly pagesToEnd: number;
+}
+
+export interface CensusTimes {
+  readonly censusMs: number;
+  readonly scrapeMs: number;
+  readonly censusesIn15s: number;
+}
+
+type LargeStoreTimes = FeedPages & CensusTimes;
 
 const rounds = 200;
 /** It writes nothing; every run belongs to the tenant "default". */
@@ -42,7 +54,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
  *
  *   feedPageRatio   median time on the full store ÷ on the empty one
  */
-export async function feedPages({ empty, full }: FilledStores): Promise<object> {
+export async function feedPages({ empty, full }: FilledStores): Promise<FeedPages> {
   const stores = await Promise.all([openStore(empty), openStore(full)]);
   try {
     const ends = [await endOfFeed(stores[0]!), await endOfFeed(stores[1]!)];
@@ -63,7 +75,7 @@ export async function feedPages({ empty, full }: FilledStores): Promise<object> 
  * The time of a scrape of `/metrics` on the full store, with and without a census, and how many censuses 15 s of
  * scrapes need.
  */
-export async function census({ full }: FilledStores): Promise<object> {
+export async function census({ full }: FilledStores): Promise<CensusTimes> {
   const opened = await openStore(full);
   let queries = 0;
   const read: Store["read"] = {
@@ -95,32 +107,34 @@ export async function census({ full }: FilledStores): Promise<object> {
   }
 }
 
-async function measure(stores: FilledStores, runs: number): Promise<object> {
+async function measureOn(site: EventSite, kind: StoreKind, runs: number): Promise<LargeStoreTimes> {
+  const stores = { empty: await site.store(kind), full: await site.store(kind) };
   for (const url of Object.values(stores)) await (await openStore(url)).close();
-  say(`filling a store with ${runs} runs`);
+  say(`${kind}: filling a store with ${runs} runs`);
   await fill(stores.full, runs);
-  return { ...(await feedPages(stores)), ...(await census(stores)) };
+  const times = { ...(await feedPages(stores)), ...(await census(stores)) };
+  say(`${kind}: ${JSON.stringify(times)}`);
+  return times;
 }
 
-/** Both figures on SQLite and on PostgreSQL. */
-export async function benchPagesAndCensus(runs: number): Promise<object> {
-  const folder = await mkdtemp(join(tmpdir(), "tape-ground-"));
-  const server = await startPostgres({ major: 18, settings: {} });
-  try {
-    const client = new pg.Client({ connectionString: server.url });
-    await client.connect();
-    for (const name of ["empty", "full"]) await client.query(`create database ground_${name}`);
-    await client.end();
-    const file = (name: string): string => `sqlite:${join(folder, `${name}.db`)}`;
-    const database = (name: string): string => server.url.replace(/postgres$/, `ground_${name}`);
+/**
+ * What a large store costs those who ask little of it; the worse of both stores.
+ *
+ *   quietTenantRatio     a page of the feed for a tenant without records ÷ the same on an empty store
+ *   metricsMs            a scrape of `/metrics` that counts what is in the store
+ *   metricsStatements    how often 15 s of scrapes count it
+ */
+export const largeStore: EventPart<{ readonly runs: number }> = {
+  usual: { runs: 1_000_000 },
+  small: { runs: 4_000 },
+  figures: ["quietTenantRatio", "metricsMs", "metricsStatements"],
+  async measure(site, { runs }) {
+    const found: LargeStoreTimes[] = [];
+    for (const kind of site.stores) found.push(await measureOn(site, kind, runs));
     return {
-      sqlite: await measure({ empty: file("empty"), full: file("full") }, runs),
-      postgres: await measure({ empty: database("empty"), full: database("full") }, runs),
+      quietTenantRatio: worst(...found.map(({ feedPageRatio }) => rounded(feedPageRatio))),
+      metricsMs: worst(...found.map(({ censusMs }) => rounded(censusMs, 2))),
+      metricsStatements: worst(...found.map(({ censusesIn15s }) => censusesIn15s)),
     };
-  } finally {
-    await server.stop();
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-if (import.meta.main) console.log(JSON.stringify(await benchPagesAndCensus(Number(process.argv[2] ?? 1_000_000))));
+  },
+};

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { census, feedPages } from "../../bench/events-ground.ts";
+import { census, feedPages } from "../../bench/events/large-store.ts";
 import { fill } from "../../bench/growth-fill.ts";
 import { openStore } from "../../src/host/open-store.ts";
 
 it("the benchmark of feed pages and scrapes runs in its smallest size", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "tape-ground-"));
+  const folder = mkdtempSync(join(tmpdir(), "tape-large-store-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const stores = { empty: `sqlite:${join(folder, "empty.db")}`, full: `sqlite:${join(folder, "full.db")}` };
   await (await openStore(stores.empty)).close();
