@@ -41,9 +41,9 @@ export function withServerless<P extends Shape>(
 ): P & { readonly serverless: PlannedServerless | undefined } {
   const random = seededRandom(`serverless ${seed}`);
   const { replicas, remote, rewind, wallStep, callers } = plan;
-  const isWedged = JSON.stringify(plan.runs).includes('"wedgeMs"'); // a wedged process serves no request
+  const isWedged = JSON.stringify(plan.runs).includes('"wedgeMs"'); // judged in a world where no process dies
   const isFit = rewind === undefined && wallStep === undefined && callers.length === 0 && !remote.includes(true);
-  if (!chance(random, share) || !isFit || isWedged) return { ...plan, serverless: undefined };
+  if (!chance(random, share) || !isFit) return { ...plan, serverless: undefined };
   const off = (): WrongClock => ({ ...rightClock, offMs: random.int(2_000) - 1_000 });
   const serverless = {
     wakeLoss: pick(random, [0, 0.5, 1]),
@@ -55,7 +55,7 @@ export function withServerless<P extends Shape>(
   };
   const clocks = times(replicas, () => (chance(random, 0.3) ? off() : rightClock));
   const runs = [...plan.runs.map((run, k) => ({ ...run, atMs: run.atMs + k * apartMs })), sleeperOf(random)];
-  const faults = chance(random, 0.7) ? [...plan.faults, deathOf(random, replicas)] : plan.faults;
+  const faults = chance(random, 0.7) && !isWedged ? [...plan.faults, deathOf(random, replicas)] : plan.faults;
   return { ...plan, clocks, runs, faults, healAtMs: plan.healAtMs + runs.length * apartMs, serverless };
 }
 

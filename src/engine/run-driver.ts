@@ -37,6 +37,8 @@ export interface RunDriverOptions {
   readonly slowMs?: number;
   /** Whether runs are loaded shortly before their timers fire. false: a caller waits until each run has parked. */
   readonly preload?: boolean;
+  /** A process in which a run has stalled takes over no other for this long: the cause may be in the process. */
+  readonly yieldMs?: number;
   /** Called when a run that was driven here has ended. */
   readonly onSettled?: (journal: number, settled: RunResult) => void;
 }
@@ -73,8 +75,8 @@ const reportEveryMs = 60_000;
  */
 export const preloadMs = 1_000;
 
-/** A process in which a run has stalled takes over no other for this long: the cause may be in the process. */
-const yieldMs = 10_000;
+/** Long enough for two polls of another process. */
+const defaultYieldMs = 10_000;
 
 interface ActiveDrive {
   /** undefined until the run is loaded. */
@@ -359,7 +361,7 @@ export class RunDriver {
     } finally {
       if (term.preloaded) this.#preloaded--;
       suspicion?.clear();
-      if (lease.stalled) this.#yieldUntil = clock.mono() + yieldMs;
+      if (lease.stalled) this.#yieldUntil = clock.mono() + (this.#options.yieldMs ?? defaultYieldMs);
       lease.end("the drive is over");
     }
   }

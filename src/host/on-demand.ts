@@ -29,6 +29,8 @@ const maxLimit = 1_000;
 /** How long a run that is called back may take to reach a record before it is released where it is. */
 const surrenderMs = 5_000;
 
+/** Alarms are up to 20 s apart: a shorter yield would be over before another process is called. */
+const yieldMs = 30_000;
 const dayMs = 86_400_000;
 
 /** For the handlers of `durable-tape/push`, which know an app and nothing behind it. */
@@ -126,7 +128,8 @@ export class OnDemand {
 
   #compose(): ComposedReactors {
     const { specs, driver } = this.#options();
-    this.#composed ??= composeReactors({ specs, driver: { ...driver, preload: false }, deps: this.#deps });
+    const onDemand = { ...driver, preload: false, yieldMs };
+    this.#composed ??= composeReactors({ specs, driver: onDemand, deps: this.#deps });
     return this.#composed;
   }
 

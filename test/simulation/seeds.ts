@@ -5,6 +5,7 @@ import { sampleDay } from "../sample.ts";
 
 /** Seeds that once found a bug, in the engine or in the simulation. */
 const regressions: readonly string[] = [
+  "7928",
   "113219",
   "400988",
   "404778",
