@@ -3,6 +3,7 @@ import { errorFields, reasonOf } from "../base/reason.ts";
 import type { Lease } from "../lease/lease.ts";
 import { isTapeError } from "../model/errors.ts";
 import { checkpointOf, checkpointText, type SinkCheckpoint, type SinkPause } from "../model/sink-checkpoint.ts";
+import { retryingNote } from "../model/sink-state.ts";
 import type { FeedPage } from "../store/contract/store.ts";
 import { isForeign } from "../store/follow-feed.ts";
 import { FollowPace } from "../store/follow-pace.ts";
@@ -242,7 +243,7 @@ export class FanoutTerm {
         if (attempt === 1) this.#retrying++;
         if (this.#status.paused === undefined) this.#status.state = "retrying";
         this.#status.lastError = reasonOf(error);
-        this.#lease.progress(`retrying: ${reasonOf(error)}`);
+        this.#lease.progress(`${retryingNote}${reasonOf(error)}`);
         const fields = { sink: name, label: sink.label, attempt, delayMs: Math.round(delayMs), ...errorFields(error) };
         log("warn", "sink.retrying", fields);
       },

@@ -1,6 +1,8 @@
+import { defined } from "../base/defined.ts";
 import type { DeadLetter, LetterState } from "../model/dead-letter.ts";
 import { notFound } from "../model/not-found.ts";
-import { readCheckpoint, type SinkPause } from "../model/sink-checkpoint.ts";
+import type { SinkPause } from "../model/sink-checkpoint.ts";
+import type { SinkState } from "../model/sink-state.ts";
 import type { Operator } from "../operator/operator.ts";
 import type { AuditInfo, OperatorReason, Page, SinkRow, Store } from "../store/contract/store.ts";
 import { readList } from "../store/read-all.ts";
@@ -8,17 +10,19 @@ import { readList } from "../store/read-all.ts";
 /** Where a sink is, for operators. */
 export interface SinkView {
   readonly name: string;
-  /** "off": no process holds its lease. */
-  readonly state: "running" | "paused" | "off";
+  /** "retrying": its receiver does not accept events now. "off": no process holds its lease. */
+  readonly state: SinkState;
   /** The process that sends its events, and what it last reported. */
   readonly holder?: string;
   readonly note?: string;
   /** Milliseconds since the first record that it has not passed was written; 0: it has passed all of them. */
   readonly lagMs: number;
-  /** When the last record that it has passed was written; undefined: it has no checkpoint. */
+  /** When the last record that it has passed was written; undefined: it has no checkpoint, or begins at the start. */
   readonly passedAt?: number;
   readonly paused?: SinkPause;
   readonly openLetters: number;
+  /** Runs that ended more than an hour ago and that pruning keeps for this sink. */
+  readonly keptRuns: number;
 }
 
 /**
@@ -42,13 +46,13 @@ export class Sinks {
 
   /** Every sink that has ever run, by name. */
   async list(): Promise<SinkView[]> {
-    return Promise.all((await this.#rows()).map((row) => viewOf(this.#store, this.#tenant, row)));
+    return (await this.#rows()).map(viewOf);
   }
 
   async get(name: string): Promise<SinkView> {
     const row = (await this.#rows()).find(({ sink }) => sink === name);
     if (row === undefined) throw notFound("sink", name);
-    return viewOf(this.#store, this.#tenant, row);
+    return viewOf(row);
   }
 
   /** Events that the sink refused, oldest first. */
@@ -99,20 +103,15 @@ export class Sinks {
   }
 }
 
-async function viewOf(store: Store, tenant: string, { sink, lease, openLetters }: SinkRow): Promise<SinkView> {
-  const checkpoint = readCheckpoint(lease.checkpoint);
-  const paused = checkpoint?.paused;
-  const { records } =
-    checkpoint === undefined ? { records: [] } : await store.read.feed(checkpoint.cursor ?? undefined, 1, tenant);
-  const [next] = records;
+function viewOf({ sink, lease, state, lagMs, passedAt, paused, openLetters, keptRuns }: SinkRow): SinkView {
   return {
     name: sink,
-    state: paused !== undefined ? "paused" : lease.state === "HELD" ? "running" : "off",
+    state,
     ...(lease.label !== null && { holder: lease.label }),
     ...(lease.progressNote !== null && { note: lease.progressNote }),
-    lagMs: next === undefined ? 0 : Math.max(0, (await store.read.now()) - next.at),
-    ...(checkpoint !== undefined && { passedAt: checkpoint.at }),
-    ...(paused && { paused }),
+    lagMs,
+    ...defined({ passedAt, paused }),
     openLetters,
+    keptRuns,
   };
 }

@@ -26,7 +26,7 @@ export async function changeSink(
   const { store, tenant, clock } = deps;
   const target = { name: sinkLease(sink) };
   if ((await store.read.lease(tenant, target)) === undefined) throw notFound("sink", sink);
-  const cursor = change.to === "rewind" ? await cursorBefore(deps, change.event) : undefined;
+  const place = change.to === "rewind" ? await placeBefore(deps, change.event) : undefined;
   // The store's epoch, for a sink without a checkpoint.
   const { epoch } = await store.read.settings();
   const { lease, term } = await acquireManually(deps, target, audit, { reactor: "operator", condition: "any" });
@@ -36,7 +36,7 @@ export async function changeSink(
     const next: Readonly<Record<SinkChange["to"], () => SinkCheckpoint | null>> = {
       pause: () => ({ ...known, paused: { by: audit.by, reason: audit.reason, at: now } }),
       resume: () => known,
-      rewind: () => ({ ...known, cursor: cursor ?? null, ...(paused && { paused }) }),
+      rewind: () => ({ ...known, ...place, ...(paused && { paused }) }),
       forget: () => null,
     };
     const checkpoint = next[change.to]();
@@ -51,23 +51,27 @@ export async function changeSink(
   }
 }
 
-/** Scans the feed: a cursor names a position, and an event's id only a record. null: the start of the feed. */
-async function cursorBefore({ store, tenant }: OperatorDeps, event: string): Promise<string | null> {
-  if (event === "start") return null;
-  if (event === "now") return store.read.frontier(tenant);
+/** A position in the feed, and when the record before it was written. */
+type Place = Pick<SinkCheckpoint, "cursor" | "at">;
+
+/** Scans the feed: a cursor names a position, and an event's id only a record. */
+async function placeBefore({ store, tenant, clock }: OperatorDeps, event: string): Promise<Place> {
+  let place: Place = { cursor: null, at: 0 };
+  if (event === "start") return place;
+  if (event === "now") return { cursor: await store.read.frontier(tenant), at: clock.wall() };
   const read = /^(\d{1,15})(i?):(\d{1,15}):(\d{1,15})$/.exec(event);
   if (read === null) {
     throw new TapeError("TAPE_BAD_INPUT", `${event.slice(0, 64)} is no id of an event`, { field: "event" });
   }
   const [journal, inbox, seq, at] = [Number(read[1]), read[2] === "i", Number(read[3]), Number(read[4])];
-  for (let before: string | null = null; ; ) {
-    const page = await store.read.feed(before ?? undefined, undefined, tenant);
+  for (;;) {
+    const page = await store.read.feed(place.cursor ?? undefined, undefined, tenant);
     for (const record of page.records) {
       const found = record.journal === journal && record.seq === seq && record.at === at;
-      if (found && (record.in === "inbox") === inbox) return before;
-      before = record.cursor;
+      if (found && (record.in === "inbox") === inbox) return place;
+      place = { cursor: record.cursor, at: record.at };
     }
-    before = page.cursor;
+    place = { cursor: page.cursor, at: place.at };
     if (page.records.length === 0 && page.more !== true) break;
   }
   throw new TapeError("TAPE_NOT_FOUND", `the feed has no event ${event}: its run may have been pruned`, { event });

@@ -5,6 +5,7 @@ import type { Term } from "../model/lease.ts";
 import { effectMachine, gateMachine, obligationMachine, runMachine, timerMachine } from "../model/machines.ts";
 import { slotStates } from "../model/queue.ts";
 import { termEnds, termReasons } from "../model/records.ts";
+import { sinkStates } from "../model/sink-state.ts";
 import {
   amounts,
   big,
@@ -128,7 +129,12 @@ export const deadLetter = z.strictObject({
   ...{ at, state: z.enum(letterStates) },
 });
 
-export const sinkRow = z.strictObject({ sink: z.string(), lease: leaseView, openLetters: whole });
+export const sinkRow = z.strictObject({
+  ...{ sink: z.string(), lease: leaseView, state: z.enum(sinkStates), lagMs: z.number() },
+  passedAt: at.exactOptional(),
+  paused: z.strictObject({ by: z.string(), reason: z.string(), at }).exactOptional(),
+  ...{ openLetters: whole, keptRuns: whole },
+});
 
 export const subject = z.strictObject({
   journal,

@@ -1,10 +1,23 @@
 import { strict as assert } from "node:assert";
 import { sinkLease } from "../../src/model/dead-letter.ts";
 import type { Term } from "../../src/model/lease.ts";
+import { checkpointText } from "../../src/model/sink-checkpoint.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { letterCursor } from "../../src/store/list-cursors.ts";
 import { letter } from "./foreign-calls.ts";
-import { acquired, type Cases, claimant, forged, heldRun, record, refused, request, tenant, unique } from "./frame.ts";
+import {
+  acquired,
+  type Cases,
+  claimant,
+  forged,
+  heldRun,
+  record,
+  refused,
+  request,
+  spec,
+  tenant,
+  unique,
+} from "./frame.ts";
 import { begin, ended, holdItem, intent, unchanged } from "./holder.ts";
 import {
   anotherClaim,
@@ -197,7 +210,8 @@ export const checkpoints: Cases = ({ it }, fresh) => {
 
   it("dead letters and sinks are listed page by page", async () => {
     const { store } = fresh();
-    const [one, two] = [await sinkOn(store), await sinkOn(store)];
+    const both = [await sinkOn(store), await sinkOn(store)];
+    const [one, two] = both.sort((a, b) => (a.sink < b.sink ? -1 : 1)) as [(typeof both)[0], (typeof both)[0]];
     for (let k = 1; k <= 5; k++) await store.fenced.deadLetter(one.fence, letter(`${k}:1:5`, k));
     const events: string[] = [];
     for (let after: string | undefined; ; ) {
@@ -235,6 +249,38 @@ export const checkpoints: Cases = ({ it }, fresh) => {
     assert.equal(await prune(), 0, "a checkpoint that cannot be read has passed nothing");
     await store.fenced.checkpoint(lagging.fence, null);
     assert.equal(await prune(), 1, "a sink that was forgotten holds nothing back");
+  });
+
+  it("a sink is late by the first record that it has not passed; the sinks of others do not count", async () => {
+    const { store, elapse } = fresh();
+    const term = await sinkOn(store);
+    const row = async () => (await store.read.sinks(tenant)).find(({ sink }) => sink === term.sink)!;
+    const { state, lagMs, passedAt, keptRuns } = await row();
+    assert.deepEqual([state, lagMs, passedAt, keptRuns], ["running", 0, undefined, 0], "it has no checkpoint");
+    const { epoch: storeEpoch } = await store.read.settings();
+    const checkpoint = async (cursor: string | null, more = {}) =>
+      store.fenced.checkpoint(term.fence, checkpointText({ cursor, at: 5, epoch: storeEpoch, ...more }));
+    await checkpoint(await cursorNow(store));
+    await store.intake.createRuns("globex", [spec()]);
+    const upToDate = await row();
+    assert.deepEqual([upToDate.lagMs, upToDate.passedAt], [0, 5]);
+    await finishedRun(store);
+    await elapse(20);
+    const late = await row();
+    assert.ok(late.lagMs >= 15 && late.lagMs < 60_000, `${late.lagMs} ms late`);
+    const paused = { by: "ann", reason: "drill", at: 7 };
+    await checkpoint(await cursorNow(store), { paused });
+    const held = await row();
+    assert.deepEqual([held.state, held.lagMs, held.paused], ["paused", 0, paused]);
+    await checkpoint(null);
+    const first = await row();
+    assert.ok(first.lagMs >= late.lagMs, "from the start");
+    assert.equal(first.passedAt, undefined);
+    await store.fenced.checkpoint(term.fence, "unreadable");
+    assert.ok((await row()).lagMs >= late.lagMs, "it has passed nothing that is known");
+    await release(store, term);
+    assert.equal((await row()).state, "off");
+    assert.deepEqual(await store.read.sinks("globex"), []);
   });
 
   it("pruning keeps a run for a late record of its item; an operator may prune past a sink", async () => {

@@ -4,6 +4,7 @@ import { errorTable } from "../../model/errors.ts";
 import type { Store, StoreSettings } from "../../store/contract/store.ts";
 import { lasting } from "../output.ts";
 import { queueFindings } from "./doctor-queues.ts";
+import { sinkFindings } from "./doctor-sinks.ts";
 import { type Finding, finding, meantText } from "./finding.ts";
 import { readOverview, type StoreOverview } from "./store-overview.ts";
 
@@ -40,6 +41,7 @@ export async function diagnose(
     await clockFinding(store, clock),
     ...(await workFindings(store, tenant, clock)),
     ...(await queueFindings(store, tenant, clock)),
+    ...(await sinkFindings(store, tenant)),
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { Sinks, SinkView } from "../../host/sinks.ts";
 import { type DeadLetter, type LetterState, letterStates } from "../../model/dead-letter.ts";
+import { problemsOf } from "../../model/sink-state.ts";
 import type { AuditInfo } from "../../store/contract/store.ts";
 import { operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
@@ -38,7 +39,7 @@ const list: Command = {
     withApp(invocation, async ({ app }) => {
       const found = await app.sinks.list();
       printRows(invocation, found, columns, "no sinks; set one in tape.events.sinks");
-      return found.some(({ state, openLetters }) => state === "paused" || openLetters > 0) ? 3 : 0;
+      return found.some((sink) => problemsOf(sink).length > 0) ? 3 : 0;
     }),
 };
 
@@ -56,14 +57,16 @@ const explain: Command = {
     }),
 };
 
-function linesOf({ name, state, holder, note, lagMs, passedAt, paused, openLetters }: SinkView): string[] {
-  const passed = passedAt === undefined ? "it has no checkpoint" : `passed up to ${new Date(passedAt).toISOString()}`;
+function linesOf(view: SinkView): string[] {
+  const { name, state, holder, note, lagMs, passedAt, paused, openLetters, keptRuns } = view;
+  const passed = passedAt === undefined ? "it has passed nothing" : `passed up to ${new Date(passedAt).toISOString()}`;
   return [
     `${name}: ${state}${holder === undefined ? "" : `, held by ${holder}`}; ${passed}`,
     lagMs === 0 ? "nothing waits for it" : `the first record that it has not passed is ${lasting(lagMs)} old`,
     ...(note === undefined ? [] : [`last report: ${note}`]),
     ...(paused === undefined ? [] : [`paused by ${paused.by}: ${paused.reason}; next: sink resume ${name} --reason …`]),
     ...(openLetters === 0 ? [] : [`${plural(openLetters, "open dead letter")}; next: sink dead-letters ${name}`]),
+    ...(keptRuns === 0 ? [] : [`pruning keeps ${plural(keptRuns, "ended run")} for it, until it has passed them`]),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { sinkProblems } from "../../model/sink-state.ts";
 import { cycleSteps } from "../queue-views.ts";
 import { group } from "../route.ts";
 import { listText, maxSpecs, name, text, value, whole, wholeText } from "../shapes.ts";
@@ -51,7 +52,7 @@ export const overview = group({
     repeat: "read",
     summary:
       "Counts runs by status, what needs an operator, and leases, each up to a bound; lists runs that may hang, " +
-      "workflows, effects and queues with work that no process serves, and cycles of queues",
+      "workflows, effects and queues with work that no process serves, cycles of queues, and sinks that need an operator",
     answer: z.strictObject({
       now: z.number(),
       runs: z.array(z.strictObject({ status: runStatus, ...counted.shape })),
@@ -65,6 +66,12 @@ export const overview = group({
       unservedEffects: z.array(z.strictObject({ effect: name, items: whole, suggestion: name.exactOptional() })),
       unservedQueues: z.array(z.strictObject({ queue: name, runs: whole, suggestion: name.exactOptional() })),
       queueCycles: z.array(z.strictObject({ steps: cycleSteps })),
+      sinks: z.array(
+        z.strictObject({
+          ...{ sink: name, problems: z.array(z.enum(sinkProblems)), lagMs: z.number() },
+          ...{ openLetters: whole, keptRuns: whole, note: z.string().exactOptional() },
+        }),
+      ),
     }),
   },
   "overview.history": {

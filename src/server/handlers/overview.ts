@@ -5,9 +5,10 @@ import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import { notFound } from "../../model/not-found.ts";
+import { problemsOf } from "../../model/sink-state.ts";
 import type { ResponseOf } from "../../protocol/contract.ts";
 import type { overview as routes } from "../../protocol/routes/overview.ts";
-import type { ReadOps, Store } from "../../store/contract/store.ts";
+import type { ReadOps, SinkRow, Store } from "../../store/contract/store.ts";
 import { readHolders, withHolders } from "../../store/read-all.ts";
 import { actorOf, type HandlersOf, type ServerDeps } from "../handler-types.ts";
 
@@ -113,7 +114,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
   const limit = maxCounted + 1;
   const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
   const now = await read.now();
-  const [lists, failed, effectsInDoubt, obligations, gates, holders, some, unserved, effects, queues, cycles] =
+  const [lists, failed, effectsInDoubt, obligations, gates, holders, some, unserved, effects, queues, cycles, sinks] =
     await Promise.all([
       Promise.all(countedStatuses.map(byStatus)),
       read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - recentMs), limit }),
@@ -126,6 +127,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
       unservedEffects(store, tenant),
       unservedQueues(store, tenant),
       queueCycles(store, tenant, maxHolders),
+      read.sinks(tenant),
     ]);
   const leases = withHolders(holders, some);
   return {
@@ -154,6 +156,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
     unservedEffects: effects.slice(0, maxNamed).map(withoutUndefined),
     unservedQueues: queues.slice(0, maxNamed).map(withoutUndefined),
     queueCycles: cycles.slice(0, maxNamed).map((steps) => ({ steps })),
+    sinks: sinks.flatMap(withProblems).slice(0, maxNamed),
   };
 }
 
@@ -195,6 +198,15 @@ function mayHang({ kind, state, progressAgoMs, ttlMs }: LeaseView): boolean {
 
 function withoutUndefined<T extends { readonly suggestion: string | undefined }>({ suggestion, ...rest }: T) {
   return suggestion === undefined ? rest : { ...rest, suggestion };
+}
+
+/** A sink that needs an operator, and why. */
+function withProblems(row: SinkRow): ResponseOf<"overview">["sinks"] {
+  const problems = problemsOf(row);
+  if (problems.length === 0) return [];
+  const { sink, lagMs, openLetters, keptRuns, paused, lease } = row;
+  const note = paused === undefined ? lease.progressNote : `${paused.by}: ${paused.reason}`;
+  return [{ sink, problems, lagMs, openLetters, keptRuns, ...(note !== null && { note }) }];
 }
 
 function isStalling({ state, progressAgoMs, ttlMs, maxStallMs }: LeaseView): boolean {

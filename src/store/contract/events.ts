@@ -2,6 +2,8 @@ import type { DeadLetter, LetterState, NewDeadLetter } from "../../model/dead-le
 import type { Fence } from "../../model/fence.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { JournalKind } from "../../model/rows.ts";
+import type { SinkPause } from "../../model/sink-checkpoint.ts";
+import type { SinkState } from "../../model/sink-state.ts";
 import type { AuditInfo } from "./admin.ts";
 import type { Page } from "./list.ts";
 
@@ -70,10 +72,18 @@ export interface SubjectRun {
   readonly parent: string | null;
 }
 
-/** A sink as the store knows it: its lease, with its checkpoint, and its open dead letters. */
+/** A sink as the store knows it: its lease, with its checkpoint, how late it is, and its open dead letters. */
 export interface SinkRow {
   readonly sink: string;
   readonly lease: LeaseView;
+  readonly state: SinkState;
+  /** Milliseconds since the first record that it has not passed was written; 0: it has passed all of them. */
+  readonly lagMs: number;
+  /** When the last record that it has passed was written; undefined: it has no checkpoint, or begins at the start. */
+  readonly passedAt?: number;
+  readonly paused?: SinkPause;
   /** At most 10 000 are counted. */
   readonly openLetters: number;
+  /** Runs that ended more than an hour ago and that pruning keeps for this sink. At most 10 000 are counted. */
+  readonly keptRuns: number;
 }

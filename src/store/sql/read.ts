@@ -21,12 +21,13 @@ import { type ListName, queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows } from "./plan.ts";
 import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/backlogs.ts";
 import { censusPlan, duePlan } from "./plans/census.ts";
-import { deadLettersPlan, sinksPlan, subjectsPlan } from "./plans/events.ts";
+import { deadLettersPlan, subjectsPlan } from "./plans/events.ts";
 import * as lists from "./plans/lists.ts";
 import { explainedPlan } from "./plans/queue-cycles.ts";
 import { partitionsPlan, queuesPlan, slotsPlan } from "./plans/queue-reads.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
+import { sinksOf } from "./sinks.ts";
 import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
 
 /** Whose turn a read uses; undefined: one of the store's own. */
@@ -43,7 +44,7 @@ export function readOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): Read
     ...queueReadsOf(driver, limits),
     due: async (reactor, cap, tenant) => driver.read(duePlan(reactor, cap, tenant), tenant),
     census: async (tenant) => driver.read(censusPlan(tenant), tenant),
-    ...eventReadsOf(driver, limits),
+    ...eventReadsOf(driver, limits, seal),
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
     progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
     async journal(tenant, target, page = {}) {
@@ -138,11 +139,11 @@ function queueReadsOf(driver: SqlBackend, limits: Limits): QueueReadOps {
   };
 }
 
-function eventReadsOf(driver: SqlBackend, limits: Limits): EventReadOps {
+function eventReadsOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): EventReadOps {
   return {
     deadLetters: async (tenant, sink, page = {}) => driver.read(deadLettersPlan(tenant, sink, page, limits), tenant),
     subjects: async (tenant, journals) => driver.read(subjectsPlan(tenant, journals), tenant),
-    sinks: async (tenant, page = {}) => driver.read(sinksPlan(tenant, page, limits), tenant),
+    sinks: sinksOf(driver, limits, seal),
   };
 }
 

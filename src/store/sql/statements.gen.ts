@@ -1791,6 +1791,10 @@ export interface SharedStatements {
     params: { tenant: Text };
     row: { checkpoint: string | null };
   };
+  "sink.kept_runs": {
+    params: { tenant: Text; after: Whole; before: Whole; cap: Whole };
+    row: { n: number | null };
+  };
   "sink.list": {
     params: { tenant: Text; above: Text; limit: Whole };
     row: { journal: number; name: string; letters: number | null };

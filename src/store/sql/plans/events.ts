@@ -95,14 +95,17 @@ export function* subjectsPlan(tenant: string, journals: readonly number[]): Plan
   return (yield* queryRows("subjects", { tenant, journals: JSON.stringify([...new Set(journals)]) })).map(subjectOf);
 }
 
+/** A sink before its checkpoint is compared with the feed. */
+export type FoundSink = Pick<SinkRow, "sink" | "lease" | "openLetters">;
+
 export function* sinksPlan(
   tenant: string,
   page: { readonly above?: string; readonly limit?: number },
   limits: Limits,
-): Plan<Page<SinkRow>> {
+): Plan<Page<FoundSink>> {
   const limit = pageLimit(page.limit, limits);
   const rows = yield* queryRows("sink.list", { tenant, above: page.above ?? "", limit });
-  const sinks: SinkRow[] = [];
+  const sinks: FoundSink[] = [];
   for (const { journal, name, letters } of rows) {
     const row = yield* queryRow("lease.read", { journal: Number(journal) });
     if (row === undefined) continue;

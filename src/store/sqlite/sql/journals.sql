@@ -174,6 +174,12 @@ delete from dead_letters where tenant = :tenant and state in ('SENT', 'DISCARDED
 select l.checkpoint from names n cross join leases l on l.journal = n.journal
 where n.tenant = :tenant and n.name > 'sink ' and n.name < 'sink!' and l.checkpoint is not null;
 
+-- name: sink.kept_runs
+-- read
+-- Runs that ended since the last record that a sink has passed, and so long ago that an operator may want to prune them.
+select count(*) as n from (select 1 from runs r
+  where r.tenant = :tenant and r.ended_at >= :after and r.ended_at < :before limit :cap) x;
+
 -- name: sink.list
 -- read
 select n.journal, n.name, (select count(*) from (
