@@ -5,7 +5,6 @@ import { AckLost, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { onBothStores } from "../kit/both-stores.ts";
-import { stage } from "./stage.ts";
 
 const both = onBothStores();
 const ways = ["inline", "outbox"] as const;
@@ -100,29 +99,6 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
     down = false;
     expect(await t.result(run)).toMatchObject({ value: "sent" });
     expect(calls).toBeLessThanOrEqual(10);
-  });
-});
-
-describe("a sender that crashes", () => {
-  it("costs no attempt, but an item that crashes every sender becomes STUCK", async () => {
-    const s = await stage();
-    let calls = 0;
-    const options = { semantics: "idempotent", dispatch: "outbox", retry: { attempts: 1 }, timeout: "1h" } as const;
-    const { send, runner } = sending(effect("kill", () => neverReturns(() => calls++), options));
-    const id = await s.process(runner).start(send as never);
-    for (let k = 0; k < 60 && (await s.run(id)).status !== "STUCK"; k++) {
-      const victim = s.process(runner);
-      const before = calls;
-      for (let n = 0; n < 10 && calls === before && (await s.run(id)).status !== "STUCK"; n++) {
-        void victim.reactors().catch(() => {});
-        await s.clock.elapse(500);
-      }
-      if (calls > before) victim.crash();
-      await s.clock.elapse(31_000);
-    }
-    expect(await s.run(id)).toMatchObject({ status: "STUCK" });
-    expect(calls).toBeGreaterThan(5);
-    expect(calls).toBeLessThanOrEqual(22);
   });
 });
 
