@@ -42,6 +42,8 @@ const shots: readonly Shot[] = [
   { name: "leases", path: "/leases" },
   { name: "queues", path: "/queues" },
   { name: "queue", path: "/queues/models" },
+  { name: "sinks", path: "/sinks" },
+  { name: "sink", path: "/sinks/billing" },
   { name: "effects", path: "/effects" },
   { name: "obligations", path: "/obligations" },
   { name: "timers", path: "/timers" },

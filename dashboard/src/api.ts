@@ -45,6 +45,14 @@ const calls = {
   "queues.set": ["PUT", "/v1/queues/{name}/override"],
   "queues.reset": ["DELETE", "/v1/queues/{name}/override"],
   "runs.queue": ["GET", "/v1/runs/{id}/queue"],
+  "sinks.list": ["GET", "/v1/sinks"],
+  "sinks.deadLetters": ["GET", "/v1/sinks/{name}/dead-letters"],
+  "sinks.replay": ["POST", "/v1/sinks/{name}/replay"],
+  "sinks.discard": ["POST", "/v1/sinks/{name}/discard"],
+  "sinks.pause": ["POST", "/v1/sinks/{name}/pause"],
+  "sinks.resume": ["POST", "/v1/sinks/{name}/resume"],
+  "sinks.rewind": ["POST", "/v1/sinks/{name}/rewind"],
+  "sinks.forget": ["POST", "/v1/sinks/{name}/forget"],
   "processes.list": ["GET", "/v1/processes"],
   "values.get": ["GET", "/v1/values/{key}"],
   "values.put": ["PUT", "/v1/values/{key}"],
@@ -78,6 +86,9 @@ export type QueueReason = NonNullable<Wire<"runs.queue">["position"]>["reasons"]
 export type QueueChange = z.input<Contract["queues.set"]["body"]>["change"];
 export type RateLimit = NonNullable<Queue["limits"]["rate"]>;
 export type PauseOf = NonNullable<Queue["paused"]>;
+export type Sink = Wire<"sinks.list">["sinks"][number];
+export type DeadLetter = Wire<"sinks.deadLetters">["letters"][number];
+export type SinkNeed = Wire<"overview">["sinks"][number];
 export type Identity = Wire<"whoami">;
 
 type PartOf<N extends RouteName, P extends "params" | "query" | "body"> = Contract[N] extends {

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { call, type Lease, type Run } from "./api.ts";
+import { call, type DeadLetter, type Lease, type Run } from "./api.ts";
 import { unwrap } from "./format.ts";
 import { type RunSearch, runQuery } from "./run-search.ts";
 
@@ -59,6 +59,8 @@ export const health = () =>
 export const processes = () =>
   queryOptions({ queryKey: ["processes"], queryFn: () => call("processes.list"), refetchInterval: liveMs });
 
+/** A sharded singleton has up to 1,024 of them. */
+const namedLeases = 1_000;
 export const leases = (includeFree: boolean) =>
   queryOptions({
     queryKey: ["leases", { includeFree }],
@@ -66,7 +68,7 @@ export const leases = (includeFree: boolean) =>
       const query = { held: includeFree ? undefined : true, limit: 200 };
       // Named leases apart: singletons must not disappear behind the leases of runs.
       const [named, newest] = await Promise.all([
-        call("leases.list", { query: { ...query, kind: "name" } }),
+        call("leases.list", { query: { ...query, kind: "name", limit: namedLeases } }),
         call("leases.list", { query }),
       ]);
       return { leases: [...named.leases, ...newest.leases.filter(({ kind }) => kind !== "name")] };
@@ -100,6 +102,15 @@ export const queueRuns = (name: string, state: "HELD" | "QUEUED") =>
     queryKey: ["queue", name, "runs", state],
     queryFn: () => call("queues.runs", { params: { name }, query: { state, limit: 200 } }),
     refetchInterval: queueMs,
+  });
+
+export const sinks = () => queryOptions({ queryKey: ["sinks"], queryFn: () => call("sinks.list") });
+
+export const deadLetters = (name: string, state: DeadLetter["state"]) =>
+  queryOptions({
+    queryKey: ["sink", name, "letters", state],
+    queryFn: () => call("sinks.deadLetters", { params: { name }, query: { state, limit: 200 } }),
+    placeholderData: keepPreviousData,
   });
 
 /** Run ids and lease names by journal. They never change. */

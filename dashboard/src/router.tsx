@@ -12,6 +12,8 @@ import { QueueScreen } from "./screens/queue-screen.tsx";
 import { QueuesScreen } from "./screens/queues-screen.tsx";
 import { RunScreen, type RunTab, runTabs } from "./screens/run-screen.tsx";
 import { RunsScreen } from "./screens/runs-screen.tsx";
+import { SinkScreen } from "./screens/sink-screen.tsx";
+import { SinksScreen } from "./screens/sinks-screen.tsx";
 import { TimersScreen } from "./screens/timers-screen.tsx";
 import { ValuesScreen } from "./screens/values-screen.tsx";
 import { Shell } from "./shell.tsx";
@@ -61,6 +63,8 @@ const gates = createRoute({ ...under, path: "/gates", component: GatesScreen });
 const leases = createRoute({ ...under, path: "/leases", component: LeasesScreen });
 const queues = createRoute({ ...under, path: "/queues", component: QueuesScreen });
 const queue = createRoute({ ...under, path: "/queues/$name", component: QueueScreen });
+const sinks = createRoute({ ...under, path: "/sinks", component: SinksScreen });
+const sink = createRoute({ ...under, path: "/sinks/$name", component: SinkScreen });
 const byStatus = (search: Record<string, unknown>): { status?: string | undefined } => ({
   status: text(search.status),
 });
@@ -85,7 +89,7 @@ const audit = createRoute({ ...under, path: "/audit", component: AuditScreen });
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, runs, run, attention, gates, leases, queues, queue, effects, obligations, timers, values, budgets],
-    ...[health, audit],
+    ...[sinks, sink, health, audit],
   ]),
   defaultPreload: false,
   // One boundary per screen: an error in one leaves the navigation and the other screens usable.

@@ -17,6 +17,7 @@ const screens = [
   ["/gates", "Gates"],
   ["/leases", "Leases"],
   ["/queues", "Queues"],
+  ["/sinks", "Sinks"],
   ["/effects", "Effects"],
   ["/obligations", "Obligations"],
   ["/timers", "Timers and schedules"],

@@ -38,6 +38,8 @@ describe("every user", () => {
     ["/leases", "nightly-report"],
     ["/values", "rates/eur"],
     ["/queues/models", "Set limits"],
+    ["/sinks/billing", "Rewind"],
+    ["/sinks/billing", "Replay"],
   ] as const;
   const others = [
     "/runs/payout-77",
@@ -46,6 +48,8 @@ describe("every user", () => {
     "/leases",
     "/queues",
     "/queues/models",
+    "/sinks",
+    "/sinks/billing",
     "/effects",
     "/obligations",
     "/timers",
@@ -82,7 +86,7 @@ describe("every user", () => {
       await page.locator("dialog").waitFor({ state: "detached" });
     }
     await page.setViewportSize({ width: 390, height: 800 });
-    for (const path of ["/", "/runs", run, "/leases", "/queues/models", "/attention"]) {
+    for (const path of ["/", "/runs", run, "/leases", "/queues/models", "/sinks", "/sinks/billing", "/attention"]) {
       await follow(page, path);
       expect(await violations(page), `phone ${path}`).toEqual([]);
       expect(await page.evaluate("document.documentElement.scrollWidth"), `phone ${path}`).toBeLessThanOrEqual(390);
@@ -112,6 +116,8 @@ describe("every user", () => {
       "/gates",
       "/leases",
       "/queues/models",
+      "/sinks",
+      "/sinks/billing",
       run,
       "/runs/payout-77",
       "/runs/import-31",
@@ -121,7 +127,7 @@ describe("every user", () => {
       const names = await page.locator("main button").allTextContents();
       expect(
         names.filter((name) =>
-          /Confirm|Mark failed|Observe|Retry|Compensate|Approve|Reject|Fork|Cancel|Redrive|Take over|Pause|Set limits/.test(
+          /Confirm|Mark failed|Observe|Retry|Compensate|Approve|Reject|Fork|Cancel|Redrive|Take over|Pause|Set limits|Replay|Discard|Rewind|Forget|Resume/.test(
             name,
           ),
         ),

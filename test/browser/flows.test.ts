@@ -7,6 +7,7 @@ import { describeLive } from "./live.ts";
 import { describeProcesses } from "./processes.ts";
 import { describeQueues } from "./queues.ts";
 import { bound, done, markup } from "./scene.ts";
+import { describeSinks } from "./sinks.ts";
 import { buildPage, openPage, openStage, type Stage, settled, soon, type WatchedPage } from "./stage.ts";
 
 /** One server, one page. Each flow uses runs of its own, and checks in the store what a click did. */
@@ -115,7 +116,15 @@ it("overview: shows what the store holds", async () => {
   await spend.getByText("usd: 31.1 of 75 spent (3 runs)").waitFor();
   await page.getByRole("region", { name: "Store and leases" }).getByText("1 without progress").waitFor();
   const attention = page.getByRole("region", { name: "Needs attention" }).locator("a .mono");
-  const expected = ["payout-77", "payout-80", "refund-12", "treasury-2026-11-15", `odd ${markup}`];
+  const expected = [
+    "payout-77",
+    "payout-80",
+    "refund-12",
+    "sink billing",
+    "sink crm",
+    "treasury-2026-11-15",
+    `odd ${markup}`,
+  ];
   await soon(async () => (await attention.allTextContents()).toSorted()).toEqual(expected.toSorted());
   await spend.getByRole("link").click();
   await page.locator("tr.highlighted", { hasText: "import-31" }).getByText("94 %").waitFor();
@@ -259,7 +268,13 @@ it("gates: rejects a decision from a stale card", async () => {
 it("leases: highlights a stalled holder, and records who took a lease over", async () => {
   await page.goto("/leases");
   await page.locator("tr.highlighted", { hasText: "nightly-report" }).waitFor();
-  expect(await page.locator("tr.highlighted").count()).toBe(1);
+  const shards = page.getByRole("region", { name: "Shards" }).locator("tr.highlighted");
+  await soon(() => shards.locator("td").allInnerTexts()).toEqual(["sandboxes", "3 of 4", "worker-a ×2, worker-b", "3"]);
+  await page.getByText("shard 1 of 4 of sandboxes").waitFor();
+  expect(await page.locator("tr.highlighted").count()).toBe(2);
+  await page.getByRole("button", { name: "sink crm" }).click();
+  await page.getByRole("figure", { name: "Checkpoint" }).getByText("the customer database is being moved").waitFor();
+  await page.keyboard.press("Escape");
   const before = await stage.store.read.lease("default", { name: "sweeper" });
   await page.getByRole("button", { name: "sweeper", exact: true }).click();
   await page.getByRole("button", { name: "Take over" }).click();
@@ -351,3 +366,4 @@ describeLarge(() => browser);
 describeLive(() => browser);
 describeProcesses(() => browser);
 describeQueues(() => browser);
+describeSinks(() => browser);

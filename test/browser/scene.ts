@@ -9,6 +9,7 @@ import { createRunner } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import type { PastClock } from "./past-clock.ts";
 import { sagaOf } from "./saga.ts";
+import { sinksOf } from "./sinks-scene.ts";
 
 const wire = effect("bank.wire", async (order: { readonly invoice: string }) => ({ receipt: order.invoice }), {
   businessKey: ({ invoice }) => invoice,
@@ -59,6 +60,7 @@ export class Scene {
     if (odd) await this.#markup();
     await this.#around();
     await this.#queues();
+    await sinksOf(this, this.#store, this.#clock);
     this.#clock.arrive();
     await this.report();
   }

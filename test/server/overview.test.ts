@@ -1,8 +1,13 @@
 import { afterEach, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
+import { sinkLease } from "../../src/model/dead-letter.ts";
+import { checkpointText } from "../../src/model/sink-checkpoint.ts";
 import type { ReadOps } from "../../src/store/contract/store.ts";
 import { ManualClock } from "../../testkit/clock.ts";
+import { letter } from "../../testkit/conformance/foreign-calls.ts";
+import { acquired, claimant, request } from "../../testkit/conformance/frame.ts";
 import { intent } from "../../testkit/conformance/holder.ts";
+import { renewed } from "../../testkit/conformance/lease-fixtures.ts";
 import { makeScene, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 
@@ -159,4 +164,33 @@ it("names runs that may hang, and unserved workflows and effects", async () => {
   const { hung } = (await read()) as { hung: { run: string; forMs: number; owner: string }[] };
   expect(hung).toMatchObject([{ run: "slow", owner: "worker-a" }]);
   expect(hung[0]!.forMs).toBeGreaterThan(1_800_000);
+});
+
+it("names sinks that need an operator, and why", async () => {
+  const clock = new ManualClock();
+  const store = await openStore("memory:", { clock });
+  current = await stage({ store, clock });
+  const read = async () =>
+    ((await ask(current.server.exchange, "GET", "/v1/overview")).json as { sinks: unknown }).sinks;
+  const claimOf = request({ name: sinkLease("billing") }, { claimant: claimant("w", { ttlMs: 600_000 }) });
+  const term = await acquired(store, claimOf, "default");
+  const place = { cursor: await store.read.frontier("default"), at: clock.wall(), epoch: 0 };
+  await store.fenced.checkpoint(term.fence, checkpointText(place));
+  expect(await read()).toEqual([]);
+  await store.intake.createRuns("default", [{ id: "a", workflow: "w", input: 1 }]);
+  await clock.elapse(61_000);
+  await renewed(store, term, 1, "retrying: 503");
+  const need = { sink: "billing", lagMs: 61_000, openLetters: 0, keptRuns: 0, note: "retrying: 503" };
+  expect(await read()).toEqual([{ ...need, problems: ["blocked"] }]);
+  await clock.elapse(31_000);
+  await renewed(store, term, 2, "delivering");
+  expect(await read()).toEqual([]); // it is late, but not by long
+  const paused = { by: "ada", reason: "maintenance", at: clock.wall() };
+  await store.fenced.checkpoint(term.fence, checkpointText({ ...place, paused }));
+  await store.fenced.deadLetter(term.fence, letter("7:1:5", 7));
+  await clock.elapse(31_000);
+  const note = "ada: maintenance";
+  expect(await read()).toEqual([
+    { ...need, lagMs: 123_000, openLetters: 1, note, problems: ["paused", "dead_letters"] },
+  ]);
 });

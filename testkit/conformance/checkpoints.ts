@@ -71,6 +71,7 @@ export const checkpoints: Cases = ({ it }, fresh) => {
     assert.equal((await leaseOf(store, req.target)).checkpoint, "two");
     assert.deepEqual(await store.read.journal(tenant, req.target), before);
     assert.equal((await store.read.leases(tenant)).find(({ name }) => name === req.target.name)?.checkpoint, "two");
+    assert.equal((await store.read.leases(tenant, { kind: "name", names: [req.target.name] }))[0]?.checkpoint, "two");
     await store.fenced.checkpoint(term.fence, null);
     assert.equal((await leaseOf(store, req.target)).checkpoint, undefined);
   });

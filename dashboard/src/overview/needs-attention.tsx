@@ -39,7 +39,8 @@ export function NeedsAttention() {
       <h2 id="attention">Needs attention</h2>
       {isReady && gates.data !== undefined && items.length === 0 && (
         <Empty title="Nothing needs attention">
-          Effects in doubt, stuck or hung runs, open gates, and unserved workflows and effects appear here.
+          Effects in doubt, stuck or hung runs, open gates, sinks that do not receive events, and unserved workflows and
+          effects appear here.
         </Empty>
       )}
       <AttentionList items={items.slice(0, maxItems)} />

@@ -24,7 +24,8 @@ export function AttentionScreen() {
             <>
               {stuck.data !== undefined && entries.length + runs.length + system.length === 0 && (
                 <Empty title="Nothing needs attention">
-                  Effects in doubt, stuck or hung runs, and unserved workflows and effects appear here.
+                  Effects in doubt, stuck or hung runs, sinks that do not receive events, and unserved workflows and
+                  effects appear here.
                 </Empty>
               )}
               {system.length > 0 && (

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Lease } from "../api.ts";
-import { describeStart, formatDuration } from "../format.ts";
+import { describeStart, formatDuration, parseJson } from "../format.ts";
 import { leases as leasesQuery, leaseTerms } from "../queries.ts";
 import { RunTakeover } from "../run/run-takeover.tsx";
 import { usePermissions } from "../session.tsx";
@@ -9,11 +9,13 @@ import { Badge } from "../ui/badge.tsx";
 import { ConfirmAction } from "../ui/confirm-action.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Facts } from "../ui/facts.tsx";
+import { Json } from "../ui/json.tsx";
 import { Meter } from "../ui/meter.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { RunLink } from "../ui/run-link.tsx";
 import { Screen } from "../ui/screen.tsx";
+import { ShardTable, shardOfLease } from "../ui/shard-table.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { TermTable } from "../ui/term-table.tsx";
 import { useNames } from "../ui/use-names.ts";
@@ -27,6 +29,12 @@ const stallLimit = ({ maxStallMs, ttlMs }: Lease): number => maxStallMs ?? stall
 const isStalled = (lease: Lease): boolean => lease.state === "HELD" && lease.progressAgoMs > stallLimit(lease);
 const isHighlighted = (lease: Lease): boolean =>
   isStalled(lease) || lease.state === "EXPIRED" || lease.state === "DOOMED";
+/** "shard 3 of 16 of sweep": a shard and the fan-out of a sink are singletons, too. */
+function kindOf(lease: Lease): string | undefined {
+  const shard = shardOfLease(lease);
+  if (shard !== undefined) return `shard ${shard.index} of ${shard.of} of ${shard.singleton}`;
+  return lease.reactor === "sink" ? "fan-out of a sink" : kinds[lease.kind];
+}
 const isHeld = (lease: Lease): boolean => lease.state !== "FREE";
 const stateOf = (lease: Lease): string => (lease.paused ? "PAUSED" : isStalled(lease) ? "STALLED" : lease.state);
 
@@ -60,6 +68,7 @@ export function LeasesScreen() {
             </Empty>
           ) : (
             <>
+              <ShardTable leases={rows} />
               <LeaseTable
                 title="Singletons"
                 rows={rows.filter(({ kind }) => kind === "name")}
@@ -110,7 +119,7 @@ function LeaseTable({
           <button type="button" className="link mono" onClick={() => onOpen(lease.journal)} data-row>
             {titleOf(lease)}
           </button>
-          <span className="muted small block">{kinds[lease.kind]}</span>
+          <span className="muted small block">{kindOf(lease)}</span>
         </>
       ),
     },
@@ -177,7 +186,7 @@ function LeaseDrawer({
   readonly onClose: () => void;
 }) {
   const { operate } = usePermissions();
-  const { name, kind, reason, renewals, longestGapMs, progressNote, ttlMs } = lease;
+  const { name, kind, reason, renewals, longestGapMs, progressNote, ttlMs, checkpoint } = lease;
   const terms = useQuery(leaseTerms(lease));
   return (
     <Modal side title={title} onClose={onClose}>
@@ -194,6 +203,12 @@ function LeaseDrawer({
           ...(progressNote === null ? [] : [["Progress note", progressNote] as const]),
         ]}
       />
+      {checkpoint !== undefined && (
+        <>
+          <h3>Checkpoint</h3>
+          <Json value={parseJson(checkpoint)} label="Checkpoint" />
+        </>
+      )}
       {operate && kind === "name" && <SingletonActions lease={lease} />}
       {operate && kind === "run" && name !== null && isHeld(lease) && (
         <div className="actions">

@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { formatDuration, plural } from "../format.ts";
+import { needLabel, needStatus, needText } from "../sink/sink-text.ts";
 import { Badge } from "./badge.tsx";
 import { TimeAgo } from "./time-ago.tsx";
 import type { useAttention } from "./use-attention.ts";
@@ -37,7 +38,7 @@ export function AttentionList({ items }: { readonly items: readonly AttentionIte
   );
 }
 
-/** Problems that are fixed at a process rather than on a card: hung runs, cycles of queues, unserved workflows, effects and queues. */
+/** Problems that are fixed elsewhere than on a card: hung runs, cycles of queues, sinks, unserved workflows, effects and queues. */
 export function systemItems({
   now,
   hung,
@@ -45,6 +46,7 @@ export function systemItems({
   unservedEffects,
   unservedQueues,
   queueCycles,
+  sinks,
 }: Omit<ReturnType<typeof useAttention>, "effects" | "runs" | "count" | "isReady">): readonly AttentionItem[] {
   const didYouMean = (name: string | undefined): string => (name === undefined ? "" : `; did you mean ${name}?`);
   return [
@@ -68,6 +70,12 @@ export function systemItems({
       subject: steps.map(({ holder }) => holder).join(", "),
       badge: <Badge status="STUCK" label="cycle" />,
       text: `runs wait for slots of ${steps.map(({ queue }) => queue).join(", ")} that they keep from each other: cancel one`,
+    })),
+    ...sinks.map((need) => ({
+      ...{ key: `sink ${need.sink}`, to: `/sinks/${encodeURIComponent(need.sink)}`, subject: `sink ${need.sink}` },
+      at: now - need.lagMs,
+      badge: <Badge status={needStatus(need)} label={needLabel(need)} />,
+      text: needText(need),
     })),
     ...hung.map(({ run, forMs, owner }) => ({
       ...{ key: `hung ${run}`, at: now - forMs, to: `/runs/${encodeURIComponent(run)}`, subject: run },

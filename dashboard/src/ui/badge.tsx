@@ -32,6 +32,8 @@ const styles: Readonly<Record<string, readonly [Tone, Shape]>> = {
   DOOMED: ["bad", "stop"],
   PAUSED: ["idle", "dash"],
   STALLED: ["bad", "stop"],
+  RETRYING: ["unknown", "back"],
+  OFF: ["idle", "dot"],
 };
 
 const paths: Readonly<Record<Shape, string>> = {

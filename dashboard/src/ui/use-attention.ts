@@ -12,12 +12,19 @@ export function useAttention() {
   const effects = inDoubt.data?.effects ?? [];
   // A run that is stuck on an effect in doubt resumes with that effect: it is not listed twice.
   const runs = (stuck.data?.runs ?? []).filter(({ journal }) => effects.every(({ run }) => run !== journal));
-  const { hung = [], unserved = [], unservedEffects = [], unservedQueues = [], queueCycles = [] } = summary ?? {};
+  const {
+    hung = [],
+    unserved = [],
+    unservedEffects = [],
+    unservedQueues = [],
+    queueCycles = [],
+    sinks = [],
+  } = summary ?? {};
   const isLoaded = (!hasEffects || inDoubt.data !== undefined) && (!hasStuckRuns || stuck.data !== undefined);
   return {
-    ...{ effects, runs, hung, unserved, unservedEffects, unservedQueues, queueCycles },
+    ...{ effects, runs, hung, unserved, unservedEffects, unservedQueues, queueCycles, sinks },
     now: summary?.now ?? 0,
-    count: [effects, runs, hung, unserved, unservedEffects, unservedQueues, queueCycles].reduce(
+    count: [effects, runs, hung, unserved, unservedEffects, unservedQueues, queueCycles, sinks].reduce(
       (sum, list) => sum + list.length,
       0,
     ),

@@ -920,6 +920,7 @@ export interface SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      checkpoint: string | null;
       slot: string | null;
       queue: string | null;
       token: string | null;

@@ -206,7 +206,7 @@ select journal from tape.names where tenant = :tenant and name = :name;
 -- Named leases of one tenant, by name. Held runs and items are not read, however many there are.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now, n.name
 from tape.names n join tape.leases l on l.journal = n.journal
 where n.tenant = :tenant and n.name > :above and starts_with(n.name, :prefix)
