@@ -152,11 +152,16 @@ function keeperOptions(name: string, options: LeaseOptions & Partial<OperatorRea
   };
 }
 
+/** A checkpoint has up to 4 KiB; `LeaseView.checkpoint` has all of it. */
+const maxShown = 120;
+const brief = (text: string): string => (text.length <= maxShown ? text : `${text.slice(0, maxShown)}…`);
+
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
 function describe(name: string, view: LeaseView): string {
-  const { state, label, token, reason, progressNote } = view;
-  const paused = view.paused ? "; paused by an operator, so no process may hold it" : "";
+  const { state, label, token, reason, progressNote, checkpoint } = view;
+  const kept = checkpoint === undefined ? "" : `; checkpoint ${brief(checkpoint)}`;
+  const paused = `${kept}${view.paused ? "; paused by an operator, so no process may hold it" : ""}`;
   if (state === "FREE") return `${name} is free after token ${token}${paused}`;
   const held = `${name}: held by ${label} under token ${token} for ${seconds(view.heldMs)}, started by ${reason}`;
   const note = progressNote === null ? "" : ` (${progressNote})`;

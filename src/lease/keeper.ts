@@ -37,6 +37,7 @@ export interface LeaseStore extends WakeSource {
   };
   readonly fenced: {
     append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<{ readonly head: number }>;
+    checkpoint(fence: Fence, text: string | null): Promise<void>;
   };
 }
 
@@ -121,6 +122,7 @@ export class LeaseKeeper {
       noteLength: store.limits.nameLength,
       renew: (lease) => this.#heartbeat.renewNow(lease),
       release: (lease, end) => this.#release(lease, end),
+      checkpoint: (fence, text) => store.fenced.checkpoint(fence, text),
       forget: (lease) => this.#heartbeat.remove(lease),
       lost: ({ reactor }, reason) => this.counts.lost(reactor, reason),
       onFault: (error) => this.#log("error", "lease.listener_failed", { ...errorFields(error) }),

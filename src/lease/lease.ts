@@ -21,6 +21,7 @@ export interface LeaseCallbacks {
   readonly noteLength: number;
   renew(lease: Lease): Promise<void>;
   release(lease: Lease, end: TermEnd): Promise<boolean>;
+  checkpoint(fence: Fence, text: string | null): Promise<void>;
   forget(lease: Lease): void;
   /** The lease was not released, but lost. */
   lost(lease: Lease, reason: LossReason): void;
@@ -52,6 +53,7 @@ export class Lease {
   #renewals = 0;
   #longestGapMs = 0;
   #notes: number;
+  #checkpoint: string | undefined;
   #releasing: Promise<boolean> | undefined;
   readonly #callbacks: LeaseCallbacks;
   #abort: AbortController | undefined;
@@ -74,6 +76,7 @@ export class Lease {
     this.head = term.head;
     this.#sent = sent;
     this.#notes = term.notes;
+    this.#checkpoint = term.checkpoint;
     this.#progressAt = sent.mono;
     this.#callbacks = care;
     this.#transitions = new OrderedListeners((error) => care.onFault(error));
@@ -176,6 +179,22 @@ export class Lease {
     if (this.#timed) this.#progressAt = this.#callbacks.clock.mono();
     if (note === undefined) return;
     this.#progressNote = note.slice(0, this.#callbacks.noteLength).replaceAll("\0", "\ufffd").toWellFormed();
+  }
+
+  /** What this holder, or one before it, last saved; undefined: nothing. */
+  get checkpoint(): string | undefined {
+    return this.#checkpoint;
+  }
+
+  /**
+   * Replaces the checkpoint of a named lease, under the fence of this term: at most 4 KiB of text, null removes it. It
+   * writes no record, counts as progress, and the next holder gets it.
+   */
+  async saveCheckpoint(text: string | null): Promise<void> {
+    this.assert();
+    await this.#callbacks.checkpoint(this.fence, text);
+    this.#checkpoint = text ?? undefined;
+    this.progress();
   }
 
   /** Renews now instead of at the next heartbeat, and returns the resulting belief: "held" if the store agreed. */

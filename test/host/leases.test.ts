@@ -88,3 +88,27 @@ it("bad durations and impossible relations are refused before any call to the st
   await expect((async () => app.leases.tryAcquire(name, { ttl: "soon" as "1s" }))()).rejects.toThrow("TAPE_BAD_INPUT");
   expect(await app.leases.explain(name)).toBeUndefined();
 });
+
+it("the next holder of a lease gets its checkpoint; a stale one cannot move it, and it is bounded", async () => {
+  const stage = await setStage();
+  const [a, b] = [await stage.app("a"), await stage.app("b")];
+  const lease = await a.leases.acquire(name, { ttl: "20s" });
+  expect(lease.checkpoint).toBeUndefined();
+  await lease.saveCheckpoint("page 3");
+  await lease.saveCheckpoint("page 4");
+  expect(lease.checkpoint).toBe("page 4");
+  expect((await b.leases.explain(name))?.text).toContain("; checkpoint page 4");
+  await expect(lease.saveCheckpoint("x".repeat(4_097))).rejects.toThrow("TAPE_TOO_LARGE");
+  await expect(lease.saveCheckpoint(7 as never)).rejects.toThrow("TAPE_BAD_INPUT");
+  expect([lease.checkpoint, lease.counters().progress]).toEqual(["page 4", 2]);
+  const taken = await b.leases.takeover(name, { reason: "drill", by: "ada" });
+  expect(taken.checkpoint).toBe("page 4");
+  await expect(lease.saveCheckpoint("late")).rejects.toThrow("TAPE_FENCED"); // it believes that it holds the lease
+  expect(lease.checkpoint).toBe("page 4");
+  await a.leases.renew(lease);
+  await expect(lease.saveCheckpoint("later")).rejects.toThrow("TAPE_LEASE_LOST");
+  await taken.saveCheckpoint(null);
+  expect(taken.checkpoint).toBeUndefined();
+  await b.leases.release(taken);
+  expect((await b.leases.acquire(name)).checkpoint).toBeUndefined();
+});

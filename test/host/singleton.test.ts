@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { SingletonContext } from "../../src/host/singleton/term.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { calm, setStage, statesOf, untilAborted } from "./stage.ts";
@@ -346,4 +347,24 @@ it("stop may be repeated, also before the first term; a name runs once in an app
   await refused({ maxStall: "5s" }).toThrow("TAPE_BAD_TIMING");
   await refused({ drain: "soon" }).toThrow("TAPE_BAD_INPUT");
   await refused({}, "").toThrow("TAPE_BAD_INPUT");
+});
+
+it("a singleton continues from the checkpoint of the holder before it", async () => {
+  const stage = await setStage();
+  const [a, b] = [await stage.app("a"), await stage.app("b")];
+  const seen: (string | undefined)[] = [];
+  const body = async (context: SingletonContext) => {
+    seen.push(context.checkpoint);
+    await context.saveCheckpoint(`${context.checkpoint ?? ""}.`);
+    seen.push(context.checkpoint);
+    await untilAborted(context.abortSignal);
+  };
+  await a.singleton(name, body);
+  await calm();
+  const second = await b.singleton(name, body);
+  await stage.clock.elapse(1_000);
+  await a.close();
+  await calm();
+  expect(second.state).toBe("holder");
+  expect(seen).toEqual([undefined, ".", ".", ".."]);
 });

@@ -71,6 +71,7 @@ export class Probe implements LeaseStore {
       this.appends++;
       return this.#meet("append", () => this.#store.fenced.append(fence, entry));
     },
+    checkpoint: (fence, text) => this.#store.fenced.checkpoint(fence, text),
   };
 
   onWake(listener: Parameters<LeaseStore["onWake"]>[0]): () => void {

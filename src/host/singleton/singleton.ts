@@ -262,9 +262,9 @@ export class Singleton {
     this.#lease = lease;
     log("info", "singleton.acquired", { ...this.#logFields(), reason: lease.term.reason });
     const everyMs = this.#everyMs;
-    const { clock, store } = this.#deps;
+    const { clock } = this.#deps;
     const options = { work: this.#work, everyMs, maxStallMs: this.#stallOf(lease), clock, log };
-    const work = new TermWork(lease, { ...options, store, shard: this.#shard });
+    const work = new TermWork(lease, { ...options, shard: this.#shard });
     this.#transition("holder");
     if (this.#stopping.signal.aborted) this.#command?.({ to: "stop" });
     try {

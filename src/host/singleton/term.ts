@@ -32,8 +32,8 @@ export interface SingletonContext {
   readonly shard: Shard | undefined;
   /** What the holder last saved; undefined: nothing yet. The next holder gets it. */
   readonly checkpoint: string | undefined;
-  /** Replaces the checkpoint, under the fence of this term. It leaves no record. */
-  saveCheckpoint(text: string): Promise<void>;
+  /** Replaces the checkpoint, under the fence of this term: at most 4 KiB; null removes it. It leaves no record. */
+  saveCheckpoint(text: string | null): Promise<void>;
   /** Aborts when the lease is lost, and when the singleton must stop; in that case the lease is still held. */
   readonly abortSignal: AbortSignal;
   /** held, unknown (a renewal failed; effects are allowed until the deadline), or lost. */
@@ -64,7 +64,6 @@ export interface SingletonDeps {
 
 export interface TermOptions {
   readonly work: SingletonWork;
-  readonly store: Store;
   readonly shard: Shard | undefined;
   readonly everyMs: number | undefined;
   readonly maxStallMs: number | undefined;
@@ -142,9 +141,8 @@ export class TermWork {
   }
 
   #contextOf(lease: Lease): SingletonContext {
-    const { clock, store, shard } = this.#options;
+    const { clock, shard } = this.#options;
     const { signal } = this.#abort;
-    let { checkpoint } = lease.term;
     return {
       name: lease.name,
       tenant: lease.tenant,
@@ -153,14 +151,9 @@ export class TermWork {
       token: lease.token,
       shard,
       get checkpoint() {
-        return checkpoint;
+        return lease.checkpoint;
       },
-      saveCheckpoint: async (text) => {
-        lease.assert();
-        await store.fenced.checkpoint(lease.fence, text);
-        checkpoint = text;
-        lease.progress();
-      },
+      saveCheckpoint: (text) => lease.saveCheckpoint(text),
       abortSignal: signal,
       get belief() {
         return lease.belief;
