@@ -15,11 +15,14 @@ export interface NatsPublisher {
   ): Promise<unknown>;
 }
 
+/** Messages of a consumer of `@nats-io/jetstream`. */
+export type NatsMessages<M = object> = AsyncIterable<M & { ack(): void; nak(afterMs?: number): void }> & {
+  close(): Promise<unknown>;
+};
+
 /** What {@link runSweeps} needs of a consumer of `@nats-io/jetstream`. */
 export interface NatsConsumer {
-  consume(options: {
-    max_messages: number;
-  }): Promise<AsyncIterable<{ ack(): void; nak(afterMs?: number): void }> & { close(): Promise<unknown> }>;
+  consume(options: { max_messages: number }): Promise<NatsMessages>;
 }
 
 /** A JetStream client, and the names of its subjects. */
@@ -97,7 +100,7 @@ export interface RunningSweeps {
   stop(): Promise<void>;
 }
 
-/** A sweep that failed is repeated after this time. */
+/** Work that failed is repeated after this time. */
 const repeatMs = 1_000;
 
 /** Sweeps for each alarm that the consumer delivers. It confirms an alarm once its sweep has succeeded. */
@@ -106,14 +109,23 @@ export async function runSweeps(
   app: { sweep(): Promise<unknown> },
   log: Log = logOf("warn"),
 ): Promise<RunningSweeps> {
+  return forEachMessage(consumer, { event: "alarm.sweep_failed", log }, () => app.sweep());
+}
+
+/** Works on one message after the other. A message is confirmed once its work has succeeded. */
+export async function forEachMessage<M>(
+  consumer: { consume(options: { max_messages: number }): Promise<NatsMessages<M>> },
+  { event, log }: { readonly event: string; readonly log: Log },
+  work: (message: M) => Promise<unknown>,
+): Promise<RunningSweeps> {
   const messages = await consumer.consume({ max_messages: 1 });
   const done = (async (): Promise<void> => {
     for await (const message of messages) {
       try {
-        await app.sweep();
+        await work(message);
         message.ack();
       } catch (error) {
-        log("warn", "alarm.sweep_failed", { ...errorFields(error) });
+        log("warn", event, { ...errorFields(error) });
         message.nak(repeatMs);
       }
     }

@@ -10,6 +10,7 @@ import { Tape } from "../host/tape.ts";
 import { TapeError } from "../model/errors.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
+import { alarmsInUse } from "./alarms.ts";
 import { type Invocation, type Option, UsageError } from "./command.ts";
 import { assertShared, configuredRunner, remoteOf, storeUrl, tenantOf } from "./store-settings.ts";
 
@@ -69,12 +70,15 @@ export async function withApp<T>(
     ...remoteOf(config, url),
     ...(options.restored === true ? { restored: true } : {}),
   });
+  const { serverless, close: closeAlarms } = await alarmsInUse(config.settings);
   try {
     const tenant = tenantOf(store, config, { flag: invocation.text("tenant") });
-    await using app = await Tape.open({ store, runner, tenant, work: false, log: silentLog });
-    return await work({ app, store, tenant, url: maskUrl(url), runner });
+    const more = defined({ serverless });
+    await using app = await Tape.open({ store, runner, tenant, work: false, log: silentLog, ...more });
+    return await work({ app, store: app.store, tenant, url: maskUrl(url), runner });
   } finally {
     await store.close();
+    await closeAlarms();
   }
 }
 

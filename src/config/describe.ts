@@ -26,7 +26,7 @@ export function describeConfig({ settings, origins }: LoadedConfig): DescribedSe
 function masked(path: string, value: unknown): unknown {
   if (path === "tape.store.url") return maskUrl(String(value));
   if (path.startsWith("tape.deploy.env.") && namesSecret(path.slice("tape.deploy.env.".length))) return "***";
-  const [, credential] = /^tape\.(?:push\.waker|events\.sinks\.[^.]+)\.(\w+)$/.exec(path) ?? [];
+  const [, credential] = /^tape\.(?:push\.(?:waker|alarms)|events\.sinks\.[^.]+)\.(\w+)$/.exec(path) ?? [];
   if (credential === "secrets") return (value as unknown[]).map(() => "***");
   if (credential === "token" || credential === "password") return "***";
   if (credential === "url") return maskUrl(String(value));

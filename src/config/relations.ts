@@ -40,6 +40,9 @@ export function contradictions(config: Config): Contradiction[] {
     if (!reactorName.test(name)) {
       found.push({ path, message: `a reactor name must consist of a-z, 0-9, - and _, not ${JSON.stringify(name)}` });
     }
+    if (settings.mode === "alarms" && name !== "timers") {
+      found.push({ path: [...path, "mode"], message: "alarms is only for timers; other reactors have loop or push" });
+    }
     if (settings.mode === "push" && !(builtIns as readonly string[]).includes(name)) {
       found.push({
         path: [...path, "mode"],
@@ -49,6 +52,9 @@ export function contradictions(config: Config): Contradiction[] {
     found.push(
       ...reactorProblems(settings).map(([setting, message]) => ({ path: [...path, ...setting.split(".")], message })),
     );
+  }
+  if (reactors.timers.mode === "alarms" && config.tape.push.alarms.kind === undefined) {
+    found.push({ path: ["tape", "reactors", "timers", "mode"], message: "alarms needs tape.push.alarms with a kind" });
   }
   for (const name of Object.keys(config.tape.events.sinks)) {
     if (reactorName.test(name)) continue;

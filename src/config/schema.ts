@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { deploySchema } from "./deploy-schema.ts";
 import { eventsSchema } from "./events-schema.ts";
+import { pushSchema } from "./push-schema.ts";
 import { referenceForms, referencePattern } from "./reference.ts";
 
 /** The built-in reactors, in the order in which they are listed. */
@@ -18,9 +19,11 @@ const dayS = 86_400;
 const tuning = {
   enabled: z.boolean().default(true).describe("Whether this process runs the reactor"),
   mode: z
-    .enum(["loop", "push"])
+    .enum(["loop", "push", "alarms"])
     .default("loop")
-    .describe("loop: tape-reactors runs it; push: it runs behind a handler, which tape-reactors --announce wakes"),
+    .describe(
+      "loop: tape-reactors runs it; push: it runs behind a handler, which tape-reactors --announce wakes; alarms (timers only): alarms of tape.push.alarms call a sweep handler",
+    ),
   batch: whole.max(1_000).default(50).describe("Maximum number of items claimed in one poll"),
   concurrency: whole.max(10_000).default(50).describe("Maximum number of items processed at once"),
   per_connector: whole
@@ -289,33 +292,7 @@ export const configSchema = z
           })
           .prefault({})
           .describe("Log on standard error: readable on a terminal, otherwise JSON lines"),
-        push: z
-          .strictObject({
-            waker: z
-              .strictObject({
-                kind: z.enum(["webhook"]).default("webhook").describe("How wake-ups are sent: signed POST requests"),
-                url: text
-                  .regex(/^https?:\/\/[^\s/]+\S*$/, "must be an address, such as https://push.example/{reactor}")
-                  .optional()
-                  .describe("Address of the handler; {reactor} is replaced by the reactor's name"),
-                secrets: z.array(text).max(10).optional().describe("whsec_ secrets that sign the requests"),
-                batch: whole.max(1_000).default(10).describe("Due items for which one request is sent"),
-                concurrency: whole
-                  .max(1_000)
-                  .default(10)
-                  .describe("Maximum number of requests in progress per reactor"),
-                timeout_s: z
-                  .number()
-                  .positive()
-                  .max(3_600)
-                  .default(65)
-                  .describe("How long a request may take; longer than within of the handler"),
-              })
-              .prefault({})
-              .describe("What wakes the handlers"),
-          })
-          .prefault({})
-          .describe("Reactors behind handlers"),
+        push: pushSchema,
         reactors,
         events: eventsSchema,
         deploy: deploySchema,

@@ -88,7 +88,7 @@ type Problem = (path: string, message: string) => Error;
 function servicesOf({ tape }: Config, store: StoreAddress, problem: Problem): Service[] {
   const { deploy } = tape;
   const enabled = Object.entries(tape.reactors).filter(([, settings]) => settings.enabled);
-  const names = enabled.flatMap(([name, { mode }]) => (mode === "push" ? [] : [name]));
+  const names = enabled.flatMap(([name, { mode }]) => (mode === "loop" ? [name] : []));
   assertEnabled("reactor", Object.keys(deploy.reactors), names, problem);
   const services: Service[] = names.map((name) => {
     const { egress = name === "timers" ? [] : undefined, ...own } = deploy.reactors[name] ?? {};

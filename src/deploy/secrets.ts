@@ -11,6 +11,7 @@ export function assertNoSecrets({ tape }: Config): void {
   const token = tape.server.bootstrap_token;
   if (token !== undefined && isLiteral(token)) throw spelledOut("tape.server.bootstrap_token is a token");
   assertCredentials("tape.push.waker", tape.push.waker);
+  assertCredentials("tape.push.alarms", tape.push.alarms);
   for (const [name, sink] of Object.entries(tape.events.sinks)) assertCredentials(`tape.events.sinks.${name}`, sink);
 }
 

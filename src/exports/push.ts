@@ -19,4 +19,14 @@ export { type SharedSecretOptions, sharedSecret, unverified } from "../push/veri
 export type { Verdict, Verify } from "../push/verify/verify.ts";
 export { type WebhookSignatureOptions, webhookSignature } from "../push/verify/webhook.ts";
 export type { Waker } from "../push/waker.ts";
+export { type CloudTasksWakerOptions, cloudTasksWaker } from "../push/wakers/cloud-tasks.ts";
+export {
+  type NatsWakerOptions,
+  natsWaker,
+  natsWakeUpConsumer,
+  natsWakeUpStream,
+  runWakeUps,
+  type WakeUpPublisher,
+} from "../push/wakers/nats.ts";
+export { type PubsubWakerOptions, pubsubWaker } from "../push/wakers/pubsub.ts";
 export { type WebhookWakerOptions, webhookWaker } from "../push/wakers/webhook.ts";

@@ -18,6 +18,7 @@ import { ProcessReporter } from "./process-reporter.ts";
 import { defineQueues } from "./queues.ts";
 import { type ReactorsByName, reactorSpecs } from "./reactor-options.ts";
 import { type ReactorSpec, type ReactorsOptions, type RunningReactors, startReactors } from "./reactors.ts";
+import type { ServerlessOptions } from "./serverless.ts";
 import { Tape } from "./tape.ts";
 
 /** Which reactors to run, and for whose runs. */
@@ -150,13 +151,19 @@ export interface AssemblyOptions extends Pick<ReactorsOptions, "driver" | "drain
   readonly specs: (app: Tape) => readonly ReactorSpec[];
   /** The handle, if the caller has one; it then stays open. */
   readonly app?: Tape;
+  /** Alarms for timers that no loop fires. */
+  readonly serverless?: ServerlessOptions;
 }
 
 /** Reactors on an open store, as `tape-reactors` and {@link runReactors} run them. */
 export async function assembleReactors(options: AssemblyOptions): Promise<AssembledReactors> {
-  const { store, tenant, runner, log, clock, random, driver, drainMs, pendingAfterS } = options;
+  const { store: given, tenant, runner, log, clock, random, driver, drainMs, pendingAfterS, serverless } = options;
   const seams = { clock, random, log };
-  const app = options.app ?? (await Tape.open({ store, runner, tenant, ...seams, work: false }));
+  const open = (): Promise<Tape> =>
+    Tape.open({ store: given, runner, tenant, ...seams, work: false, ...defined({ serverless }) });
+  const app = options.app ?? (await open());
+  // With alarms, the app's store sets one before a write.
+  const { store } = serverless === undefined ? { store: given } : app;
   const close = (): Promise<void> => (options.app === undefined ? app.close() : Promise.resolve());
   const identity = identify(process.env, random);
   const keeper = new LeaseKeeper({ store, identity, tenant, ...seams });

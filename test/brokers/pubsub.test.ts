@@ -2,6 +2,14 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pubsubSink } from "../../src/events/sinks/pubsub.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { toNode } from "../../src/push/adapters.ts";
+import { announce } from "../../src/push/announce.ts";
+import { pushHandler } from "../../src/push/handler.ts";
+import { unverified } from "../../src/push/verify/secret.ts";
+import { pubsubWaker } from "../../src/push/wakers/pubsub.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { context, eventOf, feedOf, lane, sequences, upTo } from "./sending.ts";
 import { type Broker, startPubsubEmulator } from "./servers/servers.ts";
 
@@ -105,5 +113,43 @@ describe("the Pub/Sub sink on Google's emulator", () => {
     expect(second!.messageId).toBe(first!.messageId);
     expect(second!.attributes).toMatchObject({ "ce-id": "101:1:1794848992501" });
     receiver.close();
+  });
+
+  it("wake-ups reach the handlers of their reactors by push subscriptions, and foreign ones do no harm", async () => {
+    const send = effect("send", async (what: string) => `sent ${what}`, { dispatch: "outbox", allowUnsafe: "a test" });
+    const order = workflow("order", async (tape, what: string) => tape.effect(send.with(what)));
+    const runner = createRunner({ workflows: [order], effects: [send] });
+    await using app = await Tape.open({ store: "memory:", runner, work: false, report: false });
+    const topic = "projects/p/topics/wakeups";
+    await call("PUT", topic);
+    const woken: string[] = [];
+    const servers = [];
+    for (const name of ["recovery", "outbox"]) {
+      const handler = pushHandler(app, { reactors: [name], verify: unverified("an emulator") });
+      const server = createServer(
+        toNode(async (request) => {
+          const { message } = (await request.clone().json()) as { message: { attributes: { reactor: string } } };
+          woken.push(`${name} ${message.attributes.reactor}`);
+          return handler(request);
+        }),
+      ).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      servers.push(server);
+      const pushEndpoint = `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
+      const filter = `attributes.reactor = "${name}"`;
+      await call("PUT", `projects/p/subscriptions/wake-${name}`, { topic, filter, pushConfig: { pushEndpoint } });
+    }
+    const waker = pubsubWaker({ topic, endpoint: emulator.url, token: () => undefined });
+    const announcer = await announce(app, { reactors: ["recovery", "outbox"], waker });
+    const runs = [];
+    for (const what of ["tea", "milk"]) runs.push(await app.start(order, what));
+    expect(await Promise.all(runs.map((run) => run.result()))).toEqual(["sent tea", "sent milk"]);
+    await announcer.stop();
+    // The emulator stores a filter and does not apply it: so each handler also gets the wake-ups of the other one.
+    expect(woken).toEqual(expect.arrayContaining(["recovery recovery", "outbox outbox"]));
+    for (const server of servers) {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });

@@ -340,6 +340,17 @@ describe("origins", () => {
   });
 });
 
+it("alarms are a mode of timers alone, and need a service", () => {
+  const alarms = "push: { alarms: { kind: cloud_tasks } }";
+  expect(load({ yaml: `tape: { reactors: { timers: { mode: alarms } }, ${alarms} }\n` }).warnings).toEqual([]);
+  expect(problemsOf({ yaml: "tape: { reactors: { timers: { mode: alarms } } }\n" })).toEqual([
+    "tape.yaml:1:37: tape.reactors.timers.mode: alarms needs tape.push.alarms with a kind",
+  ]);
+  expect(problemsOf({ yaml: `tape: { reactors: { outbox: { mode: alarms } }, ${alarms} }\n` })).toEqual([
+    "tape.yaml:1:37: tape.reactors.outbox.mode: alarms is only for timers; other reactors have loop or push",
+  ]);
+});
+
 it("warns about settings without effect", () => {
   const yaml =
     "tape: { reactors: { timers: { batch: 5, lease_ttl_s: 9 }, recovery: { max_attempts: 3, batch: 2 } } }\n";

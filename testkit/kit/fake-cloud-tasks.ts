@@ -78,21 +78,23 @@ export class FakeCloudTasks {
     const text = String(init.body);
     if (text.length > 102_400) return this.#invalid(400, "the task is too large");
     const { task } = JSON.parse(text) as { task: CreatedTask };
-    const id = task.name.startsWith(`${queue}/tasks/`) ? task.name.slice(queue.length + 7) : "";
+    // The service names a task that has no name, and calls one without a time at once.
+    const { name = `${queue}/tasks/${this.created + 1}` } = task;
+    const id = name.startsWith(`${queue}/tasks/`) ? name.slice(queue.length + 7) : "";
     if (!/^[A-Za-z0-9_-]{1,500}$/.test(id)) return this.#invalid(400, "the name is not valid");
-    const at = Date.parse(task.scheduleTime);
+    const at = task.scheduleTime === undefined ? this.now() : Date.parse(task.scheduleTime);
     if (Number.isNaN(at) || at > this.now() + 30 * dayMs) return this.#invalid(400, "scheduleTime is too far ahead");
     const deadline = Number(/^(\d+(?:\.\d+)?)s$/.exec(task.dispatchDeadline)?.[1]);
     if (!(deadline >= 15 && deadline <= 1_800)) return this.#invalid(400, "dispatchDeadline is out of range");
-    const before = this.#tasks.get(task.name);
+    const before = this.#tasks.get(name);
     if (before !== undefined && (before.state !== "done" || this.now() - before.doneAt < dayMs)) {
       this.conflicts++;
       if (before.state !== "pending") this.lateConflicts++;
       return this.#invalid(409, "ALREADY_EXISTS");
     }
     this.created++;
-    this.#schedule({ name: task.name, at, call: callOf(task), attempts: 0, state: "pending", doneAt: 0 });
-    return this.#answer(200, { name: task.name, scheduleTime: task.scheduleTime });
+    this.#schedule({ name, at, call: callOf(task), attempts: 0, state: "pending", doneAt: 0 });
+    return this.#answer(200, { name, scheduleTime: new Date(at).toISOString() });
   }
 
   #schedule(task: Task): void {
@@ -133,8 +135,8 @@ export class FakeCloudTasks {
 }
 
 interface CreatedTask {
-  readonly name: string;
-  readonly scheduleTime: string;
+  readonly name?: string;
+  readonly scheduleTime?: string;
   readonly dispatchDeadline: string;
   readonly httpRequest: {
     readonly url: string;

@@ -8,10 +8,14 @@ import { type FlagValue, type LoadedConfig, loadConfig } from "../../config/load
 import { maskUrl } from "../../config/mask.ts";
 import type { Config } from "../../config/schema.ts";
 import { type RunningServer, serve as serveStore } from "../../host/serve.ts";
+import { Tape } from "../../host/tape.ts";
 import { TapeError } from "../../model/errors.ts";
+import { createRunner, type Runner } from "../../sdk/workflow.ts";
 import type { TokenLifetimes } from "../../server/handler-types.ts";
 import type { ServerLimits } from "../../server/limits.ts";
 import type { TlsFiles } from "../../server/listen.ts";
+import type { Store } from "../../store/contract/store.ts";
+import { alarmsInUse } from "../alarms.ts";
 import type { Command, Invocation } from "../command.ts";
 import { configuredRunner, folderOf, storeUrl } from "../store-settings.ts";
 import { version } from "../version.ts";
@@ -39,16 +43,49 @@ async function run(invocation: Invocation): Promise<number> {
     ...defined({ file }),
   });
   const { tape } = config.settings;
-  const { server } = tape;
   const log = logOf(tape.log.level);
   for (const message of config.warnings) log("warn", "config.warning", { message });
   const url = storeUrl(config, cwd);
+  const runner = await configuredRunner(config, cwd);
+  const { serverless, close: closeAlarms } = await alarmsInUse(config.settings);
+  // Callers may start runs with a delay and define schedules, so the store of the server sets alarms, too.
+  const open = { store: url, runner: runner ?? createRunner({ workflows: [] }), tenant: tape.tenant, log, work: false };
+  const armed = serverless && (await Tape.open({ ...open, serverless }));
+  try {
+    return await serveUntilStopped(invocation, {
+      config,
+      log,
+      url,
+      store: armed?.store ?? url,
+      ...defined({ runner }),
+    });
+  } finally {
+    await armed?.close();
+    await closeAlarms();
+  }
+}
+
+interface ServedStore {
+  readonly config: LoadedConfig;
+  readonly log: Log;
+  readonly url: string;
+  readonly store: string | Store;
+  readonly runner?: Runner;
+}
+
+async function serveUntilStopped(
+  { screen }: Invocation,
+  { config, log, url, store, runner }: ServedStore,
+): Promise<number> {
+  const cwd = process.cwd();
+  const { tape } = config.settings;
+  const { server } = tape;
   const serving = await serveStore({
-    ...{ store: url, log, version, tenant: tape.tenant, credentials: server.credentials },
+    ...{ store, log, version, tenant: tape.tenant, credentials: server.credentials },
     ...listenAddress(server.listen),
     ...tlsOf(config, cwd),
     ...defined({ bootstrapToken: server.bootstrap_token }),
-    ...defined({ runner: await configuredRunner(config, cwd) }),
+    ...defined({ runner }),
     limits: limitsOf(server),
     lifetimes: lifetimesOf(server.tokens),
     plain: server.plain,
@@ -57,7 +94,6 @@ async function run(invocation: Invocation): Promise<number> {
   });
   const stop = stopSignal(log);
   const unwatch = watchCertificate(() => tlsOf(config, cwd).tls, serving, log);
-  const { screen } = invocation;
   screen.line(`listening on ${serving.url}`);
   screen.line(`store        ${maskUrl(url)}`);
   screen.line(

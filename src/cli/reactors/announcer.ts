@@ -7,7 +7,8 @@ import { openStore } from "../../host/open-store.ts";
 import { Tape } from "../../host/tape.ts";
 import { TapeError } from "../../model/errors.ts";
 import { announce } from "../../push/announce.ts";
-import { webhookWaker } from "../../push/wakers/webhook.ts";
+import { configuredWaker } from "../../push/configured.ts";
+import type { Waker } from "../../push/waker.ts";
 import { createRunner } from "../../sdk/workflow.ts";
 import { assertShared, remoteOf, storeUrl, tenantOf } from "../store-settings.ts";
 import { serveMetrics } from "./metrics-port.ts";
@@ -22,25 +23,24 @@ export async function runAnnouncer({ config: file, flags }: ReactorsOptions): Pr
   const log = logOf(tape.log.level);
   for (const message of config.warnings) log("warn", "config.warning", { message });
   const reactors = pushReactors(config.settings);
-  const { url: address, secrets = [], batch, concurrency, timeout_s: timeoutS } = tape.push.waker;
-  if (address === undefined) throw new TapeError("TAPE_BAD_CONFIG", "--announce: tape.push.waker.url is missing");
-  const waker = webhookWaker({ url: address, secrets, concurrency, timeout: timeoutS * 1_000, log });
   const url = storeUrl(config, cwd);
   assertShared(url);
   const stop = stopSignal(log);
   const store = await openStore(url, { log, ...remoteOf(config, url) });
   let app: Tape | undefined;
+  let waker: Waker | undefined;
   try {
     const tenant = tenantOf(store, config);
+    waker = await configuredWaker(tape.push.waker, tenant, log);
     app = await Tape.open({ store, runner: createRunner({ workflows: [] }), tenant, log, work: false });
-    await announce(app, { reactors, waker, batch, log });
+    await announce(app, { reactors, waker, batch: tape.push.waker.batch, log });
     await serveMetrics(app, tape.metrics.listen, log);
     const sources = { store: maskUrl(url), config: config.file, project: project.name };
-    log("info", "announcer.standing_by", { reactors, tenant, ...sources });
+    log("info", "announcer.standing_by", { reactors, waker: waker.label, tenant, ...sources });
     await stop;
   } finally {
     await app?.close();
-    await waker.close?.();
+    await waker?.close?.();
     await store.close();
   }
   return 0;

@@ -14,6 +14,7 @@ import type { Tape } from "../../host/tape.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { ReactorHandler } from "../../reactor/custom.ts";
 import { createRunner, type Runner } from "../../sdk/workflow.ts";
+import { alarmsInUse } from "../alarms.ts";
 import { complain } from "../screen.ts";
 import { assertShared, configuredRunner, folderOf, remoteOf, storeUrl, tenantOf } from "../store-settings.ts";
 import { version } from "../version.ts";
@@ -64,15 +65,13 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const chosen = await chosenReactors(config, selection.reactors, cwd);
   const sinks = await chosenSinks(config, selection.sinks, cwd, log);
   if (chosen.length + sinks.length === 0) {
-    throw new TapeError(
-      "TAPE_BAD_CONFIG",
-      "tape.reactors: all reactors are disabled or have mode: push, and no sink is enabled",
-    );
+    throw new TapeError("TAPE_BAD_CONFIG", "tape.reactors: none has mode: loop and is enabled, and no sink is enabled");
   }
   const runner = await runnerOf(config, chosen, cwd);
   const url = storeUrl(config, cwd);
   assertShared(url);
   const stop = stopSignal(log);
+  const { serverless, close: closeAlarms } = await alarmsInUse(config.settings);
   const store = await openStore(url, { log, ...remoteOf(config, url) });
   let reactors: AssembledReactors | undefined;
   try {
@@ -85,7 +84,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
         ...defined({ publicUrl: tape.server.public_url?.replace(/\/+$/, "") }),
       },
       drainMs: tape.drain_s * 1_000,
-      ...defined({ pendingAfterS: tape.reactors.reconciler.pending_after_s }),
+      ...defined({ pendingAfterS: tape.reactors.reconciler.pending_after_s, serverless }),
     });
     await serveMetrics(reactors.app, tape.metrics.listen, log);
     for (const sink of sinks) reactors.app.fanouts.start(sink);
@@ -98,6 +97,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     await reactors?.stop();
     if (reactors !== undefined) log("info", "reactors.stopped", { stats: reactors.running.loop.stats });
     await store.close();
+    await closeAlarms();
   }
   return 0;
 }

@@ -105,9 +105,9 @@ interface Client {
 }
 
 /** The client, loaded on first use. */
-export async function loadNats(): Promise<Transport & JetStream> {
-  const { connect, headers } = await loadPeer<Transport>("@nats-io/transport-node", "natsSink", packages);
-  const { jetstream } = await loadPeer<JetStream>("@nats-io/jetstream", "natsSink", packages);
+export async function loadNats(neededBy = "natsSink"): Promise<Transport & JetStream> {
+  const { connect, headers } = await loadPeer<Transport>("@nats-io/transport-node", neededBy, packages);
+  const { jetstream } = await loadPeer<JetStream>("@nats-io/jetstream", neededBy, packages);
   return { connect, headers, jetstream };
 }
 

@@ -7,6 +7,7 @@ import { errorFields } from "../../base/reason.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Waker } from "../../reactor/remote.ts";
 import { assertKnownKeys, durationOf, numberOf } from "../../sdk/validate.ts";
+import { assertAddress, toReactor } from "./address.ts";
 
 /** Where wake-ups go, and how they are signed. */
 export interface WebhookWakerOptions {
@@ -36,7 +37,7 @@ export function webhookWaker(options: WebhookWakerOptions): Waker {
   assertKnownKeys("webhookWaker", options, known);
   const { url, log = logOf("warn"), clock = systemClock, random = systemRandom } = options;
   const keys = keysOf(options.secrets);
-  assertAddress(url);
+  assertAddress("webhookWaker", url);
   const concurrency = numberOf("webhookWaker", "concurrency", options.concurrency, 10, { min: 1, max: 1_000 });
   const timeoutMs = durationOf("webhookWaker", "timeout", options.timeout, 65_000);
   const underWay = new Map<string, number>();
@@ -46,7 +47,7 @@ export function webhookWaker(options: WebhookWakerOptions): Waker {
   const send = async (reactor: string): Promise<void> => {
     const body = JSON.stringify({ reactor });
     const headers = { "content-type": "application/json", ...signed(keys, body, random, clock) };
-    const target = url.replaceAll("{reactor}", encodeURIComponent(reactor));
+    const target = toReactor(url, reactor);
     const late = new AbortController();
     const cancel = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs} ms`)));
     try {
@@ -102,10 +103,4 @@ function keysOf(secrets: unknown): Buffer[] {
   if (keys.length > 0 && keys.every((key) => key.length >= 24 && key.length <= 64)) return keys;
   const message = "webhookWaker: secrets must be whsec_ and 24 to 64 bytes in base64";
   throw new TapeError("TAPE_BAD_INPUT", message, { field: "secrets" });
-}
-
-function assertAddress(url: unknown): void {
-  const text = String(url).replaceAll("{reactor}", "x");
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return;
-  throw new TapeError("TAPE_BAD_INPUT", "webhookWaker: url must be an http or https address", { field: "url" });
 }
