@@ -1,9 +1,12 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
+import { DeadOwners } from "../../src/host/singleton/dead-owners.ts";
+import type { SeenShard } from "../../src/host/singleton/distribution.ts";
 import { shardOf } from "../../src/host/singleton/shard-of.ts";
 import { ShardedSingleton } from "../../src/host/singleton/sharded-singleton.ts";
 import type { SingletonContext } from "../../src/host/singleton/term.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
+import type { LeaseView } from "../../src/model/lease.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock } from "../../testkit/clock.ts";
@@ -45,7 +48,7 @@ class Stage {
 
   async join(
     shards: number,
-    { max, body }: { max?: number; body?: (context: SingletonContext) => unknown } = {},
+    { max, body, hints = true }: { max?: number; body?: (context: SingletonContext) => unknown; hints?: boolean } = {},
   ): Promise<Replica> {
     const label = `r${++this.#seed}`;
     const { clock } = this;
@@ -68,13 +71,13 @@ class Stage {
       }
     };
     const report = (): void => {
-      const singletons = [{ name: "sweep", state: "standby" }];
+      const singletons = sharded.view().state === "stopped" ? [] : [{ name: "sweep", state: "standby" }];
       void store.intake.reportProcess(tenant, { ...identity, body: { singletons } });
     };
     const options = { shards, ...(max !== undefined && { max }) };
     const sharded = new ShardedSingleton("sweep", work, options, {
       ...{
-        store: { ...store, exclusive: this.store.exclusive, onWake: this.store.onWake },
+        store: { ...store, exclusive: this.store.exclusive, onWake: hints ? this.store.onWake : () => () => {} },
         keeper,
         tenant,
         clock,
@@ -121,6 +124,26 @@ class Stage {
 }
 
 const all = (n: number): number[] => Array.from({ length: n }, (_, k) => k);
+
+describe("an owner whose shard has expired", () => {
+  const shard = (state: LeaseView["state"], owner: string): SeenShard => ({
+    ...{ index: 0, of: 1 },
+    lease: { state, owner, token: 1n } as LeaseView,
+  });
+
+  it("is dead until it reports again or holds a shard", () => {
+    const dead = new DeadOwners();
+    dead.note([shard("EXPIRED", "a")], new Map([["a", 10]]));
+    dead.note([shard("HELD", "b")], new Map([["a", 10]]));
+    expect([dead.has("a"), dead.has("b")]).toEqual([true, false]);
+    dead.note([shard("HELD", "b")], new Map([["a", 11]])); // it only stood still
+    expect(dead.has("a")).toBe(false);
+    dead.note([shard("EXPIRED", "b")], new Map());
+    expect(dead.has("b")).toBe(true);
+    dead.note([shard("HELD", "b")], new Map());
+    expect(dead.has("b")).toBe(false);
+  });
+});
 
 describe("shardOf", () => {
   it.each([
@@ -179,6 +202,28 @@ describe("a singleton with shards", () => {
     await stage.elapse(120_000); // nothing moves any more
     expect(stage.starts).toHaveLength(before);
     await stage.stop(...stage.replicas);
+  });
+
+  it("leaves a shed shard to the replica that it was shed for, without hints too", async () => {
+    const stage = await Stage.open();
+    for (let k = 0; k < 3; k++) await stage.join(4, { hints: false });
+    await stage.elapse(20_000);
+    expect(stage.counts().toSorted()).toEqual([1, 1, 2]);
+    expect(stage.starts.length).toBeLessThan(10); // four at the start, and each hand-over once
+    await stage.stop(...stage.replicas);
+  });
+
+  it("sheds for a replica that comes back, although none took its shard before", async () => {
+    const stage = await Stage.open();
+    const a = await stage.join(4);
+    const report = { ...identityOf("ghost"), body: { singletons: [{ name: "sweep", state: "standby" }] } };
+    await stage.store.intake.reportProcess(tenant, report);
+    await stage.elapse(15_000);
+    expect(a.logged).toContain("singleton.shard_shed");
+    const b = await stage.join(4);
+    await stage.elapse(20_000);
+    expect(stage.counts([a, b]).every((count) => count > 0)).toBe(true);
+    await stage.stop(a, b);
   });
 
   it("hands the shards of a dead replica over when they expire, and stays even", async () => {

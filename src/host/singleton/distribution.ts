@@ -24,6 +24,8 @@ export interface Distribution {
   readonly free: readonly number[];
   /** Another live replica has fewer than `low`. */
   readonly isHungry: boolean;
+  /** Another live replica has more than `fair`, and will shed some. */
+  readonly isOverfull: boolean;
 }
 
 /**
@@ -46,12 +48,13 @@ export function distributionOf(
     held.set(lease.owner, (held.get(lease.owner) ?? 0) + 1);
   }
   const live = new Set([own, ...held.keys(), ...reported.filter((owner) => !dead.has(owner))]);
-  const low = Math.floor(of / live.size);
+  const [low, fair] = [Math.floor(of / live.size), Math.ceil(of / live.size)];
   return {
     live,
-    fair: Math.ceil(of / live.size),
+    fair,
     low,
     free: inOrderOf(own, of).filter((index) => !taken.has(index)),
+    isOverfull: [...held].some(([owner, count]) => owner !== own && count > fair),
     isHungry: [...live].some((owner) => owner !== own && (held.get(owner) ?? 0) < low),
   };
 }

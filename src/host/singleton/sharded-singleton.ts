@@ -26,11 +26,13 @@ export interface ShardsDeps extends SingletonDeps {
 
 /** Polls at least this often, in case a wake hint was lost. */
 const defaultPollMs = 5_000;
+/** Shorter than the time for which others leave a free shard to it. */
+const hungryPollMs = 1_000;
 /** A replica that has its share leaves a free shard to hungry ones for this long, and up to half of it more. */
 const courtesyMs = 2_000;
 /** One shard is shed in this time, so that it finds a holder before the next is shed. */
 const shedEveryMs = 1_000;
-/** A shed shard that no other replica took is kept for this long. */
+/** A shed shard that no other replica took is kept for this long, or until another replica comes. */
 const keepMs = 60_000;
 /** Hints come in bursts. */
 const burstMs = 20;
@@ -40,7 +42,7 @@ const restBackoff = { baseMs: 1_000, capMs: 60_000 };
  * A background job in shards, which all replicas share. Each shard is a named lease with everything that a singleton
  * has. Nothing new decides who holds it; only who tries is decided here, in one poll for all shards:
  *
- *   fewer than its share    takes free and expired shards at once
+ *   fewer than its share    takes free and expired shards at once; the share is rounded down while others have less
  *   its share               takes a shard that stays free for 2–3 s, because no hungry replica came
  *   more than its share     sheds its newest shard, one a second: the body drains, and the lease is released
  *
@@ -64,6 +66,7 @@ export class ShardedSingleton {
     () => this.#start(),
     () => this.#stop(),
   );
+  #live: ReadonlySet<string> = new Set();
   #keepUntil = Number.NEGATIVE_INFINITY;
   #shedAt = Number.NEGATIVE_INFINITY;
   #shed: number | undefined;
@@ -123,6 +126,7 @@ export class ShardedSingleton {
     this.#wakeUp();
     await this.#loop;
     await Promise.all([...this.#held.values()].map((shard) => shard.stop()));
+    this.#deps.onHeld?.(); // its process may live on: others must not wait for it
   }
 
   async #run(): Promise<void> {
@@ -149,18 +153,22 @@ export class ShardedSingleton {
     const { owner } = keeper.identity;
     const seen = await this.#read();
     const shards = seen.filter(({ of }) => of === this.#of);
-    this.#dead.note(shards);
-    const reported = await this.#reported();
-    const spread = distributionOf(this.#of, owner, shards, reported, this.#dead);
+    const reportedAt = await this.#reportedAt();
+    this.#dead.note(shards, reportedAt);
+    const spread = distributionOf(this.#of, owner, shards, [...reportedAt.keys()], this.#dead);
+    this.#noteLive(spread.live);
     const free = spread.free.filter((index) => !this.#held.has(index));
     this.#noteFree(free);
     const strangers = seen.filter(({ of, lease }) => of !== this.#of && lease.state === "HELD");
     this.#reportChanged(strangers[0]);
     const before = seen.filter(({ of }) => of !== this.#of);
-    if (strangers.length === 0) await this.#take(free, Math.min(spread.fair, this.#max), before);
+    // What a replica has shed for a hungry one is not its own to take back at once.
+    const share = Math.min(spread.isHungry ? spread.low : spread.fair, this.#max);
+    if (strangers.length === 0) await this.#take(free, share, before);
     this.#reportUnheld(free);
     await this.#shedOne(spread, free);
-    return this.#nextMs(shards, clock.mono());
+    const due = Math.min(spread.isOverfull ? spread.fair : spread.low, this.#max);
+    return this.#nextMs(shards, due, clock.mono());
   }
 
   async #read(): Promise<SeenShard[]> {
@@ -179,14 +187,21 @@ export class ShardedSingleton {
     }
   }
 
-  /** Owners that report this singleton: those that hold no shard are known by nothing else. */
-  async #reported(): Promise<string[]> {
+  /** Owners that report this singleton, and when: those that hold no shard are known by nothing else. */
+  async #reportedAt(): Promise<ReadonlyMap<string, number>> {
     const { store, tenant } = this.#deps;
     const processes = await store.read.processes(tenant);
-    return processes.flatMap(({ owner, body }) => {
+    const reported = processes.filter(({ body }) => {
       const { singletons } = body as { readonly singletons?: readonly { readonly name?: unknown }[] };
-      return Array.isArray(singletons) && singletons.some(({ name }) => name === this.name) ? [owner] : [];
+      return Array.isArray(singletons) && singletons.some(({ name }) => name === this.name);
     });
+    return new Map(reported.map(({ owner, at }) => [owner, at]));
+  }
+
+  /** A replica that has just come may want what others did not. */
+  #noteLive(live: ReadonlySet<string>): void {
+    if ([...live].some((owner) => !this.#live.has(owner))) this.#keepUntil = Number.NEGATIVE_INFINITY;
+    this.#live = live;
   }
 
   #noteFree(free: readonly number[]): void {
@@ -295,13 +310,17 @@ export class ShardedSingleton {
     return new TapeError("TAPE_SHARDS_CHANGED", message, { name: this.name, shards: this.#of, held: of });
   }
 
-  /** At the earliest end of another's term, or when a wait of its own ends. */
-  #nextMs(shards: readonly SeenShard[], now: number): number {
+  /**
+   * At the earliest end of another's term, or when a wait of its own ends. A replica with fewer than `due` shards polls
+   * every second: otherwise those that shed one for it would take it back before it comes, if the hint is lost.
+   */
+  #nextMs(shards: readonly SeenShard[], due: number, now: number): number {
     const { random, keeper } = this.#deps;
     const others = shards.filter(({ lease }) => lease.state === "HELD" && lease.owner !== keeper.identity.owner);
     const terms = others.map(({ lease }) => lease.remainingMs + random.float() * staleJitterMs);
     const waits = [...this.#freeSince.values()].map((since) => Math.max(100, since + 1.5 * courtesyMs - now));
     const sheds = this.#shedAt + shedEveryMs - now;
-    return Math.min(defaultPollMs, ...terms, ...waits, ...(sheds > 0 ? [sheds] : []));
+    const pollMs = this.#held.size < due ? hungryPollMs : defaultPollMs;
+    return Math.min(pollMs, ...terms, ...waits, ...(sheds > 0 ? [sheds] : []));
   }
 }

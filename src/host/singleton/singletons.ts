@@ -48,7 +48,7 @@ export class Singletons {
   }
 
   list(): SingletonView[] {
-    return [...this.#byName.values()].map((singleton) => singleton.view());
+    return [...this.#byName.values()].map((one) => one.view()).filter(({ state }) => state !== "stopped");
   }
 
   async stop(): Promise<void> {
