@@ -194,7 +194,13 @@ const rows: readonly (readonly [title: string, stats: readonly Plot[], plots: re
     "Sinks",
     [],
     [
-      ["Late", "Age of the oldest event under way.", "s", [["{{sink}}", store("tape_sink_lag_seconds", "sink")]], 300],
+      [
+        "Late",
+        "Age of the first record that a sink has not passed.",
+        "s",
+        [["{{sink}}", store("tape_sink_lag_seconds", "sink")]],
+        300,
+      ],
       [
         "Delivered, repeated, dead",
         "Events delivered, deliveries repeated, and dead letters, per second.",
@@ -207,6 +213,40 @@ const rows: readonly (readonly [title: string, stats: readonly Plot[], plots: re
       ],
       ["Under way", "Events read and not settled.", "short", [["{{sink}}", store("tape_sink_in_flight", "sink")]]],
       ["Paused", "1 while a sink is paused.", "short", [["{{sink}}", store("tape_sink_paused", "sink")]], 1],
+      [
+        "Open dead letters, runs kept",
+        "Dead letters that wait for an operator, and ended runs that pruning keeps for a sink.",
+        "short",
+        [
+          ["{{sink}} dead letters", store("tape_sink_dead_letters_open", "sink")],
+          ["{{sink}} runs kept", store("tape_retention_held", "sink")],
+        ],
+        1,
+      ],
+    ],
+  ],
+  [
+    "Wake-ups, alarms, shards",
+    [],
+    [
+      [
+        "Wake-ups",
+        "Requests to push handlers per second, by reactor and outcome.",
+        "ops",
+        [["{{reactor}} {{outcome}}", rate("tape_push_requests_total", "reactor, outcome")]],
+      ],
+      [
+        "Alarms",
+        "Alarms requested per second, by outcome.",
+        "ops",
+        [["{{outcome}}", rate("tape_alarms_set_total", "outcome")]],
+      ],
+      [
+        "Shards",
+        "Shards that each process holds.",
+        "short",
+        [["{{instance}} {{name}}", 'sum by (instance, name) (tape_singleton_shards{job=~"$job"})']],
+      ],
     ],
   ],
 ];

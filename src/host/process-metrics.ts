@@ -1,3 +1,4 @@
+import type { AlarmCounts } from "../alarm/counted-alarms.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { Metrics, type Sample } from "../base/metrics.ts";
@@ -9,6 +10,7 @@ import { CensusMetrics } from "../store/census-metrics.ts";
 import type { Store } from "../store/contract/store.ts";
 import { type LoopPulse, ProcessHealth } from "./process-health.ts";
 import { summed } from "./process-reporter.ts";
+import type { HeldShards } from "./singleton/singletons.ts";
 import { addSinkMetrics } from "./sink-metrics.ts";
 import type { MetricsExport } from "./telemetry-metrics.ts";
 
@@ -30,12 +32,20 @@ export interface WorkSource {
 export interface ProcessMetricsDeps {
   readonly store: Store;
   readonly tenant: string;
-  readonly identity: Identity;
+  readonly keeper: { readonly identity: Identity; readonly counts: LeaseCounts };
   readonly clock: Clock;
   readonly isDraining: () => boolean;
-  /** The fan-outs of this process. */
-  readonly sinks: () => readonly FanoutView[];
+  readonly fanouts: { list(): readonly FanoutView[] };
+  readonly singletons: { shards(): readonly HeldShards[] };
+  /** Of an app that relies on alarms. */
+  readonly alarms: AlarmCounts | undefined;
 }
+
+/**
+ * What became of a request to a push handler. `more`: work was left when its time was over. `refused`: its sender is not
+ * verified, or it is no wake-up. `unavailable`: the sender repeats it.
+ */
+export type PushOutcome = "done" | "more" | "unreadable" | "refused" | "unavailable" | "failed";
 
 type Figure = keyof ReactorStats & ("polls" | "found" | "done" | "failed" | "faults" | "unserved" | "busy");
 
@@ -55,6 +65,21 @@ const leaseFigures = [
   ["losses", "tape_lease_losses_total", "Terms that this process lost, by reactor and reason."],
 ] as const;
 
+function countedPushes(registry: Metrics): ProcessMetrics["countPush"] {
+  const help = "Requests to push handlers of this process, by reactor and outcome.";
+  const count = registry.counter("tape_push_requests_total", help);
+  return (reactor, outcome) => count({ reactor, outcome });
+}
+
+function addPartMetrics(registry: Metrics, { alarms, singletons }: ProcessMetricsDeps): void {
+  registry.series("tape_alarms_set_total", "Alarms that this process has requested, by outcome.", "counter", () =>
+    alarms === undefined ? [] : (["set", "failed"] as const).map((outcome): Sample => [{ outcome }, alarms[outcome]]),
+  );
+  registry.series("tape_singleton_shards", "Shards that this process holds, by singleton.", "gauge", () =>
+    singletons.shards().map(({ name, held }): Sample => [{ name }, held]),
+  );
+}
+
 /**
  * The metrics and the health of this process. Its own figures are counters to be summed over processes; those of the
  * store (see {@link CensusMetrics}) are the same in each.
@@ -66,6 +91,8 @@ export class ProcessMetrics {
   /** Where other parts of the process register their own figures. */
   readonly registry = new Metrics();
   readonly health: ProcessHealth;
+  /** Counts a request to a push handler, by the reactor that it wakes. */
+  readonly countPush: (reactor: string, outcome: PushOutcome) => void;
   /** Where the port listens; undefined without one. */
   url: string | undefined;
   #draining = false;
@@ -91,7 +118,10 @@ export class ProcessMetrics {
     registry.gauge("tape_process_start_time_seconds", "When this handle was opened, in seconds since 1970.", () =>
       Math.round(startedAt / 1_000),
     );
-    addSinkMetrics(registry, deps.sinks);
+    addSinkMetrics(registry, () => deps.fanouts.list());
+    this.countPush = countedPushes(registry);
+    addPartMetrics(registry, deps);
+    this.countLeases(deps.keeper.counts);
     const census = new CensusMetrics(registry, { read: store.read, tenant, clock });
     this.onScrape(() => census.refresh());
     this.health = new ProcessHealth({ store, clock, isDraining, pulses: () => this.#pulses() });
@@ -150,13 +180,13 @@ export class ProcessMetrics {
 
   /** For operators: without names of tenants and runs. */
   async report(): Promise<Readonly<Record<string, unknown>>> {
-    const { clock, identity } = this.#deps;
+    const { clock, keeper } = this.#deps;
     const [live, ready] = await Promise.all([this.health.live(), this.health.ready()]);
     const now = clock.mono();
     const pulses = this.#pulses();
     return {
       status: live === "ok" ? ready : live,
-      replica: identity.label,
+      replica: keeper.identity.label,
       driving: this.driving,
       lastPollAgoMs: pulses.length === 0 ? null : Math.round(Math.min(...pulses.map(({ polledAt }) => now - polledAt))),
       reactors: this.#stats(),

@@ -1,6 +1,7 @@
 import { AlarmKeeper } from "../alarm/alarm-keeper.ts";
 import { type Alarms, dueAlarm, nextBucket } from "../alarm/alarms.ts";
 import { armedStore } from "../alarm/armed-store.ts";
+import { type AlarmCounts, countedAlarms } from "../alarm/counted-alarms.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
 import type { Log } from "../base/log.ts";
@@ -59,9 +60,11 @@ export function armedFor(
   inner: Store,
   options: ServerlessOptions,
   deps: Pick<ServerlessDeps, "tenant" | "clock" | "log">,
-): { readonly store: Store; start(deps: ServerlessDeps): Serverless } {
-  const keeper = new AlarmKeeper({ ...deps, alarms: options.alarms, transactionBoundMs: inner.transactionBoundMs });
-  return { store: armedStore(inner, keeper), start: (all) => new Serverless(options, keeper, all) };
+): { readonly store: Store; readonly counts: AlarmCounts; start(deps: ServerlessDeps): Serverless } {
+  const { alarms, counts } = countedAlarms(options.alarms);
+  const keeper = new AlarmKeeper({ ...deps, alarms, transactionBoundMs: inner.transactionBoundMs });
+  const start = (all: ServerlessDeps): Serverless => new Serverless({ ...options, alarms }, keeper, all);
+  return { store: armedStore(inner, keeper), counts, start };
 }
 
 export function sweepOf(serverless: Serverless | undefined): Serverless {

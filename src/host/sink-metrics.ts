@@ -13,21 +13,9 @@ const figures: readonly Figure[] = [
     (view) => view.deadLetters,
   ],
   ["tape_sink_in_flight", "gauge", "Events that were read and are not settled, by sink.", (view) => view.inFlight],
-  [
-    "tape_sink_lag_seconds",
-    "gauge",
-    "Time since the oldest event that is under way was written, by sink; 0 if none is.",
-    (view) => view.lagMs / 1_000,
-  ],
-  [
-    "tape_sink_paused",
-    "gauge",
-    "1 while the sink is paused.",
-    ({ state, paused }) => (state !== "stopped" && paused !== undefined ? 1 : 0),
-  ],
 ];
 
-/** Figures of the sinks of an app. Only the process that holds a sink's lease sends. */
+/** Counters of the fan-outs of an app. Only the process that holds a sink's lease sends; the store has the other figures. */
 export function addSinkMetrics(registry: Metrics, views: () => readonly FanoutView[]): void {
   for (const [name, type, help, figure] of figures) {
     registry.series(name, help, type, () => views().map((view): Sample => [{ sink: view.name }, figure(view)]));

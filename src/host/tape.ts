@@ -157,8 +157,8 @@ export class Tape implements AsyncDisposable {
     const activity = (): ProcessActivity => activityOf(this.#workers, this.singletons, this.#onDemand);
     this.#unserved = new UnservedWarning(shared, () => activity().workflows ?? []);
     const isDraining = (): boolean => this.#closing !== undefined;
-    this.metrics = new ProcessMetrics({ ...shared, identity, isDraining, sinks: () => this.fanouts.list() });
-    this.metrics.countLeases(keeper.counts);
+    const parts = { fanouts: this.fanouts, singletons: this.#singletons, alarms: keptAhead?.counts };
+    this.metrics = new ProcessMetrics({ ...shared, ...parts, keeper, isDraining });
     this.metricsHandler = metricsHandler(this.metrics);
     if (report) this.#reporter = new ProcessReporter({ ...shared, identity }, activity);
     const own = (): ReactorSpec[] =>

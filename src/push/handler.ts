@@ -3,6 +3,7 @@ import type { Duration } from "../base/duration.ts";
 import { type Log, logOf } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import { longestEffectMs, type ReactCounts, type ReactOptions, servedByRequests } from "../host/on-demand.ts";
+import type { ProcessMetrics, PushOutcome } from "../host/process-metrics.ts";
 import type { SweepCounts, SweepOptions } from "../host/serverless.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { assertKnownKeys, durationOf, numberOf } from "../sdk/validate.ts";
@@ -16,6 +17,8 @@ export interface PushApp {
   react(reactor: string, options: ReactOptions): Promise<ReactCounts>;
   /** For `sweep: true`. */
   sweep?(options: SweepOptions): Promise<SweepCounts>;
+  /** Counts requests by reactor and outcome. */
+  readonly metrics?: Pick<ProcessMetrics, "countPush">;
 }
 
 /** Which requests a push handler accepts, and how much one of them does. */
@@ -61,31 +64,41 @@ export function pushHandler(app: PushApp, options: PushOptions): Handler {
     throw new TapeError("TAPE_BAD_TIMING", message, { field: "within" });
   }
   servedByRequests(app, reactors);
-  return admitted({ subject: "pushHandler", verify, log, maxBytes }, async ({ headers, body, signal }) => {
-    if (sweep) return swept(app, { within: withinMs, signal }, log);
+  const count = (name: string, outcome: PushOutcome): void => app.metrics?.countPush(name, outcome);
+  const onRefused = (outcome: PushOutcome): void => count(noReactor, outcome);
+  return admitted({ subject: "pushHandler", verify, log, maxBytes, onRefused }, async ({ headers, body, signal }) => {
+    if (sweep) return swept(app, { within: withinMs, signal }, log, count);
     const startedAt = clock.mono();
     const leftMs = (): number => withinMs - (clock.mono() - startedAt);
     const wanted = wantedOf(headers, body, reactors, log);
-    try {
-      for (const name of wanted) {
+    if (wanted === undefined) count(noReactor, "unreadable");
+    for (const name of wanted ?? []) {
+      try {
         const rounds = { app, name, batch, leftMs, neededMs: neededMs(), signal, log };
-        if (await hasMore(rounds)) await wake(waker, name, log);
+        const isMore = await hasMore(rounds);
+        count(name, isMore ? "more" : "done");
+        if (isMore) await wake(waker, name, log);
+      } catch (error) {
+        return failed(error, log, name, count);
       }
-      return noContent();
-    } catch (error) {
-      return failed(error, log);
     }
+    return noContent();
   });
 }
 
+type Count = (name: string, outcome: PushOutcome) => void;
+/** As the reactor of a request that wakes none. */
+const noReactor = "none";
+
 /** An error makes the alarm service repeat its call. */
-async function swept(app: PushApp, options: SweepOptions, log: Log): Promise<Response> {
+async function swept(app: PushApp, options: SweepOptions, log: Log, count: Count): Promise<Response> {
   try {
     if (app.sweep === undefined) throw new TapeError("TAPE_BAD_INPUT", "pushHandler: the app has no sweep");
     await app.sweep(options);
+    count("sweep", "done");
     return noContent();
   } catch (error) {
-    return failed(error, log);
+    return failed(error, log, "sweep", count);
   }
 }
 
@@ -95,15 +108,20 @@ function namesOf(reactors: readonly string[] | undefined): readonly string[] {
   throw new TapeError("TAPE_BAD_INPUT", "pushHandler: reactors must name at least one reactor", { field: "reactors" });
 }
 
-/** A wake-up that cannot be read holds nothing that a repetition could save, so it wakes nothing and is answered 204. */
-function wantedOf(headers: Headers, body: Uint8Array, reactors: readonly string[], log: Log): readonly string[] {
+/** A wake-up that cannot be read (undefined) holds nothing that a repetition could save: it wakes nothing, and gets 204. */
+function wantedOf(
+  headers: Headers,
+  body: Uint8Array,
+  reactors: readonly string[],
+  log: Log,
+): readonly string[] | undefined {
   try {
     const wants = decodePush(headers, body).flatMap((event) => event.wants);
     return wants.length === 0 ? reactors : reactors.filter((name) => wants.includes(name));
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
     log("warn", "push.unreadable", { reason: error.message, bytes: body.length });
-    return [];
+    return undefined;
   }
 }
 
@@ -141,8 +159,9 @@ async function wake(waker: Waker | undefined, name: string, log: Log): Promise<v
 }
 
 /** Never 429: it slows a whole queue of Cloud Tasks. */
-function failed(error: unknown, log: Log): Response {
+function failed(error: unknown, log: Log, name: string, count: Count): Response {
   const later = isTapeError(error) && (error.retry === "later" || error.code === "TAPE_STORE_CLOSED");
   log(later ? "warn" : "error", "push.failed", { ...errorFields(error) });
+  count(name, later ? "unavailable" : "failed");
   return later ? unavailable() : problem(500, "the handler failed");
 }

@@ -20,31 +20,38 @@ export interface Admission {
   readonly verify: Verify;
   readonly log: Log;
   readonly maxBytes: number;
+  /** Called for a request that is not worked on. */
+  readonly onRefused?: (outcome: "refused" | "unavailable") => void;
 }
 
 /** Accepts a POST whose sender is verified and whose body is not too large, and hands it on. */
 export function admitted(
-  { subject, verify, log, maxBytes }: Admission,
+  { subject, verify, log, maxBytes, onRefused = () => {} }: Admission,
   work: (request: AdmittedRequest) => Promise<Response>,
 ): Handler {
   if (typeof verify?.check !== "function") {
     throw new TapeError("TAPE_UNVERIFIED", `${subject}: verify is required`, { field: "verify" });
   }
+  const refused = (status: number, title: string, headers: Readonly<Record<string, string>> = {}): Response => {
+    onRefused("refused");
+    return problem(status, title, headers);
+  };
   return async (request) => {
-    if (request.method !== "POST") return problem(405, "use POST", { allow: "POST" });
+    if (request.method !== "POST") return refused(405, "use POST", { allow: "POST" });
     const body = await bodyOf(request, maxBytes);
-    if (body === undefined) return problem(413, `the body is larger than ${maxBytes} bytes`);
+    if (body === undefined) return refused(413, `the body is larger than ${maxBytes} bytes`);
     let verdict: Awaited<ReturnType<Verify["check"]>>;
     try {
       verdict = await verify.check(request.headers, body);
     } catch (error) {
       log("error", "push.verify_failed", { verify: verify.label, ...errorFields(error) });
+      onRefused("unavailable");
       return unavailable();
     }
     if (verdict.ok) return work({ headers: request.headers, body, signal: request.signal });
     log("warn", "push.refused", { verify: verify.label, status: verdict.status, reason: verdict.reason });
     const challenge = verdict.status === 401 ? { "www-authenticate": "Bearer" } : {};
-    return problem(verdict.status, verdict.status === 401 ? "not authenticated" : "not permitted", challenge);
+    return refused(verdict.status, verdict.status === 401 ? "not authenticated" : "not permitted", challenge);
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Metrics, Sample } from "../base/metrics.ts";
-import type { Census, ReadOps } from "./contract/store.ts";
+import type { Census, ReadOps, SinkRow } from "./contract/store.ts";
 
 /** Prometheus scrapes every 15 to 60 s; the figures of one census serve all scrapes of this time. */
 const everyMs = 15_000;
@@ -11,8 +11,26 @@ const inDoubt = (["effect", "compensation"] as const).flatMap((role) =>
 );
 const seconds = (ms: number): number => ms / 1_000;
 
+/** A sink is configuration: more are hardly read by anyone. */
+const maxSinks = 100;
+
+const sinkFigures: readonly (readonly [name: string, help: string, figure: (row: SinkRow) => number])[] = [
+  [
+    "tape_sink_lag_seconds",
+    "How old the first record is that a sink has not passed; 0 if it has passed all.",
+    ({ lagMs }) => seconds(lagMs),
+  ],
+  ["tape_sink_paused", "1 while a sink is paused.", ({ state }) => (state === "paused" ? 1 : 0)],
+  ["tape_sink_dead_letters_open", "Open dead letters by sink, counted up to 10000.", ({ openLetters }) => openLetters],
+  [
+    "tape_retention_held",
+    "Runs that ended over an hour ago and that pruning keeps for a sink, counted up to 10000.",
+    ({ keptRuns }) => keptRuns,
+  ],
+];
+
 export interface CensusSource {
-  readonly read: Pick<ReadOps, "census">;
+  readonly read: Pick<ReadOps, "census" | "sinks">;
   readonly tenant: string;
   readonly clock: Clock;
 }
@@ -25,6 +43,7 @@ export class CensusMetrics {
   readonly #source: CensusSource;
   readonly #failed: () => void;
   #census: Census | undefined;
+  #sinks: readonly SinkRow[] = [];
   #readAt = Number.NEGATIVE_INFINITY;
   #pending: Promise<void> | undefined;
 
@@ -75,6 +94,13 @@ export class CensusMetrics {
       "How long the transaction has been open that holds the feed back; 0 if none does.",
       ({ feedBlockedMs }) => [[{}, seconds(feedBlockedMs)]],
     );
+    this.#addSinks(metrics);
+  }
+
+  #addSinks(metrics: Metrics): void {
+    for (const [name, help, figure] of sinkFigures) {
+      metrics.series(name, help, "gauge", () => this.#sinks.map((row): Sample => [{ sink: row.sink }, figure(row)]));
+    }
   }
 
   /** Reads the figures again if they are 15 s old. Concurrent scrapes share one query. */
@@ -91,9 +117,10 @@ export class CensusMetrics {
     const { read, tenant, clock } = this.#source;
     this.#readAt = clock.mono();
     try {
-      this.#census = await read.census(tenant);
+      [this.#census, this.#sinks] = await Promise.all([read.census(tenant), read.sinks(tenant, { limit: maxSinks })]);
     } catch {
-      this.#census = undefined; // the metric counts it; the reactors log why the store does not respond
+      this.#census = undefined;
+      this.#sinks = []; // the metric counts it; the reactors log why the store does not respond
       this.#failed();
     }
   }

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
+import type { Alarms } from "../../src/alarm/alarms.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
+import { figure } from "../prometheus.ts";
 import { Deployment } from "./deployment.ts";
 
 const hello = workflow("hello", async (tape, name: string) => `hello ${await tape.step("greet", () => name)}`);
@@ -29,6 +33,29 @@ async function ended(deployment: Deployment, id: string, withinMs: number): Prom
   }
   return deployment.time.now - from;
 }
+
+it("counts the alarms that it sets, and those that it cannot", async () => {
+  const time = new VirtualTime();
+  const store = await openStore("memory:", { clock: time });
+  let isDown = false;
+  const alarms: Alarms = {
+    furthestMs: 86_400_000,
+    set: async () => (isDown ? Promise.reject(new Error("no quota")) : undefined),
+  };
+  const app = await time.during(Tape.open({ store, runner, clock: time, log: "silent", serverless: { alarms } }));
+  const figures = async () => {
+    const text = await time.during(app.metrics.text());
+    return ["set", "failed"].map((outcome) => figure(text, `tape_alarms_set_total{outcome="${outcome}"}`));
+  };
+  expect(await figures()).toEqual([0, 0]);
+  await time.during(app.start(hello, "ada", { id: "a" }));
+  expect(await figures()).toEqual([1, 0]);
+  isDown = true;
+  await time.during(time.sleep(60_000));
+  await expect(time.during(app.start(hello, "ada", { id: "b" }))).rejects.toThrow("TAPE_UNARMED");
+  expect(await figures()).toEqual([1, 1]);
+  await time.during(app.close().then(() => store.close()));
+});
 
 describe("a serverless deployment", () => {
   it("an alarm finds a run that no wake-up announced, within four bounds", async () => {

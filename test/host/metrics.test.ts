@@ -3,13 +3,17 @@ import { MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { functionSink } from "../../src/events/sinks/function.ts";
 import { openStore } from "../../src/host/open-store.ts";
+import type { SingletonContext } from "../../src/host/singleton/term.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { openTelemetryMetrics } from "../../src/host/telemetry-metrics.ts";
+import { sinkLease } from "../../src/model/dead-letter.ts";
 import { TapeError } from "../../src/model/errors.ts";
+import { checkpointText } from "../../src/model/sink-checkpoint.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { acquired, request as requestOf } from "../../testkit/conformance/frame.ts";
+import { letter } from "../../testkit/conformance/foreign-calls.ts";
+import { acquired, claimant, request as requestOf } from "../../testkit/conformance/frame.ts";
 import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { figure, lint } from "../prometheus.ts";
 
@@ -64,6 +68,46 @@ describe("app.metricsHandler", () => {
     expect(figure(text, "tape_feed_blocked_seconds")).toBe(0);
     expect(text).not.toContain("canary");
     expect(text).not.toContain(app.tenant);
+  });
+
+  it("has the state of sinks from the store, whether or not this process runs them", async () => {
+    const { app, store, time, get } = await scene();
+    const sinkTerm = (sink: string) =>
+      acquired(
+        store,
+        requestOf({ name: sinkLease(sink) }, { claimant: claimant("w", { ttlMs: 86_400_000 }) }),
+        app.tenant,
+      );
+    const [billing, crm] = [await time.during(sinkTerm("billing")), await time.during(sinkTerm("crm"))];
+    const place = { cursor: await store.read.frontier(app.tenant), at: time.wall(), epoch: 0 };
+    const paused = { by: "ada", reason: "maintenance", at: time.wall() };
+    await time.during(store.fenced.checkpoint(billing.fence, checkpointText(place)));
+    await time.during(store.fenced.checkpoint(crm.fence, checkpointText({ ...place, paused })));
+    await time.during(store.fenced.deadLetter(billing.fence, letter("7:1:5", 7)));
+    await time.during(app.start(hello, "Ada").then((run) => run.result()));
+    await time.during(time.sleep(7_200_000));
+    const { text } = await get("/metrics");
+    expect(lint(text)).toEqual([]);
+    const of = (name: string) => ["billing", "crm"].map((sink) => figure(text, `${name}{sink="${sink}"}`));
+    expect(of("tape_sink_paused")).toEqual([0, 1]);
+    expect(of("tape_sink_dead_letters_open")).toEqual([1, 0]);
+    expect(of("tape_retention_held")).toEqual([1, 1]);
+    for (const lag of of("tape_sink_lag_seconds")) expect(lag).toBeCloseTo(7_200, -2);
+    const { fence } = billing;
+    const passed = { cursor: await store.read.frontier(app.tenant), at: time.wall(), epoch: 0 };
+    await time.during(store.fenced.checkpoint(fence, checkpointText(passed)));
+    await time.during(time.sleep(15_000));
+    const after = (await get("/metrics")).text;
+    expect(figure(after, 'tape_sink_lag_seconds{sink="billing"}')).toBe(0);
+    expect(figure(after, 'tape_retention_held{sink="billing"}')).toBe(0);
+  });
+
+  it("counts shards that this process holds", async () => {
+    const { app, time, get } = await scene();
+    const body = ({ sleep }: SingletonContext) => sleep("1h");
+    await time.during(app.singleton("sweep", body, { shards: 4, max: 3 }));
+    await time.during(time.sleep(10_000));
+    expect(figure((await get("/metrics")).text, 'tape_singleton_shards{name="sweep"}')).toBe(3);
   });
 
   it("has the figures of the sinks that this process runs", async () => {
@@ -190,7 +234,9 @@ it("openTelemetryMetrics exports the same figures, in base units", async () => {
   const points = (name: string) => exported.find(({ descriptor }) => descriptor.name === name);
   const families = [...(await app.metrics.text()).matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name]) => name!);
   const plain = families.map((name) => name.replace(/_(total|seconds)$/, ""));
-  const withSamples = plain.filter((name) => !/unserved|failures|losses|takeovers|sink/.test(name));
+  const withSamples = plain.filter(
+    (name) => !/unserved|failures|losses|takeovers|sink|retention|push|alarms|shards/.test(name),
+  );
   expect(exported.map(({ descriptor }) => descriptor.name)).toEqual(expect.arrayContaining(withSamples));
   expect(points("tape_reactor_lag")?.descriptor.unit).toBe("s");
   const done = points("tape_reactor_done")?.dataPoints.find(({ attributes }) => attributes.reactor === "outbox");

@@ -8,6 +8,7 @@ import { type PushApp, type PushOptions, pushHandler } from "../../src/push/hand
 import { sharedSecret, unverified } from "../../src/push/verify/secret.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { figure } from "../prometheus.ts";
 import { heldLeases, type LogLine, onEachStore, pushStage } from "./stage.ts";
 
 const hello = workflow("hello", async (tape, name: string) => tape.step("greet", () => `hello ${name}`));
@@ -23,7 +24,7 @@ const post = (body: unknown = {}, headers: Record<string, string> = {}): Request
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
 
-const none = { found: 0, done: 0, failed: 0, lagMs: 0, more: false, surrendered: [] };
+const none = { found: 0, done: 0, failed: 0, lagMs: 0, more: false, surrendered: [] as readonly string[] };
 
 /** An app whose rounds a test decides. */
 function scripted(rounds: (name: string, call: number) => Partial<typeof none> | Error): PushApp & { calls: string[] } {
@@ -37,6 +38,48 @@ function scripted(rounds: (name: string, call: number) => Partial<typeof none> |
     },
   };
 }
+
+it("counts requests by reactor and outcome, also those that wake none", async () => {
+  const stage = await pushStage();
+  const app = await stage.app(runner);
+  const counted = Object.assign(
+    scripted((name, call) => {
+      if (name === "recovery") return { found: call === 1 ? 1 : 0 };
+      return name === "timers" ? new TapeError("TAPE_STORE_UNREACHABLE", "no connection") : new Error("a mistake");
+    }),
+    { metrics: app.metrics },
+  );
+  const secret = "0123456789abcdef0123456789abcdef";
+  const { log } = stage;
+  const options = { verify: sharedSecret({ secrets: [secret] }), log };
+  const handler = pushHandler(counted, { ...options, reactors: ["recovery", "outbox", "timers"] });
+  const signed = { "x-tape-secret": secret };
+  const statuses = [];
+  for (const reactor of ["recovery", "outbox", "timers"]) {
+    statuses.push((await handler(post({ reactor }, signed))).status);
+  }
+  statuses.push((await handler(post("{", signed))).status);
+  statuses.push((await handler(post({}))).status);
+  statuses.push((await handler(new Request("http://x.invalid/"))).status);
+  expect(statuses).toEqual([204, 500, 503, 204, 401, 405]);
+  const text = await app.metrics.text();
+  const of = (reactor: string, outcome: string) =>
+    figure(text, `tape_push_requests_total{reactor="${reactor}",outcome="${outcome}"}`);
+  expect([of("recovery", "done"), of("outbox", "failed"), of("timers", "unavailable")]).toEqual([1, 1, 1]);
+  expect([of("none", "unreadable"), of("none", "refused")]).toEqual([1, 2]);
+  expect(text.match(/^tape_push_requests_total/gm)).toHaveLength(5);
+  const short = pushHandler(
+    Object.assign(
+      scripted(() => ({ found: 1, surrendered: ["r"] })),
+      { metrics: app.metrics },
+    ),
+    {
+      ...{ reactors: ["recovery"], verify, log },
+    },
+  );
+  await short(post());
+  expect(figure(await app.metrics.text(), 'tape_push_requests_total{reactor="recovery",outcome="more"}')).toBe(1);
+});
 
 describe("pushHandler", () => {
   onEachStore("claims what is due until nothing is left, and holds no lease when it answers", async (stage) => {

@@ -3,6 +3,12 @@ import { type ShardedOptions, ShardedSingleton, type ShardsDeps } from "./sharde
 import { Singleton, type SingletonOptions, type SingletonView } from "./singleton.ts";
 import type { SingletonWork } from "./term.ts";
 
+/** How many shards of a singleton this process holds. */
+export interface HeldShards {
+  readonly name: string;
+  readonly held: number;
+}
+
 /** The singletons of one app: each name once, all stopped together. */
 export class Singletons {
   readonly #deps: ShardsDeps;
@@ -49,6 +55,13 @@ export class Singletons {
 
   list(): SingletonView[] {
     return [...this.#byName.values()].map((one) => one.view()).filter(({ state }) => state !== "stopped");
+  }
+
+  /** Of the sharded singletons. */
+  shards(): HeldShards[] {
+    return [...this.#byName.values()].flatMap((one) =>
+      one instanceof ShardedSingleton ? [{ name: one.name, held: one.shards.length }] : [],
+    );
   }
 
   async stop(): Promise<void> {
