@@ -4,6 +4,7 @@ import type { Evidence } from "./evidence.ts";
 import { isStuckByStalls } from "./invariants/journal.ts";
 import { type RosterRun, rosterRuns } from "./invariants/objects.ts";
 import { reordered } from "./lanes.ts";
+import { shardedName } from "./shard-work.ts";
 
 type Mark = (evidence: Evidence) => boolean;
 
@@ -277,6 +278,19 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "taken over without loops": ({ plan, feed }) =>
     plan.serverless !== undefined && feed.some((r) => r.kind === "term.started" && r.data.reason === "recovery"),
   "name of a called alarm taken": ({ takenAlarms }) => takenAlarms > 0,
+  "shard shed for another replica": ({ shards }) => (shards?.sheds ?? 0) > 0,
+  "shard shed while its holder was paused": ({ shards }) =>
+    shards?.shedInPause.some(({ process, shard }) =>
+      shards.events.some((one) => one.what === "start" && one.shard === shard && one.process !== process),
+    ) === true,
+  "shard taken over after expiry": ({ shards, named, feed }) =>
+    shards !== undefined &&
+    feed.some(
+      (r) =>
+        named.get(r.journal)?.startsWith(shardedName) === true &&
+        r.kind === "term.started" &&
+        r.data.previous?.endReason === "expired",
+    ),
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation compensated by its root": ({ effects }) =>

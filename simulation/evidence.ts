@@ -17,7 +17,8 @@ import type { Plan } from "./plan.ts";
 import type { LimitChange, QueueStart } from "./queue-clients.ts";
 import type { RewindLoss } from "./rewinder.ts";
 import type { ScheduleHistory } from "./schedule-clients.ts";
-import { type SeenRenewal, wholeFeed } from "./shared-store.ts";
+import type { ShardEvidence } from "./shard-work.ts";
+import { type SeenCheckpoint, type SeenRenewal, wholeFeed } from "./shared-store.ts";
 import { type FaultHit, type Stage, tenant } from "./stage.ts";
 import { unstepped } from "./stepped-clock.ts";
 import type { StrangerCall } from "./strangers.ts";
@@ -99,7 +100,10 @@ export interface Evidence {
   readonly sweeps: readonly Sweep[];
   readonly fenceEvents: readonly FenceEvent[];
   readonly renewals: readonly SeenRenewal[];
+  /** Checkpoints of sinks and shards that were moved, in order. */
+  readonly checkpoints: readonly SeenCheckpoint[];
   readonly sink: SinkEvidence | undefined;
+  readonly shards: ShardEvidence | undefined;
   /** Names of named leases, by journal. */
   readonly named: ReadonlyMap<number, string>;
   readonly lost: RewindLoss | undefined;
@@ -192,6 +196,8 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     sweeps: sweeper.sweeps,
     fenceEvents: sweeper.fenceEvents,
     renewals: shared.renewals,
+    checkpoints: shared.checkpoints,
+    shards: stage.shards?.evidence,
     sink: stage.sink && (await sinkEvidence(stage.sink, shared)),
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
     lost: witnesses.rewinder.lost,
@@ -204,9 +210,9 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
   };
 }
 
-async function sinkEvidence(sink: WorldSink, { store, checkpoints }: Stage["shared"]): Promise<SinkEvidence> {
+async function sinkEvidence(sink: WorldSink, { store }: Stage["shared"]): Promise<SinkEvidence> {
   const { plan, arrivals, records, writtenAtRest } = sink;
-  return { plan, arrivals, records, writtenAtRest, letters: await sink.lettersOf(store), checkpoints };
+  return { plan, arrivals, records, writtenAtRest, letters: await sink.lettersOf(store) };
 }
 
 /** Without the neighbours' records: neighbours are judged by the responses they got. */

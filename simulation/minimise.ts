@@ -27,6 +27,11 @@ function* smaller(plan: Plan): Generator<Plan> {
   }
   for (const run of queued) yield { ...plan, queues: { ...plan.queues, runs: queued.filter((one) => one !== run) } };
   if (plan.sink !== undefined) yield { ...plan, sink: undefined };
+  const { shards } = plan;
+  if (shards !== undefined) yield { ...plan, shards: undefined };
+  for (const change of shards?.changes ?? []) {
+    yield { ...plan, shards: { ...shards!, changes: shards!.changes.filter((one) => one !== change) } };
+  }
   if (usesObjects(plan)) yield withoutObjects(plan);
   const { calls, reads } = plan.objects;
   if (reads.length > 0) yield { ...plan, objects: { calls, reads: [] } };
@@ -96,6 +101,7 @@ export function describePlan(plan: Plan): string[] {
     wrong.length > 0 ? `wrong clocks: ${wrong.join("; ")}` : "",
     rewind === undefined ? "" : `at ${rewind.atMs} back to ${rewind.snapshotAtMs}, away for ${rewind.awayMs} ms`,
     singleton === undefined ? "" : `a singleton every ${singleton.everyMs} ms`,
+    ...(plan.shards === undefined ? [] : [`shards ${JSON.stringify(plan.shards)}`]),
     ...plan.schedules.map((one) => `schedule ${JSON.stringify(one)}`),
     ...(plan.values.length > 0 ? [`${plan.values.length} writes of values`] : []),
     ...plan.runs.map((run) => `run ${JSON.stringify(run)}`),

@@ -16,6 +16,7 @@ import { type PlannedQueues, withQueues } from "./plan-queues.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
 import { withPausedSenders } from "./plan-senders.ts";
 import { type PlannedServerless, withServerless } from "./plan-serverless.ts";
+import { type PlannedShards, withShards } from "./plan-shards.ts";
 import { type PlannedSink, withSink } from "./plan-sinks.ts";
 import { type PlannedTalk, withTalk } from "./plan-talk.ts";
 import { type PlannedCallerStart, withTransactions } from "./plan-transactions.ts";
@@ -70,6 +71,8 @@ export interface Plan {
   readonly serverless: PlannedServerless | undefined;
   /** A receiver of events. */
   readonly sink: PlannedSink | undefined;
+  /** A singleton in shards. */
+  readonly shards: PlannedShards | undefined;
   readonly faults: readonly Fault[];
   readonly rewind: Rewind | undefined;
   /** No faults happen from here on. */
@@ -117,7 +120,8 @@ export function planOf(seed: number | string): Plan {
   const talking = withTalk(seed, withTransactions(seed, withPausedSenders(seed, visited)));
   const hosted = withServerless(seed, withObjects(seed, withQueues(seed, withTrials(seed, talking))));
   // A fan-out is a process that always runs.
-  return hosted.serverless === undefined ? withSink(seed, hosted) : { ...hosted, sink: undefined };
+  const sunk = hosted.serverless === undefined ? withSink(seed, hosted) : { ...hosted, sink: undefined };
+  return withShards(seed, sunk);
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

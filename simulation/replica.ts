@@ -74,6 +74,15 @@ export class Replica {
     this.#process?.crash();
   }
 
+  /** Crashes or pauses it now, until it is back after `forMs`. */
+  interrupt(what: "crash" | "pause", forMs: number | undefined): void {
+    const process = this.#process;
+    if (process === undefined || process.state !== "running") return;
+    if (what === "pause") process.pause();
+    else this.#die(process);
+    this.#bringBack(process, forMs);
+  }
+
   async close(): Promise<void> {
     if (!this.alive) return;
     await this.#tape?.close();
@@ -81,15 +90,17 @@ export class Replica {
   }
 
   async #open(process: TestProcess): Promise<void> {
-    const { plan, runnerOn, calls, log, sweeper, alarmService } = this.#stage;
+    const { plan, runnerOn, calls, sweeper, alarmService, shards } = this.#stage;
+    const log = shards?.logOf(process) ?? this.#stage.log;
     const random = seededRandom(`replica ${plan.seed} ${process.name}`);
     const store = this.connected ? await this.#connect(process) : process.store;
     const options = { store, runner: runnerIn(process, runnerOn(process), calls), clock: process.clock, random };
     const serverless = alarmService && { serverless: alarmService.optionsOf(process) };
-    const more = { tenant, leaseTtl: plan.ttlMs, log, report: false, ...serverless };
+    const more = { tenant, leaseTtl: plan.ttlMs, log, report: shards !== undefined, ...serverless };
     const tape = await this.#opened(process, { ...options, ...more });
     this.#tape = tape;
     this.#sendEvents(process, tape);
+    void shards?.join(this.#index, process, tape);
     if (plan.singleton === undefined) return;
     for (;;) {
       try {
@@ -157,7 +168,7 @@ export class Replica {
   }
 
   #crashPointAt(boundary: Boundary): CrashPoint {
-    const { refusals, time } = this.#stage;
+    const { refusals } = this.#stage;
     const { result } = boundary;
     if (isTapeError(result)) refusals.set(result.code, (refusals.get(result.code) ?? 0) + 1);
     const at = kindOf(boundary);
@@ -167,15 +178,24 @@ export class Replica {
     if (fault === undefined) return undefined;
     const { kind, forMs } = fault;
     const process = this.#process!;
-    if (forMs !== undefined && (kind === "crash" || kind === "pause")) {
-      time.after(forMs, () => {
-        if (process !== this.#process) return;
-        if (process.state === "crashed") this.boot();
-        else process.resume();
-      });
-    }
+    if (kind === "crash") this.#die(process);
+    if (kind === "crash" || kind === "pause") this.#bringBack(process, forMs);
     if (kind === "hang") return { hangMs: forMs ?? 0 };
     return kind === "crash" || kind === "pause" || kind === "fail" || kind === "busy" ? kind : undefined;
+  }
+
+  #die(process: TestProcess): void {
+    this.#stage.shards?.noteDeath(process.name);
+    process.crash();
+  }
+
+  #bringBack(process: TestProcess, forMs: number | undefined): void {
+    if (forMs === undefined) return;
+    this.#stage.time.after(forMs, () => {
+      if (process !== this.#process) return;
+      if (process.state === "crashed") this.boot();
+      else process.resume();
+    });
   }
 
   #specialAppend({ name, result }: Boundary): "dispatch" | "commit" | undefined {

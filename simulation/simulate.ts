@@ -29,9 +29,10 @@ import { Replica } from "./replica.ts";
 import { SimulatedResolver } from "./resolver.ts";
 import { Rewinder } from "./rewinder.ts";
 import { ScheduleClients } from "./schedule-clients.ts";
+import { ShardClients } from "./shard-clients.ts";
 import { SharedStore } from "./shared-store.ts";
 import { restOf, sinkCaughtUp } from "./sink-rest.ts";
-import { type Stage, serverOn, tenant } from "./stage.ts";
+import { type FaultHit, type Stage, serverOn, tenant } from "./stage.ts";
 import { steppedClock, unstepped } from "./stepped-clock.ts";
 import { Strangers } from "./strangers.ts";
 import { Sweeper } from "./sweeper.ts";
@@ -94,8 +95,12 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const { serverless } = plan;
   const alarmService = serverless && new AlarmService({ ...deps, plan: { ...plan, serverless } });
   if (alarmService !== undefined) shared.store = alarmService.armed(shared.bare);
+  const faultHits: FaultHit[] = [];
+  const { shards } = plan;
   const stage: Stage = {
     ...deps,
+    shards:
+      shards && new ShardClients({ plan: { ...plan, shards }, time, faultHits, log: options.log ? log : silentLog }),
     alarmService,
     runnerOn: (process) => runnerOf(programsOn(process)),
     orphanWatch: new OrphanWatch(shared, tenant, unstepped(plan.wallStep)),
@@ -103,7 +108,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     sweeper: new Sweeper(time, plan.seed),
     sink: plan.sink && new WorldSink(plan.sink, time, plan.seed),
     calls: [],
-    faultHits: [],
+    faultHits,
     laneResults,
     tokens,
     trialCalls: trials.calls,
@@ -149,6 +154,7 @@ class SimulationRun implements Witnesses {
   constructor(stage: Stage, workflows: ReturnType<typeof programs>, ledger: WorldLedger) {
     this.#stage = stage;
     this.#replicas = Array.from({ length: stage.plan.replicas }, (_, k) => new Replica(stage, k));
+    if (stage.shards !== undefined) stage.shards.replicas = this.#replicas;
     if (stage.alarmService !== undefined) stage.alarmService.tapes = () => this.#tapes;
     this.clients = new Clients(stage, workflows, () => this.#tapes);
     this.operator = new SimulatedOperator(stage, this.clients);
@@ -193,6 +199,7 @@ class SimulationRun implements Witnesses {
       this.neighbours.run(),
       this.walkers.run(),
       this.rewinder.run(),
+      this.#stage.shards?.run(),
     ]).then(() => {
       clientsBusy = false;
     });
@@ -208,6 +215,7 @@ class SimulationRun implements Witnesses {
     }
     this.#stage.healed = true;
     this.healedAt = time.wall();
+    this.#stage.shards?.noteHeal();
     for (const replica of this.#replicas) replica.heal(!this.#replicas.some(({ alive }) => alive));
     await allClients;
     if (!(await this.#waitUntilSettled())) return;

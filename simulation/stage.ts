@@ -11,6 +11,7 @@ import type { LaneResult } from "./lanes.ts";
 import type { OrphanWatch } from "./orphan-watch.ts";
 import type { Plan } from "./plan.ts";
 import type { Fault } from "./plan-faults.ts";
+import type { ShardClients } from "./shard-clients.ts";
 import type { SharedStore } from "./shared-store.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { tenant } from "./tenants.ts";
@@ -41,6 +42,7 @@ export interface Stage {
   /** Calls the replicas of a serverless world. */
   readonly alarmService: AlarmService | undefined;
   readonly sink: WorldSink | undefined;
+  readonly shards: ShardClients | undefined;
   readonly calls: BodyCall[];
   readonly faultHits: FaultHit[];
   readonly laneResults: LaneResult[];

@@ -9,7 +9,6 @@ import type { TestProcess } from "../testkit/kit/process.ts";
 import type { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import { chance } from "./draw.ts";
 import type { PlannedSink } from "./plan-sinks.ts";
-import type { SeenCheckpoint } from "./shared-store.ts";
 import { tenant } from "./tenants.ts";
 
 export const sinkName = "world";
@@ -37,7 +36,6 @@ export interface SinkEvidence {
   /** Records that were written in the ten minutes after that. */
   readonly writtenAtRest: number;
   readonly letters: readonly DeadLetter[];
-  readonly checkpoints: readonly SeenCheckpoint[];
 }
 
 /** A receiver of events with a ledger of its own. It is slow, loses responses, refuses some events, and has outages. */

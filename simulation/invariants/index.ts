@@ -20,6 +20,7 @@ import * as quotas from "./quotas.ts";
 import * as requestFences from "./request-fences.ts";
 import * as rewound from "./rewound.ts";
 import * as schedules from "./schedules.ts";
+import * as shards from "./shards.ts";
 import * as signals from "./signals.ts";
 import * as singletons from "./singletons.ts";
 import * as sinks from "./sinks.ts";
@@ -63,6 +64,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...queueRules,
   ...objectRules,
   ...singletons,
+  ...shards,
   ...sinks,
   ...values,
   ...wire,

@@ -47,11 +47,12 @@ export const deadLettersAreTrue: Invariant = ({ sink }) =>
   });
 
 /** Checkpoints are moved under tokens that never decrease: a stale holder moves none. */
-export const checkpointsAreFenced: Invariant = ({ sink }) => {
-  let highest = 0n;
-  return each(sink?.checkpoints ?? [], ({ token, at }) => {
+export const checkpointsAreFenced: Invariant = ({ checkpoints }) => {
+  const tokens = new Map<number, bigint>();
+  return each(checkpoints, ({ journal, token, at }) => {
+    const highest = tokens.get(journal) ?? 0n;
     const stale = token < highest;
-    if (!stale) highest = token;
+    if (!stale) tokens.set(journal, token);
     return stale ? [`at ${at} a holder with token ${token} moved the checkpoint after token ${highest}`] : [];
   });
 };

@@ -46,6 +46,7 @@ export const kinds = {
   "with a sink": ({ sink }) => sink !== undefined,
   "with a sink and several replicas": ({ sink, replicas }) => sink !== undefined && replicas > 1,
   "with a sink and a rewound store": ({ sink, rewind }) => sink !== undefined && rewind !== undefined,
+  "with shards": ({ shards }) => shards !== undefined,
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 

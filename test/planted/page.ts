@@ -11,6 +11,7 @@ import { neighbourBugs } from "./bugs/neighbours.ts";
 import { objectBugs } from "./bugs/objects.ts";
 import { queueBugs } from "./bugs/queues.ts";
 import { serviceBugs } from "./bugs/services.ts";
+import { shardBugs } from "./bugs/shards.ts";
 import { sinkBugs } from "./bugs/sinks.ts";
 import { stepBugs } from "./bugs/steps.ts";
 import { strangerBugs } from "./bugs/strangers.ts";
@@ -37,6 +38,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Objects", objectBugs],
   ["Alarms", alarmBugs],
   ["Sinks", sinkBugs],
+  ["Shards", shardBugs],
 ];
 
 function tables(): string {

@@ -20,6 +20,7 @@ export const calm: Plan = {
   objects: noObjects,
   serverless: undefined,
   sink: undefined,
+  shards: undefined,
   replicas: 2,
   remote: [false, true],
   clocks: [rightClock, rightClock],

@@ -15,6 +15,7 @@ import { startWallMs } from "../../testkit/kit/virtual-time.ts";
 import { calm } from "./calm.ts";
 import { eventful, spoiled } from "./spoiled.ts";
 import { spoiledObjects } from "./spoiled-objects.ts";
+import { calmShards, spoiledShards } from "./spoiled-shards.ts";
 import { spoiledSinks } from "./spoiled-sinks.ts";
 
 describe("the invariants", () => {
@@ -123,6 +124,16 @@ describe("the invariants", () => {
     fails({ ...evidence, sweeps: [first, { ...first, process: "9.9" }] }, "oneBodyForAToken");
     fails({ ...evidence, sweeps: [first, { ...first, token: first.token + 1n }] }, "oneBodyInAProcess");
     fails({ ...evidence, sweeps: [{ ...first, token: 77n }] }, "bodiesHaveTerms");
+  });
+
+  it("fail when a shard has two owners or none, or replicas have uneven shares", async () => {
+    const without = { signals: [], schedules: [], actions: [], guarded: [], unstarted: undefined, talk: undefined };
+    const world = await simulate({ ...calm, ...without, singleton: undefined, shards: calmShards, healAtMs: 90_000 });
+    assert.deepEqual(brokenInvariants(world), []);
+    for (const [name, spoil] of spoiledShards) {
+      assert.ok(invariants[name]!(world).judged > 0, `${name} judged nothing`);
+      fails(spoil(world), name);
+    }
   });
 
   it("fail when a firing is lost, early, overlapping or during a pause", () => {
@@ -466,8 +477,9 @@ describe("the invariants", () => {
     assert.deepEqual(neverJudged({ judged: nothingJudged }), Object.keys(invariants));
     const all = addJudged(addJudged(judged, judge(busy).judged), judge(rewound).judged);
     assert.equal(all.runIdsAreUnique, evidence.runs.length + busy.runs.length + rewound.runs.length);
-    // These worlds have loops, and neither a fork nor a schedule whose runs must not overlap.
+    // These worlds have loops, and neither shards, nor a fork, nor a schedule whose runs must not overlap.
     const without = ["alarmCoversAgenda", "everyRunIsFound", "forksKeepWhatStands", "overlapPolicyHolds"];
-    assert.deepEqual(neverJudged({ judged: all }), without);
+    const shards = ["oneOwnerForAShard", "shardsAreHeld", "shardsAreFair"];
+    assert.deepEqual(neverJudged({ judged: all }).sort(), [...without, ...shards].sort());
   });
 });

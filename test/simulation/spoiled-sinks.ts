@@ -25,8 +25,10 @@ export const spoiledSinks: Readonly<Record<string, (world: Evidence) => Evidence
       const received = arrivals.find(({ what }) => what === "received")!;
       return { letters: [{ ...letters[0]!, event: received.id }] };
     }),
-  checkpointsAreFenced: (world) =>
-    changed(world, ({ checkpoints }) => ({ checkpoints: [...checkpoints, { ...checkpoints[0]!, token: 0n }] })),
+  checkpointsAreFenced: (world) => ({
+    ...world,
+    checkpoints: [...world.checkpoints, { ...world.checkpoints[0]!, token: 0n }],
+  }),
   eventIdsAreUnique: (world) =>
     changed(world, ({ arrivals }) => ({ arrivals: [...arrivals, { ...arrivals[0]!, recordedAt: 1 }] })),
   storeRests: (world) => changed(world, () => ({ writtenAtRest: 1 })),

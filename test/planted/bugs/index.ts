@@ -8,6 +8,7 @@ import { neighbourBugs } from "./neighbours.ts";
 import { objectBugs } from "./objects.ts";
 import { queueBugs } from "./queues.ts";
 import { serviceBugs } from "./services.ts";
+import { shardBugs } from "./shards.ts";
 import { sinkBugs } from "./sinks.ts";
 import { stepBugs } from "./steps.ts";
 import { strangerBugs } from "./strangers.ts";
@@ -30,4 +31,5 @@ export const bugs: readonly Bug[] = [
   ...objectBugs,
   ...alarmBugs,
   ...sinkBugs,
+  ...shardBugs,
 ];
