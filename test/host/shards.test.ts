@@ -238,6 +238,34 @@ describe("a singleton with shards", () => {
     await stage.stop(...rest);
   });
 
+  it("is even with a replica that joins after a death, which has not seen it", async () => {
+    const stage = await Stage.open();
+    const [dead, ...rest] = [await stage.join(16), await stage.join(16), await stage.join(16)];
+    await stage.elapse(25_000);
+    dead.die();
+    await stage.elapse(ttlMs + 1_000);
+    const starts = stage.starts.length;
+    rest.push(await stage.join(16)); // the report of the dead one is younger than a minute
+    await stage.elapse(20_000);
+    expect(stage.counts(rest).toSorted()).toEqual([5, 5, 6]);
+    await stage.elapse(60_000);
+    expect(stage.starts.length - starts, "each shard moved once").toBeLessThanOrEqual(6);
+    await stage.stop(...rest);
+  });
+
+  it("counts a replica again that only stood still, once it reports again", () => {
+    const dead = new DeadOwners();
+    const shard = (owner: string, state: "HELD" | "EXPIRED", token: bigint): SeenShard[] => [
+      { index: 0, of: 1, lease: { owner, state, token, reason: "timeout" } as LeaseView },
+    ];
+    dead.note(shard("a", "EXPIRED", 1n), new Map([["a", 10]]));
+    expect(dead.among(["a", "b"])).toEqual(["a"]);
+    dead.note(shard("b", "HELD", 2n), new Map()); // its report was removed
+    expect(dead.has("a")).toBe(true);
+    dead.note(shard("b", "HELD", 2n), new Map([["a", 11]]));
+    expect([dead.among(["a", "b"]), dead.has("a")]).toEqual([[], false]);
+  });
+
   it("hands the shards of a stopped replica over at once", async () => {
     const stage = await Stage.open();
     const [leaving, ...rest] = [await stage.join(8), await stage.join(8)];

@@ -2,7 +2,8 @@ import type { SeenShard } from "./distribution.ts";
 
 /**
  * Owners that lost a shard because it expired: they are dead now, although their report is listed for a minute. One that
- * only stood still is alive again once it holds a shard or reports.
+ * only stood still is alive again once it holds a shard or reports. A replica that joins later has not seen them die,
+ * and would count them; so their reports are removed.
  */
 export class DeadOwners {
   readonly #lastOwner = new Map<number, { readonly owner: string; readonly token: bigint }>();
@@ -25,6 +26,11 @@ export class DeadOwners {
       this.#lastOwner.set(index, { owner, token });
     }
     for (const { lease } of shards) if (lease.state === "HELD" && lease.owner !== null) this.#dead.delete(lease.owner);
+  }
+
+  /** The dead ones among the owners that are listed: their reports are to be removed. */
+  among(reported: Iterable<string>): string[] {
+    return [...reported].filter((owner) => this.has(owner));
   }
 
   has(owner: string): boolean {

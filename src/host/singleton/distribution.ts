@@ -22,8 +22,8 @@ export interface Distribution {
   readonly low: number;
   /** Shards that any replica may take now. */
   readonly free: readonly number[];
-  /** Another live replica has fewer than `low`. */
-  readonly isHungry: boolean;
+  /** How many shards the other live replicas lack to have `low` each. */
+  readonly hunger: number;
   /** Another live replica has more than `fair`, and will shed some. */
   readonly isOverfull: boolean;
 }
@@ -55,8 +55,16 @@ export function distributionOf(
     low,
     free: inOrderOf(own, of).filter((index) => !taken.has(index)),
     isOverfull: [...held].some(([owner, count]) => owner !== own && count > fair),
-    isHungry: [...live].some((owner) => owner !== own && (held.get(owner) ?? 0) < low),
+    hunger: [...live].reduce((sum, one) => sum + (one === own ? 0 : Math.max(0, low - (held.get(one) ?? 0))), 0),
   };
+}
+
+/**
+ * How many shards this replica takes at once: up to `low` in any case, and up to its share of what the hungry ones
+ * leave. A shard that it took from them would be shed again.
+ */
+export function wantedNow({ fair, low, hunger }: Distribution, held: number, free: number): number {
+  return Math.max(low - held, Math.min(fair - held, free - hunger));
 }
 
 /** Each replica begins elsewhere, so that they rarely try for the same shard. */

@@ -6,7 +6,7 @@ import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import { assertKnownKeys, numberOf } from "../../sdk/validate.ts";
 import { DeadOwners } from "./dead-owners.ts";
-import { distributionOf, type SeenShard, shardsIn } from "./distribution.ts";
+import { type Distribution, distributionOf, type SeenShard, shardsIn, wantedNow } from "./distribution.ts";
 import { maxShards, shardName, shardPrefix } from "./shard-of.ts";
 import { Singleton, type SingletonOptions, type SingletonView, singletonKeys } from "./singleton.ts";
 import type { Shard, SingletonDeps, SingletonWork } from "./term.ts";
@@ -162,11 +162,11 @@ export class ShardedSingleton {
     const strangers = seen.filter(({ of, lease }) => of !== this.#of && lease.state === "HELD");
     this.#reportChanged(strangers[0]);
     const before = seen.filter(({ of }) => of !== this.#of);
-    // What a replica has shed for a hungry one is not its own to take back at once.
-    const share = Math.min(spread.isHungry ? spread.low : spread.fair, this.#max);
-    if (strangers.length === 0) await this.#take(free, share, before);
+    const wanted = Math.min(wantedNow(spread, this.#held.size, free.length), this.#max - this.#held.size);
+    if (strangers.length === 0) await this.#take(free, wanted, before);
     this.#reportUnheld(free);
     await this.#shedOne(spread, free);
+    await this.#removeReports(this.#dead.among(reportedAt.keys()));
     const due = Math.min(spread.isOverfull ? spread.fair : spread.low, this.#max);
     return this.#nextMs(shards, due, clock.mono());
   }
@@ -204,6 +204,12 @@ export class ShardedSingleton {
     this.#live = live;
   }
 
+  /** So that a replica that joins now does not count them. Every survivor does it: one of them may die meanwhile. */
+  async #removeReports(owners: readonly string[]): Promise<void> {
+    const { store, tenant } = this.#deps;
+    for (const owner of owners) await store.intake.removeProcess(tenant, owner);
+  }
+
   #noteFree(free: readonly number[]): void {
     const now = this.#deps.clock.mono();
     for (const index of this.#freeSince.keys()) if (!free.includes(index)) this.#freeSince.delete(index);
@@ -211,22 +217,28 @@ export class ShardedSingleton {
   }
 
   /** Up to its share at once; beyond it, one that stayed free. */
-  async #take(free: readonly number[], share: number, before: readonly SeenShard[]): Promise<void> {
+  async #take(free: readonly number[], wanted: number, before: readonly SeenShard[]): Promise<void> {
     const { clock, random } = this.#deps;
     const now = clock.mono();
     if (this.#stopping.signal.aborted) return;
     const rested = free.filter((index) => (this.#restUntil.get(index) ?? 0) <= now);
-    const wanted = share - this.#held.size;
     if (wanted > 0) {
-      await Promise.all(rested.slice(0, wanted).map((index) => this.#takeOne(index, before)));
+      const taken = rested.slice(0, wanted);
+      this.#noteUnwanted(taken, now);
+      await Promise.all(taken.map((index) => this.#takeOne(index, before)));
       return;
     }
     if (this.#held.size >= this.#max) return;
     const waitMs = courtesyMs * (1 + random.float() / 2);
     const left = rested.find((index) => now - this.#freeSince.get(index)! >= waitMs);
     if (left === undefined) return;
-    if (left === this.#shed) this.#keepUntil = now + keepMs; // no other replica wants it
+    this.#noteUnwanted([left], now);
     await this.#takeOne(left, before);
+  }
+
+  /** No other replica wants the shard that was shed last: shedding it again would only restart its body. */
+  #noteUnwanted(taken: readonly number[], now: number): void {
+    if (this.#shed !== undefined && taken.includes(this.#shed)) this.#keepUntil = now + keepMs;
   }
 
   async #takeOne(index: number, before: readonly SeenShard[]): Promise<void> {
@@ -267,17 +279,18 @@ export class ShardedSingleton {
     const failures = failed ? (this.#failures.get(index) ?? 0) + 1 : 0;
     if (failed) this.#failures.set(index, failures);
     else this.#failures.delete(index);
-    // A body that threw leaves the shard to others for a while.
+    // A body that threw leaves the shard to others for a while. So does a shard that was shed for a hungry one.
     if (failed) this.#restUntil.set(index, clock.mono() + backoffMs(failures, restBackoff, random));
+    else if (index === this.#shed) this.#restUntil.set(index, clock.mono() + courtesyMs);
     this.#deps.onHeld?.();
     this.#wakeUp();
   }
 
   /** Sheds its newest shard if it has more than its share, or one more than a hungry replica. */
-  async #shedOne({ fair, low, isHungry }: ReturnType<typeof distributionOf>, free: readonly number[]): Promise<void> {
+  async #shedOne({ fair, low, hunger }: Distribution, free: readonly number[]): Promise<void> {
     const { clock, log } = this.#deps;
     const now = clock.mono();
-    const isMore = this.#held.size > fair || (this.#held.size > low && isHungry);
+    const isMore = this.#held.size > fair || (this.#held.size > low && hunger > 0);
     // A free shard feeds the hungry first.
     if (!isMore || free.length > 0 || now < this.#keepUntil || now - this.#shedAt < shedEveryMs) return;
     const [index, singleton] = [...this.#held].at(-1)!;
