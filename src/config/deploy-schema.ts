@@ -85,6 +85,22 @@ export const deploySchema = z
       )
       .default({})
       .describe("Settings of the service of one sink"),
+    push: z
+      .strictObject({
+        program: text
+          .regex(/^[\w./-]+$/, "must be a file of the image, such as app/push.ts")
+          .optional()
+          .describe(
+            "Your program with the push handlers; without it, they are deployed elsewhere. Only gcp renders them",
+          ),
+        within_s: z.number().min(1).max(3_590).default(50).describe("within of the handlers"),
+        cpu: service.cpu,
+        memory: service.memory,
+        min: replicas.default(0).describe("Minimum number of instances"),
+        max: replicas.default(10).describe("Maximum number of instances"),
+      })
+      .prefault({})
+      .describe("Handlers of reactors with mode: push, and of alarms"),
     kubernetes: z
       .strictObject({
         namespace: secretName.optional().describe("Namespace of all objects; by default that of kubectl's context"),

@@ -255,7 +255,11 @@ class Layers {
 }
 
 /** Variables of Tape that are not settings. */
-const otherVariables: ReadonlySet<string> = new Set(["TAPE_CONFIG", "TAPE_REPLICA_ID", "TAPE_TEST_POSTGRES_URL"]);
+const otherVariables: ReadonlySet<string> = new Set([
+  ...["TAPE_CONFIG", "TAPE_REPLICA_ID", "TAPE_TEST_POSTGRES_URL"],
+  // Of the handlers that `durable-tape deploy gcp` renders.
+  ...["TAPE_PUSH_REACTORS", "TAPE_PUSH_AUDIENCE", "TAPE_PUSH_EMAIL"],
+]);
 
 const at = (file: string, { line, column }: Place): string => `${file}:${line}:${column}`;
 

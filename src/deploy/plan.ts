@@ -17,8 +17,8 @@ export interface Egress {
 
 /** One process of the deployment, with any number of replicas. */
 export interface Service {
-  readonly role: "server" | "reactor" | "sink";
-  /** The name of the reactor or sink; `server` for the server. */
+  readonly role: "server" | "reactor" | "sink" | "handler";
+  /** The name of the reactor or sink; `server` for the server, `sweep` for the handler of alarms. */
   readonly name: string;
   /** Name of its objects: `tape-server`, `tape-reactor-outbox`, `tape-sink-billing`. */
   readonly object: string;
@@ -31,6 +31,18 @@ export interface Service {
   readonly scale: "cpu" | "lag";
   /** What it may reach besides the database and DNS. */
   readonly egress: readonly Egress[] | "any";
+}
+
+/** What calls the handlers of reactors that run only during requests. */
+export interface PushPlan {
+  /** `projects/P/topics/T` of the waker. */
+  readonly topic: string | undefined;
+  /** `projects/P/locations/L/queues/Q` of the waker or of the alarms. */
+  readonly queue: string | undefined;
+  /** Whether timers are fired by alarms, which every process that writes sets. */
+  readonly alarms: boolean;
+  /** How long a handler may take. */
+  readonly withinS: number;
 }
 
 /** Everything that a renderer needs. It depends on the file alone. */
@@ -46,6 +58,7 @@ export interface Plan {
   readonly drainS: number;
   readonly store: StoreAddress;
   readonly databaseEgress: readonly Egress[];
+  readonly push: PushPlan;
   /** Connections to the database with every service at its maximum. */
   readonly connections: number;
   readonly tls: { readonly enabled: boolean; readonly clients: boolean };
@@ -70,13 +83,14 @@ export function planDeployment(target: Target, loaded: LoadedConfig): Plan {
   if (deploy.image === undefined && target !== "systemd") {
     throw problem("tape.deploy.image", `${target} needs the name of an image`);
   }
-  const services = servicesOf(settings, store, problem);
+  const services = [...servicesOf(settings, store, problem), ...(target === "gcp" ? handlersOf(tape, problem) : [])];
   const connections = store.kind === "postgres" ? connectionsOf(target, services, store.pool) : 0;
   return {
     ...{ project: project.name ?? "tape", image: deploy.image ?? "", services },
     migrate: store.kind === "server" ? undefined : [program("durable-tape"), "migrate"],
     ...{ env: deploy.env, secrets: deploy.secrets, drainS: tape.drain_s, store, deploy },
     databaseEgress: databaseEgress(deploy.database.egress, store, problem),
+    push: pushOf(tape),
     connections,
     tls: { enabled: tape.server.tls.cert !== undefined, clients: tape.server.tls.client_ca !== undefined },
     warnings: [...loaded.warnings, ...secretWarnings(deploy.env), ...connectionWarnings(connections, deploy)],
@@ -116,6 +130,38 @@ function servicesOf({ tape }: Config, store: StoreAddress, problem: Problem): Se
     throw problem(path, `two ${twice.role}s would be named ${twice.object}`);
   }
   return services;
+}
+
+const isFiredByAlarms = ({ timers }: Config["tape"]["reactors"]): boolean => timers.enabled && timers.mode === "alarms";
+
+function pushOf({ push: { waker, alarms }, reactors, deploy }: Config["tape"]): PushPlan {
+  const hasAlarms = isFiredByAlarms(reactors);
+  return {
+    topic: waker.kind === "pubsub" ? waker.topic : undefined,
+    queue: (hasAlarms ? alarms.queue : undefined) ?? (waker.kind === "cloud_tasks" ? waker.queue : undefined),
+    alarms: hasAlarms,
+    withinS: deploy.push.within_s,
+  };
+}
+
+/** Handlers scale to zero, so they have no replica while nothing is due. Their program is the user's. */
+function handlersOf({ reactors, deploy }: Config["tape"], problem: Problem): Service[] {
+  const { program: file, min, max, cpu, memory } = deploy.push;
+  if (file === undefined) return [];
+  const named = Object.entries(reactors).flatMap(([name, { enabled, mode }]) =>
+    enabled && mode === "push" ? [{ name, object: `tape-reactor-${name}` }] : [],
+  );
+  const handlers = isFiredByAlarms(reactors) ? [...named, { name: "sweep", object: "tape-sweep" }] : named;
+  if (handlers.length === 0) {
+    throw problem("tape.deploy.push.program", "no reactor has mode: push, and the timers have no alarms");
+  }
+  if (max < Math.max(1, min)) throw problem("tape.deploy.push.max", `${max} is less than ${Math.max(1, min)}`);
+  const size = { ...defined({ cpu, memory }) };
+  const { cpu: usual, memory: usualMemory } = deploy.defaults;
+  return handlers.map(({ name, object }) => ({
+    ...{ role: "handler", name, object, args: [file], cpu: usual, memory: usualMemory, ...size },
+    ...{ min, max, scale: "cpu", egress: "any" },
+  }));
 }
 
 /** One process sends the events of a sink, and further replicas stand by: no autoscaler would change anything. */

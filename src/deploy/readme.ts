@@ -40,7 +40,7 @@ function serviceRow(
   const fixed =
     target === "systemd" ||
     target === "compose" ||
-    (deploy.gcp.workers === "pool" && target === "gcp" && role !== "server");
+    (deploy.gcp.workers === "pool" && target === "gcp" && (role === "reactor" || role === "sink"));
   const replicas = target === "systemd" ? "1" : fixed || min === max ? String(min) : `${min} to ${max}`;
   const reach =
     egress === "any"
@@ -104,7 +104,13 @@ const decisions: Readonly<Record<Target, (plan: Plan) => string[]>> = {
   ],
   gcp: (plan) => [
     "`TAPE_DRAIN_S` is at most 8: Cloud Run kills a process 10 s after SIGTERM.",
-    "The CPU is never throttled, and at least one instance runs: heartbeats must not stop between requests.",
+    "The CPU of a process that polls is never throttled, and at least one instance runs: heartbeats must not stop between requests.",
+    ...(plan.services.some(({ role }) => role === "handler")
+      ? [
+          `Handlers have no instance while nothing is due. A request may take ${plan.push.withinS} s and 10 s more; only the service account \`tape-push\` may call.`,
+          "A wake-up is dropped after ten minutes, and none becomes a dead letter: the work stays due.",
+        ]
+      : []),
     plan.deploy.gcp.workers === "pool"
       ? "Reactors are worker pools: they have no port and a fixed number of instances, `min`."
       : "A service without requests is not scaled by requests: set `min` to what the load needs.",

@@ -55,6 +55,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "queue-operate": ["QUEUED", "[ { why: 'paused', by: 'ada', reason: 'the upstream is down' } ]", "20"],
   schedule: ["0 3 * * MON true", "true"],
   deploy: ["RUNNABLE"],
+  "push-program": ["401"],
   "in-a-program": ["hello Ada outbox,timers"],
   "guard-object": ["TAPE_FENCED", '{"total":200}'],
   shards: ["16 100"],

@@ -3,8 +3,10 @@ import type { Plan, Service } from "../plan.ts";
 import { build, preamble, step } from "../script.ts";
 import { type RenderedFile, scriptFile, shellWord, yamlFile } from "../text.ts";
 import { accountId, accountOf } from "./container.ts";
+import { handlerService } from "./handler.ts";
 import { migrateJob } from "./job.ts";
 import { workerPool } from "./pool.ts";
+import { caller, pushLines } from "./push.ts";
 import { cloudRunService } from "./service.ts";
 
 const maxName = 49;
@@ -16,24 +18,28 @@ export function renderGcp(plan: Plan, folder: string): RenderedFile[] {
   const { project, region } = plan.deploy.gcp;
   if (project === undefined || region === undefined) throw invalid("tape.deploy.gcp: needs project and region");
   for (const service of plan.services) checkLimits(service);
-  const files = plan.services.map((service) =>
-    yamlFile(`${service.object}.yaml`, [
-      isPool(plan, service) ? workerPool(plan, service, project) : cloudRunService(plan, service, project),
-    ]),
-  );
+  const files = plan.services.map((service) => yamlFile(`${service.object}.yaml`, [manifest(plan, service, project)]));
   if (plan.migrate !== undefined) {
     files.unshift(yamlFile("tape-migrate.yaml", [migrateJob(plan, plan.migrate, project)]));
   }
   return [...files, scriptFile("deploy.sh", "bash", script(plan, { folder, project, region }))];
 }
 
-const isPool = ({ deploy }: Plan, { role }: Service): boolean => role !== "server" && deploy.gcp.workers === "pool";
+/** A service that answers requests cannot be a worker pool, which has no port. */
+const isPool = ({ deploy }: Plan, { role }: Service): boolean =>
+  (role === "reactor" || role === "sink") && deploy.gcp.workers === "pool";
+
+function manifest(plan: Plan, service: Service, project: string): object {
+  if (service.role === "handler") return handlerService(plan, service, project);
+  return isPool(plan, service) ? workerPool(plan, service, project) : cloudRunService(plan, service, project);
+}
 
 const invalid = (message: string): Error => badConfig([{ where: "tape.yaml", message }]);
 
 function checkLimits({ role, object, cpu, memory }: Service): void {
   if (object.length > maxName)
     throw invalid(`${object} is longer than ${maxName} characters; shorten the ${role}'s name`);
+  if (role === "handler") return;
   const cpus = cpu.endsWith("m") ? Number(cpu.slice(0, -1)) / 1_000 : Number(cpu);
   if (cpus < 1)
     throw invalid(`${object}: Cloud Run gives at least 1 CPU to an instance that is not throttled, not ${cpu}`);
@@ -53,13 +59,14 @@ function script(plan: Plan, { folder, project, region }: Place): string[] {
   const objects = [
     ...(plan.migrate === undefined ? [] : ["tape-migrate"]),
     ...plan.services.map(({ object }) => object),
+    ...(plan.services.some(({ role }) => role === "handler") ? [caller] : []),
   ];
   const command = (service: Service): string => (isPool(plan, service) ? "worker-pools" : "services");
   return [
     ...preamble(plan),
     ...build(folder),
     ...step("service accounts that may read the secrets"),
-    ...objects.flatMap((object) => accountLines(plan, object, project)),
+    ...objects.flatMap((object) => accountLines(plan, object, project, object !== caller)),
     ...(plan.migrate === undefined
       ? []
       : [
@@ -73,6 +80,7 @@ function script(plan: Plan, { folder, project, region }: Place): string[] {
       `fill ${service.object}.yaml`,
       `gcloud run ${command(service)} replace "$work/${service.object}.yaml" ${where}`,
     ]),
+    ...pushLines(plan, { project, region }),
     ...step("their state"),
     ...plan.services.map(
       (service) =>
@@ -81,12 +89,16 @@ function script(plan: Plan, { folder, project, region }: Place): string[] {
   ];
 }
 
-function accountLines(plan: Plan, object: string, project: string): string[] {
+function accountLines(plan: Plan, object: string, project: string, isProcess: boolean): string[] {
   const account = accountOf(project, object);
   const inProject = `--project ${shellWord(project)}`;
-  return [
+  const created = [
     `gcloud iam service-accounts describe ${account} ${inProject} >/dev/null 2>&1 ||`,
     `  gcloud iam service-accounts create ${accountId(object)} ${inProject} --display-name ${object}`,
+  ];
+  if (!isProcess) return created; // it only signs calls
+  return [
+    ...created,
     ...[...new Set(Object.values(plan.secrets))].map(
       (secret) =>
         `gcloud secrets add-iam-policy-binding ${secret} ${inProject} --member serviceAccount:${account} --role roles/secretmanager.secretAccessor >/dev/null`,
