@@ -23,8 +23,8 @@ describe("googleOidc", () => {
   });
 
   /** Serves the public key, as Google does, and verifies against it. The tokens are signed here, not by Google. */
-  async function verifier(status = 200): Promise<Verify> {
-    const keys = [{ ...(await exportJWK(own.publicKey)), kid: "k1", alg: "RS256", use: "sig" }];
+  async function verifier(status = 200, ...more: object[]): Promise<Verify> {
+    const keys = [{ ...(await exportJWK(own.publicKey)), kid: "k1", alg: "RS256", use: "sig" }, ...more];
     const server = createServer((_, response) => response.writeHead(status).end(JSON.stringify({ keys })));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());
@@ -77,6 +77,18 @@ describe("googleOidc", () => {
       expect(await check(verify, { authorization })).toBe(401);
     }
     expect(await check(verify, {})).toBe(401);
+  });
+
+  it("refuses a valid signature of another algorithm, even if its key is among Google's", async () => {
+    const other = await generateKeyPair("ES256");
+    const verify = await verifier(200, { ...(await exportJWK(other.publicKey)), kid: "k2" });
+    const token = await new SignJWT({ email, email_verified: true })
+      .setProtectedHeader({ alg: "ES256", kid: "k2" })
+      .setIssuer("https://accounts.google.com")
+      .setAudience(audience)
+      .setExpirationTime("1h")
+      .sign(other.privateKey);
+    expect(await check(verify, { authorization: `Bearer ${token}` })).toBe(401);
   });
 
   it("throws if the keys cannot be had: that is not the caller's fault", async () => {
