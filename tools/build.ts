@@ -5,6 +5,7 @@ import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { eventsJsonSchema } from "../src/events/schema.ts";
 import { bundle } from "./build/bundle.ts";
 import { Declarations } from "./build/declarations.ts";
 import { inlined } from "./build/inlined.ts";
@@ -23,6 +24,7 @@ try {
   writeDeclarations();
   mkdirSync(join(dist, "config"));
   copyFileSync(join(root, "src", "config", "tape.schema.json"), join(dist, "config", "tape.schema.json"));
+  writeFileSync(join(dist, "events.schema.json"), `${JSON.stringify(eventsJsonSchema())}\n`);
   await buildIfStale();
   cpSync(join(root, "dashboard", "dist"), join(dist, "dashboard"), { recursive: true });
   writeFileSync(join(dist, "THIRD-PARTY-LICENCES.txt"), licences(root, inlined));

@@ -1,6 +1,6 @@
 import { encode } from "../base/codec.ts";
 import { spanContextOfRun } from "../engine/journal/spans.ts";
-import type { RecordKind } from "../model/records.ts";
+import { type RecordKind, recordVersion } from "../model/records.ts";
 import type { FeedRecord, Subject, SubjectRun } from "../store/contract/store.ts";
 import { factsOf } from "./facts.ts";
 
@@ -21,6 +21,8 @@ export interface TapeEvent {
   /** When the record was written, by the store's clock. */
   readonly time: string;
   readonly datacontenttype: "application/json";
+  /** Names the JSON Schema of `data`: `urn:tape:event:KIND:VERSION`, in `durable-tape/events.schema.json`. */
+  readonly dataschema: string;
   /** The id of the root run: a receiver that keeps the order of a partition keeps that of the whole tree. */
   readonly partitionkey: string;
   /** The record's number in its journal, padded: texts have the order of the numbers. */
@@ -112,6 +114,9 @@ export function eventOf(
 
 export const restoredKind = "store.restored";
 
+/** The value of `dataschema`, and the `$id` of the schema of this kind. Another version has another one. */
+export const schemaUriOf = (kind: string): string => `urn:tape:event:${kind}:${recordVersion}`;
+
 /** The store was restored: events since its backup may describe what has not happened. */
 export function restoredEvent(context: EventContext, at: number): TapeEvent {
   const { storeEpoch } = context;
@@ -132,6 +137,7 @@ function attributesOf({ source, storeEpoch, token }: EventContext, kind: string,
     type: `dev.tape.${kind}`,
     time: new Date(at).toISOString(),
     datacontenttype: "application/json",
+    dataschema: schemaUriOf(kind),
     tapeepoch: storeEpoch,
     tapetoken: String(token),
   } as const;

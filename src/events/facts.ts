@@ -8,6 +8,8 @@ import { type RecordKind, recordSchemas } from "../model/records.ts";
 
 /** Text that a model has written, although its schema is that of a text. */
 const freeText: ReadonlySet<string> = new Set(["decision.made.rationale"]);
+/** `path`: the kind, and the names of the fields down to this one. */
+export const isFreeText = (path: string): boolean => freeText.has(path);
 
 /** The fields of an object: left out (null), or with fields to leave out. Others are kept. */
 type Fields = ReadonlyMap<string, Fields | null>;
@@ -60,7 +62,7 @@ function fieldsOf(schema: z.ZodType, path: string): Fields {
   const fields = new Map<string, Fields | null>();
   for (const [name, field] of Object.entries(plainOf(schema).shape ?? {})) {
     const own = `${path}.${name}`;
-    if (holdsValue(field) || freeText.has(own)) fields.set(name, null);
+    if (holdsValue(field) || isFreeText(own)) fields.set(name, null);
     else {
       const inner = fieldsOf(field, own);
       if (inner.size > 0) fields.set(name, inner);

@@ -11,6 +11,7 @@ export function eventOf(run: string, seq: number, more: Partial<TapeEvent> = {})
     ...{ type: "dev.tape.step.done", subject: run, time: new Date(at).toISOString(), partitionkey: run },
     ...{ sequence: `${seq}`.padStart(10, "0"), tapeepoch: 0, tapejournal: `${journal}`, tapetoken: "1" },
     datacontenttype: "application/json",
+    dataschema: "urn:tape:event:step.done:1",
     data: dataOf(run, seq),
     ...more,
   };

@@ -42,6 +42,7 @@ const event: TapeEvent = {
   subject: "größe 7%",
   time: "2026-11-15T00:00:00.000Z",
   datacontenttype: "application/json",
+  dataschema: "urn:tape:event:run.ended:1",
   partitionkey: "r",
   sequence: "0000000005",
   tapeepoch: 0,

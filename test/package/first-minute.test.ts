@@ -84,6 +84,13 @@ describe("the first minute", () => {
     }
   });
 
+  it("has the schemas of events, by the name that programs import", () => {
+    const text = `import schemas from "durable-tape/events.schema.json" with { type: "json" };
+      console.log(schemas.$defs["run.ended"].$id);`;
+    const { stdout } = runIn(project, "--input-type=module", ["--eval", text]);
+    expect(stdout).toBe("urn:tape:event:run.ended:1\n");
+  });
+
   it("an embedded program loads neither an unused store driver nor the network", () => {
     const loaded = loadedBy(tarball.unpacked, "exports-index.js");
     expect(loaded).toContain("node:sqlite");
