@@ -45,6 +45,12 @@ const sink = z.strictObject({
   allow: z.array(name).max(100).optional().describe("Addresses that may be reached although they are not public"),
   kinds: names.optional().describe("Records that become events: outline, effects, all, kinds, or groups such as run.*"),
   workflows: names.optional().describe("Only records of these workflows"),
+  labels: z
+    .array(name.regex(/^[^:]+:/, "must be LABEL:VALUE"))
+    .min(1)
+    .max(64)
+    .optional()
+    .describe("Only records of runs with all these labels, such as region:eu"),
   payload: z
     .enum(["facts", "values", "none"])
     .default("facts")

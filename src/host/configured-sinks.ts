@@ -18,9 +18,13 @@ export function configuredFanout(
   log: Log,
 ): FanoutOptions {
   const { kinds, workflows, payload, from, lanes, window } = settings;
-  const filter = defined({ kinds, workflows });
+  const filter = defined({ kinds, workflows, labels: settings.labels && labelsOf(settings.labels) });
   return { name, sink: sinkOf(name, settings, handler, log), filter, payload, from, lanes, window };
 }
+
+/** `region:eu` is label region with value eu; a value may have colons. */
+const labelsOf = (texts: readonly string[]): Record<string, string> =>
+  Object.fromEntries(texts.map((text) => [text.slice(0, text.indexOf(":")), text.slice(text.indexOf(":") + 1)]));
 
 function sinkOf(name: string, settings: SinkSettings, handler: EventHandler | undefined, log: Log): Sink {
   const { kind = handler === undefined ? undefined : "function", url, secrets, mode, batch, allow } = settings;

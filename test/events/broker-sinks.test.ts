@@ -144,6 +144,17 @@ describe("sinks of brokers in tape.yaml", () => {
     configSchema.parse({ tape: { events: { sinks: { bus: sink } } } }).tape.events.sinks.bus!;
   const sinkFrom = (sink: object) => configuredFanout("bus", settingsOf(sink), undefined, silentLog).sink;
 
+  it("labels in tape.yaml restrict a sink to some runs", () => {
+    const { filter } = configuredFanout(
+      "bus",
+      settingsOf({ kind: "log", labels: ["region:eu", "at:a:b"] }),
+      undefined,
+      silentLog,
+    );
+    expect(filter).toEqual({ labels: { region: "eu", at: "a:b" } });
+    expect(() => settingsOf({ kind: "log", labels: ["region"] })).toThrow("LABEL:VALUE");
+  });
+
   it.each([
     [{ kind: "nats", servers: ["nats://a"], prefix: "x", token: "t" }, "nats x.>"],
     [{ kind: "redis", url: "redis://a", stream: "s", per_journal: true, max_length: 5 }, "redis s"],

@@ -59,16 +59,17 @@ interface CloudEventRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** JSON is UTF-8, so no charset: receivers that compare the whole content type would refuse it. */
 export function requestOf(mode: CloudEventMode, events: readonly TapeEvent[]): CloudEventRequest {
   if (mode === "batch") {
     return {
       body: JSON.stringify(events),
-      headers: { "content-type": "application/cloudevents-batch+json; charset=UTF-8" },
+      headers: { "content-type": "application/cloudevents-batch+json" },
     };
   }
   const [event] = events as [TapeEvent];
   if (mode === "structured") {
-    return { body: JSON.stringify(event), headers: { "content-type": "application/cloudevents+json; charset=UTF-8" } };
+    return { body: JSON.stringify(event), headers: { "content-type": "application/cloudevents+json" } };
   }
   const { data, datacontenttype, ...attributes } = event;
   const headers: Record<string, string> = { "content-type": datacontenttype };
