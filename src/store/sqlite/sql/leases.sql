@@ -65,9 +65,11 @@ where journal = :journal and token = :token and owner is not null and (:force or
 -- Work of one tenant that waits for a reactor, oldest first in each of these workflows. The index holds only such work,
 -- backlog by backlog, and rows of other backlogs are not read. Items are in the backlog without a name; so is a run
 -- created by a process of an older version, whose workflow is looked up. Items whose callee is at capacity are skipped.
+-- The index is named: :next_reactor could select leases_recovery, so SQLite would plan again for every value, which takes
+-- several times as long as the query.
 select l.journal from json_each(:workflows) w cross join leases l
 where l.journal in (
-  select x.journal from leases x where x.next_reactor = :next_reactor and x.tenant = :tenant and x.workflow = w.value and x.due_at <= :now
+  select x.journal from leases x indexed by leases_due where x.next_reactor = :next_reactor and x.tenant = :tenant and x.workflow = w.value and x.due_at <= :now
     and x.paused = 0 and (:kind is null or x.kind = :kind)
     and (x.workflow <> '' or x.kind <> 'run' or :kind is null
       or (select r.workflow from runs r where r.journal = x.journal) in (select i.value from json_each(:workflows) i))
@@ -139,15 +141,16 @@ update leases set paused = :paused where journal = :journal;
 
 -- name: lease.backlogs
 -- read
--- The backlogs that are not empty, of one tenant or of all: one index lookup for each, never a scan.
+-- The backlogs that are not empty, of one tenant or of all: one index lookup for each, never a scan. The index is
+-- named for the reason given at lease.due.
 with recursive q(journal) as (
-  select (select l.journal from leases l where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
+  select (select l.journal from leases l indexed by leases_due where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
   union all
   select coalesce(
-    (select l.journal from leases l where l.next_reactor = :next_reactor and l.tenant = x.tenant and l.workflow > x.workflow
+    (select l.journal from leases l indexed by leases_due where l.next_reactor = :next_reactor and l.tenant = x.tenant and l.workflow > x.workflow
       order by l.workflow limit 1),
-    (select l.journal from leases l where :tenant is null and l.next_reactor = :next_reactor and l.tenant > x.tenant
+    (select l.journal from leases l indexed by leases_due where :tenant is null and l.next_reactor = :next_reactor and l.tenant > x.tenant
       order by l.tenant, l.workflow limit 1))
   from q cross join leases x on x.journal = q.journal
   limit :limit)
