@@ -27,7 +27,10 @@ export class PatchedCopy {
   }
 
   /** Runs seeds with these patches applied, then removes the patches. */
-  async run(patches: readonly Patch[], request: Omit<SeedRequest, "folder" | "number">): Promise<SeedResult> {
+  async run(
+    patches: readonly Patch[],
+    request: Omit<SeedRequest, "folder" | "number" | "patched">,
+  ): Promise<SeedResult> {
     const originals = new Map<string, string>();
     try {
       for (const patch of patches) {
@@ -36,7 +39,8 @@ export class PatchedCopy {
         if (!originals.has(file)) originals.set(file, text);
         writeFileSync(file, patched(text, patch));
       }
-      return await this.#send({ folder: this.folder, number: ++this.#requests, ...request });
+      const files = [...new Set(patches.map(({ file }) => file))];
+      return await this.#send({ folder: this.folder, number: ++this.#requests, patched: files, ...request });
     } finally {
       if (!this.#closed.signal.aborted) for (const [file, text] of originals) writeFileSync(file, text);
     }

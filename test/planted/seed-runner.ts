@@ -1,18 +1,21 @@
 // A process that simulates seeds on the sources of a folder until one of the given invariants breaks. Each request reads
-// the sources again.
+// the patched files again, with all modules that depend on them.
 import { readFileSync } from "node:fs";
 import { type LoadHookSync, type ResolveHookSync, registerHooks, stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { planOf as Planner } from "../../simulation/plan.ts";
 import type { simulateSeed as Simulate } from "../../simulation/suite.ts";
+import { importersOf, reachedBy } from "./importers.ts";
 import { type Kind, kinds } from "./kinds.ts";
 
 /** What the patched copy requests. */
 export interface SeedRequest {
   readonly folder: string;
-  /** Number of this request. */
+  /** Number of this request, from 1. */
   readonly number: number;
+  /** The files below src/ that differ from the originals. */
+  readonly patched: readonly string[];
   readonly seeds: readonly number[];
   /** Invariants that detect the bug: stop at the first seed that breaks one of them. Empty: simulate every seed. */
   readonly detectedBy: readonly string[];
@@ -34,32 +37,49 @@ export interface SeedResult {
 
 export const invariantOf = (line: string): string => line.slice(0, Math.max(0, line.indexOf(":")));
 
-/** Marks the modules of a request: each request loads its own copy of every module. */
+/** Marks the modules of a request: each request loads its own copy of every module that its patches reach. */
 const marker = "planted";
 const stripped = new Map<string, string>();
 const numberOf = (url: string | undefined): string | null =>
   url === undefined || !url.includes(`?${marker}=`) ? null : new URL(url).searchParams.get(marker);
 
+/** All requests share the modules that no patch reaches: they stay loaded and compiled. */
+const shared = "0";
+/** The modules that this request loads again. */
+let reached: ReadonlySet<string> = new Set();
+
 const ownModules: ResolveHookSync = (specifier, context, next) => {
   const found = next(specifier, context);
   const number = numberOf(context.parentURL);
   const ours = found.url.startsWith("file:") && found.url.endsWith(".ts");
-  return number === null || !ours ? found : { ...found, url: `${found.url}?${marker}=${number}` };
+  if (number === null || !ours) return found;
+  return { ...found, url: `${found.url}?${marker}=${reached.has(fileURLToPath(found.url)) ? number : shared}` };
 };
 
 /** Most files are equal in all requests, and removing their types takes most of the loading time. */
-const ownSources: LoadHookSync = (url, context, next) => {
-  if (numberOf(url) === null) return next(url, context);
-  const text = readFileSync(fileURLToPath(url), "utf8");
+function sourceOf(file: string): string {
+  const text = readFileSync(file, "utf8");
   const source = stripped.get(text) ?? stripTypeScriptTypes(text);
   stripped.set(text, source);
-  return { format: "module", source, shortCircuit: true };
+  return source;
+}
+
+const ownSources: LoadHookSync = (url, context, next) => {
+  if (numberOf(url) === null) return next(url, context);
+  return { format: "module", source: sourceOf(fileURLToPath(url)), shortCircuit: true };
 };
 
-async function runSeeds({ folder, number, seeds, detectedBy, kind }: SeedRequest): Promise<SeedResult> {
-  const from = (file: string): string => `${pathToFileURL(join(folder, "simulation", file)).href}?${marker}=${number}`;
-  const { simulateSeed } = (await import(from("suite.ts"))) as { readonly simulateSeed: typeof Simulate };
-  const { planOf } = (await import(from("plan.ts"))) as { readonly planOf: typeof Planner };
+async function runSeeds({ folder, number, patched, seeds, detectedBy, kind }: SeedRequest): Promise<SeedResult> {
+  const entries = ["suite.ts", "plan.ts"].map((file) => join(folder, "simulation", file));
+  reached = reachedBy(
+    patched.map((file) => join(folder, "src", file)),
+    importersOf(entries, sourceOf),
+  );
+  const [suite, plan] = entries.map(
+    (file) => `${pathToFileURL(file).href}?${marker}=${reached.has(file) ? number : shared}`,
+  );
+  const { simulateSeed } = (await import(suite!)) as { readonly simulateSeed: typeof Simulate };
+  const { planOf } = (await import(plan!)) as { readonly planOf: typeof Planner };
   const others: Broken[] = [];
   for (const seed of seeds) {
     if (kind !== undefined && !kinds[kind](planOf(seed))) continue;
