@@ -52,7 +52,7 @@ export interface Evidence {
   readonly timers: readonly TimerRow[];
   readonly budgets: readonly {
     readonly run: string;
-    readonly cap: number;
+    readonly cap: number | null;
     readonly reserved: number;
     readonly spent: number;
   }[];

@@ -53,5 +53,9 @@ export type GateState = Omit<Stored<"gate.create">, "do" | "callback"> & {
 export type PublishedState = Omit<Stored<"published.put">, "do" | "max">;
 export type ReplyState = Omit<Stored<"reply.create">, "do">;
 export type TimerState = Omit<Stored<"timer.create">, "do" | "delayMs" | "until"> & { status: string };
-export type BudgetState = Omit<Stored<"budget.create">, "do"> & { reserved: number; spent: number };
+export type BudgetState = Omit<Stored<"budget.create">, "do" | "cap"> & {
+  cap: number | null;
+  reserved: number;
+  spent: number;
+};
 export type ClaimState = Omit<Stored<"business_key.claim">, "do"> & { tenant: string };

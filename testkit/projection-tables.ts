@@ -368,15 +368,18 @@ export class ProjectionTables {
 
   #changeBudget(by: number, run: number, unit: string, reserved: number, spent: number): boolean {
     const key = keyOf(run, unit);
-    const budget = this.budgets.get(key);
-    if (budget === undefined || this.runs.get(by)?.root !== this.runs.get(run)?.root) return false;
+    const root = this.runs.get(run)?.root;
+    if (root === undefined || this.runs.get(by)?.root !== root) return false;
+    const known = this.budgets.get(key);
+    const budget = known ?? { run, unit, cap: null, reserved: 0, spent: 0 };
     const next = {
       reserved: budget.reserved + reserved,
       spent: Math.min(budget.spent + spent, Number.MAX_SAFE_INTEGER),
     };
-    const capped = reserved > 0 && next.reserved + next.spent > budget.cap; // a charge has happened, a reservation may be refused
+    const capped = reserved > 0 && next.reserved + next.spent > (budget.cap ?? Number.MAX_SAFE_INTEGER); // a charge has happened, a reservation may be refused
     if (next.reserved < 0 || capped) return false;
-    return this.budgets.change(key, next);
+    this.budgets.set(key, { ...budget, ...next });
+    return true;
   }
 }
 

@@ -165,7 +165,7 @@ class Fold implements RecordSink {
     if (kind === "child.started" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
     // Records do not contain the nonce, so it is not compared.
     const { queued } = lease;
-    const none = { nonce: 0n, keepVersions: 0, maxNames: 0 };
+    const none = { nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0 };
     const context = { journal, kind: lease.kind, token, ...none, queued, allocate: this.#allocator(record) };
     this.#apply(record, () => changesOf(record, context, record.seq));
   }
@@ -186,7 +186,7 @@ class Fold implements RecordSink {
     const none = () => {
       throw new Error("creating a run opens no other journal");
     };
-    const start = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0 };
+    const start = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0 };
     const context: RecordContext = { journal, kind: "run", ...start, queued: false, allocate: none };
     this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, context));
     const lease = this.tables.leases.get(journal);

@@ -155,7 +155,7 @@ export const budgetsHold: Invariant = ({ budgets, runs, feed }) =>
       if (kind !== "budget.reserved" || data.rootRun !== root) continue;
       uses++;
       hold(journal, data.amounts.usd ?? 0);
-      if (gone + all() > cap)
+      if (cap !== null && gone + all() > cap)
         faults.push(`${run}: with record ${seq} of ${journal} ${gone + all()} of ${cap} are taken`);
     }
     for (const [journal, amount] of held) {

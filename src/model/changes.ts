@@ -212,6 +212,8 @@ export type Change =
       readonly run: number;
       readonly unit: string;
       readonly amount: number;
+      /** How many units the tree may spend. */
+      readonly max: number;
     }
   | {
       readonly do: "budget.charge";
@@ -220,6 +222,7 @@ export type Change =
       readonly unit: string;
       readonly spent: number;
       readonly reserved: number;
+      readonly max: number;
     }
   | {
       readonly do: "value.put";

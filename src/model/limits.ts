@@ -36,6 +36,8 @@ export interface Limits {
   readonly checkpointBytes: number;
   /** Names that one run publishes. What needs more names is data for the values. */
   readonly publishedNames: number;
+  /** Units that the runs of one tree spend, with and without a cap. */
+  readonly budgetUnits: number;
   /** Versions of one value kept for watchers. */
   readonly valueHistory: number;
   /** Rows in one page of a listing, a journal or the feed. */
@@ -66,6 +68,7 @@ export const defaultLimits: Limits = {
   startSignals: 100,
   checkpointBytes: 4 * 1024,
   publishedNames: 32,
+  budgetUnits: 64,
   valueHistory: 1_000,
   pageRows: 1_000,
   pageBytes: 8 * 1024 * 1024,

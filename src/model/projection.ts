@@ -156,6 +156,7 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
         run: record.data.rootRun,
         unit,
         amount,
+        max: place.maxUnits,
       }));
     case "budget.charged": {
       const { rootRun: run, spent, reserved } = record.data;
@@ -167,6 +168,7 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
         unit,
         spent: amountOf(spent, unit),
         reserved: amountOf(reserved, unit),
+        max: place.maxUnits,
       }));
     }
     case "value.written": {

@@ -16,6 +16,8 @@ export interface RecordContext {
   readonly keepVersions: number;
   /** The number of names that a run may publish. */
   readonly maxNames: number;
+  /** The number of units that the runs of one tree may spend. */
+  readonly maxUnits: number;
 }
 
 /**

@@ -336,13 +336,17 @@ const schemas = {
   /** A replay timed out: the code did not request the operation of record `seq`. The run is released and retried. */
   "replay.stalled": z.strictObject({ attempt: count, seq: count, awaited: text, waitedMs: ms }),
   "budget.reserved": z.strictObject({ pos: count, rootRun: journal, amounts }),
-  /** `reservation`: the position of the reservation it closes. Absent: the one at `pos`, closed as the run ended. */
+  /**
+   * `reservation`: the position of the reservation it closes. Absent: the one at `pos`, closed as the run ended. `over`:
+   * how much of `spent` exceeds the reservation.
+   */
   "budget.charged": z.strictObject({
     pos: count,
     reservation: count.optional(),
     rootRun: journal,
     spent: amounts,
     reserved: amounts,
+    over: amounts.optional(),
   }),
   "value.written": z.strictObject({
     pos: count.optional(),

@@ -132,7 +132,8 @@ export interface TimerRow {
 export interface BudgetRow {
   readonly run: number;
   readonly unit: string;
-  readonly cap: number;
+  /** null: counted without a cap. */
+  readonly cap: number | null;
   readonly reserved: number;
   readonly spent: number;
 }

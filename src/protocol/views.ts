@@ -240,7 +240,13 @@ export const timerRow = z.strictObject({
 });
 export const dueTimer = z.strictObject({ ...timerRow.shape, lateMs: z.number() });
 
-export const budgetRow = z.strictObject({ run: journal, unit: name, cap: whole, reserved: whole, spent: whole });
+export const budgetRow = z.strictObject({
+  run: journal,
+  unit: name,
+  cap: whole.nullable(),
+  reserved: whole,
+  spent: whole,
+});
 
 export const businessKeyRow = z.strictObject({
   tenant: name,

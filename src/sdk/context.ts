@@ -92,7 +92,10 @@ export type ObjectInRun<S, H extends ObjectHandlers<S>> = ObjectCalls<H> & { sta
 
 /** The budget of a run's tree. */
 export interface BudgetContext {
-  /** Reserves an amount, makes the call, charges its cost and returns the rest. Throws TAPE_BUDGET_EXCEEDED. */
+  /**
+   * Reserves an amount, makes the call, charges its cost and returns the rest. Throws TAPE_BUDGET_EXCEEDED. A unit
+   * without a cap is counted.
+   */
   spend<T>(
     amounts: Readonly<Record<string, number>>,
     call: () => Promise<{ cost: Readonly<Record<string, number>>; value: T }>,

@@ -204,7 +204,7 @@ export function budgetRowOf(row: RowOf<"budget.list">): BudgetRow {
   return {
     run: Number(row.run),
     unit: text(row.unit),
-    cap: Number(row.cap),
+    cap: Number(row.cap) < 0 ? null : Number(row.cap),
     reserved: Number(row.reserved),
     spent: Number(row.spent),
   };

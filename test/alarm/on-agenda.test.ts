@@ -145,7 +145,15 @@ describe("what puts something on the agenda", () => {
   it.each(recordKinds)("%s: a record with such a change may enter the agenda", (kind) => {
     for (const record of variants(kind)) {
       const changes = (["run", "item", "name"] as const).flatMap((journal) => {
-        const fixed = { token: 5n, nonce: 6n, queued: true, keepVersions: 10, maxNames: 32, allocate: () => 7 };
+        const fixed = {
+          token: 5n,
+          nonce: 6n,
+          queued: true,
+          keepVersions: 10,
+          maxNames: 32,
+          maxUnits: 64,
+          allocate: () => 7,
+        };
         try {
           return changesOf(record, { journal: 9, kind: journal, ...fixed } satisfies RecordContext);
         } catch {

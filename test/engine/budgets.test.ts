@@ -73,3 +73,43 @@ describe("a run that ends between reserving and charging leaves no reservation",
     expect(await left(s, id)).toEqual([0, 3]);
   });
 });
+
+describe("a unit without a cap", () => {
+  it("is counted, and a cost beyond the reservation is recorded as over", async () => {
+    const s = await stage();
+    const thinker = flow("thinker", (tape) =>
+      tape.budget.spend({ tokens: 100, usd: 1 }, async () => ({
+        cost: { tokens: 150, usd: 1, calls: 1 },
+        value: "yes",
+      })),
+    );
+    const p = s.process([thinker]);
+    const id = await p.start(thinker, null);
+    expect(await ended(s, p, id)).toBe("COMPLETED");
+    const rows = await s.store.read.budgets(tenant, id);
+    expect(rows.map(({ unit, cap, reserved, spent }) => [unit, cap, reserved, spent / 1e6])).toEqual([
+      ["calls", null, 0, 1],
+      ["tokens", null, 0, 150],
+      ["usd", null, 0, 1],
+    ]);
+    const charged = (await s.records(id)).find(({ kind }) => kind === "budget.charged");
+    expect(charged?.data).toMatchObject({ over: { calls: 1e6, tokens: 50e6 } });
+  });
+
+  it("more units than a tree may have fail the call, and its reservation is charged", async () => {
+    const s = await stage({ limits: { budgetUnits: 2 } });
+    const thinker = flow("thinker", async (tape) => {
+      const call = async () => ({ cost: { usd: 1, tokens: 2, calls: 3 }, value: "yes" });
+      const code = await tape.budget.spend({ usd: 4 }, call).catch((error: { code: string }) => error.code);
+      await tape.gate(go);
+      return code;
+    });
+    const p = s.process([thinker]);
+    const id = await p.start(thinker, null, { budget });
+    await p.until(async () => (await left(s, id))[1] === 1);
+    expect(await left(s, id)).toEqual([0, 1]);
+    await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
+    expect(await ended(s, p, id)).toBe("COMPLETED");
+    expect((await s.run(id)).outcome).toBe("TAPE_TOO_LARGE");
+  });
+});

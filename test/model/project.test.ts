@@ -8,7 +8,7 @@ import { samples } from "../../testkit/conformance/misplaced.ts";
 
 const at = (kind: JournalKind, more: Partial<RecordContext> = {}): RecordContext => {
   let next = 100;
-  const fixed = { token: 5n, nonce: 6n, queued: false, keepVersions: 10, maxNames: 32 };
+  const fixed = { token: 5n, nonce: 6n, queued: false, keepVersions: 10, maxNames: 32, maxUnits: 64 };
   return { journal: 9, kind, ...fixed, allocate: () => ++next, ...more };
 };
 const record = <K extends RecordKind>(kind: K, more: Partial<RecordData<K>> = {}): NewRecord =>
@@ -185,7 +185,7 @@ describe("contention", () => {
     expect(contended(note)).toBe(contended({ do: "lease.wake", journal: 3, nextReactor: "w", delayMs: 0 }));
     expect(contended(note)).not.toBe(contended({ ...note, journal: 4 }));
     expect(contended({ do: "gates.withdraw", run: 3 })).toBeUndefined();
-    const reserve = { do: "budget.reserve", by: 1, run: 3, unit: "usd", amount: 1 } as const;
+    const reserve = { do: "budget.reserve", by: 1, run: 3, unit: "usd", amount: 1, max: 64 } as const;
     expect(contended(reserve)).toBe(contended({ ...reserve, by: 2, unit: "eur" }));
   });
 });

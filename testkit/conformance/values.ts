@@ -1,7 +1,8 @@
 import { strict as assert } from "node:assert";
 import type { NewRecord, RecordData } from "../../src/model/records.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { type Cases, record, refused, step, tenant, unique } from "./frame.ts";
+import { checkProjection } from "../projection.ts";
+import { type Cases, record, refused, spec, step, tenant, unique } from "./frame.ts";
 import { begin, countOutcomes, startChild, unchanged } from "./holder.ts";
 
 const written = (key: string, version: number, more: Partial<RecordData<"value.written">> = {}): NewRecord =>
@@ -249,7 +250,7 @@ const reserve = (of: number, amounts: Record<string, number>, pos = 0): NewRecor
 const charge = (of: number, spent: Record<string, number>, reserved: Record<string, number>, pos = 0): NewRecord =>
   record("budget.charged", { pos, rootRun: of, spent, reserved });
 
-async function budget(store: Store, id: string): Promise<Record<string, number[]>> {
+async function budget(store: Store, id: string): Promise<Record<string, (number | null)[]>> {
   const rows = await store.read.budgets(tenant, id);
   return Object.fromEntries(rows.map(({ unit, cap, reserved, spent }) => [unit, [cap, reserved, spent]]));
 }
@@ -268,7 +269,7 @@ export const budgets: Cases = ({ it }, fresh) => {
     await unchanged(store, async () => {
       await run.refused("TAPE_BUDGET_EXCEEDED", step(0), reserve(own, { usd: 1 }));
       await run.refused("TAPE_BUDGET_EXCEEDED", reserve(own, { tokens: 5, usd: 1 }));
-      await run.refused("TAPE_BUDGET_EXCEEDED", reserve(own, { euros: 1 }));
+      await run.refused("TAPE_BUDGET_EXCEEDED", charge(own, { euros: 1 }, { euros: 1 }));
       await run.refused("TAPE_BUDGET_EXCEEDED", charge(own, { usd: 1 }, { usd: 56 }));
     });
     await run.write(charge(own, { usd: 55 }, { usd: 55 }));
@@ -284,6 +285,49 @@ export const budgets: Cases = ({ it }, fresh) => {
     await run.write(charge(run.journal, { usd: 120 }, { usd: 90 }));
     assert.deepEqual(await budget(store, run.id), { usd: [100, 0, 120] });
     await unchanged(store, () => run.refused("TAPE_BUDGET_EXCEEDED", reserve(run.journal, { usd: 1 })));
+  });
+
+  it("a unit without a cap is counted, reserved or not", async () => {
+    const { store } = fresh();
+    const [run, plain] = [await begin(store, { budget: { usd: 100 } }), await begin(store)];
+    await run.write(reserve(run.journal, { tokens: 70, usd: 10 }));
+    await run.write(charge(run.journal, { tokens: 90, calls: 1, usd: 4 }, { tokens: 70, usd: 10 }));
+    await plain.write(reserve(plain.journal, { usd: 5_000 }));
+    const child = await startChild(run, 0, unique("child"));
+    await child.write(reserve(run.journal, { tokens: 8 }));
+    const counted = { calls: [null, 0, 1], tokens: [null, 8, 90], usd: [100, 0, 4] };
+    assert.deepEqual(await budget(store, run.id), counted);
+    const { budgets: rows, units } = await store.read.spend(tenant);
+    assert.deepEqual(rows.map(({ unit, cap }) => [unit, cap]).at(0), ["usd", 100]);
+    assert.deepEqual(units, [
+      { unit: "calls", runs: 1, cap: null, reserved: 0, spent: 1 },
+      { unit: "tokens", runs: 1, cap: null, reserved: 8, spent: 90 },
+      { unit: "usd", runs: 1, cap: 100, reserved: 0, spent: 4 },
+      { unit: "usd", runs: 1, cap: null, reserved: 5_000, spent: 0 },
+    ]);
+    await unchanged(store, async () => {
+      await run.refused("TAPE_BUDGET_EXCEEDED", charge(run.journal, {}, { tokens: 9 }));
+      await run.refused("TAPE_BUDGET_EXCEEDED", reserve(run.journal, { tokens: Number.MAX_SAFE_INTEGER }));
+    });
+    assert.deepEqual(await checkProjection(store, [tenant]), []);
+  });
+
+  it("the units of a tree are bounded, also those without a cap", async () => {
+    const { store } = fresh();
+    const { budgetUnits } = store.limits;
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, k) => [`unit-${k}`, 1]));
+    const run = await begin(store, { budget: { usd: 5 } });
+    const [child, stranger] = [await startChild(run, 0, unique("child")), await begin(store)];
+    await run.write(reserve(run.journal, many(budgetUnits - 1)));
+    await unchanged(store, async () => {
+      await run.refused("TAPE_TOO_LARGE", step(0), reserve(run.journal, { another: 1 }));
+      await child.refused("TAPE_TOO_LARGE", charge(run.journal, { another: 1, usd: 1 }, {}));
+      await stranger.refused("TAPE_BUDGET_EXCEEDED", reserve(run.journal, { another: 1 }));
+      const tooMany = [spec({ budget: many(budgetUnits + 1) })];
+      const [result] = await store.intake.createRuns(tenant, tooMany);
+      assert.equal(result?.ok === false && result.error.code, "TAPE_TOO_LARGE");
+    });
+    await child.write(charge(run.journal, { usd: 1 }, { "unit-0": 1 }));
   });
 
   it("amounts stay safe integers, per run and in totals", async () => {

@@ -16,7 +16,7 @@ export function BudgetSummary() {
         </Link>
       </header>
       {data.units.map(({ unit, runs, ...amounts }) => (
-        <BudgetBar key={unit} unit={unit} runs={runs} {...amounts} />
+        <BudgetBar key={`${unit} ${amounts.cap === null}`} unit={unit} runs={runs} {...amounts} />
       ))}
     </section>
   );

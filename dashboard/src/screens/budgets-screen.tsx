@@ -26,7 +26,7 @@ export function BudgetsScreen() {
             <>
               <section className="card" aria-label="Total">
                 {units.map(({ unit, runs, ...amounts }) => (
-                  <BudgetBar key={unit} unit={unit} runs={runs} {...amounts} />
+                  <BudgetBar key={`${unit} ${amounts.cap === null}`} unit={unit} runs={runs} {...amounts} />
                 ))}
               </section>
               <Table
@@ -39,15 +39,16 @@ export function BudgetsScreen() {
                   { name: "Unit", cell: ({ unit }) => unit },
                   { name: "Spent", cell: ({ spent }) => formatAmount(spent) },
                   { name: "Reserved", cell: ({ reserved }) => formatAmount(reserved) },
-                  { name: "Cap", cell: ({ cap }) => formatAmount(cap) },
+                  { name: "Cap", cell: ({ cap }) => (cap === null ? "none" : formatAmount(cap)) },
                   {
                     name: "Used",
-                    cell: (row) => (
-                      <>
-                        <Meter share={shareOf(row)} tone={shareOf(row) > tightShare ? "bad" : "run"} label="used" />
-                        <span className="muted small">{Math.round(shareOf(row) * 100)} %</span>
-                      </>
-                    ),
+                    cell: (row) =>
+                      row.cap !== null && (
+                        <>
+                          <Meter share={shareOf(row)} tone={shareOf(row) > tightShare ? "bad" : "run"} label="used" />
+                          <span className="muted small">{Math.round(shareOf(row) * 100)} %</span>
+                        </>
+                      ),
                   },
                 ]}
               />

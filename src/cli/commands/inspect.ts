@@ -74,7 +74,7 @@ const inspect: Command = {
       ]);
       section(invocation, "budgets (millionths)", budgets, [
         { title: "UNIT", of: ({ unit }) => unit },
-        { title: "CAP", right: true, of: ({ cap }) => cap },
+        { title: "CAP", right: true, of: ({ cap }) => cap ?? "none" },
         { title: "RESERVED", right: true, of: ({ reserved }) => reserved },
         { title: "SPENT", right: true, of: ({ spent }) => spent },
       ]);

@@ -1,3 +1,4 @@
+import { isTapeError } from "../../model/errors.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { BudgetContext } from "../../sdk/context.ts";
 import type { DriveHandle } from "../core/handle.ts";
@@ -29,14 +30,10 @@ export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext
       evenIfCancelled: true, // otherwise a cancelled child would keep budget that its siblings need
       result: ({ record }) => void resultOf(record.data as RecordData<"budget.charged">),
       begin: (handle) => {
-        const data = {
-          pos: handle.pos,
-          reservation,
-          rootRun: drive.root,
-          spent: scaled(spent, Math.round),
-          reserved,
-        };
-        handle.end({ kind: "budget.charged", data }, undefined);
+        const whole = scaled(spent, Math.round);
+        const data = { pos: handle.pos, reservation, rootRun: drive.root, spent: whole, reserved };
+        const over = beyond(whole, reserved);
+        handle.end({ kind: "budget.charged", data: { ...data, ...(over && { over }) } }, undefined);
       },
     });
   return {
@@ -49,7 +46,15 @@ export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext
         await charge({}, reserved); // nothing was bought, so the reservation is released
         throw error;
       }
-      await charge(bought.cost, reserved);
+      try {
+        await charge(bought.cost, reserved);
+      } catch (error) {
+        if (!isTapeError(error, "TAPE_TOO_LARGE")) throw error;
+        // One unit too many: what was reserved is charged, so that the reservation is not left open.
+        const units = Object.entries(bought.cost).filter(([unit]) => Object.hasOwn(reserved.amounts, unit));
+        await charge(Object.fromEntries(units), reserved);
+        throw error;
+      }
       return bought.value;
     },
   };
@@ -61,6 +66,15 @@ function resultOf<T>(data: T): T {
   const { error } = data as { error?: unknown };
   if (error !== undefined) throw error;
   return data;
+}
+
+/** What was spent beyond the reservation; undefined: nothing. */
+function beyond(spent: Amounts, reserved: Amounts): Record<string, number> | undefined {
+  const over = Object.entries(spent).flatMap(([unit, amount]) => {
+    const excess = amount - (Object.hasOwn(reserved, unit) ? reserved[unit]! : 0);
+    return excess > 0 ? [[unit, excess] as const] : [];
+  });
+  return over.length === 0 ? undefined : Object.fromEntries(over);
 }
 
 function scaled(amounts: Amounts, round: (value: number) => number): Record<string, number> {

@@ -49,7 +49,7 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
       case "budget.charged":
         // A charge without `reservation` is no operation: the ending run wrote it to close its open reservations.
         if (record.data.reservation === undefined) return [];
-        return [{ kind: record.kind, data: { ...record.data, spent: {}, reserved: {} } }];
+        return [{ kind: record.kind, data: { ...withoutOver(record.data), spent: {}, reserved: {} } }];
       case "step.failed":
       case "effect.dispatched":
       case "effect.observed":
@@ -58,6 +58,10 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
         return [{ kind: record.kind, data: record.data }];
     }
   });
+}
+
+function withoutOver({ over: _, ...data }: RecordData<"budget.charged">): RecordData<"budget.charged"> {
+  return data;
 }
 
 /** Above this size another `fork.kept` record is started, so that each one fits the store's limit. */

@@ -112,7 +112,9 @@ export const overview = group({
     query: z.strictObject({ limit: wholeText.exactOptional() }),
     answer: z.strictObject({
       budgets: z.array(z.strictObject({ ...budgetRow.shape, runId: name, workflow: z.string(), status: runStatus })),
-      units: z.array(z.strictObject({ unit: z.string(), runs: whole, cap: whole, reserved: whole, spent: whole })),
+      units: z.array(
+        z.strictObject({ unit: z.string(), runs: whole, cap: whole.nullable(), reserved: whole, spent: whole }),
+      ),
       more: z.boolean(),
     }),
   },

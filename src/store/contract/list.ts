@@ -137,7 +137,8 @@ export interface BudgetSummary {
   readonly units: readonly {
     readonly unit: string;
     readonly runs: number;
-    readonly cap: number;
+    /** null: the sum of the runs without a cap. A unit is listed twice if only some runs have one. */
+    readonly cap: number | null;
     readonly reserved: number;
     readonly spent: number;
   }[];

@@ -56,7 +56,7 @@ export interface SharedStatements {
     row: { subject: string | null };
   };
   "budget.charge": {
-    params: { reserved: Whole; spent: Whole; run: Whole; tenant: Text; unit: Text; by: Whole };
+    params: { run: Whole; unit: Text; spent: Whole; tenant: Text; by: Whole; max: Whole; reserved: Whole };
     row: Record<never, never>;
   };
   "budget.create": {
@@ -84,8 +84,12 @@ export interface SharedStatements {
       slot: string | null;
     };
   };
+  "budget.others": {
+    params: { run: Whole; tenant: Text; by: Whole; unit: Text };
+    row: { others: number | null };
+  };
   "budget.reserve": {
-    params: { amount: Whole; run: Whole; tenant: Text; unit: Text; by: Whole };
+    params: { run: Whole; unit: Text; amount: Whole; tenant: Text; by: Whole; max: Whole };
     row: Record<never, never>;
   };
   "business_key.claim": {

@@ -139,7 +139,7 @@ const nameFields: ReadonlySet<string> = new Set(
   "id name workflow key businessKey connector argsHash inputHash purpose nextReactor schedule forkedFrom".split(" "),
 );
 const textFields: ReadonlySet<string> = new Set(["version", "binds"]);
-const mapFields: ReadonlySet<string> = new Set(["labels", "budget", "amounts", "spent", "reserved"]);
+const mapFields: ReadonlySet<string> = new Set(["labels", "budget", "amounts", "spent", "reserved", "over"]);
 /** Elsewhere `reason` is free text of an operator; here it is a fixed value in a column. */
 const reasonKinds: ReadonlySet<string> = new Set(["effect.settled", "obligation.settled"]);
 
@@ -220,6 +220,10 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     ...startDataOf(spec, limits),
   };
   encodeRecord({ kind: "run.created", data }, limits);
+  if (Object.keys(budget ?? {}).length > limits.budgetUnits) {
+    const message = `a budget has at most ${limits.budgetUnits} units`;
+    throw new TapeError("TAPE_TOO_LARGE", message, { field: "budget", limit: "budgetUnits" });
+  }
   return data;
 }
 

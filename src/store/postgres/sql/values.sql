@@ -2,10 +2,14 @@
 -- fenced
 -- writes: budgets
 -- No cap here: the purchase has happened, and its record must not be rejected. The next reservation is. It counts up to
--- the largest number that every reader can hold (2^53 - 1), and stays there.
-update tape.budgets set reserved = reserved - :reserved, spent = least(spent + :spent, 9007199254740991)
-where run = :run and tenant is not distinct from :tenant and unit = :unit and reserved >= :reserved
-  and (select b.root from tape.runs b where b.journal = :by) = (select o.root from tape.runs o where o.journal = :run);
+-- the largest number that every reader can hold (2^53 - 1), and stays there. A unit that was not reserved is counted, too.
+insert into tape.budgets(run, unit, cap, spent, tenant)
+select :run, :unit, -1, least(:spent, 9007199254740991), o.tenant from tape.runs o
+where o.journal = :run and o.tenant is not distinct from :tenant and o.root = (select b.root from tape.runs b where b.journal = :by)
+  and ((select count(*) from tape.budgets u where u.run = :run) < :max and :reserved = 0
+    or exists (select 1 from tape.budgets u where u.run = :run and u.unit = :unit))
+on conflict(run, unit) do update set reserved = tape.budgets.reserved - :reserved, spent = least(tape.budgets.spent + :spent, 9007199254740991)
+where tape.budgets.reserved >= :reserved;
 
 -- name: budget.create
 -- unfenced: written with the run it belongs to
@@ -24,13 +28,25 @@ from (select run, unit, cap, reserved, spent from tape.budgets where tenant = :t
   cross join lateral (select r.id, r.workflow, r.phase, r.ended_at from tape.runs r where r.journal = b.run offset 0) r
   cross join lateral (select l.journal, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = b.run offset 0) l;
 
+-- name: budget.others
+-- read
+-- How many units the tree spends, if this one is not among them. Only for runs of the tree.
+select count(*) as others from tape.budgets u join tape.runs o on o.journal = u.run
+where u.run = :run and o.tenant = :tenant and o.root = (select b.root from tape.runs b where b.journal = :by)
+  and not exists (select 1 from tape.budgets k where k.run = :run and k.unit = :unit);
+
 -- name: budget.reserve
 -- fenced
 -- writes: budgets
--- The condition is the cap: parallel calls queue on this row and cannot exceed it. Only runs of the same tree draw.
-update tape.budgets set reserved = reserved + :amount
-where run = :run and tenant is not distinct from :tenant and unit = :unit and reserved + spent + :amount <= cap
-  and (select b.root from tape.runs b where b.journal = :by) = (select o.root from tape.runs o where o.journal = :run);
+-- The condition is the cap: parallel calls queue on this row and cannot exceed it. Only runs of the same tree draw. A unit
+-- without a cap (-1) is counted. Runs that reserve new units at the same time may exceed their number by one each.
+insert into tape.budgets(run, unit, cap, reserved, tenant)
+select :run, :unit, -1, :amount, o.tenant from tape.runs o
+where o.journal = :run and o.tenant is not distinct from :tenant and o.root = (select b.root from tape.runs b where b.journal = :by)
+  and ((select count(*) from tape.budgets u where u.run = :run) < :max
+    or exists (select 1 from tape.budgets u where u.run = :run and u.unit = :unit))
+on conflict(run, unit) do update set reserved = tape.budgets.reserved + :amount
+where tape.budgets.reserved + tape.budgets.spent + :amount <= case when tape.budgets.cap < 0 then 9007199254740991 else tape.budgets.cap end;
 
 -- name: business_key.claim
 -- fenced

@@ -1,5 +1,5 @@
 import { type Change, isRequired, refusals } from "../../../model/changes.ts";
-import { TapeError } from "../../../model/errors.ts";
+import { type ErrorCode, TapeError } from "../../../model/errors.ts";
 import type { Fence } from "../../../model/fence.ts";
 import { notFound } from "../../../model/not-found.ts";
 import { changesOf, type RecordContext } from "../../../model/projection.ts";
@@ -78,6 +78,7 @@ export function recordContextOf(context: PlanContext, fence: Fence, row: RowOf<"
     queued: row.queue !== null,
     keepVersions: context.limits.valueHistory,
     maxNames: context.limits.publishedNames,
+    maxUnits: context.limits.budgetUnits,
     allocate: () => context.allocate(),
   };
 }
@@ -196,9 +197,8 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
       return new TapeError(code, `${scope} ${businessKey} belongs to run ${run}`, { scope, businessKey, run });
     }
     case "budget.reserve":
-      return new TapeError(code, `reserving ${change.amount} millionths of ${change.unit} would exceed the cap`, {
-        ...change,
-      });
+    case "budget.charge":
+      return yield* budgetRefusal(code, change, tenant);
     case "lease.release":
       return new TapeError(code, `unread notes after ${change.notesTaken} are in the inbox`, { ...change });
     case "run.create": {
@@ -224,6 +224,25 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
     default:
       return new TapeError(code, `${change.do} is not possible in the current state`, { ...change });
   }
+}
+
+/** A charge is refused only if it would release more than is reserved, or if its unit is one too many. */
+function* budgetRefusal(
+  code: ErrorCode,
+  change: Extract<Change, { do: "budget.reserve" | "budget.charge" }>,
+  tenant: string,
+): Plan<TapeError> {
+  const { by, run, unit, max } = change;
+  const { others } = (yield* queryRow("budget.others", { tenant, by, run, unit }))!;
+  if (Number(others) >= max) {
+    const message = `${unit}: the run and its descendants have spent as many units as they may`;
+    return new TapeError("TAPE_TOO_LARGE", message, { limit: "budgetUnits", unit });
+  }
+  const message =
+    change.do === "budget.reserve"
+      ? `reserving ${change.amount} millionths of ${unit} would exceed the cap`
+      : `${change.reserved} millionths of ${unit} are not reserved`;
+  return new TapeError(code, message, { ...change });
 }
 
 export const unknownQueue = (queue: string): TapeError => notFound("queue", queue);

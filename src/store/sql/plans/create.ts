@@ -64,7 +64,7 @@ function* insertRun(
   const { workflow } = data;
   const queue = leaseQueue(data);
   const queued = queue !== null;
-  const none = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0 };
+  const none = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0 };
   const at = { journal, kind: "run", ...none, queued, allocate: context.allocate } as const;
   const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, at);
   let token = 0n;

@@ -141,21 +141,31 @@ export function* spendPlan(tenant: string, limit: number): Plan<BudgetSummary> {
     workflow: String(row.workflow),
     status: statusOf(row.phase as RunPhase, row.lease_owner !== null, row.lease_next_reactor !== null, row.slot),
   }));
-  const units = [...Map.groupBy(budgets, ({ unit }) => unit)].map(([unit, of]) => {
+  const capped = Map.groupBy(
+    budgets.filter(({ cap }) => cap !== null),
+    ({ unit }) => unit,
+  );
+  const counted = Map.groupBy(
+    budgets.filter(({ cap }) => cap === null),
+    ({ unit }) => unit,
+  );
+  const units = [...capped, ...counted].map(([unit, of]) => {
     const sum = (what: "cap" | "reserved" | "spent"): number =>
-      of.reduce((all, budget) => Math.min(all + budget[what], Number.MAX_SAFE_INTEGER), 0);
-    return { unit, runs: of.length, cap: sum("cap"), reserved: sum("reserved"), spent: sum("spent") };
+      of.reduce((all, budget) => Math.min(all + (budget[what] ?? 0), Number.MAX_SAFE_INTEGER), 0);
+    const cap = of[0]!.cap === null ? null : sum("cap");
+    return { unit, runs: of.length, cap, reserved: sum("reserved"), spent: sum("spent") };
   });
   const byShare = budgets.toSorted((a, b) => shareOf(b) - shareOf(a) || b.run - a.run || (a.unit < b.unit ? -1 : 1));
   return {
     budgets: byShare.slice(0, limit),
-    units: units.toSorted((a, b) => (a.unit < b.unit ? -1 : 1)),
+    units: units.toSorted((a, b) => Number(a.unit > b.unit) - Number(a.unit < b.unit)),
     more: rows.length === maxBudgets,
   };
 }
 
-/** A cap of zero is exhausted from the start. */
-function shareOf({ cap, reserved, spent }: { cap: number; reserved: number; spent: number }): number {
+/** A cap of zero is exhausted from the start; without a cap nothing can be exhausted. */
+function shareOf({ cap, reserved, spent }: { cap: number | null; reserved: number; spent: number }): number {
+  if (cap === null) return 0;
   return cap === 0 ? 1 : (reserved + spent) / cap;
 }
 

@@ -2,10 +2,14 @@
 -- fenced
 -- writes: budgets
 -- No cap here: the purchase has happened, and its record must not be rejected. The next reservation is. It counts up to
--- the largest number that every reader can hold (2^53 - 1), and stays there.
-update budgets set reserved = reserved - :reserved, spent = min(spent + :spent, 9007199254740991)
-where run = :run and tenant = :tenant and unit = :unit and reserved >= :reserved
-  and (select b.root from runs b where b.journal = :by) = (select o.root from runs o where o.journal = :run);
+-- the largest number that every reader can hold (2^53 - 1), and stays there. A unit that was not reserved is counted, too.
+insert into budgets(run, unit, cap, spent, tenant)
+select :run, :unit, -1, min(:spent, 9007199254740991), o.tenant from runs o
+where o.journal = :run and o.tenant = :tenant and o.root = (select b.root from runs b where b.journal = :by)
+  and ((select count(*) from budgets u where u.run = :run) < :max and :reserved = 0
+    or exists (select 1 from budgets u where u.run = :run and u.unit = :unit))
+on conflict(run, unit) do update set reserved = budgets.reserved - :reserved, spent = min(budgets.spent + :spent, 9007199254740991)
+where budgets.reserved >= :reserved;
 
 -- name: budget.create
 -- unfenced: written with the run it belongs to
@@ -23,13 +27,25 @@ select b.run, b.unit, b.cap, b.reserved, b.spent, r.id as run_id, r.workflow, r.
 from (select run, unit, cap, reserved, spent from budgets where tenant = :tenant order by run desc limit :limit) b
   cross join runs r on r.journal = b.run cross join leases l on l.journal = b.run;
 
+-- name: budget.others
+-- read
+-- How many units the tree spends, if this one is not among them. Only for runs of the tree.
+select count(*) as others from budgets u join runs o on o.journal = u.run
+where u.run = :run and o.tenant = :tenant and o.root = (select b.root from runs b where b.journal = :by)
+  and not exists (select 1 from budgets k where k.run = :run and k.unit = :unit);
+
 -- name: budget.reserve
 -- fenced
 -- writes: budgets
--- The condition is the cap: parallel calls queue on this row and cannot exceed it. Only runs of the same tree draw.
-update budgets set reserved = reserved + :amount
-where run = :run and tenant = :tenant and unit = :unit and reserved + spent + :amount <= cap
-  and (select b.root from runs b where b.journal = :by) = (select o.root from runs o where o.journal = :run);
+-- The condition is the cap: parallel calls queue on this row and cannot exceed it. Only runs of the same tree draw. A unit
+-- without a cap (-1) is counted. Runs that reserve new units at the same time may exceed their number by one each.
+insert into budgets(run, unit, cap, reserved, tenant)
+select :run, :unit, -1, :amount, o.tenant from runs o
+where o.journal = :run and o.tenant = :tenant and o.root = (select b.root from runs b where b.journal = :by)
+  and ((select count(*) from budgets u where u.run = :run) < :max
+    or exists (select 1 from budgets u where u.run = :run and u.unit = :unit))
+on conflict(run, unit) do update set reserved = budgets.reserved + :amount
+where budgets.reserved + budgets.spent + :amount <= case when budgets.cap < 0 then 9007199254740991 else budgets.cap end;
 
 -- name: business_key.claim
 -- fenced
