@@ -7,6 +7,7 @@ import { silentLog } from "../src/base/log.ts";
 import { type Random, seededRandom } from "../src/base/random.ts";
 import type { ServerlessOptions } from "../src/host/serverless.ts";
 import type { Tape } from "../src/host/tape.ts";
+import type { Term } from "../src/model/lease.ts";
 import type { Runner } from "../src/sdk/workflow.ts";
 import type { AgendaItem, Store } from "../src/store/contract/store.ts";
 import { FakeCloudTasks } from "../testkit/kit/fake-cloud-tasks.ts";
@@ -34,7 +35,19 @@ export interface AgendaCheck {
 const checkEveryMs = 1_000;
 /** A service gives a call up and repeats it, as Cloud Tasks does after its dispatch deadline. */
 const dispatchMs = 60_000;
-const sweepMs = 20_000;
+
+/** An answer of a replica, and what it held then. */
+export interface Answer {
+  /** Wall time. */
+  readonly at: number;
+  readonly process: string;
+  readonly to: "alarm" | "wake-up";
+  readonly found: number;
+  /** Journals of runs and items that the process held, though it served no other request. */
+  readonly held: readonly number[];
+  /** An alarm that came before anything was due: another one is set. */
+  readonly early: boolean;
+}
 
 interface AlarmServiceDeps {
   readonly plan: { readonly seed: number | string; readonly serverless: PlannedServerless };
@@ -43,16 +56,28 @@ interface AlarmServiceDeps {
   readonly runner: Runner;
 }
 
+interface Callee {
+  readonly name: string;
+  readonly tape: Tape;
+}
+
 /** The service that calls replicas of a serverless world: at the times of their alarms, and for wake-ups. */
 export class AlarmService {
   readonly checks: AgendaCheck[] = [];
+  readonly answers: Answer[] = [];
+  /** While everything rests, the agenda is not read either. */
+  resting = false;
   /** Calls that found the agenda empty or not due yet, and those that were made twice because a name was taken. */
   readonly tasks: FakeCloudTasks;
-  /** Replicas that are up. */
-  tapes: () => readonly Tape[] = () => [];
+  /** Replicas that are up, with the names of their processes. */
+  replicas: () => readonly Callee[] = () => [];
+  /** The process that got each term, by journal and token. */
+  readonly #terms = new Map<string, string>();
   readonly #deps: AlarmServiceDeps;
   readonly #random: Random;
   readonly #boundMs: number;
+  /** Requests that each replica is serving. */
+  readonly #serving = new Map<string, number>();
 
   constructor(deps: AlarmServiceDeps) {
     const { plan, time, shared } = deps;
@@ -91,22 +116,51 @@ export class AlarmService {
     return cloudTasksAlarms({ queue, url: "https://app.example/sweep", token: async () => "t", clock, fetch });
   }
 
-  #replica(): Tape {
-    const up = this.tapes();
-    const tape = up[this.#random.int(Math.max(1, up.length))];
-    if (tape === undefined) throw new Error("no replica is up");
-    return tape;
+  /** A process got these terms. */
+  noteTerms(process: string, terms: readonly Term[]): void {
+    for (const { journal, fence } of terms) this.#terms.set(`${journal} ${fence.token}`, process);
+  }
+
+  #replica(): Callee {
+    const up = this.replicas();
+    const callee = up[this.#random.int(Math.max(1, up.length))];
+    if (callee === undefined) throw new Error("no replica is up");
+    return callee;
   }
 
   async #sweep(): Promise<number> {
-    const { time } = this.#deps;
-    const swept = this.#replica()
-      .sweep({ within: sweepMs })
-      .then(
-        () => 204,
-        () => 503,
-      );
+    const { time, plan } = this.#deps;
+    const { name, tape } = this.#replica();
+    const swept = this.#serve(name, "alarm", async () => {
+      const { found, alarmInMs } = await tape.sweep({ within: plan.serverless.withinMs });
+      return { found, early: found === 0 && alarmInMs !== null };
+    }).then(
+      () => 204,
+      () => 503,
+    );
     return Promise.race([swept, time.sleep(dispatchMs).then(() => 504)]);
+  }
+
+  /** One request to a replica, and what the replica holds when it answers. */
+  async #serve(process: string, to: Answer["to"], work: () => Promise<Pick<Answer, "found" | "early">>): Promise<void> {
+    const { shared, time } = this.#deps;
+    const count = (by: number): number => {
+      const serving = (this.#serving.get(process) ?? 0) + by;
+      this.#serving.set(process, serving);
+      return serving;
+    };
+    count(1);
+    let answer: Pick<Answer, "found" | "early">;
+    try {
+      answer = await work();
+    } finally {
+      count(-1);
+    }
+    if (shared.away || this.#serving.get(process) !== 0) return;
+    const at = time.wall();
+    const leases = await shared.bare.read.leases(tenant, { held: true });
+    const own = leases.filter(({ journal, token }) => this.#terms.get(`${journal} ${token}`) === process);
+    this.answers.push({ at, process, to, ...answer, held: own.map(({ journal }) => journal) });
   }
 
   /** A wake-up may be lost, doubled or late. Its sender never learns. */
@@ -123,18 +177,26 @@ export class AlarmService {
 
   /** What a push handler does: rounds until nothing is found. */
   async #react(reactor: string): Promise<void> {
-    const tape = this.#replica();
-    for (let rounds = 0; rounds < 20; rounds++) {
-      const { found } = await tape.react(reactor, { limit: 10, within: sweepMs });
-      if (found === 0) return;
-    }
+    const { name, tape } = this.#replica();
+    await this.#serve(name, "wake-up", async () => {
+      let sum = 0;
+      for (let rounds = 0; rounds < 20; rounds++) {
+        const { found, surrendered } = await tape.react(reactor, {
+          limit: 10,
+          within: this.#deps.plan.serverless.withinMs,
+        });
+        sum += found;
+        if (found === 0 || surrendered.length > 0) break;
+      }
+      return { found: sum, early: false };
+    });
   }
 
   /** Compares the agenda with the alarms, every second. */
   #watch(): void {
     const { time, shared, runner } = this.#deps;
     const check = async (): Promise<void> => {
-      if (!shared.away) {
+      if (!shared.away && !this.resting) {
         const queues = [...(runner.queues?.keys() ?? [])];
         const agenda = await shared.bare.read.agenda(tenant, [...runner.workflows.keys()], queues);
         if (agenda.length > 0) this.#note(agenda);

@@ -1,3 +1,4 @@
+import { sinkLease } from "../src/model/dead-letter.ts";
 import { isTapeError } from "../src/model/errors.ts";
 import type { FeedRecord } from "../src/store/contract/store.ts";
 import type { Evidence } from "./evidence.ts";
@@ -5,6 +6,7 @@ import { isStuckByStalls } from "./invariants/journal.ts";
 import { type RosterRun, rosterRuns } from "./invariants/objects.ts";
 import { reordered } from "./lanes.ts";
 import { shardedName } from "./shard-work.ts";
+import { sinkName } from "./world-sink.ts";
 
 type Mark = (evidence: Evidence) => boolean;
 
@@ -278,6 +280,16 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "taken over without loops": ({ plan, feed }) =>
     plan.serverless !== undefined && feed.some((r) => r.kind === "term.started" && r.data.reason === "recovery"),
   "name of a called alarm taken": ({ takenAlarms }) => takenAlarms > 0,
+  "alarm called before anything was due": ({ answers }) => answers.some(({ early }) => early),
+  "wake-up found nothing to do": ({ answers }) => answers.some(({ to, found }) => to === "wake-up" && found === 0),
+  "request over before its runs": ({ plan, feed }) =>
+    plan.serverless !== undefined && feed.some((r) => r.kind === "term.ended" && r.data.reason === "drained"),
+  "event sent after its successor's": ({ sink }) =>
+    sink?.arrivals.some(({ token }, k) => sink.arrivals.slice(0, k).some((one) => one.token > token)) === true,
+  "sink from now on taken over": ({ sink, named, checkpoints }) =>
+    sink?.plan.from === "now" &&
+    new Set(checkpoints.filter(({ journal }) => named.get(journal) === sinkLease(sinkName)).map(({ token }) => token))
+      .size > 1,
   "shard shed for another replica": ({ shards }) => (shards?.sheds ?? 0) > 0,
   "shard shed while its holder was paused": ({ shards }) =>
     shards?.shedInPause.some(({ process, shard }) =>

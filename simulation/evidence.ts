@@ -4,7 +4,7 @@ import type { ValueTransition } from "../src/store/values.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
 import { checkProjection } from "../testkit/projection.ts";
-import type { AgendaCheck } from "./alarm-service.ts";
+import type { AgendaCheck, Answer } from "./alarm-service.ts";
 import type { BookingRow } from "./bookings.ts";
 import type { AcknowledgedCall, KeylessSignal } from "./clients.ts";
 import type { GuardedCall } from "./guarded-clients.ts";
@@ -111,6 +111,9 @@ export interface Evidence {
   readonly agendaChecks: readonly AgendaCheck[];
   /** Alarms whose name was taken by one that had been called already. */
   readonly takenAlarms: number;
+  /** Answers of replicas in a serverless world, and the calls to its store in ten idle minutes. */
+  readonly answers: readonly Answer[];
+  readonly callsAtRest: number | undefined;
   /** Wall time of the heal, and of the moment when everything had settled. */
   readonly healedAt: number | undefined;
   readonly settledAt: number | undefined;
@@ -119,7 +122,9 @@ export interface Evidence {
 }
 
 /** The participants' records that become evidence. */
-export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<Evidence, "healedAt" | "settledAt"> {
+export interface Witnesses
+  extends Pick<ClientView, "results" | "faults">,
+    Pick<Evidence, "healedAt" | "settledAt" | "callsAtRest"> {
   readonly clients: Pick<ClientView, "acknowledged" | "keylessSignals" | "refusalCodes">;
   readonly operator: Pick<Evidence, "actions">;
   readonly values: { readonly history: Evidence["values"]; readonly watched: Evidence["watched"] };
@@ -153,7 +158,7 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     budgets.push(...(await store.read.budgets(tenant, id)).map((row) => ({ ...row, run: id })));
   }
   const { acknowledged, keylessSignals, refusalCodes } = witnesses.clients;
-  const { results, faults, healedAt, settledAt } = witnesses;
+  const { results, faults, healedAt, settledAt, callsAtRest } = witnesses;
   const right = unstepped(plan.wallStep);
   return {
     plan,
@@ -202,6 +207,8 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
     lost: witnesses.rewinder.lost,
     agendaChecks: stage.alarmService?.checks ?? [],
+    answers: stage.alarmService?.answers ?? [],
+    callsAtRest,
     takenAlarms: stage.alarmService?.tasks.lateConflicts ?? 0,
     healedAt,
     settledAt,

@@ -14,6 +14,8 @@ export interface PlannedServerless {
   /** Share of requests for an alarm that are refused, and of those whose response is lost. */
   readonly refused: number;
   readonly lost: number;
+  /** How long a request may take; unfinished runs are released then. */
+  readonly withinMs: number;
 }
 
 /** Share of plans without a loop. */
@@ -52,11 +54,18 @@ export function withServerless<P extends Shape>(
     clockOffMs: pick(random, [0, 0, -2_500, 2_500, 2_900]),
     refused: pick(random, [0, 0.05]),
     lost: pick(random, [0, 0.05]),
+    withinMs: withinOf(seed, plan.runs),
   };
   const clocks = times(replicas, () => (chance(random, 0.3) ? off() : rightClock));
   const runs = [...plan.runs.map((run, k) => ({ ...run, atMs: run.atMs + k * apartMs })), sleeperOf(random)];
   const faults = chance(random, 0.7) && !isWedged ? [...plan.faults, deathOf(random, replicas)] : plan.faults;
   return { ...plan, clocks, runs, faults, healAtMs: plan.healAtMs + runs.length * apartMs, serverless };
+}
+
+/** Short only where no step outlasts it: such a run would never end. */
+function withinOf(seed: number | string, runs: readonly PlannedRun[]): number {
+  const isLong = /"op":"trial"|"unresponsive":true/.test(JSON.stringify(runs));
+  return isLong ? 20_000 : pick(seededRandom(`within ${seed}`), [4_000, 20_000]);
 }
 
 /** Longer than an alarm is set ahead: then no alarm of another run finds what one has left. */

@@ -34,6 +34,10 @@ export class Replica {
     return this.#process?.state === "running" ? this.#tape : undefined;
   }
 
+  get name(): string {
+    return this.#process?.name ?? `${this.#index}`;
+  }
+
   get alive(): boolean {
     return this.#process !== undefined && this.#process.state !== "crashed";
   }
@@ -170,6 +174,10 @@ export class Replica {
   #crashPointAt(boundary: Boundary): CrashPoint {
     const { refusals } = this.#stage;
     const { result } = boundary;
+    if (boundary.what === "store" && boundary.edge === "before") this.#stage.storeCalls++;
+    if (boundary.name === "claim.find" && Array.isArray(result)) {
+      this.#stage.alarmService?.noteTerms(this.#process!.name, result);
+    }
     if (isTapeError(result)) refusals.set(result.code, (refusals.get(result.code) ?? 0) + 1);
     const at = kindOf(boundary);
     const special = this.#specialAppend(boundary);

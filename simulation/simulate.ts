@@ -31,7 +31,7 @@ import { Rewinder } from "./rewinder.ts";
 import { ScheduleClients } from "./schedule-clients.ts";
 import { ShardClients } from "./shard-clients.ts";
 import { SharedStore } from "./shared-store.ts";
-import { restOf, sinkCaughtUp } from "./sink-rest.ts";
+import { callsAtRest, restOf, sinkCaughtUp } from "./sink-rest.ts";
 import { type FaultHit, type Stage, serverOn, tenant } from "./stage.ts";
 import { steppedClock, unstepped } from "./stepped-clock.ts";
 import { Strangers } from "./strangers.ts";
@@ -116,6 +116,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,
+    storeCalls: 0,
   };
   const simulation = new SimulationRun(stage, workflows, effects.ledger);
   try {
@@ -146,6 +147,7 @@ class SimulationRun implements Witnesses {
   /** When the last fault was healed, and when everything had settled after that. */
   healedAt: number | undefined;
   settledAt: number | undefined;
+  callsAtRest: number | undefined;
   readonly #stage: Stage;
   readonly #replicas: Replica[];
   readonly #resolver: SimulatedResolver;
@@ -155,7 +157,9 @@ class SimulationRun implements Witnesses {
     this.#stage = stage;
     this.#replicas = Array.from({ length: stage.plan.replicas }, (_, k) => new Replica(stage, k));
     if (stage.shards !== undefined) stage.shards.replicas = this.#replicas;
-    if (stage.alarmService !== undefined) stage.alarmService.tapes = () => this.#tapes;
+    if (stage.alarmService !== undefined) {
+      stage.alarmService.replicas = () => this.#replicas.flatMap(({ name, tape }) => (tape ? [{ name, tape }] : []));
+    }
     this.clients = new Clients(stage, workflows, () => this.#tapes);
     this.operator = new SimulatedOperator(stage, this.clients);
     this.values = new ValueClients(stage, this.clients);
@@ -226,6 +230,9 @@ class SimulationRun implements Witnesses {
       if (!(await this.#waitUntilSettled())) return;
     }
     await this.#letSinkRest();
+    // The holder of a singleton renews, and a watcher of values polls.
+    if (plan.singleton === undefined && plan.values.length === 0)
+      this.callsAtRest = await callsAtRest(this.#stage, settleTimeoutMs);
     const closing = Promise.all(this.#replicas.map((replica) => replica.close())).then(() => true);
     const closed = await Promise.race([closing, time.sleep(closeMs).then(() => false)]);
     if (!closed) this.faults.push(`a replica did not close within ${closeMs} ms`);

@@ -29,3 +29,17 @@ export async function restOf({ shared: { store }, time }: Stage, sink: WorldSink
   // A process whose clock is set may lose its lease, and another takes it.
   sink.writtenAtRest = written.filter(({ kind }) => kind !== "term.started" && kind !== "term.ended").length;
 }
+
+/** Calls to the store in ten minutes, once no alarm of a serverless world is set any more; undefined: one always is. */
+export async function callsAtRest(stage: Stage, withinMs: number): Promise<number | undefined> {
+  const { time, alarmService } = stage;
+  if (alarmService === undefined) return undefined;
+  for (const until = time.now + withinMs; alarmService.tasks.pending.length > 0; await time.sleep(checkEveryMs)) {
+    if (time.now > until) return undefined;
+  }
+  await time.sleep(checkEveryMs); // a call that is under way
+  const before = stage.storeCalls;
+  alarmService.resting = true;
+  await time.sleep(restMs);
+  return stage.storeCalls - before;
+}

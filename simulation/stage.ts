@@ -54,6 +54,8 @@ export interface Stage {
   readonly refusals: Map<string, number>;
   readonly log: Log;
   healed: boolean;
+  /** Calls of replicas to the store so far. */
+  storeCalls: number;
 }
 
 /** A server in this process that requires no credentials: every caller is admin of the tenant. */

@@ -1,4 +1,5 @@
-import { each, type Invariant, notApplicable } from "./judge.ts";
+import { startWallMs } from "../../testkit/kit/virtual-time.ts";
+import { each, exempt, type Invariant, notApplicable } from "./judge.ts";
 
 /** Alarms are rounded, clocks differ, and a response travels: a process that stood still sets its alarm after its write. */
 const graceMs = 5_000;
@@ -34,4 +35,20 @@ export const everyRunIsFound: Invariant = ({ agendaChecks, plan, healedAt }) => 
       return waitedMs > limitMs ? [`at ${at} work has been due for ${waitedMs} ms, longer than ${limitMs} ms`] : [];
     },
   );
+};
+
+/**
+ * A replica that has answered all its requests holds no run and no item: its host may freeze it now. One that was paused
+ * or lost a response may hold what it does not know of, until that expires; so may one whose run has stalled.
+ */
+export const answeredHoldsNothing: Invariant = ({ answers, faultHits, runs }) => {
+  const stalling = new Set(runs.flatMap(({ workflow, journal }) => (workflow === "limited" ? [journal] : [])));
+  return each(answers, ({ at, process, to, held }) => {
+    const wasHit = faultHits.some(
+      (hit) => process.startsWith(`${hit.fault.replica}.`) && startWallMs + hit.at <= at && hit.fault.kind !== "busy",
+    );
+    if (wasHit) return exempt;
+    const kept = held.filter((journal) => !stalling.has(journal));
+    return kept.length === 0 ? [] : [`at ${at} ${process} answered its ${to} and held the journals ${kept.join(", ")}`];
+  });
 };

@@ -69,8 +69,14 @@ export const eventIdsAreUnique: Invariant = ({ sink }) => {
   });
 };
 
-/** Once everything has settled, a fan-out makes the store write no record: otherwise the feed would feed itself. */
-export const storeRests: Invariant = ({ sink }) =>
-  each(sink?.records === undefined ? [] : [sink], ({ writtenAtRest }) =>
-    writtenAtRest === 0 ? [] : [`${writtenAtRest} records were written in ten idle minutes`],
+/**
+ * Once everything has settled, the store rests: a fan-out makes it write no record, otherwise the feed would feed itself;
+ * and without loops nothing calls it.
+ */
+export const storeRests: Invariant = ({ sink, callsAtRest }) => {
+  const written = sink?.records === undefined ? [] : [[sink.writtenAtRest, "records were written"] as const];
+  const called = callsAtRest === undefined ? [] : [[callsAtRest, "calls were made without loops"] as const];
+  return each([...written, ...called], ([count, what]) =>
+    count === 0 ? [] : [`${count} ${what} in ten idle minutes`],
   );
+};

@@ -106,7 +106,8 @@ describe("the invariants", () => {
     const run = calm.runs[0]!;
     const sleep = { op: "sleep", ms: 40_000 } as const;
     const sleeper = { ...run, program: { ops: [sleep, { op: "step", fails: false } as const], attempts: 1 } };
-    const serverless = { wakeLoss: 1, wakeDouble: 0, wakeDelayMs: 0, clockOffMs: 0, refused: 0, lost: 0 };
+    const wakes = { wakeLoss: 1, wakeDouble: 0, wakeDelayMs: 0 };
+    const serverless = { ...wakes, clockOffMs: 0, refused: 0, lost: 0, withinMs: 20_000 };
     const without = { signals: [], schedules: [], actions: [], guarded: [], unstarted: undefined, talk: undefined };
     const world = await simulate({ ...calm, ...without, runs: [sleeper], serverless, healAtMs: 10_000 });
     assert.deepEqual(brokenInvariants(world), []);
@@ -117,6 +118,10 @@ describe("the invariants", () => {
     assert.ok(world.agendaChecks.length > 20);
     fails(checks({ alarmInMs: Number.POSITIVE_INFINITY }), "alarmCoversAgenda");
     fails(checks({ at: world.healedAt! + 900_000, lateMs: 900_000 }), "everyRunIsFound");
+    assert.ok(world.answers.length > 1);
+    fails({ ...world, answers: world.answers.map((one) => ({ ...one, held: [3] })) }, "answeredHoldsNothing");
+    assert.deepEqual(faultsOf({ ...world, callsAtRest: 0 }, "storeRests"), []);
+    fails({ ...world, callsAtRest: 1 }, "storeRests");
   });
 
   it("fail when two bodies share a token or a process", () => {
@@ -478,7 +483,13 @@ describe("the invariants", () => {
     const all = addJudged(addJudged(judged, judge(busy).judged), judge(rewound).judged);
     assert.equal(all.runIdsAreUnique, evidence.runs.length + busy.runs.length + rewound.runs.length);
     // These worlds have loops, and neither shards, nor a fork, nor a schedule whose runs must not overlap.
-    const without = ["alarmCoversAgenda", "everyRunIsFound", "forksKeepWhatStands", "overlapPolicyHolds"];
+    const without = [
+      "alarmCoversAgenda",
+      "answeredHoldsNothing",
+      "everyRunIsFound",
+      "forksKeepWhatStands",
+      "overlapPolicyHolds",
+    ];
     const shards = ["oneOwnerForAShard", "shardsAreHeld", "shardsAreFair"];
     assert.deepEqual(neverJudged({ judged: all }).sort(), [...without, ...shards].sort());
   });

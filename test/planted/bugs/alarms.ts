@@ -60,4 +60,20 @@ export const alarmBugs: readonly Bug[] = [
     kind: "without loops",
     within: 500,
   },
+  {
+    name: "answered before the leases are back",
+    planted: "a request whose time is over is answered at once, and its runs are released afterwards",
+    why: "The caller waits for the answer, not for the leases. But after it the host may freeze the process: what it holds is then left to expire.",
+    patches: [
+      {
+        file: "host/on-demand.ts",
+        find: "      : await surrender(Math.min(surrenderMs, bound.withinMs ?? surrenderMs));\n    const { lost, lagMs } = await done;",
+        replace:
+          '      : [(void surrender(Math.min(surrenderMs, bound.withinMs ?? surrenderMs)), "late")];\n    const { lost, lagMs } = surrendered.length > 0 ? { lost: 0, lagMs: 0 } : await done;',
+      },
+    ],
+    detectedBy: ["answeredHoldsNothing"],
+    kind: "without loops",
+    within: 500,
+  },
 ];
