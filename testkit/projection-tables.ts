@@ -222,6 +222,8 @@ export class ProjectionTables {
         return this.#changeBudget(change.by, change.run, change.unit, change.amount, 0);
       case "budget.charge":
         return this.#changeBudget(change.by, change.run, change.unit, -change.reserved, change.spent);
+      case "gate.wait_again":
+        return true; // no view shows which signal came first
       case "value.put":
       case "value.log":
         return true; // clients write values without a record, so records do not explain them

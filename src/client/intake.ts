@@ -26,7 +26,8 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
     async signal(tenant, id, { via: _via, ...signal }) {
       if (!isOwn(deps, tenant)) throw notFound("run", id);
       const body = { ...defined(signal), value: signal.value };
-      encodeRecord({ kind: "signal.sent", data: body }, limits);
+      const { mustMatch: _mustMatch, ...data } = body;
+      encodeRecord({ kind: "signal.sent", data }, limits);
       return caller.call("runs.signal", { params: { id }, body }, once);
     },
     async cancel(tenant, id, { reason, by, key: named }) {

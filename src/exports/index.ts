@@ -173,6 +173,7 @@ export type {
   TapeContext,
   ValuesContext,
 } from "../sdk/context.ts";
+export { current } from "../sdk/current.ts";
 export {
   type CompensateDefinition,
   type ConnectorEffectOptions,

@@ -106,6 +106,11 @@ export interface SignalOptions {
   readonly key?: string;
   /** The call that an approval is bound to, as the open gate shows it. */
   readonly binds?: string | undefined;
+  /**
+   * TAPE_GATE_STALE, and nothing is sent, unless an open gate has exactly these `binds` and no other answer with
+   * `mustMatch` was first. Without it the signal waits for a gate that it matches.
+   */
+  readonly mustMatch?: boolean;
   readonly by?: string;
   /** As in {@link StartOptions}: the signal is sent if and only if your transaction commits. */
   readonly transaction?: OwnTransaction;

@@ -41,12 +41,14 @@ export class Talk {
 
   async signal<T>(run: string, gate: GateDefinition<T>, value: T, options: SignalOptions): Promise<void> {
     const { store, tenant } = this.#deps;
-    assertKnownKeys("signal", options, ["key", "binds", "by", "transaction"]);
+    assertKnownKeys("signal", options, ["key", "binds", "mustMatch", "by", "transaction"]);
     assertName("signal: the gate", gate?.name);
-    const { binds, transaction, ...rest } = options;
+    const { binds, mustMatch, transaction, ...rest } = options;
+    if (mustMatch !== undefined && typeof mustMatch !== "boolean")
+      throw new TapeError("TAPE_BAD_INPUT", "signal: mustMatch is true or false", { field: "mustMatch" });
     const within = transaction === undefined ? undefined : withinOf(store);
     await assertValue(gate, value);
-    const signal = { name: gate.name, value, ...rest, ...defined({ binds }) };
+    const signal = { name: gate.name, value, ...rest, ...defined({ binds }), ...(mustMatch && { mustMatch }) };
     if (within === undefined) await store.intake.signal(tenant, run, signal);
     else await within.signal(transaction, tenant, run, signal);
   }

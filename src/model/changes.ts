@@ -175,6 +175,8 @@ export type Change =
       readonly note: string | null;
       readonly value: string | null;
     }
+  /** The answer in this note was refused: the gate takes another. */
+  | { readonly do: "gate.wait_again"; readonly run: number; readonly note: number }
   | { readonly do: "gates.withdraw"; readonly run: number }
   | {
       readonly do: "published.put";
@@ -281,6 +283,7 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "obligations.discharge": null,
   "gate.create": "TAPE_ILLEGAL_TRANSITION",
   "gate.status": "TAPE_ILLEGAL_TRANSITION",
+  "gate.wait_again": null,
   "gates.withdraw": null,
   "published.put": "TAPE_TOO_LARGE",
   "reply.create": "TAPE_ILLEGAL_TRANSITION",

@@ -137,7 +137,10 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
       return replied(own, record.data);
     case "signal.refused": {
       const { note, reason, asks } = record.data;
-      return asks === true ? [{ do: "reply.create", run: own, note, body: encode({ refused: reason }) }] : [];
+      const waits: Change = { do: "gate.wait_again", run: own, note };
+      return asks === true
+        ? [waits, { do: "reply.create", run: own, note, body: encode({ refused: reason }) }]
+        : [waits];
     }
     case "timer.set": {
       const { pos, purpose, delayMs, until = null } = record.data;

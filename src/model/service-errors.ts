@@ -82,6 +82,11 @@ export const serviceErrors = {
     retry: "no",
     next: "Use a token with the role that the message names.",
   },
+  TAPE_GATE_STALE: {
+    fault: "caller",
+    retry: "no",
+    next: "List the open gates of the run, decide again, and answer with the binds that they show.",
+  },
   TAPE_NOT_APPROVER: {
     fault: "caller",
     retry: "no",

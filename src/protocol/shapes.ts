@@ -215,10 +215,11 @@ export const signal = z.strictObject({
   binds: text.exactOptional(),
   by: name.exactOptional(),
   asks: z.literal(true).exactOptional(),
+  mustMatch: z.literal(true).exactOptional(),
 });
 
 /** A signal that a start sends with its run. */
-export const startSignal = signal.omit({ asks: true }).extend({ key: name });
+export const startSignal = signal.omit({ asks: true, mustMatch: true }).extend({ key: name });
 export const startSignals = z.array(startSignal).max(defaultLimits.startSignals);
 
 /** When a run starts, and in which queue. */

@@ -46,6 +46,13 @@ export function currentSite(): ExecutionSite | undefined {
   return direct ?? storage.getStore();
 }
 
+/** The context of the run whose code executes here, for libraries that do not receive it. TAPE_NO_RUN outside a run. */
+export function current(): TapeContext {
+  const context = currentSite()?.context;
+  if (context !== undefined) return context;
+  throw new TapeError("TAPE_NO_RUN", "current: no run executes here");
+}
+
 /** The context of the current run, for effects that are called directly. */
 export function currentContext(): TapeContext {
   const context = currentSite()?.context;

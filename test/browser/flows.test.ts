@@ -260,7 +260,7 @@ it("gates: rejects a decision from a stale card", async () => {
     done("term.ended", { reason: "released", notesTaken: 0 }),
   );
   await submit("no", "Reject");
-  await page.getByText("This gate is no longer open").waitFor();
+  await page.getByText("TAPE_GATE_STALE").waitFor();
   expect(await stage.store.read.journal("default", { run }, { inbox: true })).toEqual([]);
   await page.unroute("**/v1/gates?open=true*");
 });

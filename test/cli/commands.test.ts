@@ -157,6 +157,8 @@ describe("an operator at the command line", () => {
     await until("p1", "WAITING");
     expect(await json("gates")).toMatchObject([{ id: "p1", name: "go" }]);
     expect(await tape("status")).toMatchObject({ code: 0 });
+    const stale = await tape("signal", "p1", "go", "--value", '{"ok":true}', "--binds", "another call");
+    expect(stale).toMatchObject({ code: 1, stderr: expect.stringContaining("TAPE_GATE_STALE") });
     expect((await tape("signal", "p1", "go", "--value", '{"ok":true}', "--key", "k")).stdout).toMatch(/^note \d+\n$/);
     expect((await tape("signal", "p1", "go", "--value", "1", "--key", "k")).stdout).toContain("duplicate key");
     await until("p1", "STUCK");

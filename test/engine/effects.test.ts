@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TapeContext } from "../../src/sdk/context.ts";
+import { current } from "../../src/sdk/current.ts";
 import { type Effect, effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { AckLost, DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
@@ -303,6 +304,19 @@ describe("inline effects", () => {
     expect(errors).toHaveLength(2);
     expect(errors[1]).toBe(errors[0]);
     expect(errors[0]).toMatch(/^TAPE_BUSINESS_KEY_TAKEN .*belongs to run owner/);
+  });
+
+  it("current() is the run's context in code that does not receive it, and throws outside a run", async () => {
+    const s = await stage();
+    const library = async (): Promise<unknown> => {
+      await settled();
+      return current().step("in a library", () => current().runId);
+    };
+    const caller = flow("caller", () => Promise.all([library(), current().runId]));
+    const p = s.process([caller]);
+    const id = await p.start(caller);
+    expect((await p.over(id)).outcome).toEqual([id, id]);
+    expect(() => current()).toThrow(/TAPE_NO_RUN/);
   });
 
   it("an effect needs a run, and an unsafe one cannot be defined", async () => {

@@ -264,6 +264,14 @@ describe("a repeated request", () => {
     expect(await current.store.read.journal("acme", { run: scene.idle }, { inbox: true })).toHaveLength(1);
   });
 
+  it("of an answer that must match the open gate is refused as stale, and writes nothing", async () => {
+    const before = dump();
+    const body = text({ name: "cfo", value: 1, binds: "another call", mustMatch: true });
+    const answer = await send(body, {}, `/v1/runs/${scene.idle}/signals`);
+    expect(answer).toMatchObject({ status: 409, json: { code: "TAPE_GATE_STALE", details: { gate: "cfo" } } });
+    expect(dump()).toEqual(before);
+  });
+
   it("does not return a token's secret again, and creates no second token", async () => {
     const { body, url } = requestOf("tokens.create", scene);
     const key = { "idempotency-key": "k-4" };

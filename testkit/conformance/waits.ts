@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Store } from "../../src/store/contract/store.ts";
+import { checkProjection } from "../projection.ts";
 import { type Cases, claimant, record, refused, spec, tenant, unique } from "./frame.ts";
 import { begin, countOutcomes, decided, find, statusOf, unchanged } from "./holder.ts";
 
@@ -73,6 +74,46 @@ export const gates: Cases = ({ it }, fresh) => {
     assert.deepEqual((note!.data as { approves?: unknown }).approves, [0]);
     await run.write(answer(n));
     assert.equal((await send({})).duplicate, false, "no gate of that name stands open any more");
+  });
+
+  it("an answer that must match is refused without a write unless the gate binds it", async () => {
+    const { store, another } = fresh();
+    const run = await begin(store);
+    const send = (more: object, by: Store = store) =>
+      by.intake.signal(tenant, run.id, { name: "cfo", value: true, mustMatch: true, ...more });
+    await unchanged(store, async () => {
+      await refused("TAPE_GATE_STALE", send({ binds: "a" }));
+      await refused("TAPE_GATE_STALE", send({}));
+      await refused("TAPE_BAD_INPUT", send({ mustMatch: false }));
+    });
+    await run.write(record("gate.opened", { pos: 0, name: "cfo", binds: "a" }));
+    await unchanged(store, async () => {
+      await refused("TAPE_GATE_STALE", send({ binds: "b", key: "k" }));
+      await refused("TAPE_GATE_STALE", send({}));
+    });
+    const clients = [store, await another()];
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, k) =>
+        send({ binds: "a", key: `k-${k}` }, clients[k % 2]!).then(
+          ({ n }) => [n, k] as const,
+          (error: { code?: string }) => error.code!,
+        ),
+      ),
+    );
+    const [first] = answers.filter((answer) => typeof answer !== "string");
+    assert.deepEqual(countOutcomes(answers.map((one) => (typeof one === "string" ? one : "sent"))), {
+      ...{ sent: 1, TAPE_GATE_STALE: 5 },
+    });
+    const [n, k] = first as readonly [number, number];
+    assert.deepEqual(await send({ binds: "a", key: `k-${k}` }), { n, duplicate: true });
+    // The refused value leaves the gate open, for another answer.
+    await run.write(record("signal.refused", { name: "cfo", note: n, reason: "not a number" }));
+    const { n: next } = await send({ binds: "a" });
+    await unchanged(store, () => refused("TAPE_GATE_STALE", send({ binds: "a" })));
+    await run.write(record("gate.resolved", { pos: 0, to: "RECEIVED", value: true, note: next }));
+    await unchanged(store, () => refused("TAPE_GATE_STALE", send({ binds: "a" })));
+    assert.equal((await store.read.journal(tenant, { run: run.id }, { inbox: true })).length, 2);
+    assert.deepEqual(await checkProjection(store, [tenant]), []);
   });
 
   it("a four-eyes gate refuses the starter of the run or of its parent", async () => {

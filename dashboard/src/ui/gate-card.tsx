@@ -85,13 +85,10 @@ function GateActions({ gate, run }: { readonly gate: Gate; readonly run: string 
 }
 
 async function sendSignal(
-  { name, pos, binds }: Gate,
+  { name, binds }: Gate,
   run: string,
   { value, reason, key }: { readonly value: unknown; readonly reason: string; readonly key: string },
 ): Promise<void> {
-  const { gates } = await call("gates.list", { query: { run, open: true } });
-  const isOpen = gates.some((other) => other.pos === pos && other.binds === binds);
-  if (!isOpen) throw new Error("This gate is no longer open: it has been answered, or it timed out.");
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
   await call("runs.signal", {
     params: { id: run },
@@ -100,6 +97,7 @@ async function sendSignal(
       value: isObject ? { note: reason, ...value } : value,
       key: `page-${key}`,
       ...(binds === null ? {} : { binds }),
+      mustMatch: true,
     },
   });
 }

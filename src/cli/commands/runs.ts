@@ -187,7 +187,10 @@ const signal: Command = {
   options: {
     value: { value: "JSON", help: "value of the signal (default: null)" },
     key: { value: "TEXT", help: "idempotency key" },
-    binds: { value: "HASH", help: "approve this effect call only (default: the call that the open gate binds)" },
+    binds: {
+      value: "HASH",
+      help: "answer only an open gate that binds this call (default: the call that the open gate binds)",
+    },
     by: operatorOptions.by,
     ...storeOptions,
   },
@@ -201,10 +204,12 @@ const signal: Command = {
         const open = (await store.read.gates(tenant, { run, open: true })).filter(({ name }) => name === gate);
         const binds = invocation.text("binds") ?? (open.length === 1 ? (open[0]!.binds ?? undefined) : undefined);
         const [key, by] = [invocation.text("key"), invocation.text("by")];
+        const mustMatch = open.length === 1 || invocation.text("binds") !== undefined;
         const sent = await store.intake.signal(tenant, run, {
           name: gate,
           value,
           ...defined({ key, by, binds }),
+          ...(mustMatch && { mustMatch }),
         });
         const early = open.length === 0 ? "; the gate is not open yet, the signal waits for it" : "";
         invocation.screen.line(

@@ -64,7 +64,7 @@ export const talk = group({
     size: "payload",
     body: signal.omit({ asks: true }),
     answer: z.strictObject({ n: whole, duplicate: z.boolean(), reply: reply.exactOptional() }),
-    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_RUN_ENDED", "TAPE_BAD_GATE_VALUE", "TAPE_NOT_APPROVER"],
+    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_RUN_ENDED", "TAPE_BAD_GATE_VALUE", "TAPE_GATE_STALE", "TAPE_NOT_APPROVER"],
   },
   "runs.reply": {
     method: "GET",

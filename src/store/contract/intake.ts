@@ -16,12 +16,22 @@ export interface IntakeOps extends AdminWriteOps, TalkWriteOps, QueueWriteOps, E
   ): Promise<ItemResult<CreateResult>[]>;
   /**
    * Sends a signal to the run's inbox. A repeated key is no error: the result has `duplicate: true`. `asks`: the sender
-   * waits for the reply to note `n`, see `read.reply`.
+   * waits for the reply to note `n`, see `read.reply`. `mustMatch`: TAPE_GATE_STALE unless an open gate of this name has
+   * exactly these `binds` and no such answer yet.
    */
   signal(
     tenant: string,
     run: string,
-    signal: { name: string; value: unknown; key?: string; binds?: string; by?: string; via?: Credential; asks?: true },
+    signal: {
+      name: string;
+      value: unknown;
+      key?: string;
+      binds?: string;
+      by?: string;
+      via?: Credential;
+      asks?: true;
+      mustMatch?: true;
+    },
   ): Promise<{ readonly n: number; readonly duplicate: boolean }>;
   /** Requests that the run stops. A repeated key sends no second note and returns the number of the first. */
   cancel(

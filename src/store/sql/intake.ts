@@ -111,9 +111,9 @@ function intakeOf(driver: SqlBackend, limits: Limits, { secret, seal }: Secrets,
       if (refused) await driver.write(() => keepCountPlan(tenant), tenant).catch(() => {}); // the next rejection counts again
       return results;
     },
-    async signal(tenant, run, signal) {
+    async signal(tenant, run, { mustMatch, ...signal }) {
       const data = checkedSignal(signal, limits);
-      return write(["signal", tenant], (context) => plans.signalPlan(context, tenant, run, data));
+      return write(["signal", tenant], (context) => plans.signalPlan(context, tenant, run, data, mustMatch));
     },
     async deliver(tenant, token, body) {
       for (const value of Object.values(body))

@@ -474,6 +474,10 @@ export interface SharedStatements {
     params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole };
     row: { name: string };
   };
+  "gate.answer": {
+    params: { note: Whole; run: Whole; pos: Whole };
+    row: Record<never, never>;
+  };
   "gate.approve": {
     params: { note: Text; run: Whole; pos: Whole };
     row: Record<never, never>;
@@ -547,9 +551,19 @@ export interface SharedStatements {
     params: { to: Text; value: Text; run: Whole; pos: Whole; note: Text };
     row: Record<never, never>;
   };
+  "gate.wait_again": {
+    params: { run: Whole; note: Whole };
+    row: Record<never, never>;
+  };
   "gate.waiting": {
     params: { run: Whole; name: Text };
-    row: { pos: number; binds: string | null; approvers: string | null };
+    row: {
+      pos: number;
+      binds: string | null;
+      approvers: string | null;
+      callback: string | null;
+      called: number | null;
+    };
   };
   "gates.withdraw": {
     params: { run: Whole };

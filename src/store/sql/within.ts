@@ -14,9 +14,9 @@ export function withinOf(driver: SqlBackend, limits: Limits): TransactionOps {
       if (callers.prepare !== undefined) await callers.prepare(tenant);
       return callers.run(transaction, (context) => startPlan(context, tenant, start), 1);
     },
-    async signal(transaction, tenant, run, signal) {
+    async signal(transaction, tenant, run, { mustMatch, ...signal }) {
       const data = checkedSignal(signal, limits);
-      return driver.callers.run(transaction, (context) => signalPlan(context, tenant, run, data), 0);
+      return driver.callers.run(transaction, (context) => signalPlan(context, tenant, run, data, mustMatch), 0);
     },
     step: (source, body) => driver.callers.step(source, body),
   };

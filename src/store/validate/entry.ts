@@ -69,7 +69,6 @@ const plainKinds: ReadonlySet<string> = new Set([
   "lane.opened",
   "race.won",
   "notes.taken",
-  "signal.refused",
   "effect.received",
   "run.retried",
   "run.suspected",
@@ -79,10 +78,9 @@ const plainKinds: ReadonlySet<string> = new Set([
   "fork.kept",
 ]);
 
-/** Records of plain kinds that change a table all the same: a timer, or the reply to a refused request. */
+/** Records of plain kinds that change a table all the same: a timer. */
 function changesTables(record: NewRecord): boolean {
   if (record.kind === "sleep.ended") return record.data.fired === true;
-  if (record.kind === "signal.refused") return record.data.asks === true;
   return record.kind === "step.failed" && record.data.timer === true;
 }
 

@@ -84,6 +84,8 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
 export function checkSignal(signal: Parameters<IntakeOps["signal"]>[2]): void {
   checkObject("signal", signal);
   assertNoReservedField(signal);
+  if (signal.mustMatch === undefined || signal.mustMatch === true) return;
+  throw new TapeError("TAPE_BAD_INPUT", "mustMatch is true or absent", { field: "mustMatch" });
 }
 
 function checkCancel(request: Parameters<IntakeOps["cancel"]>[2]): void {

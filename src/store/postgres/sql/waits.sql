@@ -11,6 +11,11 @@ where g.run = :run and g.pos = :pos and g.callback is not null;
 select secret from tape.meta where exists (select 1 from tape.leases l where l.journal = :journal
   and l.tenant is not distinct from :tenant and l.kind = 'run' and l.token = :token and l.nonce = :nonce and not l.doomed and tape.on_timeline());
 
+-- name: gate.answer
+-- unfenced: with the note of an answer that must match; only the run's holder resolves the gate
+-- writes: gates
+update tape.gates set called = :note where run = :run and pos = :pos and status = 'OPEN' and callback is null and called is null;
+
 -- name: gate.approve
 -- unfenced: with the note that approves it; only the run's holder resolves the gate
 -- writes: gates
@@ -57,9 +62,14 @@ update tape.gates set status = :to, value = :value where run = :run and pos = :p
   and (approvers is null or :to <> 'RECEIVED' or position(',' || :note || ',' in approvals) > 0)
   and (callback is null or :to <> 'RECEIVED' or called::text = :note);
 
+-- name: gate.wait_again
+-- fenced
+-- writes: gates
+update tape.gates set called = null where run = :run and called = :note and callback is null;
+
 -- name: gate.waiting
 -- read
-select pos, binds, approvers from tape.gates where run = :run and name = :name and status = 'OPEN' order by pos;
+select pos, binds, approvers, callback, called from tape.gates where run = :run and name = :name and status = 'OPEN' order by pos;
 
 -- name: gates.withdraw
 -- fenced

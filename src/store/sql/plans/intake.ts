@@ -25,13 +25,15 @@ export function* signalPlan(
   tenant: string,
   run: string,
   data: RecordData<"signal.sent">,
+  mustMatch = false,
 ): Plan<{ n: number; duplicate: boolean }> {
   const found = yield* queryRow("signal.find", { tenant, id: run, name: data.name });
   if (found === undefined) throw notFound("run", run);
   const journal = Number(found.journal);
   const approves = found.restricted ? yield* approvals(journal, Number(found.root), run, data) : [];
   const signal = approves.length === 0 ? data : { ...data, approves };
-  const sent = yield* noteOnce(journal, data.key, note(context, { tenant, journal }, "signal.sent", signal));
+  const send = note(context, { tenant, journal }, "signal.sent", signal);
+  const sent = yield* noteOnce(journal, data.key, mustMatch ? answerOpen(journal, run, data, send) : send);
   if (!sent.duplicate) {
     for (const pos of approves) yield* query("gate.approve", { run: journal, pos, note: String(sent.n) });
     yield* auditNote({ tenant, journal, run }, "run.signal", `signal ${data.name}`, data, {
@@ -40,6 +42,30 @@ export function* signalPlan(
     });
   }
   return sent;
+}
+
+/**
+ * The signal, if an open gate binds what it binds and no other answer was first. The gate is marked after the note, as
+ * in every append: the order of the locks is the same, and of two answers one finds the mark.
+ */
+function* answerOpen(
+  journal: number,
+  run: string,
+  { name, binds }: RecordData<"signal.sent">,
+  send: Plan<number | undefined>,
+): Plan<number | undefined> {
+  const gates = yield* queryRows("gate.waiting", { run: journal, name });
+  const gate = gates.find((open) => open.binds === (binds ?? null) && open.called === null && open.callback === null);
+  if (gate === undefined) throw staleGate(run, name, gates.length > 0);
+  const n = (yield* send)!;
+  const { count } = yield* query("gate.answer", { run: journal, pos: Number(gate.pos), note: n });
+  if (count === 0) throw staleGate(run, name, true);
+  return n;
+}
+
+function staleGate(run: string, gate: string, isOpen: boolean): TapeError {
+  const why = isOpen ? "it binds another call, or has an answer" : "it is not open";
+  return new TapeError("TAPE_GATE_STALE", `gate ${gate} of run ${run} does not match: ${why}`, { run, gate });
 }
 
 /**

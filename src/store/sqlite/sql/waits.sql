@@ -10,6 +10,11 @@ where g.run = :run and g.pos = :pos and g.callback is not null;
 select secret from meta where exists (select 1 from leases l where l.journal = :journal and l.tenant = :tenant
   and l.kind = 'run' and l.token = :token and l.nonce = :nonce and l.doomed = 0);
 
+-- name: gate.answer
+-- unfenced: with the note of an answer that must match; only the run's holder resolves the gate
+-- writes: gates
+update gates set called = :note where run = :run and pos = :pos and status = 'OPEN' and callback is null and called is null;
+
 -- name: gate.approve
 -- unfenced: with the note that approves it; only the run's holder resolves the gate
 -- writes: gates
@@ -55,9 +60,14 @@ update gates set status = :to, value = :value where run = :run and pos = :pos an
   and (approvers is null or :to <> 'RECEIVED' or instr(approvals, ',' || :note || ',') > 0)
   and (callback is null or :to <> 'RECEIVED' or called = cast(:note as integer));
 
+-- name: gate.wait_again
+-- fenced
+-- writes: gates
+update gates set called = null where run = :run and called = :note and callback is null;
+
 -- name: gate.waiting
 -- read
-select pos, binds, approvers from gates where run = :run and name = :name and status = 'OPEN' order by pos;
+select pos, binds, approvers, callback, called from gates where run = :run and name = :name and status = 'OPEN' order by pos;
 
 -- name: gates.withdraw
 -- fenced
