@@ -36,6 +36,27 @@ describe("talking to a run that crashes", () => {
     expect(report.statuses).toEqual({ COMPLETED: report.rounds });
   });
 
+  it('a signal with times: "always" answers every gate of its name, once each', async () => {
+    const go = gate<number>("go");
+    const asks = workflow("asks", async (tape) => {
+      const answers = [];
+      for (let k = 0; k < 3; k++) answers.push((await tape.gate(go)).status);
+      return answers;
+    });
+    const report = await crashAtEveryBoundary({
+      workflow: asks,
+      input: null,
+      modes: ["crash"],
+      runner: createRunner({ workflows: [asks] }),
+      signals: [{ gate: go, value: 1, times: "always" }],
+      check: async ({ store, tenant: of, run }) => {
+        expect(run.outcome).toEqual(["received", "received", "received"]);
+        expect(await store.read.journal(of, { run: run.id }, { inbox: true })).toHaveLength(3);
+      },
+    });
+    expect(report.rounds).toBeGreaterThan(10);
+  });
+
   it("a callback reaches its run, wherever the process crashes", async () => {
     const calls = workflow("calls", async (tape) => {
       const hook = await tape.callback<number>("paid");

@@ -27,10 +27,14 @@ export interface CrashOptions<I, O> {
   readonly input: I;
   readonly runner: Runner;
   readonly start?: Omit<StartOptions, "id">;
-  /** Sent once each, when the run or one of its children waits at a gate of this name. */
+  /**
+   * Sent when the run or one of its children waits at a gate of this name: once each, or with `times: "always"` to every
+   * such gate. A run that asks again after a crash needs the latter.
+   */
   readonly signals?: readonly {
     readonly gate: GateDefinition<never> | { readonly name: string };
     readonly value: unknown;
+    readonly times?: "always";
   }[];
   /** The fake upstream of the effects, if they have one: emptied before each round, checked after it. */
   readonly ledger?: WorldLedger;

@@ -198,7 +198,7 @@ class Stage {
 class Client {
   readonly #store: Store;
   readonly #tenant: string;
-  readonly #left: { readonly gate: { readonly name: string }; readonly value: unknown }[];
+  readonly #left: NonNullable<StageOptions["signals"]>[number][];
   signalsSent = 0;
 
   constructor(store: Store, tenant: string, signals: NonNullable<StageOptions["signals"]>) {
@@ -210,13 +210,15 @@ class Client {
   async poll(): Promise<RunView | undefined> {
     const { read, intake } = this.#store;
     const runs = await read.runs(this.#tenant);
-    for (const { run, name } of this.#left.length === 0 ? [] : await read.gates(this.#tenant, { open: true })) {
+    for (const { run, pos, name } of this.#left.length === 0 ? [] : await read.gates(this.#tenant, { open: true })) {
       const k = this.#left.findIndex(({ gate }) => gate.name === name);
       const view = runs.find(({ journal }) => journal === run);
       if (k < 0 || view === undefined) continue;
-      const [signal] = this.#left.splice(k, 1);
-      await intake.signal(this.#tenant, view.id, { name, value: signal!.value, key: `signal ${this.#left.length}` });
-      this.signalsSent++;
+      const { value, times } = this.#left[k]!;
+      if (times === undefined) this.#left.splice(k, 1);
+      const key = times === undefined ? `signal ${this.#left.length}` : `signal to gate ${pos}`;
+      const { duplicate } = await intake.signal(this.#tenant, view.id, { name, value, key });
+      if (!duplicate) this.signalsSent++;
     }
     return runs.find(({ id }) => id === runId);
   }
