@@ -44,6 +44,11 @@ export interface SqlBackend {
    * `tenant`: whose turn it uses if several wait; absent: one of the store's own.
    */
   write<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T>;
+  /**
+   * Writes whose repetition changes nothing, each on its own: a lost response is simply repeated, so they need neither a
+   * transaction nor proof of its commit.
+   */
+  writeRepeatable<T>(make: () => Plan<T>, tenant?: string): Promise<T>;
   /** One transaction that pre-empts a live holder (`lease.take`): it must not starve behind guarded ones. */
   preempt<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T>;
   /** Statements that change nothing, outside a transaction; `tenant` as in `write`. */

@@ -90,6 +90,9 @@ export function intakesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): I
   };
 }
 
+/** Four reports a minute: rows of dead processes are deleted every five minutes. */
+const purgeEveryReports = 20;
+
 /** What derives from keys of the store, which are read once. */
 interface Secrets {
   readonly secret: () => Promise<string>;
@@ -163,6 +166,7 @@ export function checkedSignal(signal: Parameters<IntakeOps["signal"]>[2], limits
 }
 
 function adminWritesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal, write: Write): AdminWriteOps {
+  let reports = 0;
   return {
     async putSchedule(tenant, row, seen) {
       return write(["putSchedule", tenant], (context) => plans.putSchedulePlan(context, tenant, row, seen));
@@ -207,10 +211,11 @@ function adminWritesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal, write
     async reportProcess(tenant, report) {
       const { owner, label } = report;
       const body = checkReport(report, limits);
-      await driver.write(() => reportPlan({ tenant, owner, label, body }), tenant);
+      const purges = reports++ % purgeEveryReports === 0;
+      await driver.writeRepeatable(() => reportPlan({ tenant, owner, label, body }, purges), tenant);
     },
     async removeProcess(tenant, owner) {
-      await driver.write(() => query("process.drop", { tenant, owner }), tenant);
+      await driver.writeRepeatable(() => query("process.drop", { tenant, owner }), tenant);
     },
   };
 }

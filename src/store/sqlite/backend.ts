@@ -88,6 +88,10 @@ export class SqliteBackend implements SqlBackend {
     return this.#options.committer.submit(tenant, (session) => this.#perform(session, make));
   }
 
+  writeRepeatable<T>(make: () => Plan<T>, tenant?: string): Promise<T> {
+    return this.write(make, tenant);
+  }
+
   async read<T>(plan: Plan<T>): Promise<T> {
     const times = this.#options.times();
     return this.#retryBusy(() =>

@@ -119,13 +119,11 @@ export function* revokeTokenPlan(tenant: string | undefined, id: string, audit: 
 /** Much longer than it is listed: the table itself also shows recently lost processes. */
 const processTtlMs = 600_000;
 
-/** Rows of dead processes are deleted by the reports of others. */
-export function* reportPlan(row: {
-  readonly tenant: string;
-  readonly owner: string;
-  readonly label: string;
-  readonly body: string;
-}): Plan<void> {
+/** Rows of dead processes are deleted by the reports of others, now and then. */
+export function* reportPlan(
+  row: { readonly tenant: string; readonly owner: string; readonly label: string; readonly body: string },
+  purges: boolean,
+): Plan<void> {
   yield* query("process.put", row);
-  yield* query("process.purge", { olderMs: processTtlMs });
+  if (purges) yield* query("process.purge", { olderMs: processTtlMs });
 }
