@@ -99,10 +99,12 @@ export class Heartbeat {
     this.#disarm();
     const now = this.#options.clock.mono();
     const ready: Lease[] = [];
+    const due = new Set<number>();
+    for (const [{ timings }, { at }] of this.#watches) if (at <= now) due.add(timings.heartbeatMs);
     for (const [lease, { at, waiting }] of this.#watches) {
       if (lease.belief === "lost") continue; // reading `belief` noticed the loss and removed it
       if (waiting && at <= now) this.#markUnknown(lease, "the renewal timed out");
-      else if (!waiting && at <= now + earlyMs(lease)) ready.push(lease);
+      else if (!waiting && at <= now + earlyMs(lease, due)) ready.push(lease);
     }
     void this.#renew(ready);
     let next = Number.POSITIVE_INFINITY;
@@ -159,9 +161,14 @@ function nextBeatMs(lease: Lease): number {
   return lease.neverExpires ? Number.POSITIVE_INFINITY : heartbeatMs - (trustMs - lease.remainingMs());
 }
 
-/** How early a lease renews together with one that is due. A lease without a heartbeat never does. */
-function earlyMs(lease: Lease): number {
-  return lease.neverExpires ? 0 : lease.timings.heartbeatMs / 4;
+/**
+ * How early a lease renews together with one that is due. With half a heartbeat, leases of one timing soon share a call,
+ * whenever they were acquired: of two beats, one is at most that long before the other. A lease with a longer heartbeat
+ * than those that are due would renew twice as often, so it comes a quarter early. One without a heartbeat never does.
+ */
+function earlyMs(lease: Lease, due: ReadonlySet<number>): number {
+  const { heartbeatMs } = lease.timings;
+  return lease.neverExpires ? 0 : heartbeatMs / (due.has(heartbeatMs) ? 2 : 4);
 }
 
 /** How long one attempt may take: capped at the remaining time, because a response after the deadline is useless. */

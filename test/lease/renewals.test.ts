@@ -78,6 +78,19 @@ describe("all leases of a process in one call", () => {
   });
 });
 
+it("leases that were acquired at different times soon renew in one call", async () => {
+  const { clock, probe, keeper } = await setStage();
+  const a = keeper("a");
+  for (const name of ["first", "second", "third"]) {
+    await granted(a.tryAcquire(name));
+    await clock.elapse(beat / 3 + 10);
+  }
+  await clock.elapse(3 * beat);
+  const calls = probe.renewals.length;
+  await clock.elapse(4 * beat);
+  expect(probe.renewals.slice(calls).map(({ length }) => length)).toEqual([3, 3, 3, 3]);
+});
+
 describe("mixed TTLs of one keeper", () => {
   it("each lease keeps its own timings", async () => {
     const { clock, probe, keeper, now } = await setStage();
