@@ -103,7 +103,8 @@ export class ProcessReporter {
     this.#cancel = this.#deps.clock.after(ms, () => {
       this.#isSoon = false;
       this.#reporting = this.#report().then(() => {
-        if (this.#state === "reporting") this.#reportIn(reportEveryMs);
+        // A report that is wanted soon has its timer already: a second one would report beside it for ever.
+        if (this.#state === "reporting" && !this.#isSoon) this.#reportIn(reportEveryMs);
       });
     });
   }

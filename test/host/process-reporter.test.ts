@@ -243,3 +243,32 @@ it("a drained worker has nothing to report", async () => {
   await clock.elapse(15_000);
   expect(await reportsIn(store)).toEqual([]);
 });
+
+it("a change during a report is reported soon, and the reports after it come once in 15 s", async () => {
+  const reportedAt: number[] = [];
+  let elapsed = (): number => 0;
+  let subject: ProcessReporter | undefined;
+  const { clock, store } = await setStage();
+  const activity = {
+    stats: [],
+    singletons: [{ name: "s", state: "standby" }],
+    driving: 0,
+  } as unknown as ProcessActivity;
+  const intake: IntakeOps = {
+    ...store.intake,
+    reportProcess: async () => {
+      reportedAt.push(elapsed());
+      if (reportedAt.length <= 2) subject!.soon(); // while the report is under way
+    },
+  };
+  const identity = { owner: "o", label: "o" } as never;
+  const deps = { store: { ...store, intake }, tenant, identity, clock, log: () => {} };
+  const reporter = new ProcessReporter(deps, () => activity);
+  subject = reporter;
+  const from = clock.mono();
+  elapsed = () => Math.round((clock.mono() - from) / 1_000);
+  reporter.begin();
+  await clock.elapse(60_500);
+  expect(reportedAt).toEqual([1, 2, 3, 18, 33, 48]);
+  await reporter.end();
+});
