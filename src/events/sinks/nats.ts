@@ -4,6 +4,7 @@ import type { Delivery, Sink } from "../sink.ts";
 import { runByRun } from "./in-order.ts";
 import { exactlyOne, nameOption, wholeOption } from "./options.ts";
 import { SharedClient } from "./shared-client.ts";
+import { Turns } from "./turns.ts";
 import { tokenOf } from "./wire.ts";
 
 /** What the sink uses of a connection of `@nats-io/transport-node`. */
@@ -48,6 +49,11 @@ const maxAckMs = 60_000;
 const defaultMaxPayload = 1_048_576;
 /** JetStream's codes for a message that this stream never takes: larger than its `max_msg_size`. */
 const tooLarge = new Set([10_054]);
+/**
+ * Messages that wait for their acknowledgement. A server that writes each to its disk takes 700 a second: four thousand
+ * at once would wait for longer than the time-out of the first. One that does not is busy with far fewer than these.
+ */
+const maxInFlight = 512;
 /** Room for the subject and the headers, which count towards the server's `max_payload`. */
 const headerBytes = 4_096;
 
@@ -66,6 +72,7 @@ export function natsSink(options: NatsSinkOptions): Sink {
     () => open(options),
     ({ connection }) => connection.isClosed(),
   );
+  const turns = new Turns(maxInFlight);
   return {
     label: `nats ${prefix}.>`,
     limits: { events: 1_000, bytes: 8 * 1_048_576 },
@@ -80,7 +87,9 @@ export function natsSink(options: NatsSinkOptions): Sink {
           const never = `the event takes ${bytes} bytes, and the server at most ${maxBytes}`;
           return { never, code: "too_large" };
         }
+        await turns.take();
         try {
+          if (signal.aborted) return { later: signal.reason };
           await publisher.publish(subjectOf(prefix, event), payload, {
             ...{ msgID: event.id, timeout: timeoutMs, headers: contentType() },
           });
@@ -89,6 +98,8 @@ export function natsSink(options: NatsSinkOptions): Sink {
           return tooLarge.has((error as { code?: number }).code ?? 0)
             ? { never: error, code: "too_large" }
             : { later: error };
+        } finally {
+          turns.give();
         }
       });
     },
