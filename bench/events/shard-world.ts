@@ -67,7 +67,7 @@ export class ShardWorld {
     await this.#until(() => {
       const held = this.#held();
       if (held.some((body) => body === undefined)) return false;
-      const counts = [...this.#replicas.keys()].map((nr) => held.filter((body) => body!.replica === nr).length);
+      const counts = [...this.#replicas.keys()].map((nr) => this.#countOf(nr));
       return Math.max(...counts) - Math.min(...counts) <= 1;
     });
     return systemClock.mono();
@@ -97,6 +97,10 @@ export class ShardWorld {
     return this.#bodies.map((bodies) => bodies.find(({ to }) => to === Number.POSITIVE_INFINITY));
   }
 
+  #countOf(nr: number): number {
+    return this.#held().filter((body) => body?.replica === nr).length;
+  }
+
   #note(replica: number, message: ShardMessage): boolean {
     if (message.say !== "begins" && message.say !== "ends") return false;
     const bodies = this.#bodies[message.shard]!;
@@ -116,7 +120,8 @@ export class ShardWorld {
       const late = AbortSignal.timeout(patienceMs);
       await new Promise<void>((resolve, reject) => {
         this.#changed = resolve;
-        late.addEventListener("abort", () => reject(new Error(`nothing has changed for ${patienceMs} ms`)));
+        const state = (): string => JSON.stringify([...this.#replicas.keys()].map((nr) => [nr, this.#countOf(nr)]));
+        late.addEventListener("abort", () => reject(new Error(`nothing has changed for ${patienceMs} ms: ${state()}`)));
       });
     }
   }
