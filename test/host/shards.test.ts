@@ -253,17 +253,24 @@ describe("a singleton with shards", () => {
     await stage.stop(...rest);
   });
 
-  it("counts a replica again that only stood still, once it reports again", () => {
+  it("counts an owner as dead from its first expired shard until it renews, acquires or reports", () => {
     const dead = new DeadOwners();
-    const shard = (owner: string, state: "HELD" | "EXPIRED", token: bigint): SeenShard[] => [
-      { index: 0, of: 1, lease: { owner, state, token, reason: "timeout" } as LeaseView },
-    ];
-    dead.note(shard("a", "EXPIRED", 1n), new Map([["a", 10]]));
-    expect(dead.among(["a", "b"])).toEqual(["a"]);
-    dead.note(shard("b", "HELD", 2n), new Map()); // its report was removed
-    expect(dead.has("a")).toBe(true);
-    dead.note(shard("b", "HELD", 2n), new Map([["a", 11]]));
-    expect([dead.among(["a", "b"]), dead.has("a")]).toEqual([[], false]);
+    const seen = (index: number, state: "HELD" | "EXPIRED" | "FREE", { renewals = 0, owner = "a", token = 1n } = {}) =>
+      ({
+        ...{ index, of: 2 },
+        lease: { owner: state === "FREE" ? null : owner, state, token, renewals, reason: "timeout" } as LeaseView,
+      }) as const;
+    const isDead = (shards: readonly ReturnType<typeof seen>[], at = 5): boolean => {
+      dead.note(shards, new Map([["a", at]]));
+      return dead.has("a");
+    };
+    expect(isDead([seen(0, "HELD"), seen(1, "HELD")])).toBe(false);
+    expect(isDead([seen(0, "EXPIRED"), seen(1, "HELD", { renewals: 1 })])).toBe(true); // renewed before it died
+    expect(isDead([seen(0, "HELD", { owner: "b", token: 2n }), seen(1, "HELD", { renewals: 1 })])).toBe(true);
+    expect(isDead([seen(1, "HELD", { renewals: 2 })]), "it renews").toBe(false);
+    expect(isDead([seen(1, "EXPIRED", { renewals: 2 })])).toBe(true);
+    expect(isDead([seen(1, "EXPIRED", { renewals: 2 })], 6), "it reports").toBe(false);
+    expect(isDead([seen(1, "FREE", { token: 2n })]), "it releases").toBe(false);
   });
 
   it("hands the shards of a stopped replica over at once", async () => {

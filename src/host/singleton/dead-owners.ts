@@ -1,36 +1,41 @@
 import type { SeenShard } from "./distribution.ts";
 
+/** What a poll saw of a shard that has an owner. */
+interface Sight {
+  readonly owner: string;
+  readonly token: bigint;
+  readonly renewals: number;
+  readonly isExpired: boolean;
+}
+
 /**
- * Owners that lost a shard because it expired: they are dead now, although their report is listed for a minute. One that
- * only stood still is alive again once it holds a shard or reports. A replica that joins later has not seen them die,
- * and would count them; so their reports are removed.
+ * Owners that lost a shard because it expired: they are dead now, although their report is listed for a minute, and
+ * other shards of theirs expire later. One that only stood still is alive again once it renews or acquires a shard, or
+ * reports. A replica that joins later has not seen them die, and would count them; so their reports are removed.
  */
 export class DeadOwners {
-  readonly #lastOwner = new Map<number, { readonly owner: string; readonly token: bigint }>();
+  readonly #seen = new Map<number, Sight>();
   /** With the time of the last report that was known when its shard expired. */
   readonly #dead = new Map<string, number>();
 
   /** Learns from one poll: the shards, and when each owner has reported last. */
   note(shards: readonly SeenShard[], reportedAt: ReadonlyMap<string, number>): void {
-    const add = (owner: string): void => {
-      if (!this.#dead.has(owner)) this.#dead.set(owner, reportedAt.get(owner) ?? Number.NEGATIVE_INFINITY);
-    };
     for (const [owner, before] of this.#dead) if ((reportedAt.get(owner) ?? before) > before) this.#dead.delete(owner);
+    const died = new Set<string>();
     for (const { index, lease } of shards) {
-      const { owner, token, state, reason } = lease;
-      const last = this.#lastOwner.get(index);
+      const { owner, token, renewals, state, reason } = lease;
+      if (owner === null) continue; // it was released, whatever the reason of its last term
+      const last = this.#seen.get(index);
       const isTakenOver = last !== undefined && token > last.token && owner !== last.owner && reason === "timeout";
-      if (isTakenOver) add(last.owner);
-      if (owner === null) continue;
-      if (state === "EXPIRED") add(owner);
-      this.#lastOwner.set(index, { owner, token });
+      if (isTakenOver && !last.isExpired) died.add(last.owner);
+      const isExpired = state === "EXPIRED";
+      const isSame =
+        last?.owner === owner && last.token === token && last.renewals === renewals && last.isExpired === isExpired;
+      if (isExpired && !isSame) died.add(owner);
+      if (state === "HELD" && !isSame) this.#dead.delete(owner);
+      this.#seen.set(index, { owner, token, renewals, isExpired });
     }
-    for (const { lease } of shards) if (lease.state === "HELD" && lease.owner !== null) this.#dead.delete(lease.owner);
-  }
-
-  /** The dead ones among the owners that are listed: their reports are to be removed. */
-  among(reported: Iterable<string>): string[] {
-    return [...reported].filter((owner) => this.has(owner));
+    for (const owner of died) this.#dead.set(owner, reportedAt.get(owner) ?? Number.NEGATIVE_INFINITY);
   }
 
   has(owner: string): boolean {

@@ -47,7 +47,8 @@ export function distributionOf(
     taken.add(index);
     held.set(lease.owner, (held.get(lease.owner) ?? 0) + 1);
   }
-  const live = new Set([own, ...held.keys(), ...reported.filter((owner) => !dead.has(owner))]);
+  const holders = [...held.keys()].filter((owner) => !dead.has(owner));
+  const live = new Set([own, ...holders, ...reported.filter((owner) => !dead.has(owner))]);
   const [low, fair] = [Math.floor(of / live.size), Math.ceil(of / live.size)];
   return {
     live,

@@ -34,6 +34,8 @@ const courtesyMs = 2_000;
 const shedEveryMs = 1_000;
 /** A shed shard that no other replica took is kept for this long, or until another replica comes. */
 const keepMs = 60_000;
+/** Reports are read this often while no hint comes: only a replica that holds nothing is known by its report alone. */
+const reportsMs = 2 * defaultPollMs - 500;
 /** Hints come in bursts. */
 const burstMs = 20;
 const restBackoff = { baseMs: 1_000, capMs: 60_000 };
@@ -70,6 +72,8 @@ export class ShardedSingleton {
   #keepUntil = Number.NEGATIVE_INFINITY;
   #shedAt = Number.NEGATIVE_INFINITY;
   #shed: number | undefined;
+  #reports: { readonly times: ReadonlyMap<string, number>; readonly readAt: number } | undefined;
+  #isWoken = false;
   #isUnheld = false;
   #isChanged = false;
   #loop: Promise<void> | undefined;
@@ -143,6 +147,7 @@ export class ShardedSingleton {
       const woken = new AbortController();
       this.#wakeUp = () => void clock.after(burstMs, () => woken.abort());
       await clock.sleep(pauseMs, AbortSignal.any([signal, woken.signal]));
+      this.#isWoken = woken.signal.aborted;
       this.#wakeUp = () => {};
     }
   }
@@ -166,7 +171,7 @@ export class ShardedSingleton {
     if (strangers.length === 0) await this.#take(free, wanted, before);
     this.#reportUnheld(free);
     await this.#shedOne(spread, free);
-    await this.#removeReports(this.#dead.among(reportedAt.keys()));
+    await this.#removeReports([...reportedAt.keys()].filter((one) => this.#dead.has(one)));
     const due = Math.min(spread.isOverfull ? spread.fair : spread.low, this.#max);
     return this.#nextMs(shards, due, clock.mono());
   }
@@ -189,25 +194,35 @@ export class ShardedSingleton {
 
   /** Owners that report this singleton, and when: those that hold no shard are known by nothing else. */
   async #reportedAt(): Promise<ReadonlyMap<string, number>> {
-    const { store, tenant } = this.#deps;
+    const { store, tenant, clock } = this.#deps;
+    const known = this.#reports;
+    if (known !== undefined && !this.#isWoken && clock.mono() - known.readAt < reportsMs) return known.times;
     const processes = await store.read.processes(tenant);
     const reported = processes.filter(({ body }) => {
       const { singletons } = body as { readonly singletons?: readonly { readonly name?: unknown }[] };
       return Array.isArray(singletons) && singletons.some(({ name }) => name === this.name);
     });
-    return new Map(reported.map(({ owner, at }) => [owner, at]));
+    const times = new Map(reported.map(({ owner, at }) => [owner, at]));
+    this.#reports = { times, readAt: clock.mono() };
+    return times;
+  }
+
+  /**
+   * A replica that joins has not seen them die, and would count them. Every survivor does it: one of them may die
+   * meanwhile. If the process only stood still, it reports again.
+   */
+  async #removeReports(owners: readonly string[]): Promise<void> {
+    const { store, tenant } = this.#deps;
+    for (const owner of owners) {
+      await store.intake.removeProcess(tenant, owner);
+      this.#reports = undefined;
+    }
   }
 
   /** A replica that has just come may want what others did not. */
   #noteLive(live: ReadonlySet<string>): void {
     if ([...live].some((owner) => !this.#live.has(owner))) this.#keepUntil = Number.NEGATIVE_INFINITY;
     this.#live = live;
-  }
-
-  /** So that a replica that joins now does not count them. Every survivor does it: one of them may die meanwhile. */
-  async #removeReports(owners: readonly string[]): Promise<void> {
-    const { store, tenant } = this.#deps;
-    for (const owner of owners) await store.intake.removeProcess(tenant, owner);
   }
 
   #noteFree(free: readonly number[]): void {

@@ -49,6 +49,11 @@ export const shardBugs: readonly Bug[] = [
         find: "...reported.filter((owner) => !dead.has(owner))]",
         replace: "...reported.filter((owner) => !dead.has(`never ${owner}`))]",
       },
+      {
+        file: "host/singleton/sharded-singleton.ts",
+        find: "#removeReports([...reportedAt.keys()].filter((one) => this.#dead.has(one)))",
+        replace: "#removeReports([])",
+      },
     ],
     detectedBy: ["shardsAreFair", "shardsAreHeld"],
     kind: "with shards",
