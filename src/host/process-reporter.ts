@@ -103,7 +103,7 @@ export class ProcessReporter {
     this.#cancel = this.#deps.clock.after(ms, () => {
       this.#isSoon = false;
       this.#reporting = this.#report().then(() => {
-        // A report that is wanted soon has its timer already: a second one would report beside it for ever.
+        // A report that is wanted soon has its timer already: a second one would report beside it forever.
         if (this.#state === "reporting" && !this.#isSoon) this.#reportIn(reportEveryMs);
       });
     });
