@@ -50,7 +50,8 @@ export function checkServerless(subject: string, options: unknown): void {
 
 /** Timers first, so that recovery drives the runs that they wake. The others follow together. */
 const order = ["timers", "recovery", "outbox", "reconciler", "compensation"] as const;
-const limits: Readonly<Record<string, number>> = { timers: 1_000 };
+/** What one round of a sweep claims. Many timers may be due at one moment: fifty runs a round woke the last too late. */
+const limits: Readonly<Record<string, number>> = { timers: 1_000, recovery: 250 };
 const defaultLimit = 50;
 /** Something that is due this soon is waited for: another alarm would cost more. */
 const waitMs = 2_000;
