@@ -152,6 +152,7 @@ export const budgetsHold: Invariant = ({ budgets, runs, feed }) =>
         hold(journal, -(data.reserved.usd ?? 0));
         gone += data.spent.usd ?? 0;
       }
+      if (kind === "budget.presumed" && data.rootRun === root) gone += data.amounts.usd ?? 0;
       if (kind !== "budget.reserved" || data.rootRun !== root) continue;
       uses++;
       hold(journal, data.amounts.usd ?? 0);

@@ -161,19 +161,10 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
         amount,
         max: place.maxUnits,
       }));
-    case "budget.charged": {
-      const { rootRun: run, spent, reserved } = record.data;
-      const units = [...new Set([...Object.keys(spent), ...Object.keys(reserved)])];
-      return units.map((unit) => ({
-        do: "budget.charge",
-        by: own,
-        run,
-        unit,
-        spent: amountOf(spent, unit),
-        reserved: amountOf(reserved, unit),
-        max: place.maxUnits,
-      }));
-    }
+    case "budget.presumed":
+      return charged(own, { ...record.data, spent: record.data.amounts, reserved: {} }, place);
+    case "budget.charged":
+      return charged(own, record.data, place);
     case "value.written": {
       const { key, version, value, deleted } = record.data;
       const text = deleted === true ? null : encode(value);
@@ -201,6 +192,18 @@ export const retryTimer = (attempt: number): string => `retry ${attempt}`;
 /** A unit may have the name of an inherited property, such as `constructor`. */
 const amountOf = (amounts: Readonly<Record<string, number>>, unit: string): number =>
   Object.hasOwn(amounts, unit) ? amounts[unit]! : 0;
+
+function charged(
+  by: number,
+  { rootRun: run, spent, reserved }: Pick<RecordData<"budget.charged">, "rootRun" | "spent" | "reserved">,
+  { maxUnits: max }: RecordContext,
+): Change[] {
+  const units = [...new Set([...Object.keys(spent), ...Object.keys(reserved)])];
+  return units.map((unit) => {
+    const amounts = { spent: amountOf(spent, unit), reserved: amountOf(reserved, unit) };
+    return { do: "budget.charge", by, run, unit, ...amounts, max };
+  });
+}
 
 /** The changes that create a run, its first record, its lease and its budget. */
 export function changesOfCreation(tenant: string | null, data: RecordData<"run.created">, at: RecordContext): Change[] {

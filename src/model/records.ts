@@ -336,6 +336,8 @@ const schemas = {
   /** A replay timed out: the code did not request the operation of record `seq`. The run is released and retried. */
   "replay.stalled": z.strictObject({ attempt: count, seq: count, awaited: text, waitedMs: ms }),
   "budget.reserved": z.strictObject({ pos: count, rootRun: journal, amounts }),
+  /** The call of the reservation at `pos` was lost with its term and runs again: its estimate counts as spent. */
+  "budget.presumed": z.strictObject({ pos: count, rootRun: journal, amounts }),
   /**
    * `reservation`: the position of the reservation it closes. Absent: the one at `pos`, closed as the run ended. `over`:
    * how much of `spent` exceeds the reservation.

@@ -145,6 +145,7 @@ const operationNames: Readonly<Record<string, string>> = {
   "child.received": "result of child",
   "value.written": "value",
   "budget.reserved": "budget",
+  "budget.presumed": "presumed cost",
   "budget.charged": "budget charge",
 };
 

@@ -113,3 +113,62 @@ describe("a unit without a cap", () => {
     expect((await s.run(id)).outcome).toBe("TAPE_TOO_LARGE");
   });
 });
+
+describe("a call that was lost with its term", () => {
+  /** Loses `lost` terms while the model is asked, then lets it answer. */
+  async function asked(lost: number): Promise<{ s: Stage; id: string; calls: number }> {
+    const s = await stage();
+    let calls = 0;
+    const thinker = flow("thinker", (tape) =>
+      tape.budget.spend({ usd: 4 }, async () => {
+        await tape.step("prepare", () => 1);
+        const value = await tape.decide("model", () => (calls++ < lost ? never() : "yes"));
+        await tape.step("note", () => 1);
+        return { cost: { usd: 1 }, value };
+      }),
+    );
+    let p = s.process([thinker]);
+    const id = await p.start(thinker, null, { budget });
+    for (let k = 1; k <= lost; k++) {
+      await p.until(() => calls === k);
+      p.crash();
+      p = s.process([thinker]);
+    }
+    expect(await ended(s, p, id)).toBe("COMPLETED");
+    return { s, id, calls };
+  }
+
+  it.each([0, 1, 2])("is charged as presumed before it is made again: %i lost", async (lost) => {
+    const { s, id, calls } = await asked(lost);
+    expect(calls).toBe(lost + 1);
+    expect(await left(s, id)).toEqual([0, 4 * lost + 1]);
+    const kinds = await s.kinds(id);
+    expect(kinds.filter((kind) => kind === "budget.presumed")).toHaveLength(lost);
+    expect(kinds.indexOf("budget.presumed")).toBeLessThan(kinds.indexOf("decision.made"));
+  });
+
+  it("is not presumed if the lost term waited between reservation and call", async () => {
+    const s = await stage();
+    let slow = 0;
+    const thinker = flow("thinker", (tape) =>
+      Promise.all([
+        tape.budget.spend({ usd: 4 }, async () => {
+          await tape.gate(go);
+          return { cost: { usd: 1 }, value: await tape.decide("model", () => "yes") };
+        }),
+        tape.step("slow", () => (slow++ === 0 ? never() : 1)),
+      ]),
+    );
+    const first = s.process([thinker]);
+    const id = await first.start(thinker, null, { budget });
+    await first.until(async () => slow === 1 && (await s.store.read.gates(tenant, { run: id })).length === 1);
+    first.crash();
+    const p = s.process([thinker]);
+    await p.until(async () => (await s.run(id)).status === "WAITING");
+    await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
+    expect(await ended(s, p, id)).toBe("COMPLETED");
+    const kinds = await s.kinds(id);
+    expect([slow, kinds.includes("budget.presumed")]).toEqual([2, false]);
+    expect(await left(s, id)).toEqual([0, 1]);
+  });
+});

@@ -64,6 +64,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "timer.fired": { pos: 0, purpose: "sleep" },
   "timer.cancelled": { pos: 0, purpose: "sleep" },
   "budget.reserved": { pos: 0, rootRun: 2, amounts: { usd: 1 } },
+  "budget.presumed": { pos: 0, rootRun: 2, amounts: { usd: 1 } },
   "budget.charged": { pos: 0, rootRun: 2, spent: { usd: 1 }, reserved: { usd: 1 } },
   "value.written": { key: "k", version: 1, value: 1 },
   "fork.kept": { records: [{ kind: "step.done", data: { pos: 0, name: "kept", value: 1 } }] },

@@ -312,6 +312,20 @@ export const budgets: Cases = ({ it }, fresh) => {
     assert.deepEqual(await checkProjection(store, [tenant]), []);
   });
 
+  it("a presumed cost counts as spent, beyond the cap too, and leaves the reservation open", async () => {
+    const { store } = fresh();
+    const run = await begin(store, { budget: { usd: 100 } });
+    const presumed = record("budget.presumed", { pos: 0, rootRun: run.journal, amounts: { usd: 60 } });
+    await run.write(reserve(run.journal, { usd: 60 }));
+    await run.write(presumed);
+    await run.write(presumed);
+    assert.deepEqual(await budget(store, run.id), { usd: [100, 60, 120] });
+    await run.write(charge(run.journal, { usd: 5 }, { usd: 60 }));
+    assert.deepEqual(await budget(store, run.id), { usd: [100, 0, 125] });
+    await unchanged(store, () => run.refused("TAPE_BUDGET_EXCEEDED", reserve(run.journal, { usd: 1 })));
+    assert.deepEqual(await checkProjection(store, [tenant]), []);
+  });
+
   it("the units of a tree are bounded, also those without a cap", async () => {
     const { store } = fresh();
     const { budgetUnits } = store.limits;

@@ -81,6 +81,7 @@ const kindNames: Readonly<Record<string, string>> = {
   "child.received": "child result",
   "value.written": "value",
   "budget.reserved": "budget",
+  "budget.presumed": "presumed cost",
   "budget.charged": "charge",
 };
 

@@ -14,6 +14,12 @@ import type { Command, Invocation } from "../command.ts";
 import { brief, type Column, jsonText, lasting, printJson, tableOf, timeOf, wantsJson } from "../output.ts";
 import { waitsOf } from "./waiting.ts";
 
+/** What this run was charged for calls that were lost with their terms; included in the amount spent. */
+function presumedIn(journal: readonly JournalRecord[], unit: string): number {
+  const amounts = journal.flatMap((record) => (record.kind === "budget.presumed" ? [record.data.amounts] : []));
+  return amounts.reduce((sum, of) => sum + (Object.hasOwn(of, unit) ? of[unit]! : 0), 0);
+}
+
 const inspect: Command = {
   name: "inspect",
   summary: "shows a run: journal, term history, open and in-doubt work",
@@ -77,6 +83,7 @@ const inspect: Command = {
         { title: "CAP", right: true, of: ({ cap }) => cap ?? "none" },
         { title: "RESERVED", right: true, of: ({ reserved }) => reserved },
         { title: "SPENT", right: true, of: ({ spent }) => spent },
+        { title: "PRESUMED HERE", right: true, of: ({ unit }) => presumedIn(journal, unit) },
       ]);
       const inDoubt = open.effects.filter(({ status }) => status === "UNKNOWN" || status === "STUCK");
       for (const { pos, sub, role, status } of inDoubt) {

@@ -1,7 +1,9 @@
 import { isTapeError } from "../../model/errors.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { BudgetContext } from "../../sdk/context.ts";
+import { currentSite, runAt } from "../../sdk/current.ts";
 import type { DriveHandle } from "../core/handle.ts";
+import { OpenSpend } from "./open-spend.ts";
 import type { Operations } from "./operations.ts";
 
 /** Amounts are stored as whole millionths. Reservations are rounded up, charges to the nearest. */
@@ -16,7 +18,7 @@ export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext
     return context.operation<BudgetReservation>({
       kinds: ["budget.reserved", "step.done"],
       name: "budget.reserved",
-      result: ({ record }) => resultOf(record.data as RecordData<"budget.reserved">),
+      result: ({ record, seq }) => ({ ...resultOf(record.data as RecordData<"budget.reserved">), seq }),
       begin: (handle) => {
         const data = { pos: handle.pos, rootRun: drive.root, amounts: whole };
         handle.end({ kind: "budget.reserved", data }, data);
@@ -41,7 +43,9 @@ export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext
       const reserved = await reserve(amounts);
       let bought: Awaited<ReturnType<typeof call>>;
       try {
-        bought = await call();
+        const { pos, amounts: estimate } = reserved;
+        const spend = new OpenSpend(drive, { pos, rootRun: drive.root, amounts: { ...estimate } }, reserved.seq);
+        bought = await runAt({ ...currentSite(), context: drive.context, spend }, call);
       } catch (error) {
         await charge({}, reserved); // nothing was bought, so the reservation is released
         throw error;
@@ -60,7 +64,8 @@ export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext
   };
 }
 
-type BudgetReservation = Pick<RecordData<"budget.reserved">, "pos" | "amounts">;
+/** `seq`: the number of its record, if an earlier term has made it. */
+type BudgetReservation = Pick<RecordData<"budget.reserved">, "pos" | "amounts"> & { readonly seq?: number };
 
 function resultOf<T>(data: T): T {
   const { error } = data as { error?: unknown };

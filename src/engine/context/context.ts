@@ -299,7 +299,8 @@ export class Context extends Operations implements TapeContext {
     lane.busy = true;
     const context = currentSite()?.context ?? this;
     try {
-      return await runAt({ context, lane }, () => branch(context));
+      const spend = currentSite()?.spend;
+      return await runAt({ context, lane, ...(spend && { spend }) }, () => branch(context));
     } finally {
       lane.busy = false;
     }

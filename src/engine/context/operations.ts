@@ -18,6 +18,7 @@ import { compare, nested, operationName } from "../replay/divergence.ts";
 import type { Note } from "../replay/history.ts";
 import { asStored, ignoreRejection, isThenable, toStoredError } from "../replay/stored-value.ts";
 import { type Lane, Lanes } from "./lanes.ts";
+import type { OpenSpend } from "./open-spend.ts";
 
 export type { Operation, OperationHandle } from "../core/operation.ts";
 
@@ -106,7 +107,10 @@ export class Operations implements OperationOwner {
     const pos = known ?? this.#takeIn(this.#laneAt(at), operation);
     if (pos === undefined) return new Promise(() => {}); // the drive is over
     if (drive.cancelled && operation.evenIfCancelled !== true) return ignoreRejection(Promise.reject(cancelledError()));
-    const live = new LiveOperation<T>(this, pos, operation);
+    const spend = at?.spend as OpenSpend | undefined;
+    const metered = spend?.of === drive ? spend.meter(operation) : undefined;
+    const live = new LiveOperation<T>(this, pos, metered?.operation ?? operation);
+    if (metered !== undefined) live.promise.then(metered.settled, metered.settled);
     if (operation.evenIfCancelled !== true) this.#refusable.add(live as LiveOperation<unknown>);
     drive.replay.request(live);
     return live.promise;

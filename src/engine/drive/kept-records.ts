@@ -50,6 +50,7 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
         // A charge without `reservation` is no operation: the ending run wrote it to close its open reservations.
         if (record.data.reservation === undefined) return [];
         return [{ kind: record.kind, data: { ...withoutOver(record.data), spent: {}, reserved: {} } }];
+      case "budget.presumed":
       case "step.failed":
       case "effect.dispatched":
       case "effect.observed":

@@ -117,6 +117,7 @@ const kindNames: Readonly<Record<string, string>> = {
   "race.won": "race",
   "value.written": "value",
   "budget.reserved": "budget reservation",
+  "budget.presumed": "presumed cost",
   "budget.charged": "budget charge",
 };
 

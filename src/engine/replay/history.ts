@@ -61,6 +61,8 @@ export interface History {
   readonly crashes: number | undefined;
   /** Terms that started because the previous holder crashed, since the run last made progress. */
   readonly recoveries: number;
+  /** The last record that says of a term that it ended while bodies may have been running; 0: none. */
+  readonly lostSeq: number;
   /** Replays that waited in vain, since the run last made progress. */
   readonly stalls: number;
   /** Terms that ended because their holder stalled, since the run last made progress. */
@@ -121,6 +123,7 @@ class FoldedHistory implements History {
   lastPos = new Map<number, number>();
   crashes: number | undefined;
   recoveries = 0;
+  lostSeq = 0;
   stalls = 0;
   stalledTerms = 0;
   lastNote: string | undefined;
@@ -249,9 +252,11 @@ class FoldedHistory implements History {
         this.#owner = record.data.owner;
         this.#admitted ||= record.data.admitted !== undefined;
         if (record.data.reason === "stalled") this.stalledTerms++;
+        if (record.data.previous !== undefined) this.lostSeq = record.seq;
         this.lastNote = record.data.previous?.progressNote ?? this.lastNote;
         break;
       case "term.ended":
+        if (record.data.reason === "drained") this.lostSeq = record.seq; // a body did not end in time
         this.lastNote = record.data.term?.progressNote ?? this.lastNote;
         break;
       case "run.limited":

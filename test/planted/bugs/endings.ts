@@ -117,8 +117,8 @@ export const endingBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/values.sql",
-        find: "reserved + spent + :amount <= cap",
-        replace: "spent + :amount <= cap",
+        find: "budgets.reserved + budgets.spent + :amount <= case",
+        replace: "budgets.spent + :amount <= case",
       },
     ],
     detectedBy: ["budgetsHold"],
