@@ -1,4 +1,6 @@
-import type { RunHandle, StartOptions, Tape } from "../src/host/tape.ts";
+import type { StartOptions } from "../src/host/options.ts";
+import type { RunHandle } from "../src/host/run-handle.ts";
+import type { Tape } from "../src/host/tape.ts";
 import { type QueueDefinition, queue } from "../src/sdk/queue.ts";
 import type { Clients } from "./clients.ts";
 import type { PlannedQueueRun, PlannedQueues } from "./plan-queues.ts";

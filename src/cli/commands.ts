@@ -18,6 +18,7 @@ import { serve } from "./commands/serve.ts";
 import { sinkCommands } from "./commands/sinks.ts";
 import { statusCommands } from "./commands/status.ts";
 import { storeCommands } from "./commands/store.ts";
+import { streamCommands } from "./commands/streams.ts";
 import { talkCommands } from "./commands/talk.ts";
 import { tokenCommands } from "./commands/tokens.ts";
 
@@ -28,6 +29,7 @@ export const commands: readonly Command[] = [
   ...statusCommands,
   ...runCommands,
   ...talkCommands,
+  ...streamCommands,
   forkCommand,
   ...inspectCommands,
   ...effectCommands,

@@ -11,6 +11,7 @@ import { isOwn, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
 import { requestBatcher } from "./request-batcher.ts";
 import { remoteCheckpoints } from "./sinks.ts";
+import { remoteStreamWrites } from "./streams.ts";
 
 type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["results"][number];
 
@@ -48,6 +49,7 @@ export function remoteFenced(deps: RemoteContext): FencedOps & { close(): Promis
         return append(item[0], item[1]);
       }),
     ...remoteCheckpoints(deps),
+    ...remoteStreamWrites(deps),
     close: () => batcher.close(),
   };
 }

@@ -10,6 +10,7 @@ import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
 import type { CreateBatcher } from "./create-batcher.ts";
 import { remoteQueueWrites } from "./queues.ts";
 import { remoteEventWrites } from "./sinks.ts";
+import { remoteStreamTokens } from "./streams.ts";
 import { remoteTalkWrites } from "./talk.ts";
 
 /** With `key`, every write uses it as its idempotency key instead of a new one; this implements `once`. */
@@ -21,6 +22,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
     ...remoteQueueWrites(deps, key),
     ...remoteEventWrites(deps, key),
     ...remoteTalkWrites(deps, key),
+    ...remoteStreamTokens(deps),
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
     // The server adds the credential.
     async signal(tenant, id, { via: _via, ...signal }) {

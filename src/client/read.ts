@@ -11,6 +11,7 @@ import { remoteFeed } from "./feed.ts";
 import { remoteLists } from "./list.ts";
 import { remoteQueueReads } from "./queues.ts";
 import { remoteEventReads } from "./sinks.ts";
+import { remoteStreamReads } from "./streams.ts";
 import { remoteTalkReads } from "./talk.ts";
 
 /** Every read of the contract. Another tenant's data is reported as absent, without a request. */
@@ -23,6 +24,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     ...remoteQueueReads(deps),
     ...remoteEventReads(deps),
     ...remoteTalkReads(deps),
+    ...remoteStreamReads(deps),
     ...remoteFeed(deps),
     ...remoteCensus(deps),
     async run(tenant, id) {

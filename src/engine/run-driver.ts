@@ -16,6 +16,7 @@ import { ImmediateSteps } from "./core/immediate.ts";
 import { Drive } from "./drive/drive.ts";
 import { HungWatch } from "./drive/hung.ts";
 import { DrivenQueues } from "./driven-queues.ts";
+import { ChunkFlusher } from "./journal/chunk-flusher.ts";
 import { maxGraceMs, Suspects } from "./suspects.ts";
 
 export interface RunDriverOptions {
@@ -99,6 +100,7 @@ export class RunDriver {
   readonly #suspects: Suspects;
   readonly #hung: HungWatch;
   readonly #immediate = new ImmediateSteps();
+  readonly #flusher: ChunkFlusher;
   readonly #stopListening: () => void;
   readonly #workflows: readonly string[];
   #nextReportAt = Number.NEGATIVE_INFINITY;
@@ -116,6 +118,7 @@ export class RunDriver {
   constructor(options: RunDriverOptions) {
     this.#options = options;
     this.#hung = new HungWatch(options.slowMs);
+    this.#flusher = new ChunkFlusher(options.store, options.clock);
     this.#workflows = [...options.runner.workflows.keys()];
     for (const { name, maxStallMs } of options.runner.workflows.values())
       checkStall(`workflow ${name}`, maxStallMs, options.keeper.timings);
@@ -340,7 +343,8 @@ export class RunDriver {
         await releaseJournal(store, tenant, lease, term.head, { endReason: "drained", nextReactor: "recovery" });
         return "lost";
       }
-      const deps = { store, runner, lease, tenant, runId, clock, random, log, immediate: this.#immediate };
+      const shared = { immediate: this.#immediate, flusher: this.#flusher };
+      const deps = { store, runner, lease, tenant, runId, clock, random, log, ...shared };
       // The starter's async context reaches this point.
       const startedAt = fresh === undefined ? undefined : tracing?.activeSpan();
       const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };

@@ -55,17 +55,18 @@ export { guardExternalSqlite, guardSqlite, type SqliteDatabase } from "../guard/
 export type { LeaseHolder, TokenHolder } from "../guard/token-holder.ts";
 export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { Fanouts } from "../host/fanouts.ts";
+export { type FollowRunOptions, followRun, type RunEvent, type RunFollower } from "../host/follow-run.ts";
 export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplanation, LeaseOptions, Leases } from "../host/leases.ts";
 export type { MetricsHandler } from "../host/metrics-handler.ts";
 export type { ObjectCallOptions, ObjectClient } from "../host/objects.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
-export type { CallOptions, SignalToStart } from "../host/options.ts";
+export type { CallOptions, SignalOptions, SignalToStart, StartOptions } from "../host/options.ts";
 export type { MetricsOptions, ProcessMetrics } from "../host/process-metrics.ts";
 export { type QueueAction, type QueueSettings, Queues } from "../host/queues.ts";
 export type { ReactorOptions, ReactorsByName } from "../host/reactor-options.ts";
 export { type EventFanout, runEventFanout } from "../host/run-event-fanout.ts";
-export type { StartItem, StartResult } from "../host/run-handle.ts";
+export type { RunHandle, StartItem, StartResult } from "../host/run-handle.ts";
 export { type Reactors, type RunReactorsOptions, runReactors } from "../host/run-reactors.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
@@ -81,12 +82,10 @@ export type {
 } from "../host/singleton/singleton.ts";
 export type { Shard, SingletonBody, SingletonContext, SingletonWork } from "../host/singleton/term.ts";
 export type { Sinks, SinkView } from "../host/sinks.ts";
+export type { ReadStreamOptions, StreamChunk, Streams } from "../host/streams.ts";
 export type { AskOptions } from "../host/talk.ts";
 export {
   type ConnectOptions,
-  type RunHandle,
-  type SignalOptions,
-  type StartOptions,
   Tape,
   type TapeOptions,
 } from "../host/tape.ts";
@@ -195,6 +194,8 @@ export { type KeyOptions, type QueueDefinition, type QueueOptions, queue, type R
 export type { QueueChoice } from "../sdk/queue-choice.ts";
 export type { Schema, SchemaResult } from "../sdk/schema.ts";
 export type { StartTiming } from "../sdk/start-options.ts";
+export { type StreamOptions, stream } from "../sdk/stream.ts";
+export type { OpenStream, StreamDefinition, StreamWriter } from "../sdk/stream-types.ts";
 export type { Callback, CallbackOptions, GateRequest, RawCallback } from "../sdk/talk.ts";
 export type {
   ClientOf,
@@ -221,6 +222,10 @@ export type {
   Census,
   CensusOps,
   CheckpointOps,
+  Chunk,
+  ChunkAppend,
+  ChunkPage,
+  ChunkRequest,
   ClaimOps,
   CreateResult,
   Debounce,
@@ -234,6 +239,7 @@ export type {
   InDoubtCount,
   IntakeOps,
   LeaseFilter,
+  NewChunk,
   NewToken,
   OperatorReason,
   PartitionView,
@@ -260,6 +266,14 @@ export type {
   StoredValue,
   StoreHealth,
   StoreSettings,
+  StreamAccess,
+  StreamAppend,
+  StreamPart,
+  StreamReadOps,
+  StreamToken,
+  StreamTokenOps,
+  StreamView,
+  StreamWriteOps,
   Subject,
   SubjectRun,
   TalkReadOps,

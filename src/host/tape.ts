@@ -60,12 +60,10 @@ import { Singletons } from "./singleton/singletons.ts";
 import type { SingletonWork } from "./singleton/term.ts";
 import { Sinks } from "./sinks.ts";
 import { Starts } from "./starts.ts";
+import { Streams } from "./streams.ts";
 import { type AskOptions, Talk } from "./talk.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
 import { Worker, type WorkerDriving, type WorkerOptions } from "./worker.ts";
-
-export type { SignalOptions, StartOptions } from "./options.ts";
-export type { RunHandle, StartItem, StartResult } from "./run-handle.ts";
 
 /** What `Tape.open` needs: a store, a runner, and settings. */
 export type TapeOptions = AppOptions<Tape>;
@@ -87,6 +85,7 @@ export class Tape implements AsyncDisposable {
   readonly tenant: string;
   readonly schedules: Schedules;
   readonly queues: Queues;
+  readonly streams: Streams;
   readonly runs: Lists["runs"];
   readonly effects: Lists["effects"];
   readonly obligations: Lists["obligations"];
@@ -133,6 +132,7 @@ export class Tape implements AsyncDisposable {
     this.#talk = new Talk(shared);
     this.schedules = new Schedules(store, tenant, random);
     this.queues = new Queues(store, tenant);
+    this.streams = new Streams(shared);
     const lists = listsOf(store, tenant);
     ({ runs: this.runs, effects: this.effects, obligations: this.obligations } = lists);
     ({ gates: this.gates, timers: this.timers } = lists);
@@ -395,6 +395,6 @@ export class Tape implements AsyncDisposable {
   }
 
   #handle<O>(id: string, journal: number): RunHandle<O> {
-    return runHandle({ runs: this.runs, results: this.#results, talk: this.#talk }, id, journal);
+    return runHandle({ runs: this.runs, streams: this.streams, results: this.#results, talk: this.#talk }, id, journal);
   }
 }

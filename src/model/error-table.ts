@@ -192,6 +192,11 @@ const table = {
     retry: "later",
     next: "Find out why the step takes so long; raise its timeout, or add a retry.",
   },
+  TAPE_STREAM_CLOSED: {
+    fault: "caller",
+    retry: "no",
+    next: "Write to a stream only inside the body that opened it, and await every write.",
+  },
   TAPE_STALLED: {
     fault: "caller",
     retry: "no",

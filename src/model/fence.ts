@@ -8,6 +8,7 @@
  *
  *   src/store/sqlite/sql/leases.sql         `fence`: BEGIN IMMEDIATE is the lock
  *   src/store/postgres/sql/batched.sql      `append_many`: FOR KEY SHARE + the unique index leases_fence is the lock
+ *   src/store/sqlite/sql/streams.sql        `stream.fence`, `stream_many`: the same, for chunks beside the journal
  *
  * The same statement compares the tenant, so that no cache above the store has to know a journal's tenant. With another
  * tenant's fence the journal does not exist. Over HTTP a fence carries no tenant: the server adds the credential's.

@@ -38,6 +38,12 @@ export interface Limits {
   readonly publishedNames: number;
   /** Units that the runs of one tree spend, with and without a cap. */
   readonly budgetUnits: number;
+  /** Streams of one run. */
+  readonly streams: number;
+  /** Bytes of one encoded chunk. 64 KiB: what is shown to a reader at once; larger data belongs into a value. */
+  readonly chunkBytes: number;
+  /** Bytes of one stream. */
+  readonly streamBytes: number;
   /** Versions of one value kept for watchers. */
   readonly valueHistory: number;
   /** Rows in one page of a listing, a journal or the feed. */
@@ -69,6 +75,9 @@ export const defaultLimits: Limits = {
   checkpointBytes: 4 * 1024,
   publishedNames: 32,
   budgetUnits: 64,
+  streams: 8,
+  chunkBytes: 64 * 1024,
+  streamBytes: 64 * 1024 * 1024,
   valueHistory: 1_000,
   pageRows: 1_000,
   pageBytes: 8 * 1024 * 1024,

@@ -9,6 +9,7 @@ import { runs } from "./routes/runs.ts";
 import { service } from "./routes/service.ts";
 import { sinks } from "./routes/sinks.ts";
 import { store } from "./routes/store.ts";
+import { streams } from "./routes/streams.ts";
 import { talk } from "./routes/talk.ts";
 import { values } from "./routes/values.ts";
 
@@ -23,6 +24,7 @@ export const contract = {
   ...overview,
   ...store,
   ...talk,
+  ...streams,
   ...quotas,
   ...service,
 } as const;

@@ -33,6 +33,8 @@ export interface Route {
   /** The response: one JSON document, or with `stream` each line of an endless response. */
   readonly answer: z.ZodType;
   readonly stream?: true;
+  /** A stream that browsers follow: each line has an offset and may be an event of text/event-stream. */
+  readonly events?: true;
   /** A delay of this call can lose leases, so it has reserved capacity. */
   readonly urgent?: true;
   /** The content type of a response that is not JSON: metrics, a page. */

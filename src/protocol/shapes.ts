@@ -247,5 +247,6 @@ export const wakeHint = z.union([
   }),
   z.strictObject({ of: z.literal("value"), tenant: name, key: name }),
   z.strictObject({ of: z.enum(["journal", "published"]), tenant: name, journal }),
+  z.strictObject({ of: z.literal("stream"), tenant: name, journals: z.array(journal).max(1_000) }),
   z.strictObject({ of: z.literal("any") }),
 ]);

@@ -30,6 +30,7 @@ export type Transport = (request: WireRequest) => Promise<WireResponse>;
 export const protocolVersion = "1";
 export const jsonType = "application/json";
 export const linesType = "application/x-ndjson";
+export const eventsType = "text/event-stream";
 
 /** The line of a stream that is only a heartbeat. */
 export const heartbeatLine = "";

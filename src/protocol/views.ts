@@ -222,6 +222,18 @@ export const gateRow = z.strictObject({
 
 export const publishedValue = z.strictObject({ name: z.string(), value, seq: whole, at });
 
+const place = { offset: whole, part: whole, at };
+/** A chunk of a stream, or the mark that its part starts again. */
+export const chunk = z.union([
+  z.strictObject({ ...place, rewound: z.literal(true) }),
+  z.strictObject({ ...place, value: value.exactOptional() }),
+]);
+
+export const streamView = z.strictObject({
+  ...{ name: z.string(), next: whole, bytes: whole, at },
+  retainMs: whole.exactOptional(),
+});
+
 export const reply = z.strictObject({
   n: whole,
   at,

@@ -3,7 +3,7 @@ import type { CompensateDefinition, EffectContext, EffectDefinition } from "./ef
 import type { Observation } from "./outcomes.ts";
 
 /** The context of a connector's call. It names the effect, because one connector serves many. */
-export interface ConnectorContext extends EffectContext {
+export interface ConnectorContext extends Omit<EffectContext, "stream"> {
   /** The name of the effect. */
   readonly effect: string;
 }

@@ -5,6 +5,7 @@ import type { GateDefinition, ReplyGate } from "./gate.ts";
 import type { QueueDefinition } from "./queue.ts";
 import type { QueueChoice } from "./queue-choice.ts";
 import type { Schema } from "./schema.ts";
+import type { OpenStream } from "./stream-types.ts";
 import type { Callback, CallbackOptions, GateAnswer, GateRequest, RawCallback } from "./talk.ts";
 import type { ClientOf, PostgresPool, SqliteConnection } from "./transaction.ts";
 
@@ -42,11 +43,18 @@ export interface StepContext {
   readonly attempt: number;
   /** The last `tape.progress` note of an interrupted or failed attempt, to resume from. */
   readonly last: string | undefined;
+  /**
+   * Writes values for readers outside the run while the body runs. The chunks are stored before the body's result. If
+   * the body is attempted again, readers drop what this attempt has written. Not in a transaction.
+   */
+  readonly stream: OpenStream;
 }
 
 /** What the function of `tape.decide` receives. */
 export interface DecisionContext extends StepContext {
   record(notes: DecisionDetails): void;
+  /** Writes to the stream `parts`, which `followRun` shows: the text of a model, its tool calls. */
+  emit(part: unknown): Promise<void>;
 }
 
 /** How often and when a step or decision is attempted again. */

@@ -1,6 +1,7 @@
 import type { Duration } from "../base/duration.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Observation } from "./outcomes.ts";
+import type { OpenStream } from "./stream-types.ts";
 
 /** The context of an effect's body, `observe` and `compensate`. */
 export interface EffectContext {
@@ -15,6 +16,8 @@ export interface EffectContext {
   /** Aborts when the timeout has passed or the lease is lost. */
   readonly abortSignal: AbortSignal;
   readonly businessKey: string | undefined;
+  /** Writes values for readers outside the run, see {@link StepContext}. Only where the run's driver calls the body: inline. */
+  readonly stream: OpenStream;
 }
 
 /** How many attempts are made, and with which back-off. */

@@ -30,6 +30,8 @@ export interface Call extends Caller {
   /** Aborts when the caller disconnects, or a stream must end because the server drains. */
   readonly signal: AbortSignal;
   readonly key: string | undefined;
+  /** The last event that a browser has received, by its Last-Event-ID. */
+  readonly resumeAfter?: number;
   /** The credential as the audit log records it. */
   readonly via: Credential;
   /** Called before a long wait: the call then takes a place among the waiting calls, not the working ones. */

@@ -8,6 +8,7 @@ import { runHandlers } from "./handlers/runs.ts";
 import { serviceHandlers } from "./handlers/service.ts";
 import { sinkHandlers } from "./handlers/sinks.ts";
 import { storeHandlers } from "./handlers/store.ts";
+import { streamHandlers } from "./handlers/streams.ts";
 import { talkHandlers } from "./handlers/talk.ts";
 import { valueHandlers } from "./handlers/values.ts";
 
@@ -23,6 +24,7 @@ export function handlersOf(deps: ServerDeps): Handlers {
     ...overviewHandlers(deps),
     ...storeHandlers(deps),
     ...talkHandlers(deps),
+    ...streamHandlers(deps),
     ...quotaHandlers(deps),
     ...serviceHandlers(deps),
   };

@@ -4,7 +4,7 @@ import { gzip } from "node:zlib";
 import { CodecError } from "../base/codec.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { problemOf, problemType, statusOf } from "../protocol/problem.ts";
-import { jsonType, linesType, type WireRequest, type WireResponse } from "../protocol/transport.ts";
+import { eventsType, jsonType, linesType, type WireRequest, type WireResponse } from "../protocol/transport.ts";
 
 const pack = promisify(gzip);
 /** Compressing a smaller body costs more than its bytes. */
@@ -30,6 +30,11 @@ export function textResponse(text: string, type: string, status = 200): WholeRes
 
 export function linesResponse(body: AsyncIterable<Uint8Array>): WireResponse {
   return { status: 200, headers: { ...always, "content-type": linesType }, body };
+}
+
+/** Events for browsers. A proxy that collects them would delay each one. */
+export function eventsResponse(body: AsyncIterable<Uint8Array>): WireResponse {
+  return { status: 200, headers: { ...always, "content-type": eventsType, "x-accel-buffering": "no" }, body };
 }
 
 export function problemResponse(error: TapeError): WireResponse {

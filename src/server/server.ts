@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { fingerprint } from "../base/canonical.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Log, silentLog } from "../base/log.ts";
@@ -29,12 +28,13 @@ import { Operators } from "./operators.ts";
 import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
 import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
-import { jsonResponse, lasting, linesResponse, problemResponse, refusalOf, suited } from "./response.ts";
+import { jsonResponse, lasting, problemResponse, refusalOf, suited } from "./response.ts";
 import { longListOf, responseOf, slicedResponse } from "./route-response.ts";
 import { matchRoute, type RouteMatch } from "./router.ts";
 import { Service } from "./service-metrics.ts";
+import { StreamTokens } from "./stream-access.ts";
 import { StreamQuota } from "./stream-quota.ts";
-import { linesOf } from "./streams.ts";
+import { streamResponse } from "./stream-response.ts";
 import { type Credentials, noAuth, TokenAuth } from "./token-auth.ts";
 import { Turns } from "./turns.ts";
 
@@ -65,9 +65,8 @@ export interface ServerOptions {
 }
 
 const requestText = /^[\x21-\x7e]{1,128}$/;
-/** With the three seconds of the token cache, the stream of a revoked token ends within five. */
-const recheckMs = 1_500;
 const keyText = /^[\x21-\x7e]{1,255}$/;
+const offsetText = /^\d{1,15}$/;
 /** Reads the body, whose bytes count against the capacity for bodies. */
 export type ReadBody = (room: BodyRoom) => Promise<Uint8Array | undefined>;
 type CallerState = Pick<Call, "named" | "waits"> & Caller;
@@ -93,6 +92,7 @@ export class TapeServer {
   readonly #refusals: ReturnType<typeof refusalLog>;
   readonly #admission: Admission;
   readonly #streamQuota: StreamQuota;
+  readonly #streamTokens: StreamTokens;
   readonly #bodies: Bodies;
   readonly #parseTurns: ParseTurns;
   readonly #turns: Turns;
@@ -136,6 +136,7 @@ export class TapeServer {
     const served = new ServedWorkflows(store, clock);
     const [turns, lifetimes] = [this.#turns, options.lifetimes ?? {}];
     const failures = new FailedSignIns(this.limits.failedSignIns, clock);
+    this.#streamTokens = new StreamTokens(store.read, failures);
     const parts = { operators, service, history, turns, served, runner, lifetimes, failures };
     this.#handlers = handlersOf({ store, clock, random, log, ...parts });
   }
@@ -200,7 +201,7 @@ export class TapeServer {
     const named =
       route.foreign !== true &&
       (route.role !== "open" || this.#mode === "none" || request.headers.authorization !== undefined);
-    const caller = named ? await this.#credentials.caller(request.headers.authorization, request.from) : anonymous;
+    const caller = named ? await this.#callerOf(matched, request) : anonymous;
     progress.who = caller;
     if (caller.token !== undefined && caller.token === this.#bootstrap) {
       this.#auditor.bootstrapUsed({ ...caller, via: viaOf(caller, request) });
@@ -232,7 +233,7 @@ export class TapeServer {
     else this.#admission.charge(counted, extra);
     const who = { ...caller, named, waits: () => place.move("waiters") };
     if (route.stream === true) await this.#streamQuota.check(caller.tenant);
-    if (route.stream === true) return this.#stream(request, route, call, who, progress.leave);
+    if (route.stream === true) return this.#stream(request, matched, call, who, progress.leave);
     const result = await this.#handle(route.name, call, this.#call(request, route, call, who));
     room.leave();
     const long = this.#turns.shared ? longListOf(result) : undefined;
@@ -240,6 +241,11 @@ export class TapeServer {
     if (route.name !== "openapi") return responseOf(route, result);
     this.#described ??= lasting(jsonResponse(result));
     return this.#described;
+  }
+
+  async #callerOf(matched: RouteMatch, request: WireRequest): Promise<Caller> {
+    const { headers, from } = request;
+    return (await this.#streamTokens.caller(matched, request)) ?? this.#credentials.caller(headers.authorization, from);
   }
 
   async #page(request: WireRequest, progress: CallProgress): Promise<WireResponse> {
@@ -294,42 +300,20 @@ export class TapeServer {
     };
   }
 
-  async #stream(
-    request: WireRequest,
-    route: RouteMatch["route"],
-    call: unknown,
-    who: CallerState,
-    leave: () => void,
-  ): Promise<WireResponse> {
-    const { service } = this;
-    const stop = new AbortController();
-    const end = (): void => stop.abort("ended");
-    const sources = [service.drainSignal, ...(request.signal === undefined ? [] : [request.signal])];
-    const about = this.#call(request, route, call, who);
-    const pages = (await this.#handle(route.name, call, {
-      ...who,
-      ...{ key: about.key, via: about.via, intake: this.#store.intake, signal: stop.signal },
-    })) as AsyncIterable<readonly unknown[]>;
-    service.streamStarted();
-    stop.signal.addEventListener("abort", () => {
-      for (const source of sources) source.removeEventListener("abort", end);
-      leave();
-      service.streamEnded();
-    });
-    for (const source of sources) source.addEventListener("abort", end);
-    if (sources.some((source) => source.aborted)) end();
-    if (this.#mode === "required") void this.#watch(request.headers.authorization, stop);
-    const write = (item: unknown): string => JSON.stringify(z.encode(route.answer, item as never));
-    return linesResponse(linesOf(pages, write, { stop, clock: this.#clock, turn: () => this.#turns.next(who.tenant) }));
-  }
-
-  /** A stream ends with its credential, which is checked repeatedly while the stream is open. */
-  async #watch(authorization: string | undefined, stop: AbortController): Promise<void> {
-    for (;;) {
-      await this.#clock.sleep(recheckMs, stop.signal);
-      if (stop.signal.aborted) return;
-      if (!(await this.#credentials.isStillValid(authorization))) stop.abort("the credential is no longer valid");
-    }
+  #stream(request: WireRequest, matched: RouteMatch, call: unknown, who: CallerState, leave: () => void) {
+    const { route } = matched;
+    const { key, via } = this.#call(request, route, call, who);
+    const last = request.headers["last-event-id"];
+    const resumeAfter = last !== undefined && offsetText.test(last) ? { resumeAfter: Number(last) } : {};
+    const { intake } = this.#store;
+    const open = (signal: AbortSignal) =>
+      this.#handle(route.name, call, { ...who, key, via, intake, signal, ...resumeAfter }) as Promise<
+        AsyncIterable<readonly unknown[]>
+      >;
+    const own = (): Promise<boolean> => this.#credentials.isStillValid(request.headers.authorization);
+    const isValid = this.#streamTokens.validity(matched, request) ?? (this.#mode === "required" ? own : undefined);
+    const turn = () => this.#turns.next(who.tenant);
+    return streamResponse(request, route, open, { service: this.service, clock: this.#clock, turn, leave, isValid });
   }
 
   #handle(name: RouteName, call: unknown, who: Call): Promise<unknown> {

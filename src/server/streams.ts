@@ -1,5 +1,4 @@
 import type { Clock } from "../base/clock.ts";
-import { heartbeatLine } from "../protocol/transport.ts";
 
 export { follow } from "../store/follow.ts";
 
@@ -14,10 +13,18 @@ export interface Lines {
   readonly turn: () => Promise<void> | undefined;
 }
 
-/** Pages as lines of JSON, with an empty line as heartbeat. */
-export async function* linesOf<T>(
-  pages: AsyncIterable<readonly T[]>,
-  write: (item: T) => string,
+/** How the items of a stream, its heartbeats and its end are written. */
+export interface StreamFormat {
+  readonly item: (item: unknown) => string;
+  readonly beat: string;
+  /** After the last item, if the source has ended. */
+  readonly end: string;
+}
+
+/** Pages as text, with a heartbeat where nothing comes. */
+export async function* linesOf(
+  pages: AsyncIterable<readonly unknown[]>,
+  { item, beat: heartbeat, end }: StreamFormat,
   { stop, clock, turn }: Lines,
 ): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
@@ -31,12 +38,15 @@ export async function* linesOf<T>(
       pause.abort("page"); // with a reason: without one Node creates an exception and its stack
       if (first === "beat") {
         if (stop.signal.aborted) return;
-        yield encoder.encode(`${heartbeatLine}\n`);
+        yield encoder.encode(heartbeat);
         continue;
       }
-      if (first.done === true) return;
+      if (first.done === true) {
+        if (end !== "" && !stop.signal.aborted) yield encoder.encode(end);
+        return;
+      }
       await turn();
-      yield encoder.encode(first.value.map((item) => `${write(item)}\n`).join(""));
+      yield encoder.encode(first.value.map(item).join(""));
       next = iterator.next();
     }
   } finally {

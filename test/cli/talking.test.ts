@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Tape } from "../../src/host/tape.ts";
 import { gate } from "../../src/sdk/gate.ts";
+import { stream } from "../../src/sdk/stream.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { program, temporaryFolder } from "./stage.ts";
 
@@ -51,5 +52,23 @@ describe("talking on the command line", () => {
     expect((await tape("inspect", "sum-2")).stdout).toMatch(/waits for callback paid, open for/);
     const late = await tape("ask", "sum-2", "add", "--value", "1", "--timeout", "50ms");
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining("TAPE_NO_REPLY")]);
+  });
+
+  it("lists the streams of a run, and prints one from an offset on", async () => {
+    const store = `sqlite:${join(await temporaryFolder(), "tape.db")}`;
+    const talk = workflow("talk", (step) =>
+      step.step("say", async (d) => {
+        for (const word of ["to", "be", "or not"]) await d.stream(stream("tokens")).write(word);
+      }),
+    );
+    const app = await Tape.open({ store, runner: createRunner({ workflows: [talk] }), log: "silent" });
+    onTestFinished(() => app.close());
+    await (await app.start(talk, undefined, { id: "talk-1" })).result();
+    const tape = (...args: string[]) => program(...args, "--store", store);
+    expect(await tape("stream", "talk-1", "tokens", "--from", "1")).toMatchObject({ code: 0, stdout: "be\nor not\n" });
+    const shown = JSON.parse((await tape("streams", "talk-1", "-o", "json")).stdout) as object[];
+    expect(shown).toMatchObject([{ name: "tokens", next: 3 }]);
+    expect((await tape("stream", "talk-1", "tokens", "--from", "x")).stderr).toContain("TAPE_BAD_INPUT");
+    expect((await tape("streams", "none")).code).toBe(1);
   });
 });

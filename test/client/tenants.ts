@@ -65,6 +65,7 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
     fenced: {
       append: async (fence, entry) => (await of(fence?.tenant)).fenced.append(fence, entry),
       appendAll: async (batch) => (await of(batch?.[0]?.[0]?.tenant)).fenced.appendAll(batch),
+      appendChunks: async (batch) => (await of(batch?.[0]?.[0]?.tenant)).fenced.appendChunks(batch),
       checkpoint: async (fence, text) => (await of(fence?.tenant)).fenced.checkpoint(fence, text),
       deadLetter: async (fence, letter) => (await of(fence?.tenant)).fenced.deadLetter(fence, letter),
       letterSent: async (fence, event) => (await of(fence?.tenant)).fenced.letterSent(fence, event),
@@ -86,6 +87,7 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
       async audit(tenant, page) {
         return (tenant === undefined ? behind : await of(tenant)).read.audit(tenant, page);
       },
+      streamAccess: async (token) => (await of([...tenants][0])).read.streamAccess(token),
       token: (id) => behind.read.token(id),
       tokens: (tenant, page) => behind.read.tokens(tenant, page),
     },

@@ -5,6 +5,7 @@ import { openStore } from "../../src/host/open-store.ts";
 import { type ErrorCode, isTapeError, TapeError } from "../../src/model/errors.ts";
 import { fork, planFork } from "../../src/operator/fork.ts";
 import type { StepOptions, TapeContext } from "../../src/sdk/context.ts";
+import { stream } from "../../src/sdk/stream.ts";
 import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
 import type { StepTransaction, TransactionOps } from "../../src/store/contract/store.ts";
 import { ManualClock, settled } from "../../testkit/clock.ts";
@@ -43,6 +44,23 @@ const oneTransaction = (db: unknown, body: (client: DatabaseSync, tape: TapeCont
   );
 
 describe("a transactional step", () => {
+  it("cannot stream: its record commits with its rows, before any chunk", async () => {
+    const { s, db, rows } = await withTable();
+    const flow = any(
+      workflow("flow", (tape) =>
+        tape
+          .transaction("take", db, (client, d) => {
+            take(client, "1A");
+            d.stream(stream("tokens"));
+          })
+          .catch((error: unknown) => (isTapeError(error) ? error.code : error)),
+      ),
+    );
+    const p = s.process([flow]);
+    expect((await p.over(await p.start(flow))).outcome).toBe("TAPE_BAD_INPUT");
+    expect(rows()).toEqual([]);
+  });
+
   it("is recorded with its rows; replay returns the result without the body", async () => {
     const { s, db, rows } = await withTable();
     let calls = 0;

@@ -42,6 +42,17 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "callbacks.deliver": ({ callback }) => ({ params: { token: callback }, body: { receipt: 7 } }),
   "store.deliver": ({ callback }) => ({ body: { token: callback, body: { value: { receipt: 7 } } } }),
   "store.callbackSecret": ({ talkFence: fence }) => ({ body: { fence } }),
+  "runs.streams": ({ talk }) => ({ params: { id: talk } }),
+  "runs.stream": ({ talk }) => ({ params: { id: talk, name: "tokens" }, query: { from: "0" } }),
+  "runs.streamToken": ({ talk }) => ({ params: { id: talk }, body: { stream: "tokens", ttlMs: 60_000 } }),
+  "store.appendChunks": ({ talkFence: fence }) => ({
+    body: {
+      batch: [{ fence, append: { streams: [{ name: "tokens", from: 1, chunks: [{ part: 9, value: "b" }] }] } }],
+    },
+  }),
+  "store.chunks": ({ talk }) => ({ body: { wanted: [{ run: talk, stream: "tokens", from: 0 }] } }),
+  "store.streamParts": ({ talk }) => ({ body: { run: talk, stream: "tokens" } }),
+  "store.streamAccess": ({ streamToken }) => ({ body: { token: streamToken } }),
   "runs.cancel": ({ idle }) => ({ params: { id: idle }, body: audit }),
   "runs.takeover": ({ idle }) => ({ params: { id: idle }, body: audit }),
   "runs.redrive": ({ stuck }) => ({ params: { id: stuck }, body: audit }),

@@ -30,6 +30,8 @@ export interface Scene {
   readonly talk: string;
   readonly talkFence: Scene["fence"];
   readonly callback: string;
+  /** The token of its stream. */
+  readonly streamToken: string;
   /** A sink with a dead letter, and the fence of its lease. */
   readonly sink: string;
   readonly sinkFence: Scene["fence"];
@@ -130,6 +132,10 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     { kind: "state.published", data: { pos: 1, name: "progress", value: hidden } },
   );
   const callback = callbackToken(await store.claim.callbackSecret(talk.fence), { journal: talk.journal, pos: 0 });
+  await store.fenced.appendChunks([
+    [talk.fence, { streams: [{ name: "tokens", from: 0, chunks: [{ part: 2, value: hidden }] }] }],
+  ]);
+  const { token: streamToken } = await store.intake.streamToken(tenant, `${prefix}-talk`, "tokens", 3_600_000);
   const sink = await store.claim.acquire(tenant, {
     ...{ target: { name: `sink ${prefix}-billing` }, claimant, nonce: nextNonce++, expect: "free" as const },
   });
@@ -147,7 +153,7 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
     ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
     ...{ token: `${tenant}-starter`, queue: `${prefix}-models`, queued: waiting.id },
-    ...{ talk: `${prefix}-talk`, callback },
+    ...{ talk: `${prefix}-talk`, callback, streamToken },
     talkFence: wireFence(talk),
   };
 }
@@ -168,5 +174,6 @@ export function ghostOf(scene: Scene): Scene {
     ...{ token: "ghost-starter", queue: "ghost-models", queued: "ghost-queued" },
     ...{ sink: "ghost-billing", sinkFence: { ...scene.sinkFence, journal } },
     ...{ talk: "ghost-talk", callback: `${journal}.0.${secret}`, talkFence: { ...scene.talkFence, journal } },
+    streamToken: `stream.${journal}.9000000000000.dG9rZW5z.${secret}`,
   };
 }

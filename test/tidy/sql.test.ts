@@ -22,6 +22,8 @@ const onlyInOne: Record<string, string> = {
   "admit.pick": "PostgreSQL admits many runs of a queue in two statements",
   "admit.take": "the same",
   "append_many.check": "the response to such a statement can be lost",
+  stream_many: "PostgreSQL writes the chunks of many runs in one statement",
+  "stream_many.check": "the response to such a statement can be lost",
   renew_many: "PostgreSQL renews many leases in one statement",
   "renew_many.lost": "the same",
   fire_many: "PostgreSQL fires many timers in one statement",

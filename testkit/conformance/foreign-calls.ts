@@ -111,6 +111,7 @@ export const table: Table = {
             },
           ]),
       ]),
+    streamToken: (intake, me, of) => intake.streamToken(me, of.run, "tokens", 60_000),
     signal: (intake, me, of) =>
       all([
         () => intake.signal(me, of.run, { name: "s", value: 1 }),
@@ -205,6 +206,17 @@ export const table: Table = {
     deadLetter: (fenced, me, of) =>
       all(foreignFences(me, of).map((fence) => () => fenced.deadLetter(fence, letter(of.event, of.journal)))),
     letterSent: (fenced, me, of) => all(foreignFences(me, of).map((fence) => () => fenced.letterSent(fence, of.event))),
+    appendChunks: (fenced, me, of) =>
+      all(
+        foreignFences(me, of).flatMap((fence) =>
+          [0, 1].map(
+            (from) => () =>
+              fenced.appendChunks([
+                [fence, { streams: [{ name: "tokens", from, chunks: [{ part: 0, value: "stolen" }] }] }],
+              ]),
+          ),
+        ),
+      ),
     append: (fenced, me, of) => {
       const fence = makeFence(me, of.journal, of.token, of.nonce);
       const entries = [
@@ -293,6 +305,10 @@ export const table: Table = {
     published: (read, me, of) =>
       all([() => read.published(me, of.run), () => read.published(me, of.run, { name: "progress" })]),
     reply: (read, me, of) => read.reply(me, of.run, 1),
+    chunks: (read, me, of) => read.chunks(me, [{ run: of.run, stream: "tokens", from: 0 }]),
+    streams: (read, me, of) => read.streams(me, of.run),
+    streamParts: (read, me, of) => read.streamParts(me, of.run, "tokens"),
+    streamAccess: "the token is the right, and names its tenant",
     value: (read, me, of) => read.value(me, of.key),
     values: (read, me, of) => all([() => read.values(me, ""), () => read.values(me, of.key)]),
     valueHistory: (read, me, of) => read.valueHistory(me, of.key, 0),

@@ -58,6 +58,9 @@ export async function victimOn(store: Store): Promise<NamedThings> {
     record("gate.opened", { pos: 3, name: "paid", callback: "json" }),
     record("state.published", { pos: 4, name: "progress", value: secret }),
   );
+  await store.fenced.appendChunks([
+    [run.term.fence, { streams: [{ name: "tokens", from: 0, chunks: [{ part: 0, value: secret }] }] }],
+  ]);
   const { item } = await run.effect(0);
   const sink = `lease-${run.id}`;
   const name = sinkLease(sink);

@@ -38,6 +38,7 @@ import { runs } from "./runs.ts";
 import { schedules } from "./schedules.ts";
 import { apiTokens, audit } from "./service.ts";
 import { sleeps } from "./sleeps.ts";
+import { streams } from "./streams.ts";
 import { takeover } from "./takeover.ts";
 import { asks, callbacks, published, startSignals } from "./talking.ts";
 import { tenantIsolation } from "./tenant-isolation.ts";
@@ -84,6 +85,7 @@ const groups: Readonly<Record<string, Cases>> = {
   gates,
   timers,
   published,
+  streams,
   asks,
   startSignals,
   callbacks,

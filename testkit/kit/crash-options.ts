@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/base/clock.ts";
 import type { Random } from "../../src/base/random.ts";
-import type { StartOptions } from "../../src/host/tape.ts";
+import type { StartOptions } from "../../src/host/options.ts";
 import type { GateDefinition } from "../../src/sdk/gate.ts";
 import type { Runner, Workflow } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";

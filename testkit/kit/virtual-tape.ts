@@ -1,6 +1,8 @@
 import { type Random, seededRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
-import { type RunHandle, type StartOptions, Tape, type TapeOptions } from "../../src/host/tape.ts";
+import type { StartOptions } from "../../src/host/options.ts";
+import type { RunHandle } from "../../src/host/run-handle.ts";
+import { Tape, type TapeOptions } from "../../src/host/tape.ts";
 import type { GateDefinition } from "../../src/sdk/gate.ts";
 import type { Runner, Workflow } from "../../src/sdk/workflow.ts";
 import type { RunView, Store } from "../../src/store/contract/store.ts";

@@ -23,9 +23,10 @@ import type {
 import { currentSite, runAt } from "../../sdk/current.ts";
 import type { EffectCall } from "../../sdk/effect.ts";
 import type { GateDefinition } from "../../sdk/gate.ts";
+import { emitted } from "../../sdk/stream.ts";
+import type { OpenStream, StreamWriter } from "../../sdk/stream-types.ts";
 import type { Callback, CallbackOptions, GateRequest } from "../../sdk/talk.ts";
 import type { Workflow } from "../../sdk/workflow.ts";
-import type { DriveHandle } from "../core/handle.ts";
 import { EffectFailed, effectResultOf, startEffect } from "../effects/inline.ts";
 import { type Delivery, nowName } from "../replay/history.ts";
 import { asStored, ignoreRejection } from "../replay/stored-value.ts";
@@ -47,27 +48,35 @@ const stepKinds = ["step.done", "step.failed"] as const;
 const decisionKinds = ["decision.made", "step.failed", "step.done"] as const;
 const stepResult = ({ record }: Delivery): unknown => unwrap(record.data as RecordData<"step.done">);
 
+/** What the body of a step without options receives. What few bodies use is created on first access. */
+class BodyContext implements StepContext {
+  readonly #ops: Operations;
+  readonly #pos: number;
+  readonly attempt = 1;
+
+  constructor(ops: Operations, pos: number) {
+    this.#ops = ops;
+    this.#pos = pos;
+  }
+
+  get abortSignal(): AbortSignal {
+    return this.#ops.drive.abortSignal;
+  }
+
+  get last(): string | undefined {
+    return this.#ops.lastNote(false);
+  }
+
+  get stream(): OpenStream {
+    return this.#ops.drive.openStream(this.#pos);
+  }
+}
+
 /** The context that a workflow receives. */
 export class Context extends Operations implements TapeContext {
   #values: ValuesContext | undefined;
   #budget: BudgetContext | undefined;
   #callbacks: Callbacks | undefined;
-  readonly #bodyContext: StepContext;
-
-  constructor(drive: DriveHandle) {
-    super(drive);
-    const lastNote = (): string | undefined => this.lastNote(false);
-    this.#bodyContext = {
-      get abortSignal() {
-        return drive.abortSignal; // created on first access
-      },
-      attempt: 1,
-      get last() {
-        return lastNote();
-      },
-    };
-  }
-
   get values(): ValuesContext {
     this.#values ??= valuesOf(this, this.drive);
     return this.#values;
@@ -160,7 +169,7 @@ export class Context extends Operations implements TapeContext {
       result: stepResult as (delivery: Delivery) => T,
       begin: (handle) =>
         policy === undefined
-          ? this.body(handle, () => body(this.#bodyContext), record)
+          ? this.body(handle, () => body(new BodyContext(this, handle.pos)), record)
           : new StepAttempts(this, handle, policy, attemptBody(this, handle, body), record).start(),
     });
   }
@@ -204,6 +213,7 @@ export class Context extends Operations implements TapeContext {
     // Each attempt starts without details, so that the record describes the one that succeeded.
     const decide = (context: StepContext): T | Promise<T> => {
       let own: DecisionDetails = {};
+      let parts: StreamWriter<unknown> | undefined;
       notes = own;
       return body({
         get abortSignal() {
@@ -218,6 +228,13 @@ export class Context extends Operations implements TapeContext {
           own = { ...own, ...asStored(details) };
           if (notes === before) notes = own; // otherwise a later attempt has started
         },
+        get stream() {
+          return context.stream;
+        },
+        emit: (part) => {
+          parts ??= context.stream(emitted);
+          return parts.write(part);
+        },
       });
     };
     const record: RecordOf = (pos, result) => ({ kind: "decision.made", data: { pos, name, ...result, ...notes } });
@@ -227,7 +244,7 @@ export class Context extends Operations implements TapeContext {
       result: ({ record: { data } }) => unwrap<T>(data as RecordData<"decision.made">),
       begin: (handle) =>
         policy === undefined
-          ? this.body(handle, () => decide(this.#bodyContext), record)
+          ? this.body(handle, () => decide(new BodyContext(this, handle.pos)), record)
           : new StepAttempts(this, handle, policy, attemptBody(this, handle, decide), record).start(),
     });
   }

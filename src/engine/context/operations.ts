@@ -262,8 +262,13 @@ export class Operations implements OperationOwner {
   returned<T>(handle: OperationHandle<T>, result: T, record: RecordOf): void {
     const value = asStored(result);
     this.#advanced = true;
-    if (!this.drive.finished) handle.end(record(handle.pos, { value }), value);
-    this.bodyOver();
+    const streamed = this.drive.streams?.settle(handle.pos);
+    const end = (): void => {
+      if (!this.drive.finished) handle.end(record(handle.pos, { value }), value);
+      this.bodyOver();
+    };
+    if (streamed === undefined) end();
+    else void streamed.then(end); // a result implies its chunks
   }
 
   threw<T>(handle: OperationHandle<T>, thrown: unknown, record: RecordOf): void {
@@ -271,8 +276,13 @@ export class Operations implements OperationOwner {
     const error = toStoredError(tame);
     this.#advanced = true;
     if (!this.drive.finished) reportThrown(this.drive, handle, tame);
-    if (!this.drive.finished) handle.endWithError(error, record(handle.pos, { error }));
-    this.bodyOver();
+    const streamed = this.drive.streams?.settle(handle.pos);
+    const end = (): void => {
+      if (!this.drive.finished) handle.endWithError(error, record(handle.pos, { error }));
+      this.bodyOver();
+    };
+    if (streamed === undefined) end();
+    else void streamed.then(end);
   }
 
   /** The body has written the record of its result itself. */

@@ -124,6 +124,7 @@ export class StepAttempts<T> {
     const attempt = this.#attempt;
     const ops = this.#ops;
     const repeated = attempt > this.#first;
+    const { pos } = this.#handle;
     return {
       get abortSignal() {
         return timeout === undefined ? drive.abortSignal : AbortSignal.any([timeout, drive.abortSignal]);
@@ -131,6 +132,9 @@ export class StepAttempts<T> {
       attempt,
       get last() {
         return ops.lastNote(repeated);
+      },
+      get stream() {
+        return drive.openStream(pos);
       },
     };
   }
@@ -155,6 +159,7 @@ export class StepAttempts<T> {
       this.#ops.threw(this.#handle, error, this.#record);
       return;
     }
+    drive.streams?.close(this.#handle.pos);
     const nominalMs = backoffMs(this.#counted, backoff, drive.options.random);
     const delayMs = Math.ceil(Math.max(nominalMs, requestedDelayMs(error)));
     const timer = delayMs > maxPauseMs;

@@ -4,6 +4,7 @@ import type { Fence } from "../../model/fence.ts";
 import type { NewRecord } from "../../model/records.ts";
 import type { StepContext } from "../../sdk/context.ts";
 import { runAt } from "../../sdk/current.ts";
+import { noStreams } from "../../sdk/stream.ts";
 import type { StepTransaction } from "../../store/contract/store.ts";
 import { BodyThrew } from "../../store/contract/transaction.ts";
 import type { DriveHandle } from "../core/handle.ts";
@@ -24,7 +25,7 @@ export function attemptTransaction<T>(
   body: (client: never, context: StepContext) => unknown,
 ): (attempt: StepAttempt<T>) => void {
   return (attempt) => {
-    const { context } = attempt;
+    const context = withoutStreams(attempt.context);
     const call = (client: unknown): unknown => {
       attempt.assertInTime();
       return runAt({ context: drive.context, body: handle }, () => body(client as never, context));
@@ -155,3 +156,19 @@ class TransactionWrite<T> implements PendingWrite, JournalAppender {
 /** Nothing was written, and the step may be executed again. */
 const isPassing = (error: unknown): boolean =>
   isTapeError(error, "TAPE_STORE_BUSY") || isTapeError(error, "TAPE_STORE_UNREACHABLE");
+
+/** Its record commits with the caller's rows: chunks could not be stored before it without a second connection. */
+function withoutStreams(context: StepContext): StepContext {
+  return {
+    get abortSignal() {
+      return context.abortSignal;
+    },
+    attempt: context.attempt,
+    get last() {
+      return context.last;
+    },
+    stream: () => {
+      throw noStreams("a transaction");
+    },
+  };
+}

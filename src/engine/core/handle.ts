@@ -7,11 +7,14 @@ import type { TapeError } from "../../model/errors.ts";
 import type { NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectRef } from "../../model/rows.ts";
 import type { TapeContext } from "../../sdk/context.ts";
+import type { OpenStream } from "../../sdk/stream-types.ts";
 import type { Runner } from "../../sdk/workflow.ts";
 import type { RunSpec, Store } from "../../store/contract/store.ts";
+import type { ChunkFlusher } from "../journal/chunk-flusher.ts";
 import type { JournalWriter } from "../journal/journal-writer.ts";
 import type { PendingWaits } from "../journal/pending-waits.ts";
 import type { Reservations } from "../journal/reservations.ts";
+import type { RunStreams } from "../journal/run-streams.ts";
 import type { Spans } from "../journal/spans.ts";
 import type { History } from "../replay/history.ts";
 import type { Replay } from "../replay/replay.ts";
@@ -41,6 +44,8 @@ export interface DriveOptions {
   readonly publicUrl?: string;
   /** How long replay waits for the code to request what the journal holds next. */
   readonly patienceMs?: number;
+  /** Stores the chunks of all runs of the process. */
+  readonly flusher: ChunkFlusher;
   /** Set if the previous holder crashed: this run may be the cause. */
   readonly suspicion?: Suspicion;
 }
@@ -77,6 +82,10 @@ export interface DriveHandle {
   readonly reservations: Reservations;
   /** undefined: no tracer is set. */
   readonly spans: Spans | undefined;
+  /** What bodies stream; undefined: none has yet. */
+  readonly streams: RunStreams | undefined;
+  /** Opens a stream for the attempt at this position. */
+  openStream(pos: number): OpenStream;
   readonly context: TapeContext & {
     /** Operations without a result, by name. */
     readonly open: readonly string[];

@@ -5,6 +5,8 @@ import { type ErrorCode, isTapeError, TapeError } from "../../model/errors.ts";
 import type { NewRecord, TermEnd } from "../../model/records.ts";
 import type { EffectRef } from "../../model/rows.ts";
 import { withContext } from "../../sdk/current.ts";
+import { streamName } from "../../sdk/stream.ts";
+import type { OpenStream } from "../../sdk/stream-types.ts";
 import type { AnyWorkflow } from "../../sdk/workflow.ts";
 import { readAll } from "../../store/read-all.ts";
 import { Context } from "../context/context.ts";
@@ -14,6 +16,7 @@ import { JournalSize, warnLong } from "../journal/journal-size.ts";
 import { JournalWriter } from "../journal/journal-writer.ts";
 import { PendingWaits } from "../journal/pending-waits.ts";
 import { Reservations } from "../journal/reservations.ts";
+import { RunStreams } from "../journal/run-streams.ts";
 import type { Spans } from "../journal/spans.ts";
 import { admittedHistory, freshHistory } from "../replay/first-history.ts";
 import { foldHistory, type History, type Note } from "../replay/history.ts";
@@ -59,6 +62,7 @@ export class Drive implements DriveHandle {
   context!: Context;
   root = 0;
   spans: Spans | undefined;
+  streams: RunStreams | undefined;
   readonly children = new Set<string>();
   activeBodies = 0;
   cancelRequested = false;
@@ -235,6 +239,20 @@ export class Drive implements DriveHandle {
         this.#pendingEffects.delete(tracked);
       });
     this.#pendingEffects.add(tracked);
+  }
+
+  openStream(pos: number): OpenStream {
+    return (stream) => {
+      const name = streamName("stream()", stream);
+      const { fresh } = this.options;
+      this.streams ??= new RunStreams({
+        ...this.options,
+        fresh: fresh !== undefined,
+        onLost: (error) => this.fail(error),
+      });
+      if (this.finished) this.streams.end(this.#abortReason());
+      return this.streams.writer(pos, { ...stream, name });
+    };
   }
 
   parkIfIdle(): void {
@@ -433,6 +451,7 @@ export class Drive implements DriveHandle {
     this.#cancelCut?.();
     this.replay?.stop();
     this.journal?.stop();
+    this.streams?.end(this.#abortReason());
     if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#abortReason());
     return true;
   }

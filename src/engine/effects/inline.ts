@@ -190,6 +190,7 @@ async function runAttempt(
     attempt,
     abortSignal: AbortSignal.any([timeout.signal, lease.abortSignal]),
     businessKey: effect.businessKey?.(args),
+    stream: drive.openStream(handle.pos),
   };
   let result: CallResult;
   let response: Promise<CallResult> | undefined;
@@ -209,6 +210,7 @@ async function runAttempt(
     endWait();
   }
   const evidence = (late: CallResult): Promise<void> => leaveEvidence(drive, call, handle.pos, attempt, late);
+  await drive.streams?.settle(handle.pos); // a result implies its chunks
   // Compares the clocks now: after a stall, the timer that ends the drive may not have fired yet.
   if (drive.finished || lease.belief === "lost") return evidence(result);
   // The response may still arrive after the time-out: it is evidence for the process that decides by then.

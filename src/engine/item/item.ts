@@ -7,6 +7,7 @@ import { isTapeError } from "../../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { EffectContext, EffectDefinition } from "../../sdk/effect.ts";
+import { noStreams } from "../../sdk/stream.ts";
 import { reportSettled } from "../core/report.ts";
 import { type ConfirmedResult, leaveStorable } from "../effects/evidence.ts";
 import { type ReactorDeps, retryDelayMs } from "./deps.ts";
@@ -152,6 +153,9 @@ export class Item {
       attempt,
       abortSignal,
       businessKey: businessKey ?? undefined,
+      stream: () => {
+        throw noStreams("an effect outside of its run's driver");
+      },
     };
   }
 

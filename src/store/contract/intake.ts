@@ -5,10 +5,11 @@ import type { AdminWriteOps } from "./admin.ts";
 import type { EventWriteOps } from "./events.ts";
 import type { StoredValue } from "./list.ts";
 import type { QueueWriteOps } from "./queues.ts";
+import type { StreamTokenOps } from "./streams.ts";
 import type { StartSignal, TalkWriteOps } from "./talk.ts";
 
 /** Writes that need no lease; each is one conditional transaction. */
-export interface IntakeOps extends AdminWriteOps, TalkWriteOps, QueueWriteOps, EventWriteOps {
+export interface IntakeOps extends AdminWriteOps, TalkWriteOps, StreamTokenOps, QueueWriteOps, EventWriteOps {
   createRuns(
     tenant: string,
     specs: readonly RunSpec[],

@@ -7,13 +7,21 @@ import type { CensusOps } from "./census.ts";
 import type { EventReadOps } from "./events.ts";
 import type { EffectFilter, ListOps, Page, RunView, StoredValue } from "./list.ts";
 import type { QueueReadOps } from "./queues.ts";
+import type { StreamReadOps } from "./streams.ts";
 import type { TalkReadOps } from "./talk.ts";
 
 /**
  * Reads, for every caller. Those of the engine and the reactors are declared here, the others in list.ts, admin.ts,
- * talk.ts, queues.ts, events.ts and census.ts.
+ * talk.ts, streams.ts, queues.ts, events.ts and census.ts.
  */
-export interface ReadOps extends ListOps, AdminReadOps, TalkReadOps, QueueReadOps, EventReadOps, CensusOps {
+export interface ReadOps
+  extends ListOps,
+    AdminReadOps,
+    TalkReadOps,
+    StreamReadOps,
+    QueueReadOps,
+    EventReadOps,
+    CensusOps {
   run(tenant: string, id: string): Promise<RunView | undefined>;
   /** The progress of the runs with these ids, in one query. Ids that do not exist are left out. */
   progress(tenant: string, ids: readonly string[]): Promise<RunProgress[]>;

@@ -54,6 +54,21 @@ export type {
   SlotView,
 } from "./queues.ts";
 export type { AgendaItem, DueTimer, FeedPage, FeedRecord, ReadOps, RunProgress, UnservedWorkflow } from "./read.ts";
+export type {
+  Chunk,
+  ChunkAppend,
+  ChunkPage,
+  ChunkRequest,
+  NewChunk,
+  StreamAccess,
+  StreamAppend,
+  StreamPart,
+  StreamReadOps,
+  StreamToken,
+  StreamTokenOps,
+  StreamView,
+  StreamWriteOps,
+} from "./streams.ts";
 export type { CallbackBody, PublishedValue, Reply, StartSignal, TalkReadOps, TalkWriteOps } from "./talk.ts";
 export type { StepTransaction, TransactionOps } from "./transaction.ts";
 
@@ -122,5 +137,7 @@ export type WakeHint =
   | { readonly of: "journal"; readonly tenant: string; readonly journal: number }
   /** The run published a value or sent a reply. */
   | { readonly of: "published"; readonly tenant: string; readonly journal: number }
+  /** These runs streamed chunks. */
+  | { readonly of: "stream"; readonly tenant: string; readonly journals: number[] }
   /** Another process wrote something; a store without notifications knows no more. */
   | { readonly of: "any" };

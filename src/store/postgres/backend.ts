@@ -33,9 +33,11 @@ import { wakeOf } from "../sql/plans/append.ts";
 import { acquirePlan, type ClaimRequest, claimFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
+import { appendChunksPlan } from "../sql/plans/streams.ts";
 import type { ParamsOf, RowOf } from "../sql/statements.gen.ts";
 import { parseCursor } from "../validate/arguments.ts";
 import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
+import type { CheckedChunks } from "../validate/streams.ts";
 import type { WakeHub } from "../wake-hub.ts";
 import { admitManyPlan } from "./admit-many.ts";
 import { appendSingle, type Backlog, createItemOf, isEnd, isPark, isPlainlyQueued } from "./batched-writes.ts";
@@ -50,6 +52,7 @@ import type { Notifier } from "./notifier.ts";
 import type { OutageRetry } from "./outage-retry.ts";
 import { renewAll } from "./renewals.ts";
 import { SlotHints } from "./slot-hints.ts";
+import { StreamHints } from "./stream-writes.ts";
 import type { Timeline } from "./timeline.ts";
 import type { Writer } from "./writer.ts";
 
@@ -86,6 +89,7 @@ export class PostgresBackend implements SqlBackend {
   /** Runs of queues that this process holds: a hint for the choice of a batch. */
   readonly #queued = new Set<number>();
   readonly #slotHints: SlotHints;
+  readonly #streamHints: StreamHints;
   readonly #journals: JournalReads;
   #closing: Promise<void> | undefined;
 
@@ -93,6 +97,7 @@ export class PostgresBackend implements SqlBackend {
     this.#options = options;
     this.limits = options.limits;
     this.#slotHints = new SlotHints(options.clock, (tenant) => options.notifier.send(wakeOf("recovery", tenant)));
+    this.#streamHints = new StreamHints(options.clock, (hint) => options.notifier.send(hint));
     this.#feed = new PostgresFeed(
       (sql, params, tenant) => this.#query(sql, params, tenant),
       options.limits,
@@ -170,6 +175,17 @@ export class PostgresBackend implements SqlBackend {
         backlog === undefined ? { of: "reactor", reactor: nextReactor } : wakeBacklog(nextReactor, backlog),
       );
     notifier.send({ of: "journal", tenant: fence.tenant, journal: fence.journal });
+    return appended;
+  }
+
+  async appendChunks(fence: Fence, chunks: CheckedChunks): Promise<object> {
+    this.#assertOpen();
+    const { batched, writer } = this.#options;
+    const { tenant } = fence;
+    if (chunks.rewinds)
+      return writer.run((context) => appendChunksPlan(context, fence, chunks), { tenant, allocates: false });
+    const appended = await batched.stream.submit({ fence, chunks });
+    this.#streamHints.written(fence);
     return appended;
   }
 

@@ -2,6 +2,7 @@ import type { Batcher } from "../../base/batcher.ts";
 import type { AppendResult, CreateResult } from "../contract/store.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
 import type { AppendItem, CreateItem, FireResult, ParkResult } from "./batched-writes.ts";
+import type { ChunksItem } from "./stream-writes.ts";
 
 /** The batchers of the batched route. */
 export interface BatchedWrites {
@@ -16,5 +17,6 @@ export interface BatchedWrites {
   readonly fire: Batcher<TimerRef, FireResult>;
   readonly parkQueued: Batcher<AppendItem, ParkResult>;
   readonly endQueued: Batcher<AppendItem, AppendResult>;
+  readonly stream: Batcher<ChunksItem, object>;
   readonly createQueued: Batcher<CreateItem, CreateResult>;
 }

@@ -180,12 +180,14 @@ function hintsIn(
 }
 
 function parseHint(hint: unknown): WakeHint | undefined {
-  const { of, reactor, tenant, workflow, key, journal } = (hint ?? {}) as Record<string, unknown>;
+  const { of, reactor, tenant, workflow, key, journal, journals } = (hint ?? {}) as Record<string, unknown>;
   if (of === "any") return { of };
   if (of === "reactor" && isName(reactor)) {
     return { of, reactor, ...(isName(tenant) && { tenant }), ...(isName(workflow) && { workflow }) };
   }
   if (of === "value" && isName(tenant) && isName(key)) return { of, tenant, key };
+  if (of === "stream" && isName(tenant) && Array.isArray(journals) && journals.every(Number.isSafeInteger))
+    return { of, tenant, journals };
   const known = (of === "journal" || of === "published") && isName(tenant) && Number.isSafeInteger(journal);
   return known ? { of, tenant, journal: journal as number } : undefined;
 }

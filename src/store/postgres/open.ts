@@ -11,6 +11,7 @@ import { assembleStore } from "../sql/assemble.ts";
 import type { Migration } from "../sql/migrations.ts";
 import { createPlan } from "../sql/plans/create.ts";
 import { fireTimerPlan } from "../sql/plans/intake.ts";
+import { appendChunksPlan } from "../sql/plans/streams.ts";
 import type { RowOf } from "../sql/statements.gen.ts";
 import { WakeHub } from "../wake-hub.ts";
 import { PostgresBackend } from "./backend.ts";
@@ -37,6 +38,7 @@ import { JournalAllocator } from "./journal-numbers.ts";
 import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
 import { OutageRetry } from "./outage-retry.ts";
+import { streamWrite } from "./stream-writes.ts";
 import { metaOf, Timeline } from "./timeline.ts";
 import { warnOfTransport } from "./transport.ts";
 import { parsePostgresUrl } from "./url.ts";
@@ -132,7 +134,8 @@ function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
     writer.run((context) => createPlan(context, tenant, data, first), { tenant });
   const counted = new Set<string>();
   // Batches of one queue lock its keys until their commit: a second one at the same time would only wait for the first.
-  const [leaving, joining] = [1, 1].map((max) => ({ ...options, channels: new Channels(max) }));
+  // Chunks have one connection of their own: however many there are, records do not wait for a channel behind them.
+  const [leaving, joining, streaming] = [1, 1, 1].map((max) => ({ ...options, channels: new Channels(max) }));
   return {
     append: writeBatcher(appendWrite(single), options),
     park: writeBatcher(parkWrite(single), options),
@@ -158,6 +161,12 @@ function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
     parkQueued: writeBatcher(parkQueuedWrite(single), leaving!),
     endQueued: writeBatcher(endQueuedWrite(single), leaving!),
     createQueued: writeBatcher(createQueuedWrite(create), joining!),
+    stream: writeBatcher(
+      streamWrite(options.limits, ({ fence, chunks }) =>
+        writer.run((context) => appendChunksPlan(context, fence, chunks), { tenant: fence.tenant, allocates: false }),
+      ),
+      streaming!,
+    ),
     fire: writeBatcher(
       fireWrite(async (timer) => {
         const { tenant } = timer;

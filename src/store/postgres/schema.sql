@@ -44,6 +44,18 @@ table tape.business_keys(
 
 CREATE INDEX business_keys_run ON tape.business_keys USING btree (run, pos);
 
+table tape.chunks(
+  run bigint not null,
+  stream text not null,
+  chunk_offset bigint not null,
+  part bigint not null,
+  token bigint not null,
+  at bigint not null,
+  body text,
+  total bigint not null,
+  chunks_pkey PRIMARY KEY (run, stream, chunk_offset)
+) with (autovacuum_vacuum_scale_factor=0.05);
+
 table tape.dead_letters(
   tenant text not null,
   sink text not null,
@@ -387,6 +399,15 @@ table tape.schedules(
 );
 
 CREATE INDEX schedules_queue ON tape.schedules USING btree (tenant, next_at) WHERE ((next_at IS NOT NULL) AND (NOT paused));
+
+table tape.streams(
+  run bigint not null,
+  name text not null,
+  retain_ms bigint,
+  streams_pkey PRIMARY KEY (run, name)
+);
+
+CREATE INDEX streams_retained ON tape.streams USING btree (run, name) WHERE (retain_ms IS NOT NULL);
 
 table tape.timers(
   run bigint not null,

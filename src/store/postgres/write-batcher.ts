@@ -21,6 +21,7 @@ interface Checks {
   "create_many.counted": "create_many.check";
   "create_many.queued": "create_many.check";
   fire_many: "fire_many.check";
+  stream_many: "stream_many.check";
 }
 
 type BatchName = keyof Checks;

@@ -8,13 +8,15 @@ import { sealUnder } from "../cursor-seal.ts";
 import { runBatch, staleError } from "../validate/arguments.ts";
 import { checkEntry, checkFence, checkList } from "../validate/entry.ts";
 import { validated } from "../validate/store.ts";
+import { checkChunks } from "../validate/streams.ts";
 import type { SqlBackend } from "./backend.ts";
-import { intakesOf } from "./intake.ts";
+import { intakesOf, storeSecret } from "./intake.ts";
 import { queryRow } from "./plan.ts";
 import { whyFenced } from "./plans/append.ts";
 import { findPlan } from "./plans/backlogs.ts";
 import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import { checkpointPlan, deadLetterPlan, letterSentPlan } from "./plans/events.ts";
+import { sweepStreamsPlan } from "./plans/streams.ts";
 import { readOf } from "./read.ts";
 import { withinOf } from "./within.ts";
 
@@ -22,15 +24,16 @@ import { withinOf } from "./within.ts";
 export function assembleStore(driver: SqlBackend, random: Random): Store {
   const { backend, limits, transactionBoundMs, exclusive } = driver;
   const seal = sealUnder(async () => String((await driver.read(queryRow("feed.key"), undefined))?.key), random);
+  const secrets = { secret: storeSecret(driver), seal };
   return validated({
     backend,
     limits,
     transactionBoundMs,
     exclusive,
-    ...intakesOf(driver, limits, seal),
+    ...intakesOf(driver, limits, secrets),
     claim: claimOf(driver, random),
     fenced: fencedOf(driver, limits),
-    read: readOf(driver, limits, seal),
+    read: readOf(driver, limits, secrets),
     within: withinOf(driver, limits),
     health: () => driver.health(),
     onWake: (listener) => driver.onWake(listener),
@@ -56,6 +59,7 @@ function fencedOf(driver: SqlBackend, limits: Limits): FencedOps {
         return append(item[0], item[1]);
       });
     },
+    appendChunks: appendChunksOf(driver, limits),
     async checkpoint(fence, text) {
       return driver.write(() => checkpointPlan(fence, text), fence.tenant);
     },
@@ -65,6 +69,28 @@ function fencedOf(driver: SqlBackend, limits: Limits): FencedOps {
     async letterSent(fence, event) {
       return driver.write(() => letterSentPlan(fence, event), fence.tenant);
     },
+  };
+}
+
+/** Expired streams are deleted once per this many calls: readers do not see them, whenever that is. */
+const callsPerSweep = 256;
+
+function appendChunksOf(driver: SqlBackend, limits: Limits): FencedOps["appendChunks"] {
+  let calls = 0;
+  let above = 0;
+  return async (batch) => {
+    const results = await runBatch(batch, limits, async (item) => {
+      checkList("a batch's item", item);
+      const [fence, append] = item;
+      return driver.appendChunks(fence, checkChunks(fence, append, limits));
+    });
+    if (++calls % callsPerSweep === 0) {
+      const sweep = driver.write(() => sweepStreamsPlan(above)).catch(() => 0); // the next sweep finds them
+      void sweep.then((next) => {
+        above = next;
+      });
+    }
+    return results;
   };
 }
 

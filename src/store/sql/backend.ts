@@ -16,6 +16,7 @@ import type {
   WakeHint,
 } from "../contract/store.ts";
 import type { CheckedEntry } from "../validate/entry.ts";
+import type { CheckedChunks } from "../validate/streams.ts";
 import type { Plan, PlanContext } from "./plan.ts";
 import type { ClaimRequest } from "./plans/claim.ts";
 import type { FirstTerm } from "./plans/create.ts";
@@ -57,6 +58,8 @@ export interface SqlBackend {
   journal?(tenant: string, journal: number): Promise<Page<JournalRecord>>;
   /** Most of the load; backends batch it. */
   append(fence: Fence, entry: CheckedEntry): Promise<AppendResult>;
+  /** Chunks of one run, together with those of others if that is cheaper; never in the way of records. */
+  appendChunks(fence: Fence, chunks: CheckedChunks): Promise<object>;
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult>;
   acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult>;
   /** Claims those that are still available; the others do no harm. */

@@ -28,6 +28,7 @@ import {
   reportPlan,
   revokeTokenPlan,
 } from "./plans/service.ts";
+import { streamTokenPlan } from "./plans/streams.ts";
 
 /** One write of the intake, by name and in its tenant's turn. */
 type Write = <T>(
@@ -46,7 +47,7 @@ export interface Intakes {
  */
 const callsPerPurge = 128;
 
-export function intakesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): Intakes {
+export function intakesOf(driver: SqlBackend, limits: Limits, secrets: Secrets): Intakes {
   let calls = 0;
   const writeOnce =
     (key: IdempotencyKey): Write =>
@@ -59,7 +60,6 @@ export function intakesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): I
       if (result instanceof TapeError) throw result;
       return result;
     };
-  const secrets = { secret: storeSecret(driver), seal };
   const written = intakeOf(driver, limits, secrets, ([, tenant], make) => driver.write(make, tenant));
   const plain: IntakeOps =
     driver.fire === undefined
@@ -94,7 +94,7 @@ export function intakesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): I
 const purgeEveryReports = 20;
 
 /** What derives from keys of the store, which are read once. */
-interface Secrets {
+export interface Secrets {
   readonly secret: () => Promise<string>;
   readonly seal: OpenSeal;
 }
@@ -124,6 +124,9 @@ function intakeOf(driver: SqlBackend, limits: Limits, { secret, seal }: Secrets,
       const ref = callbackOf(await secret(), token);
       if (ref === undefined) throw unknownCallback();
       return deliverOnce(() => write(["deliver", tenant], (context) => deliverPlan(context, tenant, ref, body)));
+    },
+    async streamToken(tenant, run, stream, ttlMs) {
+      return driver.read(streamTokenPlan(await secret(), { tenant, run, stream }, ttlMs), tenant);
     },
     async cancel(tenant, run, { key, ...request }) {
       const data = definedOnly(request);
@@ -221,7 +224,7 @@ function adminWritesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal, write
 }
 
 /** The secret of the store's callbacks, read once. */
-function storeSecret(driver: SqlBackend): () => Promise<string> {
+export function storeSecret(driver: SqlBackend): () => Promise<string> {
   let known: string | undefined;
   return async () => {
     known ??= String((await driver.read(queryRow("meta.secret"), undefined))?.secret);

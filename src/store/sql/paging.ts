@@ -19,6 +19,7 @@ export const payloads: { readonly [N in StatementName]?: readonly (keyof RowOf<N
   "gate.open": ["payload", "value"],
   "gate.run": ["payload", "value"],
   "published.list": ["value"],
+  "chunk.page": ["body"],
   "schedule.list": ["spec"],
   "schedule.due": ["spec"],
   "process.list": ["body"],

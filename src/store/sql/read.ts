@@ -1,6 +1,13 @@
 import type { Limits } from "../../model/limits.ts";
-import type { AdminReadOps, EventReadOps, ListOps, Page, QueueReadOps, ReadOps } from "../contract/store.ts";
-import type { OpenSeal } from "../cursor-seal.ts";
+import type {
+  AdminReadOps,
+  EventReadOps,
+  ListOps,
+  Page,
+  QueueReadOps,
+  ReadOps,
+  StreamReadOps,
+} from "../contract/store.ts";
 import {
   apiTokenOf,
   budgetRowOf,
@@ -17,6 +24,7 @@ import { leaseViewOf } from "../lease-rules.ts";
 import { mapPage, pageOf } from "../page.ts";
 import { pageLimit } from "../validate/entry.ts";
 import type { SqlBackend } from "./backend.ts";
+import type { Secrets } from "./intake.ts";
 import { type ListName, queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows } from "./plan.ts";
 import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/backlogs.ts";
@@ -26,6 +34,7 @@ import * as lists from "./plans/lists.ts";
 import { explainedPlan } from "./plans/queue-cycles.ts";
 import { partitionsPlan, queuesPlan, slotsPlan } from "./plans/queue-reads.ts";
 import * as reads from "./plans/reads.ts";
+import { chunksPlan, streamAccessPlan, streamPartsPlan, streamsPlan } from "./plans/streams.ts";
 import { findTarget } from "./plans/target.ts";
 import { sinksOf } from "./sinks.ts";
 import type { ParamsOf, RowOf, StatementName } from "./statements.gen.ts";
@@ -36,7 +45,7 @@ type Turn = string | undefined;
 /** Four reports may be lost before a process counts as gone. */
 const processTimeoutMs = 60_000;
 
-export function readOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): ReadOps {
+export function readOf(driver: SqlBackend, limits: Limits, { secret, seal }: Secrets): ReadOps {
   const { row, few, list } = queriesOf(driver, limits);
   return {
     ...listsOf(driver, limits),
@@ -45,6 +54,7 @@ export function readOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): Read
     due: async (reactor, cap, tenant) => driver.read(duePlan(reactor, cap, tenant), tenant),
     census: async (tenant) => driver.read(censusPlan(tenant), tenant),
     ...eventReadsOf(driver, limits, seal),
+    ...streamReadsOf(driver, limits, secret),
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
     progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
     async journal(tenant, target, page = {}) {
@@ -139,11 +149,20 @@ function queueReadsOf(driver: SqlBackend, limits: Limits): QueueReadOps {
   };
 }
 
-function eventReadsOf(driver: SqlBackend, limits: Limits, seal: OpenSeal): EventReadOps {
+function eventReadsOf(driver: SqlBackend, limits: Limits, seal: Secrets["seal"]): EventReadOps {
   return {
     deadLetters: async (tenant, sink, page = {}) => driver.read(deadLettersPlan(tenant, sink, page, limits), tenant),
     subjects: async (tenant, journals) => driver.read(subjectsPlan(tenant, journals), tenant),
     sinks: sinksOf(driver, limits, seal),
+  };
+}
+
+function streamReadsOf(driver: SqlBackend, limits: Limits, secret: Secrets["secret"]): StreamReadOps {
+  return {
+    chunks: async (tenant, wanted) => driver.read(chunksPlan(tenant, wanted, limits), tenant),
+    streams: async (tenant, run) => driver.read(streamsPlan(tenant, run), tenant),
+    streamParts: async (tenant, run, stream) => driver.read(streamPartsPlan(tenant, run, stream, limits), tenant),
+    streamAccess: async (token) => driver.read(streamAccessPlan(await secret(), token), undefined),
   };
 }
 

@@ -128,6 +128,46 @@ export interface SharedStatements {
     params: { tenant: Text; cap: Whole };
     row: { what: string | null; label: string | null; n: number | null; ms: number | null };
   };
+  "chunk.append": {
+    params: { run: Whole; stream: Text; chunkOffset: Whole; part: Whole; token: Whole; body: Text; total: Whole };
+    row: Record<never, never>;
+  };
+  "chunk.find": {
+    params: { run: Whole; stream: Text; chunkOffset: Whole };
+    row: { token: string | null };
+  };
+  "chunk.forget": {
+    params: { run: Whole; stream: Text; span: Whole };
+    row: Record<never, never>;
+  };
+  "chunk.last": {
+    params: { run: Whole; stream: Text };
+    row: { chunk_offset: number; total: number };
+  };
+  "chunk.page": {
+    params: { wanted: Text; tenant: Text; limit: Whole; pageBytes?: Whole };
+    row: {
+      k: number | null;
+      journal: number;
+      ended: Flag | null;
+      chunk_offset: number | null;
+      part: number | null;
+      at: number | null;
+      body: string | null;
+    };
+  };
+  "chunk.parts": {
+    params: { tenant: Text; id: Text; stream: Text; limit: Whole };
+    row: { part: number; bytes: number | null };
+  };
+  "chunk.rewind": {
+    params: { run: Whole; stream: Text; part: Whole };
+    row: Record<never, never>;
+  };
+  "chunk.weigh": {
+    params: { run: Whole; stream: Text; part: Whole };
+    row: { bytes: number | null };
+  };
   "dead_letter.list": {
     params: { tenant: Text; sink: Text; state: Text; afterAt: Whole; afterEvent: Text; limit: Whole };
     row: {
@@ -1069,6 +1109,10 @@ export interface SharedStatements {
     params: { run: Whole };
     row: Record<never, never>;
   };
+  "prune.chunks": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
   "prune.effects": {
     params: { run: Whole };
     row: Record<never, never>;
@@ -1106,6 +1150,10 @@ export interface SharedStatements {
     row: Record<never, never>;
   };
   "prune.run": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "prune.streams": {
     params: { run: Whole };
     row: Record<never, never>;
   };
@@ -1920,6 +1968,30 @@ export interface SharedStatements {
     params: { kind: Text; body: Text };
     row: Record<never, never>;
   };
+  "stream.expired": {
+    params: { above: Whole; limit: Whole };
+    row: { run: number; name: string; expired: Flag | null };
+  };
+  "stream.fence": {
+    params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole };
+    row: { kind: string };
+  };
+  "stream.forget": {
+    params: { run: Whole; name: Text };
+    row: Record<never, never>;
+  };
+  "stream.list": {
+    params: { tenant: Text; id: Text };
+    row: { name: string; retain_ms: number | null; chunk_offset: number; total: number; at: number };
+  };
+  "stream.open": {
+    params: { run: Whole; name: Text; retainMs: Whole; max: Whole };
+    row: Record<never, never>;
+  };
+  "stream.subject": {
+    params: { journal: Whole };
+    row: { tenant: string; id: string; now: number | null };
+  };
   subjects: {
     params: { journals: Text; tenant: Text };
     row: {
@@ -2457,6 +2529,32 @@ export interface PostgresStatements extends SharedStatements {
   "store.standbys": {
     params: Record<never, never>;
     row: { names: string | null; standbys: number | null };
+  };
+  stream_many: {
+    params: {
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      opens: Text;
+      max: Whole;
+      runs: Text;
+      writers: Text;
+      streams: Text;
+      retains: Text;
+      afters: Text;
+      offsets: Text;
+      parts: Text;
+      sizes: Text;
+      bodies: Text;
+      maxBytes: Whole;
+      id: Whole;
+    };
+    row: { journal: number | null };
+  };
+  "stream_many.check": {
+    params: { runs: Text; streams: Text; writers: Text; offsets: Text };
+    row: { journal: number | null };
   };
   "transaction.enter": {
     params: { mark: Text; boundMs: Whole };

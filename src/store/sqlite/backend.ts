@@ -24,8 +24,10 @@ import { acquirePlan, type ClaimRequest, claimFoundPlan, renewPlan } from "../sq
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import { feedPlan } from "../sql/plans/feed.ts";
 import { PartitionDeltas } from "../sql/plans/partitions.ts";
+import { appendChunksPlan } from "../sql/plans/streams.ts";
 import { parseCursor } from "../validate/arguments.ts";
 import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
+import type { CheckedChunks } from "../validate/streams.ts";
 import type { WakeHub } from "../wake-hub.ts";
 import { type ChangeWatch, watchOtherProcesses } from "./change-watch.ts";
 import type { Committer } from "./committer.ts";
@@ -153,6 +155,13 @@ export class SqliteBackend implements SqlBackend {
     const { count } = session.statements.run(timer.do, timer, session.times);
     if (count === 0) throw this.#perform(session, () => refusalOf(timer, head.tenant));
     return this.#appendPlain(session, fence, entry);
+  }
+
+  appendChunks(fence: Fence, chunks: CheckedChunks): Promise<object> {
+    const append = (session: Session) => this.#perform(session, (context) => appendChunksPlan(context, fence, chunks));
+    const writes = chunks.streams.reduce((sum, stream) => sum + stream.chunks.length, 0);
+    // Fence and offset are checked before the first write; a limit that is exceeded later is rare.
+    return this.#options.committer.submit(fence.tenant, append, { bytes: chunks.bytes, writes, atomic: true });
   }
 
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {

@@ -24,6 +24,12 @@ CREATE TABLE business_keys(
 
 CREATE INDEX business_keys_run on business_keys(run, pos);
 
+CREATE TABLE chunks(
+  run integer not null, stream text not null, chunk_offset integer not null, part integer not null,
+  token integer not null, at integer not null, body text, total integer not null,
+  primary key(run, stream, chunk_offset)
+) strict, without rowid;
+
 CREATE TABLE dead_letters(
   tenant text not null, sink text not null, event text not null,
   journal integer not null, seq integer not null, inbox integer not null, kind text not null, at integer not null,
@@ -227,6 +233,12 @@ CREATE TABLE schedules(
 ) strict, without rowid;
 
 CREATE INDEX schedules_due on schedules(tenant, next_at) where next_at is not null and paused = 0;
+
+CREATE TABLE streams(
+  run integer not null, name text not null, retain_ms integer, primary key(run, name)
+) strict, without rowid;
+
+CREATE INDEX streams_retained on streams(run, name) where retain_ms is not null;
 
 CREATE TABLE timers(
   run integer not null, pos integer not null, purpose text not null, tenant text not null, status text not null,

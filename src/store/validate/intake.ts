@@ -7,6 +7,7 @@ import { checkClaimant, checkList, checkNonce, checkObject, checkStored, checkWh
 import { validatedEventWrites } from "./events.ts";
 import { validatedQueueWrites } from "./queue.ts";
 import { checkSchedule } from "./schedule.ts";
+import { validatedStreamTokens } from "./streams.ts";
 import { assertNoReservedField, validatedTalkWrites } from "./talk.ts";
 
 type Evidence = Parameters<IntakeOps["leaveEvidence"]>;
@@ -17,6 +18,7 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
   return {
     ...validatedAdminWrites(intake, limits),
     ...validatedTalkWrites(intake, limits),
+    ...validatedStreamTokens(intake, limits),
     ...validatedQueueWrites(intake, limits),
     ...validatedEventWrites(intake, limits),
     async createRuns(tenant, specs, first) {

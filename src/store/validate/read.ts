@@ -11,6 +11,7 @@ import { validatedFeed } from "./feed.ts";
 import { filterChecks } from "./filters.ts";
 import { validatedLists } from "./list.ts";
 import { validatedQueueReads } from "./queue.ts";
+import { validatedStreamReads } from "./streams.ts";
 import { validatedTalkReads } from "./talk.ts";
 
 const effectStatuses = {
@@ -26,6 +27,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     ...validatedLists(read, limits),
     ...validatedAdminReads(read, limits),
     ...validatedTalkReads(read, limits),
+    ...validatedStreamReads(read, limits),
     ...validatedQueueReads(read, limits),
     ...validatedFeed(read, limits),
     ...validatedCensus(read, limits),

@@ -62,6 +62,26 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
     expect(terms.every((ledger) => ledger.length === 1)).toBe(true);
   });
 
+  it("[INV-7] resolves a whole group of chunks, once", async () => {
+    const runs = await Promise.all(Array.from({ length: 20 }, () => held(store)));
+    const write = (from: number) =>
+      store.fenced.appendChunks(
+        runs.map(({ fence }) => {
+          const chunks = ["a", "b"].map((value) => ({ part: 0, value }));
+          return [fence, { streams: [{ name: "tokens", from, chunks }] }] as const;
+        }),
+      );
+    const bitten = cut(when, statement("stream_many"));
+    expect((await write(0)).every(({ ok }) => ok)).toBe(true);
+    await bitten;
+    expect((await write(2)).every(({ ok }) => ok)).toBe(true);
+    const pages = await scene.store.read.chunks(
+      tenant,
+      runs.map(({ id }) => ({ run: id, stream: "tokens", from: 0 })),
+    );
+    expect(new Set(pages.map((page) => page?.chunks.map(({ offset }) => offset).join()))).toEqual(new Set(["0,1,2,3"]));
+  });
+
   it("rejects the stale item of a lost group and writes the others", async () => {
     const [stale, ...runs] = await Promise.all(Array.from({ length: 10 }, () => held(store)));
     const by = { expect: "any", by: "ann", auditReason: "it hangs" } as const;

@@ -24,6 +24,8 @@ const batched = [
   "admit.take",
   "create_many.queued",
   "park_many.queued",
+  "stream_many",
+  "stream_many.check",
 ];
 
 /** VACUUM on empty tables suggests to the planner that full scans cost nothing. */

@@ -8,6 +8,11 @@ delete from tape.budgets where run = :run;
 -- writes: business_keys
 delete from tape.business_keys where run = :run;
 
+-- name: prune.chunks
+-- unfenced: only finished runs are pruned
+-- writes: chunks
+delete from tape.chunks where run = :run;
+
 -- name: prune.effects
 -- unfenced: only finished runs are pruned
 -- writes: effects
@@ -80,6 +85,11 @@ delete from tape.replies where journal = :run;
 -- unfenced: only finished runs are pruned
 -- writes: runs
 delete from tape.runs where journal = :run;
+
+-- name: prune.streams
+-- unfenced: only finished runs are pruned
+-- writes: streams
+delete from tape.streams where run = :run;
 
 -- name: prune.timers
 -- unfenced: only finished runs are pruned

@@ -15,6 +15,8 @@ const pruned = [
   "replies",
   "timers",
   "budgets",
+  "chunks",
+  "streams",
   "keys",
   "leases",
   "run",

@@ -8,6 +8,11 @@ delete from budgets where run = :run;
 -- writes: business_keys
 delete from business_keys where run = :run;
 
+-- name: prune.chunks
+-- unfenced: only finished runs are pruned
+-- writes: chunks
+delete from chunks where run = :run;
+
 -- name: prune.effects
 -- unfenced: only finished runs are pruned
 -- writes: effects
@@ -72,6 +77,11 @@ delete from replies where journal = :run;
 -- unfenced: only finished runs are pruned
 -- writes: runs
 delete from runs where journal = :run;
+
+-- name: prune.streams
+-- unfenced: only finished runs are pruned
+-- writes: streams
+delete from streams where run = :run;
 
 -- name: prune.timers
 -- unfenced: only finished runs are pruned

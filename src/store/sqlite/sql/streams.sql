@@ -1,0 +1,89 @@
+-- name: chunk.append
+-- fenced
+-- writes: chunks
+-- After `stream.fence` in the same transaction. A body of null says that the part started again.
+insert into chunks(run, stream, chunk_offset, part, token, at, body, total)
+values (:run, :stream, :chunk_offset, :part, :token, :at, :body, :total);
+
+-- name: chunk.find
+-- read
+select cast(c.token as text) as token from chunks c where c.run = :run and c.stream = :stream and c.chunk_offset = :chunk_offset;
+
+-- name: chunk.forget
+-- unfenced: only streams of finished runs expire
+-- writes: chunks
+-- In ranges, so that a large stream does not block the file.
+delete from chunks where run = :run and stream = :stream
+  and chunk_offset < :span + (select min(c.chunk_offset) from chunks c where c.run = :run and c.stream = :stream);
+
+-- name: chunk.last
+-- read
+select c.chunk_offset, c.total from chunks c where c.run = :run and c.stream = :stream order by c.chunk_offset desc limit 1;
+
+-- name: chunk.page
+-- read
+-- Chunks of several streams, each from its offset on. Offsets have gaps where an attempt was repeated, so each page starts
+-- with the first chunk that exists. The end of the run is read by the same statement: no chunk follows it.
+select w.key as k, r.journal, r.ended_at is not null as ended, c.chunk_offset, c.part, c.at, c.body
+from json_each(:wanted) w cross join runs r on r.tenant = :tenant and r.id = w.value ->> 0
+left join streams s on s.run = r.journal and s.name = w.value ->> 1
+  and (r.ended_at is null or s.retain_ms is null or r.ended_at + s.retain_ms > :at)
+left join chunks c on c.run = s.run and c.stream = s.name and c.chunk_offset >= w.value ->> 2
+  and c.chunk_offset < :limit + (select n.chunk_offset from chunks n
+    where n.run = s.run and n.stream = s.name and n.chunk_offset >= w.value ->> 2 order by n.chunk_offset limit 1)
+order by w.key, c.chunk_offset;
+
+-- name: chunk.parts
+-- read
+select c.part, coalesce(sum(octet_length(c.body)), 0) as bytes from chunks c
+where c.run = (select r.journal from runs r where r.tenant = :tenant and r.id = :id) and c.stream = :stream
+group by c.part order by c.part limit :limit;
+
+-- name: chunk.rewind
+-- fenced
+-- writes: chunks
+-- After `stream.fence` in the same transaction: what earlier attempts of the part have streamed.
+delete from chunks where run = :run and stream = :stream and part = :part;
+
+-- name: chunk.weigh
+-- read
+select coalesce(sum(octet_length(c.body)), 0) as bytes from chunks c where c.run = :run and c.stream = :stream and c.part = :part;
+
+-- name: stream.expired
+-- read
+-- The next streams with a retention of their own; `expired`: the run has ended, and the time is over.
+select s.run, s.name, r.ended_at is not null and r.ended_at + s.retain_ms <= :at as expired
+from streams s cross join runs r on r.journal = s.run
+where s.retain_ms is not null and s.run > :above order by s.run, s.name limit :limit;
+
+-- name: stream.fence
+-- read
+-- The fence of a write beside the journal of a run: it needs no head.
+select l.kind from leases l
+where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.nonce = :nonce and l.doomed = 0;
+
+-- name: stream.forget
+-- unfenced: only streams of finished runs expire
+-- writes: streams
+delete from streams where run = :run and name = :name and not exists (select 1 from chunks c where c.run = :run and c.stream = :name);
+
+-- name: stream.list
+-- read
+select s.name, s.retain_ms, c.chunk_offset, c.total, c.at
+from streams s cross join chunks c on c.run = s.run and c.stream = s.name
+  and c.chunk_offset = (select max(n.chunk_offset) from chunks n where n.run = s.run and n.stream = s.name)
+where s.run = (select r.journal from runs r where r.tenant = :tenant and r.id = :id
+  and (r.ended_at is null or s.retain_ms is null or r.ended_at + s.retain_ms > :at))
+order by s.name;
+
+-- name: stream.open
+-- fenced
+-- writes: streams
+-- After `stream.fence` in the same transaction.
+insert into streams(run, name, retain_ms)
+select :run, :name, :retain_ms where (select count(*) from streams s where s.run = :run) < :max;
+
+-- name: stream.subject
+-- read
+-- The run of a token whose signature is right.
+select r.tenant, r.id, :at as now from runs r where r.journal = :journal;
