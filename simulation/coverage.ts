@@ -229,6 +229,9 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     trialCalls.some(({ run, trial, process }) =>
       trialCalls.some((one) => one.run === run && one.trial.name === trial.name && one.process !== process),
     ),
+  "stream rewound": ({ streams }) => streams.seen.some((chunk) => "rewound" in chunk),
+  "chunks refused or lost": ({ faultHits }) => faultHits.some(({ fault }) => fault.at === "chunks"),
+  "streams side by side": ({ streams }) => new Set(streams.seen.map(({ part }) => part)).size > 2,
   "process wedged": ({ trialCalls }) => trialCalls.some(({ trial }) => trial.wedgeMs !== undefined),
   "term taken from a stalled holder": started("stalled"),
   "run stuck after three stalls": some(isStuckByStalls),

@@ -1,5 +1,12 @@
 import type { EffectRow, GateRow, TimerRow } from "../src/model/rows.ts";
-import type { AuditEntry, FeedRecord, PublishedValue, RunView, StoredValue } from "../src/store/contract/store.ts";
+import type {
+  AuditEntry,
+  Chunk,
+  FeedRecord,
+  PublishedValue,
+  RunView,
+  StoredValue,
+} from "../src/store/contract/store.ts";
 import type { ValueTransition } from "../src/store/values.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
@@ -22,6 +29,8 @@ import { type SeenCheckpoint, type SeenRenewal, wholeFeed } from "./shared-store
 import { type FaultHit, type Stage, tenant } from "./stage.ts";
 import { unstepped } from "./stepped-clock.ts";
 import type { StrangerCall } from "./strangers.ts";
+import type { StreamReader } from "./stream-reader.ts";
+import type { StreamCall } from "./streaming.ts";
 import type { FenceEvent, Sweep } from "./sweeper.ts";
 import type { AskResult, CallbackResult } from "./talk-clients.ts";
 import { neighbourTenant } from "./tenants.ts";
@@ -67,6 +76,12 @@ export interface Evidence {
   readonly trialCalls: readonly TrialCall[];
   /** When bodies of queues' runs began and ended. */
   readonly insideEvents: readonly InsideEvent[];
+  /** Calls of bodies that stream, and what readers received: one that followed, and one that came late. */
+  readonly streams: {
+    readonly calls: readonly StreamCall[];
+    readonly seen: readonly Chunk[];
+    readonly late: readonly Chunk[];
+  };
   readonly queueStarts: readonly QueueStart[];
   readonly limitChanges: readonly LimitChange[];
   /** Results of handlers that clients received, and states of objects that they read. */
@@ -143,6 +158,7 @@ export interface Witnesses
     readonly histories: Evidence["keptValues"];
     readonly measured: Evidence["measured"];
   };
+  readonly streamReader: Pick<StreamReader, "rest">;
   readonly walkers: { readonly walks: Evidence["walks"] };
   readonly rewinder: Pick<Evidence, "lost">;
 }
@@ -174,6 +190,7 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     laneResults,
     trialCalls,
     insideEvents,
+    streams: { calls: stage.streamCalls, ...(await witnesses.streamReader.rest()) },
     queueStarts: witnesses.queues.starts,
     limitChanges: witnesses.queues.changes,
     objectAnswers: witnesses.objects.answers,

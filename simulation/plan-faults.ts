@@ -6,9 +6,20 @@ export interface Fault {
   readonly replica: number;
   /**
    * `dispatch`: an append that authorises an effect. `commit`: of a transactional step. Both count as appends, too.
-   * `wire`: between a connected replica and the server. `client`: the same, for requests that a client made.
+   * `chunks`: a write to streams. `wire`: between a connected replica and the server. `client`: the same, for requests that a client made.
    */
-  readonly at: "append" | "dispatch" | "commit" | "claim" | "renew" | "intake" | "read" | "effect" | "wire" | "client";
+  readonly at:
+    | "append"
+    | "dispatch"
+    | "commit"
+    | "claim"
+    | "renew"
+    | "intake"
+    | "read"
+    | "effect"
+    | "chunks"
+    | "wire"
+    | "client";
   readonly n: number;
   readonly edge: "before" | "after";
   /**

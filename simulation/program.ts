@@ -8,6 +8,7 @@ import { guardedGate } from "./guarded-gate.ts";
 import type { InsideOp, InsideWork } from "./inside.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
 import { callRoster, type ObjectOp } from "./objects.ts";
+import type { StreamOp, StreamWork } from "./streaming.ts";
 import { runTalkOp, type TalkOp } from "./talk-ops.ts";
 import { type TrialOp, type TrialWork, trialStallMs } from "./trials.ts";
 
@@ -25,6 +26,7 @@ export type Op =
   | LanesOp
   | TrialOp
   | InsideOp
+  | StreamOp
   | ObjectOp
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
@@ -43,7 +45,7 @@ export function programs(
   local: LaneWork,
   onToken: (token: string) => void,
   trials: TrialWork,
-  inside: InsideWork,
+  [inside, streaming]: readonly [InsideWork, StreamWork],
 ): Readonly<Record<"once" | "thrice" | "limited", Workflow<Program, unknown>>> {
   const runOps = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
     const results: unknown[] = [];
@@ -86,6 +88,8 @@ export function programs(
         return trials.run(tape, op);
       case "inside":
         return inside.stay(tape, op);
+      case "stream":
+        return streaming.run(tape, op);
       case "object":
         return callRoster(tape, op.key, op.work);
       case "tidy":

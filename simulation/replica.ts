@@ -257,6 +257,7 @@ function kindOf(boundary: Boundary): Fault["at"] | undefined {
   const { what, name, edge, result } = boundary;
   if (what === "effect") return "effect";
   if (name === "fenced.append" || name === "within.commit" || name === "fenced.checkpoint") return "append";
+  if (name === "fenced.appendChunks") return "chunks";
   if (name.startsWith("intake.")) return "intake";
   if (name === "claim.renew") return "renew";
   if (name === "claim.find" || name === "claim.acquire") {

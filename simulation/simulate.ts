@@ -35,6 +35,8 @@ import { callsAtRest, restOf, sinkCaughtUp } from "./sink-rest.ts";
 import { type FaultHit, type Stage, serverOn, tenant } from "./stage.ts";
 import { steppedClock, unstepped } from "./stepped-clock.ts";
 import { Strangers } from "./strangers.ts";
+import { StreamReader } from "./stream-reader.ts";
+import { type StreamCall, StreamWork } from "./streaming.ts";
 import { Sweeper } from "./sweeper.ts";
 import { TalkClients } from "./talk-clients.ts";
 import { TrialLedger, TrialWork } from "./trials.ts";
@@ -70,13 +72,14 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   };
   const trials = new TrialLedger(time);
   const insideEvents: InsideEvent[] = [];
+  const streamCalls: StreamCall[] = [];
   const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
     programs(
       effects,
       new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults),
       onToken,
       new TrialWork(name, clock, trials),
-      new InsideWork(clock, time, insideEvents),
+      [new InsideWork(clock, time, insideEvents), new StreamWork(name, clock, streamCalls)],
     );
   const runnerOf = ({ once, thrice, limited }: ReturnType<typeof programs>): Runner =>
     createRunner({
@@ -113,6 +116,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     tokens,
     trialCalls: trials.calls,
     insideEvents,
+    streamCalls,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,
@@ -139,6 +143,7 @@ class SimulationRun implements Witnesses {
   readonly guarded: GuardedClients;
   readonly talk: TalkClients;
   readonly callers: CallerClients;
+  readonly streamReader: StreamReader;
   readonly neighbours: Neighbours;
   readonly walkers: Walkers;
   readonly rewinder: Rewinder;
@@ -170,6 +175,7 @@ class SimulationRun implements Witnesses {
     this.guarded = new GuardedClients(stage);
     this.talk = new TalkClients(stage, this.clients, workflows);
     this.callers = new CallerClients(stage);
+    this.streamReader = new StreamReader(stage);
     this.neighbours = new Neighbours(stage);
     this.walkers = new Walkers(stage);
     this.rewinder = new Rewinder(stage);
@@ -200,6 +206,7 @@ class SimulationRun implements Witnesses {
       this.guarded.run(),
       this.talk.run(),
       this.callers.run(),
+      this.streamReader.run(),
       this.neighbours.run(),
       this.walkers.run(),
       this.rewinder.run(),

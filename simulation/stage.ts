@@ -13,6 +13,7 @@ import type { Plan } from "./plan.ts";
 import type { Fault } from "./plan-faults.ts";
 import type { ShardClients } from "./shard-clients.ts";
 import type { SharedStore } from "./shared-store.ts";
+import type { StreamCall } from "./streaming.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { tenant } from "./tenants.ts";
 import type { TrialCall } from "./trials.ts";
@@ -50,6 +51,7 @@ export interface Stage {
   readonly tokens: string[];
   readonly trialCalls: readonly TrialCall[];
   readonly insideEvents: InsideEvent[];
+  readonly streamCalls: readonly StreamCall[];
   /** Error codes that the store returned, with counts. */
   readonly refusals: Map<string, number>;
   readonly log: Log;

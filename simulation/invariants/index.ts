@@ -25,6 +25,7 @@ import * as signals from "./signals.ts";
 import * as singletons from "./singletons.ts";
 import * as sinks from "./sinks.ts";
 import * as strangers from "./strangers.ts";
+import * as streams from "./streams.ts";
 import * as talk from "./talk.ts";
 import * as trials from "./trials.ts";
 import * as unstarted from "./unstarted.ts";
@@ -54,6 +55,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...unstarted,
   ...strangers,
   ...talk,
+  ...streams,
   ...quotas,
   ...cursors,
   ...erasure,

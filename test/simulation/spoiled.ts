@@ -2,6 +2,7 @@ import type { EffectArgs } from "../../simulation/effects.ts";
 import type { Evidence } from "../../simulation/evidence.ts";
 import type { Plan } from "../../simulation/plan.ts";
 import type { PlannedRun } from "../../simulation/plan-runs.ts";
+import { streamer } from "../../simulation/plan-streams.ts";
 import type { Op } from "../../simulation/program.ts";
 import type { TrialOp } from "../../simulation/trials.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
@@ -72,6 +73,7 @@ export const eventful: Plan = {
     ]),
     run("taken", [{ op: "guarded" }]),
     run("booked", [{ op: "transaction", id: "seat", fails: false }]),
+    run(streamer, [{ op: "stream", name: "stream 1", chunks: 3, gapMs: 20, decides: false }], { atMs: 27_000 }),
     run("trials", [trial("trial 0", { fails: 1, timeoutMs: 900 })], { workflow: "limited", atMs: 18_000 }),
     run("wedged", [trial("trial 1", { wedgeMs: 60_000 })], { workflow: "limited", atMs: 22_000 }),
     run("endless", [trial("trial 2", { endless: true })], { workflow: "limited", atMs: 24_000 }),
@@ -138,6 +140,12 @@ const appliedAgain = (world: Evidence, semantics: EffectRow["semantics"]): Evide
 
 /** For each invariant, a change of the eventful world that breaks it. */
 export const spoiled: Readonly<Record<string, Spoil>> = {
+  streamsAreExact: (world) => ({ ...world, streams: { ...world.streams, late: world.streams.late.slice(1) } }),
+  zombiesDoNotStream: ({ streams, ...world }) => {
+    const zombie = { ...found(streams.seen.at(-1)), value: "stream 1/99 0" };
+    const last = { ...found(streams.seen.at(-1)), offset: zombie.offset + 1 };
+    return { ...world, streams: { ...streams, seen: [...streams.seen, zombie, last] } };
+  },
   attemptsAreCounted: (world) =>
     replace(world, "step.failed", any, (record) => [{ ...record, data: { ...record.data, attempt: 2 } }]),
   lateResultsAreDropped: (world) => ({

@@ -12,6 +12,7 @@ import { shardBugs } from "./shards.ts";
 import { sinkBugs } from "./sinks.ts";
 import { stepBugs } from "./steps.ts";
 import { strangerBugs } from "./strangers.ts";
+import { streamBugs } from "./streams.ts";
 import { talkingBugs } from "./talking.ts";
 import { transactionBugs } from "./transactions.ts";
 
@@ -32,4 +33,5 @@ export const bugs: readonly Bug[] = [
   ...alarmBugs,
   ...sinkBugs,
   ...shardBugs,
+  ...streamBugs,
 ];
