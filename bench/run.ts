@@ -14,6 +14,7 @@ import { benchRemote } from "./remote.ts";
 import { benchRuns } from "./runs.ts";
 import { benchSleeps } from "./sleeps.ts";
 import { benchStore } from "./store.ts";
+import { benchStreams } from "./streams.ts";
 
 /** `npm run bench -- <name> [--json] [--seconds N]`: progress on stderr, figures on stdout, one JSON object last. */
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object>>> = {
@@ -27,6 +28,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   neighbours: benchNeighbours,
   sleeps: benchSleeps,
   asks: benchAsks,
+  streams: benchStreams,
   profile: benchProfile,
   objects: benchObjects,
   events: benchEvents,
