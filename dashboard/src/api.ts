@@ -19,6 +19,8 @@ const calls = {
   "runs.terms": ["GET", "/v1/runs/{id}/terms"],
   "runs.budgets": ["GET", "/v1/runs/{id}/budgets"],
   "runs.published": ["GET", "/v1/runs/{id}/published"],
+  "runs.streams": ["GET", "/v1/runs/{id}/streams"],
+  "runs.stream": ["GET", "/v1/runs/{id}/streams/{name}"],
   "runs.reply": ["GET", "/v1/runs/{id}/replies/{n}"],
   "runs.signal": ["POST", "/v1/runs/{id}/signals"],
   "runs.cancel": ["POST", "/v1/runs/{id}/cancel"],

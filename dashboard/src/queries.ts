@@ -216,6 +216,13 @@ export const runPublished = ({ id, endedAt }: Run) =>
     refetchInterval: runMs(endedAt === null),
   });
 
+export const runStreams = ({ id, endedAt }: Run) =>
+  queryOptions({
+    queryKey: ["run", id, "streams"],
+    queryFn: () => call("runs.streams", params(id)),
+    refetchInterval: runMs(endedAt === null),
+  });
+
 /** The latest requests of a run that are shown. */
 const requestRows = 20;
 export interface RunRequest {

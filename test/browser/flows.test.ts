@@ -213,6 +213,14 @@ it("run: shows what the run has published, its requests, and a callback that no 
   await page.goto("/runs/cart-7");
   const published = page.getByRole("article", { name: "Published values" });
   await expect.poll(() => published.textContent()).toMatch(/total.*"usd": 5/s);
+  const stream = (from: number, ...texts: string[]) => ({
+    streams: [{ name: "tokens", from, chunks: texts.map((value) => ({ part: 3, value })) }],
+  });
+  await store.fenced.appendChunks([[made.term.fence, stream(0, "to ", "be")]]);
+  const tokens = page.getByRole("article", { name: "Stream tokens" });
+  await expect.poll(() => tokens.textContent()).toMatch(/to be/);
+  await store.fenced.appendChunks([[made.term.fence, stream(2, " or not")]]);
+  await expect.poll(() => tokens.textContent()).toMatch(/to be or not/);
   const requests = page.getByRole("article", { name: "Requests" }).getByRole("listitem");
   await expect.poll(() => requests.allTextContents()).toHaveLength(2);
   expect(await requests.allTextContents()).toEqual([

@@ -9,6 +9,7 @@ import { ForkDialog } from "../run/fork-dialog.tsx";
 import { Journal } from "../run/journal.tsx";
 import { RunTakeover } from "../run/run-takeover.tsx";
 import { RunTree } from "../run/run-tree.tsx";
+import { StreamCards } from "../run/stream-cards.tsx";
 import { TalkCards } from "../run/talk-cards.tsx";
 import { Timeline } from "../run/timeline.tsx";
 import { usePermissions } from "../session.tsx";
@@ -81,6 +82,7 @@ function RunView({ run }: { readonly run: Run }) {
       {endedAt === null && <PositionCard run={run} />}
       <AttentionCards run={run} />
       <TalkCards run={run} />
+      <StreamCards run={run} />
       <nav className="tabs" aria-label="Views of the run">
         {runTabs.map((name) => (
           <Link
