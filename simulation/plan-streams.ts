@@ -16,15 +16,17 @@ interface Before {
   readonly replicas: number;
   readonly ttlMs: number;
   readonly rewind: unknown;
+  readonly talk: unknown;
 }
 
 /**
  * A run whose bodies stream, one after the other and side by side. Drawn from a generator of its own, so that plans
- * without it stay unchanged. Not in a rewound store: what its reader knows might be forgotten.
+ * without it stay unchanged. Not in a rewound store: what its reader knows might be forgotten. Not beside a talker, whose
+ * faults are placed by the appends of its replica.
  */
 export function withStreams<P extends Before>(seed: number | string, plan: P): P {
   const random = seededRandom(`streams ${seed}`);
-  if (plan.rewind !== undefined || !chance(random, streamShare)) return plan;
+  if (plan.rewind !== undefined || plan.talk !== undefined || !chance(random, streamShare)) return plan;
   let count = 0;
   const op = (): StreamOp => ({
     op: "stream",
