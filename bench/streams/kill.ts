@@ -42,6 +42,9 @@ function launch({ url, ttlMs }: KillOptions, start = ""): Promise<ChildProcess> 
   });
 }
 
+/** The process that wrote the chunk, as its text says. */
+const pidOf = (chunk: Chunk): number => ("value" in chunk ? Number(/ (\d+)\./.exec(String(chunk.value))?.[1]) : 0);
+
 /** What a reader keeps that drops a part when it starts again. */
 function keptOf(chunks: readonly Chunk[]): string[] {
   let kept: Chunk[] = [];
@@ -73,12 +76,17 @@ export async function killStreams(options: KillOptions): Promise<KillVerdict> {
     for await (const page of new StreamTails(store, systemClock).follow(target)) seen.push(...page);
     return true;
   })();
-  /** The process that has just written; undefined: the run has ended. */
+  /**
+   * The process that writes now and has finished a body: without progress between its crashes, a run becomes STUCK after
+   * a few of them. undefined: the run has ended.
+   */
   const writer = async (): Promise<ChildProcess | undefined> => {
     for (;;) {
-      const last = seen.findLast((chunk) => "value" in chunk);
-      const child = last && children.get(Number(/ (\d+)\./.exec("value" in last ? String(last.value) : "")?.[1]));
-      if (child !== undefined) return child;
+      const [last] = seen.slice(-1);
+      const pid = last === undefined ? 0 : pidOf(last);
+      const parts = new Set(seen.flatMap((chunk) => (pidOf(chunk) === pid ? [chunk.part] : [])));
+      const child = children.get(pid);
+      if (child !== undefined && parts.size > 1) return child;
       if (await Promise.race([reading, systemClock.sleep(5).then(() => false)])) return undefined;
     }
   };
