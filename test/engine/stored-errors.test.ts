@@ -64,7 +64,7 @@ describe("errors from the journal", () => {
       return caught.map((entry) => (entry as string[])[0]);
     }) as never) as unknown as AnyWorkflow;
     const p = s.process(createRunner({ workflows: [caller], effects: [pay] as never }));
-    const id = await p.start(caller);
+    const id = await p.start(caller, null, { budget: { usd: 0 } });
     await p.until(async () => (await s.run(id)).status === "WAITING");
     await s.store.intake.signal("t", id, { name: "go", value: 1 });
     const run = await p.over(id);
