@@ -116,7 +116,7 @@ describe("a unit without a cap", () => {
 
 describe("a call that was lost with its term", () => {
   /** Loses `lost` terms while the model is asked, then lets it answer. */
-  async function asked(lost: number): Promise<{ s: Stage; id: string; calls: number }> {
+  async function spendAndLose(lost: number): Promise<{ s: Stage; id: string; calls: number }> {
     const s = await stage();
     let calls = 0;
     const thinker = flow("thinker", (tape) =>
@@ -139,7 +139,7 @@ describe("a call that was lost with its term", () => {
   }
 
   it.each([0, 1, 2])("is charged as presumed before it is made again: %i lost", async (lost) => {
-    const { s, id, calls } = await asked(lost);
+    const { s, id, calls } = await spendAndLose(lost);
     expect(calls).toBe(lost + 1);
     expect(await left(s, id)).toEqual([0, 4 * lost + 1]);
     const kinds = await s.kinds(id);

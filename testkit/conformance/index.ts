@@ -2,6 +2,7 @@ import { append } from "./append.ts";
 import { attempts } from "./attempts.ts";
 import { backlogs } from "./backlogs.ts";
 import { batches } from "./batches.ts";
+import { budgets } from "./budgets.ts";
 import { businessKeys } from "./business-keys.ts";
 import { census } from "./census.ts";
 import { checkpoints } from "./checkpoints.ts";
@@ -46,7 +47,7 @@ import { termHistory } from "./term-history.ts";
 import { tokens } from "./tokens.ts";
 import { transactions } from "./transactions.ts";
 import { trees } from "./trees.ts";
-import { budgets, values } from "./values.ts";
+import { values } from "./values.ts";
 import { gates, timers } from "./waits.ts";
 
 export type { CallerConnection, CallerFixture, StoreFixture, TestRunner } from "./frame.ts";

@@ -39,8 +39,7 @@ const inspect: Command = {
         store.read.budgets(tenant, id),
         explainQueue(store, tenant, id),
       ]);
-      const journal: JournalRecord[] = [];
-      for await (const record of app.journal(id)) journal.push(record);
+      const journal: JournalRecord[] = await Array.fromAsync(app.journal(id));
       const now = await store.read.now();
       const open = { journal, gates, timers, effects: [...effects, ...obligations], position };
       const waitingFor = run.endedAt === null ? waitsOf(run, open, now) : [];

@@ -61,7 +61,10 @@ export class OpenSpend {
     drive.activeBodies++;
     const written = (): void => {
       drive.activeBodies--;
-      if (drive.finished || drive.cancelRequested) return drive.parkIfIdle();
+      if (drive.finished || drive.cancelRequested) {
+        drive.parkIfIdle();
+        return;
+      }
       try {
         operation.begin(handle);
       } catch (error) {

@@ -45,7 +45,7 @@ import type { BatchedWrites } from "./batchers.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
 import { readFault } from "./errors.ts";
-import { PostgresFeed, positionBehind } from "./feed.ts";
+import { describeBlocker, PostgresFeed, positionBehind } from "./feed.ts";
 import type { JournalAllocator } from "./journal-numbers.ts";
 import { type JournalReads, journalReads } from "./journal-reads.ts";
 import type { Notifier } from "./notifier.ts";
@@ -318,7 +318,7 @@ export class PostgresBackend implements SqlBackend {
       const page = await this.#feed.page(cursor, limit, tenant);
       if (page.records.length > 0 || page.more === true || !this.#feed.isHeldBack) return page;
       const blocker = (await this.#query("feed.blocker", {}, tenant)).rows[0];
-      return blocker === undefined ? page : { ...page, blockedBy: describe(blocker) };
+      return blocker === undefined ? page : { ...page, blockedBy: describeBlocker(blocker) };
     } catch (error) {
       throw readFault(error);
     }
@@ -337,7 +337,7 @@ export class PostgresBackend implements SqlBackend {
 
   async health(): Promise<StoreHealth> {
     const blocker = await this.read(queryRow("feed.blocker"), undefined);
-    return blocker === undefined || Number(blocker.seconds) < 1 ? {} : { feedBlockedBy: describe(blocker) };
+    return blocker === undefined || Number(blocker.seconds) < 1 ? {} : { feedBlockedBy: describeBlocker(blocker) };
   }
 
   async settings(): Promise<StoreSettings> {
@@ -395,7 +395,3 @@ export class PostgresBackend implements SqlBackend {
 }
 
 const wakeBacklog = (reactor: string, { tenant, workflow }: Backlog): WakeHint => wakeOf(reactor, tenant, workflow);
-
-function describe(row: RowOf<"feed.blocker">): string {
-  return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;
-}

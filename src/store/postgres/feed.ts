@@ -152,3 +152,8 @@ function positionOf(cursor: string): FeedPosition {
     throw new TapeError("TAPE_BAD_INPUT", "the cursor does not belong to this store", { field: "cursor" });
   return { stamp: BigInt(found[1]!), journal: BigInt(found[2]!), seq: BigInt(found[3]!) };
 }
+
+/** The transaction that holds the feed back, for an operator. */
+export function describeBlocker(row: RowOf<"feed.blocker">): string {
+  return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;
+}
