@@ -14,7 +14,8 @@ select secret from tape.meta where exists (select 1 from tape.leases l where l.j
 -- name: gate.answer
 -- unfenced: with the note of an answer that must match; only the run's holder resolves the gate
 -- writes: gates
-update tape.gates set called = :note where run = :run and pos = :pos and status = 'OPEN' and callback is null and called is null;
+-- The status as in gate.status: the lookup is by (run, pos).
+update tape.gates set called = :note where run = :run and pos = :pos and status || '' = 'OPEN' and callback is null and called is null;
 
 -- name: gate.approve
 -- unfenced: with the note that approves it; only the run's holder resolves the gate
