@@ -38,9 +38,9 @@ export function remoteLists(deps: RemoteContext): ListOps {
       if (own(tenant)) return (await caller.call("runs.rate", { query: { since, sizeMs, buckets } })).rate;
       return Array.from({ length: buckets }, (_, k) => ({ at: since + k * sizeMs, ...nothing }));
     },
-    async values(tenant, prefix, limit, above) {
+    async values(tenant, prefix, limit, above, order) {
       if (!own(tenant)) return [];
-      const query = { prefix, ...defined({ limit, above }) };
+      const query = { prefix, ...defined({ limit, above, order }) };
       const { values, more = false } = await caller.call("values.list", { query });
       return pageOf(values, more);
     },

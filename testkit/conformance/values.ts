@@ -229,6 +229,16 @@ export const values: Cases = ({ it }, fresh) => {
       assert.deepEqual(found.sort(), [...expected].sort(), prefix);
     }
     assert.equal((await store.read.values(tenant, "a", 3)).length, 3);
+    for (const prefix of ["", "a", "a_", "𝄞"]) {
+      const up = (await store.read.values(tenant, prefix)).map(({ key }) => key);
+      const down: string[] = [];
+      for (let more = true; more; ) {
+        const page = await store.read.values(tenant, prefix, 2, down.at(-1), "desc");
+        down.push(...page.map(({ key }) => key));
+        more = page.more === true;
+      }
+      assert.deepEqual(down, up.toReversed(), `${prefix} from the last key down`);
+    }
   });
 
   it("tenants do not see each other's values", async () => {

@@ -13,11 +13,13 @@ export const values = group({
     path: "/v1/values",
     role: "reader",
     repeat: "read",
-    summary: "Lists values whose keys start with a prefix",
+    summary:
+      "Lists values whose keys start with a prefix, by key; a page continues after `above`, downwards with order desc",
     query: z.strictObject({
       prefix: text.exactOptional(),
       limit: wholeText.exactOptional(),
       above: text.exactOptional(),
+      order: z.enum(["asc", "desc"]).exactOptional(),
     }),
     answer: z.strictObject({ values: z.array(valueView), more }),
   },

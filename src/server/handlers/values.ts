@@ -7,8 +7,8 @@ import { follow, streamPage } from "../streams.ts";
 export function valueHandlers({ store, clock }: ServerDeps): HandlersOf<typeof values> {
   const { read } = store;
   return {
-    async "values.list"({ query: { prefix = "", limit, above } }, { tenant }) {
-      return listed("values", await read.values(tenant, prefix, limit, above));
+    async "values.list"({ query: { prefix = "", limit, above, order } }, { tenant }) {
+      return listed("values", await read.values(tenant, prefix, limit, above, order));
     },
     async "values.get"({ params: { key } }, { tenant }) {
       return { value: await read.value(tenant, key) };

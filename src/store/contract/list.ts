@@ -15,8 +15,14 @@ export interface ListOps {
   spend(tenant: string, limit?: number): Promise<BudgetSummary>;
   /** `buckets` intervals of `sizeMs` from `since` on. Each is counted up to a bound, by the indexes of those times. */
   rate(tenant: string, since: number, sizeMs: number, buckets: number): Promise<RunRate[]>;
-  /** By key, after `above`. */
-  values(tenant: string, prefix: string, limit?: number, above?: string): Promise<Page<StoredValue>>;
+  /** By key, after `above`; with `order: "desc"` from the last key down, before `above`. */
+  values(
+    tenant: string,
+    prefix: string,
+    limit?: number,
+    above?: string,
+    order?: "asc" | "desc",
+  ): Promise<Page<StoredValue>>;
   /**
    * Versions after `after`, oldest first. TAPE_VALUE_COMPACTED if some of them are no longer kept. A deletion erases the
    * versions before it; the history then starts with the deletion.

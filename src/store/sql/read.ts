@@ -123,8 +123,12 @@ function listsOf(driver: SqlBackend, limits: Limits): ListOps {
     },
     spend: async (tenant, limit) => driver.read(lists.spendPlan(tenant, pageLimit(limit, limits)), tenant),
     rate: async (tenant, since, sizeMs, buckets) => driver.read(lists.ratePlan(tenant, since, sizeMs, buckets), tenant),
-    values: async (tenant, prefix, limit, above = "") =>
-      list(tenant, "value.list", { tenant, prefix, above, limit: pageLimit(limit, limits) }, valueRowOf),
+    async values(tenant, prefix, limit, above = "", order = "asc") {
+      const range = { tenant, lower: prefix, upper: lists.upperOf(prefix, limits), limit: pageLimit(limit, limits) };
+      if (order === "asc") return list(tenant, "value.list", { ...range, above }, valueRowOf);
+      const below = above === "" ? range.upper : above;
+      return list(tenant, "value.list_down", { ...range, below }, valueRowOf);
+    },
     valueHistory: async (tenant, key, after, limit) =>
       driver.read(reads.historyPlan(tenant, key, after, { limit: pageLimit(limit, limits), pageBytes }), tenant),
     async leases(tenant, { kind, held = false, names, prefix = "", above = "", limit } = {}) {

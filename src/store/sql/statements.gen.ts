@@ -2162,7 +2162,11 @@ export interface SharedStatements {
     row: { tenant: string; key: string; version: number; value: string | null; at: number };
   };
   "value.list": {
-    params: { tenant: Text; prefix: Text; above: Text; limit: Whole; pageBytes?: Whole };
+    params: { tenant: Text; lower: Text; upper: Text; above: Text; limit: Whole; pageBytes?: Whole };
+    row: { tenant: string; key: string; version: number; value: string | null; at: number };
+  };
+  "value.list_down": {
+    params: { tenant: Text; lower: Text; upper: Text; below: Text; limit: Whole };
     row: { tenant: string; key: string; version: number; value: string | null; at: number };
   };
   "value.log": {

@@ -51,11 +51,15 @@ export function validatedLists(read: ListOps, limits: Limits): ListOps {
       checkBuckets(since, sizeMs, buckets);
       return read.rate(tenant, since, sizeMs, buckets);
     },
-    async values(tenant, prefix, limit, above) {
+    async values(tenant, prefix, limit, above, order) {
       names({ tenant });
       checkText("prefix", prefix, limits);
       ifGiven(above, (key) => checkText("above", key, limits));
-      return read.values(tenant, prefix, limit, above);
+      ifGiven(order, (given) => {
+        if (given === "asc" || given === "desc") return;
+        throw new TapeError("TAPE_BAD_INPUT", "order is asc or desc", { field: "order" });
+      });
+      return read.values(tenant, prefix, limit, above, order);
     },
     async valueHistory(tenant, key, after, limit) {
       names({ tenant, key });

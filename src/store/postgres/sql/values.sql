@@ -204,10 +204,18 @@ select tenant, key, version, value, at
 
 -- name: value.list
 -- read
--- By key; a page continues after :above.
+-- By key, from :lower on and before :upper; a page continues after :above. The index has the order of the database, so the
+-- prefix is compared row by row.
 select tenant, key, version, value, at
-  from tape.vals where tenant = :tenant and starts_with(key, :prefix) and value is not null and key > :above
+  from tape.vals where tenant = :tenant and key collate "C" >= :lower and key collate "C" < :upper and key > :above and value is not null
 order by key limit :limit;
+
+-- name: value.list_down
+-- read
+-- The same from the last key before :below down.
+select tenant, key, version, value, at
+  from tape.vals where tenant = :tenant and key collate "C" >= :lower and key collate "C" < :upper and key < :below and value is not null
+order by key desc limit :limit;
 
 -- name: value.log
 -- unfenced: written with value.put, for watchers

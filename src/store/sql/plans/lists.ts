@@ -58,7 +58,7 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
     // By prefix the list ascends, so the page starts after the cursor's id: no id contains a NUL, so none lies between
     // an id and the same id followed by U+0001.
     const lower = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
-    const upper = behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
+    const upper = upperOf(prefix, limits);
     return yield* queryPage("run.by_prefix", { ...few, ...started, ...ended, inDoubt, lower, upper });
   }
   if (inDoubt) return yield* queryPage("run.in_doubt", { ...few, ...started, ...ended, before: before ?? noBound });
@@ -119,6 +119,10 @@ function* placeOf(tenant: string, journal: number): Plan<RowOf<"tombstone.list_k
   const message = "no run has the number in `before`: restart the list";
   throw new TapeError("TAPE_NOT_FOUND", message, { field: "before" });
 }
+
+/** A bound above every name with this prefix. */
+export const upperOf = (prefix: string, limits: Limits): string =>
+  behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
 
 /** The first text after all texts with this prefix, in the order of code points; undefined: there is none. */
 function behind(prefix: string): string | undefined {

@@ -196,10 +196,17 @@ select tenant, key, version, value, at
 
 -- name: value.list
 -- read
--- By key; a page continues after :above.
+-- By key, from :lower on and before :upper; a page continues after :above.
 select tenant, key, version, value, at
-  from vals where tenant = :tenant and substr(key, 1, length(:prefix)) = :prefix and value is not null and key > :above
+  from vals where tenant = :tenant and key >= :lower and key < :upper and key > :above and value is not null
 order by key limit :limit;
+
+-- name: value.list_down
+-- read
+-- The same from the last key before :below down.
+select tenant, key, version, value, at
+  from vals where tenant = :tenant and key >= :lower and key < :upper and key < :below and value is not null
+order by key desc limit :limit;
 
 -- name: value.log
 -- unfenced: written with value.put, for watchers
