@@ -7,6 +7,7 @@ export const layers: readonly (readonly string[])[] = [
   ["base"],
   ["model"],
   ["sdk", "protocol"],
+  ["agent"],
   ["store", "connector", "lease"],
   ["client", "alarm"], // stores too: one over the wire, one with alarms ahead of its writes
   ["engine", "guard", "config"],
