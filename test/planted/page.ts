@@ -15,6 +15,7 @@ import { shardBugs } from "./bugs/shards.ts";
 import { sinkBugs } from "./bugs/sinks.ts";
 import { stepBugs } from "./bugs/steps.ts";
 import { strangerBugs } from "./bugs/strangers.ts";
+import { streamBugs } from "./bugs/streams.ts";
 import { talkingBugs } from "./bugs/talking.ts";
 import { transactionBugs } from "./bugs/transactions.ts";
 
@@ -39,6 +40,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Alarms", alarmBugs],
   ["Sinks", sinkBugs],
   ["Shards", shardBugs],
+  ["Streams", streamBugs],
 ];
 
 function tables(): string {

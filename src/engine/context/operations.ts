@@ -263,12 +263,13 @@ export class Operations implements OperationOwner {
     const value = asStored(result);
     this.#advanced = true;
     const streamed = this.drive.streams?.settle(handle.pos);
-    const end = (): void => {
-      if (!this.drive.finished) handle.end(record(handle.pos, { value }), value);
-      this.bodyOver();
-    };
-    if (streamed === undefined) end();
-    else void streamed.then(end); // a result implies its chunks
+    if (streamed === undefined) this.#end(handle, value, record);
+    else void streamed.then(() => this.#end(handle, value, record)); // a result implies its chunks
+  }
+
+  #end<T>(handle: OperationHandle<T>, value: T, record: RecordOf): void {
+    if (!this.drive.finished) handle.end(record(handle.pos, { value }), value);
+    this.bodyOver();
   }
 
   threw<T>(handle: OperationHandle<T>, thrown: unknown, record: RecordOf): void {

@@ -33,8 +33,8 @@ export const streamBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/context/operations.ts",
-        find: "if (streamed === undefined) end();\n    else void streamed.then(end); // a result implies its chunks",
-        replace: "void streamed;\n    end();",
+        find: "if (streamed === undefined) this.#end(handle, value, record);\n    else void streamed.then(() => this.#end(handle, value, record)); // a result implies its chunks",
+        replace: "void streamed;\n    this.#end(handle, value, record);",
       },
     ],
     detectedBy: ["streamsAreExact"],
