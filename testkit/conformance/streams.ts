@@ -139,6 +139,13 @@ export const streams: Cases = ({ it }, fresh) => {
     ]); // prettier-ignore
     const [{ bytes, next } = { bytes: 0, next: 0 }] = await store.read.streams(tenant, run.id);
     assert.deepEqual([bytes, next], ['"other"'.length, 7], "offsets only grow; bytes count what is there");
+    const walked: number[] = [];
+    for (let from = 0; ; from = walked.at(-1)! + 1) {
+      const [part] = await store.read.chunks(tenant, [{ run: run.id, stream: "tokens", from, limit: 2 }]);
+      walked.push(...part!.chunks.map(({ offset }) => offset));
+      if (!part!.more) break;
+    }
+    assert.deepEqual(walked, [2, 6], "a gap in the offsets ends no walk");
     const [page] = await store.read.chunks(tenant, [{ run: run.id, stream: "tokens", from: 0, limit: 1 }]);
     assert.deepEqual([page!.chunks.length, page!.more], [1, true]);
     const parts = await store.read.streamParts(tenant, run.id, "tokens");

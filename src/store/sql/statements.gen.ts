@@ -154,6 +154,7 @@ export interface SharedStatements {
       part: number | null;
       at: number | null;
       body: string | null;
+      last_offset: number | null;
     };
   };
   "chunk.parts": {

@@ -23,7 +23,8 @@ select c.chunk_offset, c.total from tape.chunks c where c.run = :run and c.strea
 -- name: chunk.page
 -- read
 -- Chunks of several streams, each from its offset on. The end of the run is read by the same statement: no chunk follows it.
-select w.k - 1 as k, r.journal, r.ended_at is not null as ended, c.chunk_offset, c.part, c.at, c.body
+select w.k - 1 as k, r.journal, r.ended_at is not null as ended, c.chunk_offset, c.part, c.at, c.body,
+  (select m.chunk_offset from tape.chunks m where m.run = s.run and m.stream = s.name order by m.chunk_offset desc limit 1) as last_offset
 from json_array_elements(:wanted::json) with ordinality w(item, k)
 cross join lateral (select r.journal, r.ended_at from tape.runs r where r.tenant = :tenant and r.id = w.item ->> 0 limit 1) r
 left join lateral (select s.run, s.name from tape.streams s where s.run = r.journal and s.name = w.item ->> 1

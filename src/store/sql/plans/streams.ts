@@ -95,7 +95,8 @@ export function* chunksPlan(
     return {
       journal: Number(found[0]!.journal),
       chunks,
-      more: more || chunks.length >= limit,
+      // A page may be short where a rewind has left a gap in the offsets.
+      more: more || Number(found.at(-1)!.chunk_offset ?? 0) < Number(chunks.length === 0 ? 0 : found[0]!.last_offset),
       ended: Boolean(found[0]!.ended),
     };
   });

@@ -24,7 +24,8 @@ select c.chunk_offset, c.total from chunks c where c.run = :run and c.stream = :
 -- read
 -- Chunks of several streams, each from its offset on. Offsets have gaps where an attempt was repeated, so each page starts
 -- with the first chunk that exists. The end of the run is read by the same statement: no chunk follows it.
-select w.key as k, r.journal, r.ended_at is not null as ended, c.chunk_offset, c.part, c.at, c.body
+select w.key as k, r.journal, r.ended_at is not null as ended, c.chunk_offset, c.part, c.at, c.body,
+  (select max(m.chunk_offset) from chunks m where m.run = s.run and m.stream = s.name) as last_offset
 from json_each(:wanted) w cross join runs r on r.tenant = :tenant and r.id = w.value ->> 0
 left join streams s on s.run = r.journal and s.name = w.value ->> 1
   and (r.ended_at is null or s.retain_ms is null or r.ended_at + s.retain_ms > :at)
