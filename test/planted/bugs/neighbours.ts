@@ -83,8 +83,8 @@ export const neighbourBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/values.sql",
-        find: "and key > :above\norder by key limit :limit",
-        replace: "and key > :above\norder by key limit :limit offset (:above <> '')",
+        find: "and key > :above and value is not null\norder by key limit :limit;",
+        replace: "and key > :above and value is not null\norder by key limit :limit offset (:above <> '');",
       },
     ],
     detectedBy: ["walksAreWhole"],
