@@ -32,7 +32,7 @@ const hungryPollMs = 1_000;
 const courtesyMs = 2_000;
 /** One shard is shed in this time, so that it finds a holder before the next is shed. */
 const shedEveryMs = 1_000;
-/** A shed shard that no other replica took is kept for this long, or until another replica comes. */
+/** A shed shard that no other replica took is kept for this long, or until a replica comes or goes. */
 const keepMs = 60_000;
 /** Reports are read this often while no hint comes: only a replica that holds nothing is known by its report alone. */
 const reportsMs = 2 * defaultPollMs - 500;
@@ -219,9 +219,10 @@ export class ShardedSingleton {
     }
   }
 
-  /** A replica that has just come may want what others did not. */
+  /** With other replicas come other shares: one may want now what none wanted before. */
   #noteLive(live: ReadonlySet<string>): void {
-    if ([...live].some((owner) => !this.#live.has(owner))) this.#keepUntil = Number.NEGATIVE_INFINITY;
+    const isSame = live.size === this.#live.size && [...live].every((owner) => this.#live.has(owner));
+    if (!isSame) this.#keepUntil = Number.NEGATIVE_INFINITY;
     this.#live = live;
   }
 
