@@ -6,7 +6,7 @@ import { openStore } from "../../src/host/open-store.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { median, say } from "../work.ts";
 import { type EventPart, rounded, worst } from "./part.ts";
-import { judge, type LedgerEntry, Receiver, type Verdict } from "./receiver.ts";
+import { judge, Receiver, repeatsByToken, type Verdict } from "./receiver.ts";
 
 const tenant = "default";
 const script = fileURLToPath(new URL("./fanout-process.ts", import.meta.url));
@@ -109,17 +109,6 @@ export async function killFanouts({ url, ttlMs, kills, rate }: KillOptions): Pro
     receiver.close();
     await store.close();
   }
-}
-
-/** Repeats of each term behind the first: events that were received under an earlier one. */
-function repeatsByToken(ledger: readonly LedgerEntry[]): number[] {
-  const received = new Set<string>();
-  const repeats = new Map<bigint, number>();
-  for (const { id, token } of ledger) {
-    repeats.set(token, (repeats.get(token) ?? 0) + (received.has(id) ? 1 : 0));
-    received.add(id);
-  }
-  return [...repeats].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, count], k) => (k === 0 ? [] : [count]));
 }
 
 export interface FanoutKillSizes {

@@ -8,7 +8,12 @@ export interface LedgerEntry {
   readonly journal: string;
   readonly sequence: string;
   readonly token: bigint;
+  /** The process that sent it, as its requests say in `x-worker`. */
+  readonly worker?: string;
 }
+
+/** Instead of a status: the connection is cut. */
+export const noAnswer = 0;
 
 /** A receiver of CloudEvents with a ledger of its own, which survives every fan-out. */
 export class Receiver {
@@ -19,20 +24,29 @@ export class Receiver {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", async () => {
-      const status = await this.respond();
-      if (status < 300)
-        for (const event of JSON.parse(Buffer.concat(chunks).toString()) as TapeEvent[]) this.#enter(event);
+      const worker = request.headers["x-worker"];
+      const status = await this.respond(worker === undefined ? "" : String(worker));
+      if (status === noAnswer) return void request.socket.destroy();
+      if (status < 300) {
+        const events = JSON.parse(Buffer.concat(chunks).toString()) as TapeEvent[];
+        const entries = events.map((event) =>
+          this.#enter(event, worker === undefined ? {} : { worker: String(worker) }),
+        );
+        if ((await this.entered(entries)) === noAnswer) return void request.socket.destroy();
+      }
       this.#changed();
       response.writeHead(status).end();
     });
     request.on("error", () => {});
   });
-  /** The status of the next request; it may make it wait. */
-  respond: () => number | Promise<number> = () => 204;
+  /** The status of the next request; it may make it wait. With {@link noAnswer} nothing is entered. */
+  respond: (worker: string) => number | Promise<number> = () => 204;
+  /** Called with what was entered, before the response. With {@link noAnswer} the response is lost. */
+  entered: (entries: readonly LedgerEntry[]) => unknown = () => {};
   #changed: () => void = () => {};
 
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+  async listen(port = 0): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(port, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/events`;
   }
 
@@ -50,10 +64,12 @@ export class Receiver {
     this.#server.close();
   }
 
-  #enter({ id, tapejournal, sequence, tapetoken }: TapeEvent): void {
+  #enter({ id, tapejournal, sequence, tapetoken }: TapeEvent, sender: { readonly worker?: string }): LedgerEntry {
     this.received.add(id);
     const inbox = id.includes("i:") ? "i" : "";
-    this.ledger.push({ id, journal: `${tapejournal}${inbox}`, sequence, token: BigInt(tapetoken) });
+    const entry = { id, journal: `${tapejournal}${inbox}`, sequence, token: BigInt(tapetoken), ...sender };
+    this.ledger.push(entry);
+    return entry;
   }
 }
 
@@ -78,4 +94,15 @@ export function judge(ids: Iterable<string>, ledger: readonly LedgerEntry[]): Ve
   }
   const lost = [...ids].filter((id) => !received.has(id)).length;
   return { lost, outOfOrder, repeats: ledger.length - received.size };
+}
+
+/** Repeats of each term behind the first: events that were received under an earlier one. */
+export function repeatsByToken(ledger: readonly LedgerEntry[]): number[] {
+  const received = new Set<string>();
+  const repeats = new Map<bigint, number>();
+  for (const { id, token } of ledger) {
+    repeats.set(token, (repeats.get(token) ?? 0) + (received.has(id) ? 1 : 0));
+    received.add(id);
+  }
+  return [...repeats].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, count], k) => (k === 0 ? [] : [count]));
 }

@@ -4,8 +4,8 @@ import { Tape } from "../../src/host/tape.ts";
 import { pushHandler } from "../../src/push/handler.ts";
 import { unverified } from "../../src/push/verify/secret.ts";
 import { startPostgres } from "../../test/postgres/server.ts";
+import { deaths } from "../../test/processes/dying.ts";
 import {
-  deaths,
   type Found,
   foundIn,
   hello,

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { deaths, ServerlessWorld } from "./serverless-world.ts";
+import { deaths } from "./dying.ts";
+import { ServerlessWorld } from "./serverless-world.ts";
 
 it("writers die between alarm, commit and wake-up: every run that exists is found by an alarm", async () => {
   const folder = await mkdtemp(join(tmpdir(), "tape-serverless-"));

@@ -1,26 +1,18 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { cloudTasksAlarms } from "../../src/alarm/cloud-tasks.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import type { RunView } from "../../src/store/contract/store.ts";
+import type { RunView, Store } from "../../src/store/contract/store.ts";
 import { FakeCloudTasks } from "../../testkit/kit/fake-cloud-tasks.ts";
+import type { Death } from "./dying.ts";
+import { serveTasks, type TasksServer } from "./tasks-server.ts";
 
 export const queue = "projects/p/locations/l/queues/tape";
 export const hello = workflow("hello", async (tape, name: string) => `hello ${await tape.step("greet", () => name)}`);
 export const runner = createRunner({ workflows: [hello] });
-
-/**
- * Where a writer dies by SIGKILL: once its alarm is set, while its write may be under way, once it is committed, or when
- * it sends the wake-up.
- */
-export const deaths = ["armed", "sent", "committed", "woken"] as const;
-export type Death = (typeof deaths)[number];
 
 export interface Found {
   readonly run: string;
@@ -33,11 +25,11 @@ export interface Found {
 export class ServerlessWorld {
   readonly app: Tape;
   readonly tasks: FakeCloudTasks;
-  readonly #server: Server;
+  readonly #server: TasksServer;
   readonly #url: string;
   readonly #held: boolean;
 
-  private constructor(app: Tape, tasks: FakeCloudTasks, server: Server, url: string, held: boolean) {
+  private constructor(app: Tape, tasks: FakeCloudTasks, server: TasksServer, url: string, held: boolean) {
     this.#held = held;
     this.app = app;
     this.tasks = tasks;
@@ -60,21 +52,12 @@ export class ServerlessWorld {
       fetch: tasks.fetch,
     });
     app = await Tape.open({ store: url, runner, serverless: { alarms } });
-    const server = createServer((request, response) => {
-      void answer(tasks, request).then(async (result) => {
-        response.writeHead(result.status, Object.fromEntries(result.headers));
-        response.end(await result.text());
-      });
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    return new ServerlessWorld(app, tasks, server, url, held);
+    return new ServerlessWorld(app, tasks, await serveTasks(tasks), url, held);
   }
 
   /** Starts a process that starts the run, and waits until it is dead. */
   async kill(run: string, death: Death): Promise<void> {
-    const { port } = this.#server.address() as AddressInfo;
-    await killWriter(this.#url, `http://127.0.0.1:${port}`, run, death);
+    await killWriter(this.#url, this.#server.url, run, death);
   }
 
   /** Waits until the service has no alarm left: then everything was found, or never will be. */
@@ -92,7 +75,6 @@ export class ServerlessWorld {
   }
 
   async close(): Promise<void> {
-    this.#server.closeAllConnections();
     this.#server.close();
     await this.app.close();
   }
@@ -113,19 +95,11 @@ export async function killWriter(store: string, alarms: string, run: string, dea
 /** All runs, and when each was found. */
 export async function foundIn({ store, tenant }: Tape): Promise<Found[]> {
   const runs = await store.read.runs(tenant, { limit: 1_000 });
-  return Promise.all(
-    runs.map(async ({ id, status, createdAt }) => {
-      const records = await store.read.journal(tenant, { run: id });
-      const started = records.find(({ kind }) => kind === "term.started");
-      return { run: id, status, foundMs: (started?.at ?? Number.POSITIVE_INFINITY) - createdAt };
-    }),
-  );
+  return Promise.all(runs.map((run) => foundOf(store, tenant, run)));
 }
 
-async function answer(tasks: FakeCloudTasks, request: IncomingMessage): Promise<Response> {
-  const headers = new Headers(
-    Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]),
-  );
-  const body = await text(request);
-  return tasks.fetch(`http://127.0.0.1${request.url}`, { method: request.method ?? "GET", headers, body });
+export async function foundOf(store: Store, tenant: string, { id, status, createdAt }: RunView): Promise<Found> {
+  const records = await store.read.journal(tenant, { run: id });
+  const started = records.find(({ kind }) => kind === "term.started");
+  return { run: id, status, foundMs: (started?.at ?? Number.POSITIVE_INFINITY) - createdAt };
 }

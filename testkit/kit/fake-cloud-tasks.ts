@@ -30,6 +30,8 @@ interface Task {
 }
 
 const dayMs = 86_400_000;
+/** Node fires a timer of more than 2³¹ − 1 ms, 25 days, at once. */
+const maxTimerMs = 20 * dayMs;
 
 /**
  * A FAKE of the REST API v2 of Google Cloud Tasks, written from its published description; Google has no emulator of it.
@@ -99,8 +101,13 @@ export class FakeCloudTasks {
 
   #schedule(task: Task): void {
     this.#tasks.set(task.name, task);
-    const { clock, held = false } = this.#options;
-    if (!held) clock.after(Math.max(0, task.at - this.now()), () => void this.#call(task));
+    if (this.#options.held !== true) this.#await(task);
+  }
+
+  #await(task: Task): void {
+    const ms = Math.max(0, task.at - this.now());
+    const isFar = ms > maxTimerMs;
+    this.#options.clock.after(isFar ? maxTimerMs : ms, () => (isFar ? this.#await(task) : void this.#call(task)));
   }
 
   /** Calls every pending task now, as if its time had come. */
