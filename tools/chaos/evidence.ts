@@ -42,7 +42,7 @@ export async function whyUnsettled(client: Tape, { runs }: Evidence): Promise<st
 const bigintText = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
 
 /** How often each interesting state was reached: faults that reach none of them prove nothing. */
-export function statesOf({ started, effects, singletonRequests = [] }: Evidence, world: World): Record<string, number> {
+export function statesOf({ started, effects, singletonRequests }: Evidence, world: World): Record<string, number> {
   const count = (test: (effect: EffectRow) => boolean): number => effects.filter(test).length;
   const flows = [...Map.groupBy(started, ({ flow }) => flow)].map(([flow, runs]) => [`runs of ${flow}`, runs.length]);
   return {
@@ -53,8 +53,10 @@ export function statesOf({ started, effects, singletonRequests = [] }: Evidence,
     "an effect that was retried": count(({ attempt }) => attempt > 1),
     "an obligation that was carried out": count(({ status }) => status === "COMPENSATED"),
     "an obligation that was discharged": count(({ status }) => status === "DISCHARGED"),
-    "a takeover of the singleton": Math.max(0, new Set(singletonRequests.map(({ token }) => token)).size - 1),
-    [staleHolder]: world.staleSingletonRequests,
+    ...(singletonRequests && {
+      "a takeover of the singleton": Math.max(0, new Set(singletonRequests.map(({ token }) => token)).size - 1),
+      [staleHolder]: world.staleSingletonRequests,
+    }),
     [staleOwner]: world.stale,
   };
 }
@@ -76,7 +78,11 @@ export function unreachedStates(
     .map((name) => `inconclusive: never reached: ${name}`);
 }
 
-export function summary({ started, runs, effects, requests }: Evidence, world: World, settledMs: number): string[] {
+export function summary(
+  { started, runs, effects, requests, singletonRequests }: Evidence,
+  world: World,
+  settledMs: number,
+): string[] {
   const countBy = <T>(items: readonly T[], by: (item: T) => string): string =>
     [...Map.groupBy(items, by)]
       .map(([name, same]) => `${same.length} ${name}`)
@@ -86,7 +92,11 @@ export function summary({ started, runs, effects, requests }: Evidence, world: W
   return [
     `runs: ${started.length} started, with children ${runs.length}: ${countBy(runs, ({ status }) => status)}; the last ended ${settledMs} ms after the faults`,
     `world: ${requests.length} requests carried out (${countBy(requests, ({ name }) => name)}); ${world.stale} requests of fenced-out owners rejected`,
-    `singleton: ${world.singletonRequests.length} requests under ${new Set(world.singletonRequests.map(({ token }) => token)).size} tokens, ${world.staleSingletonRequests} of stale holders rejected`,
+    ...(singletonRequests === undefined
+      ? []
+      : [
+          `singleton: ${singletonRequests.length} requests under ${new Set(singletonRequests.map(({ token }) => token)).size} tokens, ${world.staleSingletonRequests} of stale holders rejected`,
+        ]),
     `behaviour of the world: ${behaviours.join(", ")}`,
     `effects: ${countBy(
       effects.filter(({ role }) => role === "effect"),

@@ -71,7 +71,7 @@ const roundingMs = 2;
 
 /** Checks every rule. */
 export function judge(evidence: Evidence): Verdict {
-  const { requests, effects, runs, loss = false, singletonRequests = [], clockChanges = [] } = evidence;
+  const { requests, effects, runs, loss = false, singletonRequests, clockChanges = [] } = evidence;
   const owners = evidence.owners ?? new Map<string, ReadonlySet<string>>();
   const existing = new Set(runs.map(({ id }) => id));
   // Runs that were lost with their commits are not judged; the others are, as usual.
@@ -107,11 +107,15 @@ export function judge(evidence: Evidence): Verdict {
       ),
       rule("parallel spending stayed within its cap", spenders.length, capped(spenders, runs)),
       rule("every token has one owner", owners.size, oneOwner(owners)),
-      rule(
-        "the singleton has one holder at a time, and tokens never decrease",
-        singletonRequests.length,
-        oneHolder(singletonRequests),
-      ),
+      ...(singletonRequests === undefined
+        ? []
+        : [
+            rule(
+              "the singleton has one holder at a time, and tokens never decrease",
+              singletonRequests.length,
+              oneHolder(singletonRequests),
+            ),
+          ]),
     ],
     lost: [
       ...(lostRuns > 0 ? [`${lostRuns} acknowledged starts`] : []),

@@ -110,7 +110,7 @@ export class Load {
 }
 
 /** Ignores a run that has ended, which was answered before, and one that is lost, which the judge finds. */
-async function signalAnswer(client: Tape, id: string, answer: string): Promise<void> {
+export async function signalAnswer(client: Tape, id: string, answer: string): Promise<void> {
   await persistently(() => client.signal(id, yes, answer, { key: id })).catch((error: unknown) => {
     if (!isTapeError(error, "TAPE_RUN_ENDED") && !isTapeError(error, "TAPE_RUN_NOT_FOUND")) throw error;
   });

@@ -9,11 +9,19 @@ const script = fileURLToPath(new URL("worker.ts", import.meta.url));
 /** A command to a worker process. */
 export type WorkerCommand = "clock" | "stop in a transaction" | "stop before sending" | "continue";
 /** A message from a worker process. */
-export type WorkerMessage = { readonly type: "ready" } | { readonly type: "clock"; readonly wall: number };
+export type WorkerMessage =
+  | { readonly type: "ready"; readonly url?: string }
+  | { readonly type: "clock"; readonly wall: number }
+  | { readonly type: "note"; readonly note: unknown };
 
 export interface ReplicaOptions {
-  readonly orders: Omit<WorkerOptions, "worker">;
+  /** On its command line, with `worker` and `log` added. */
+  readonly orders: Omit<WorkerOptions, "worker"> | object;
   readonly folder: string;
+  /** The program, worker.ts unless given, and what its processes are called. */
+  readonly program?: { readonly file: string; readonly name: string };
+  /** Receives the notes of the process. */
+  readonly note?: (note: unknown) => void;
   /** Added to the environment of this process, for example a preload. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -35,6 +43,7 @@ export class Replica {
   #killed: ChildProcess | undefined;
   #clock: ((wall: number) => void) | undefined;
   #gone: Promise<void> = Promise.resolve();
+  #url: string | undefined;
   /** Unexpected ends of the process. */
   readonly collapses: string[] = [];
 
@@ -45,18 +54,23 @@ export class Replica {
 
   /** Its name in leases, terms and the world's ledger; every start gives a new one. */
   get label(): string {
-    return `replica-${this.slot}.${this.#incarnation}`;
+    return `${this.#options.program?.name ?? "replica"}-${this.slot}.${this.#incarnation}`;
   }
 
   get pid(): number {
     return this.#process?.pid ?? 0;
   }
 
+  /** Where it listens, if it does. */
+  get url(): string | undefined {
+    return this.#url;
+  }
+
   get log(): string {
     return join(this.#options.folder, `${this.label}.log`);
   }
 
-  /** StartedRun, ready, and neither stopped nor killed. */
+  /** Started, ready, and neither stopped nor killed. */
   get up(): boolean {
     return this.#up && !this.#paused;
   }
@@ -69,8 +83,8 @@ export class Replica {
   async start(): Promise<void> {
     this.#incarnation++;
     const { label, log } = this;
-    const { orders, env } = this.#options;
-    const child = fork(script, [JSON.stringify({ ...orders, worker: label, log })], {
+    const { orders, env, program } = this.#options;
+    const child = fork(program?.file ?? script, [JSON.stringify({ ...orders, worker: label, log })], {
       env: { ...process.env, ...env, TAPE_REPLICA_ID: label },
       execArgv: [], // not the test runner's
       stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -85,8 +99,12 @@ export class Replica {
     );
     const ready = await new Promise<boolean>((resolve) => {
       child.on("message", (message: WorkerMessage) => {
-        if (message.type === "ready") resolve(true);
-        else this.#clock?.(message.wall);
+        if (message.type === "clock") this.#clock?.(message.wall);
+        else if (message.type === "note") this.#options.note?.(message.note);
+        else {
+          this.#url = message.url;
+          resolve(true);
+        }
       });
       child.once("exit", (code, signal) => {
         resolve(false);
@@ -102,6 +120,11 @@ export class Replica {
     this.#paused = false;
     this.#killed = this.#process;
     this.#process?.kill("SIGKILL"); // also ends a stopped process
+  }
+
+  /** The process ends on its own: that is no collapse. */
+  expectDeath(): void {
+    this.#killed = this.#process;
   }
 
   /** Resolves once its process has ended. */
@@ -120,7 +143,7 @@ export class Replica {
     this.#process?.kill("SIGCONT");
   }
 
-  send(command: WorkerCommand): void {
+  send(command: WorkerCommand | object): void {
     if (this.#process?.connected === true) this.#process.send(command);
   }
 

@@ -4,6 +4,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { Tape } from "../../src/host/tape.ts";
 import type { Runner } from "../../src/sdk/workflow.ts";
+import type { RunView } from "../../src/store/contract/store.ts";
 import { checkProjection } from "../../testkit/projection.ts";
 import { allEffects, allRuns, statesOf, summary, whyUnsettled } from "./evidence.ts";
 import type { Deployment, Fault, Injection, NotRun } from "./fault.ts";
@@ -43,6 +44,25 @@ export interface RoundOptions {
   /** See {@link Evidence.loss}. */
   readonly loss?: boolean;
   readonly progress?: (line: string) => void;
+  /** Another deployment of the same work, instead of workers and a loader. */
+  readonly variant?: Variant;
+}
+
+/** Processes of another program, which another loader gives work to. It has no singleton. */
+export interface Variant {
+  readonly program: { readonly file: string; readonly name: string };
+  /** Added to the orders of each process. */
+  readonly orders: object;
+  loader(parts: {
+    readonly world: string;
+    readonly flows: Readonly<Record<string, Flow>>;
+    readonly runner: Runner;
+  }): Promise<Loader>;
+  /** Called with the processes before the first starts. */
+  deployed(replicas: readonly Replica[]): void;
+  /** Rules of its own. */
+  judge(client: Tape, runs: readonly RunView[]): Promise<Rule[]>;
+  lines(): string[];
 }
 
 export interface RoundReport {
@@ -119,8 +139,11 @@ class RoundResources {
     const addresses = servers.map((server) => server.url);
     const replicas = Array.from({ length: options.replicas }, (_, k) => {
       const orders = { url: place.urlFor(count > 0 ? 0 : k + 1), servers: addresses, world, ttlMs };
-      return new Replica(k + 1, { orders, folder, env: env(k + 1) });
+      const { variant } = options;
+      if (variant === undefined) return new Replica(k + 1, { orders, folder, env: env(k + 1) });
+      return new Replica(k + 1, { orders: { ...orders, ...variant.orders }, folder, program: variant.program });
     });
+    options.variant?.deployed(replicas);
     this.#closing.push(() => replicas.map((replica) => replica.kill()));
     const loader = await this.#loader(world, addresses, flows);
     this.#closing.push(() => loader.kill());
@@ -131,7 +154,8 @@ class RoundResources {
   }
 
   async #loader(world: string, servers: readonly string[], flows: Readonly<Record<string, Flow>>): Promise<Loader> {
-    const { place, seed, env } = this.options;
+    const { place, seed, env, variant } = this.options;
+    if (variant !== undefined) return variant.loader({ world, flows, runner: this.#runner! });
     const maxLive = this.options.maxLive ?? defaultMaxLive;
     if (env !== undefined) return new LoaderProcess({ url: place.urlFor(0), world, seed, maxLive }, env(0));
     if (servers.length === 0) return loaderHere(await this.observe(), flows, seed, maxLive);
@@ -208,7 +232,8 @@ async function conclude(
     started,
     runs: await allRuns(client),
     effects: await allEffects(client),
-    ...{ requests: world.requests, singletonRequests: world.singletonRequests, owners: world.owners },
+    ...{ requests: world.requests, owners: world.owners },
+    ...(options.variant === undefined && { singletonRequests: world.singletonRequests }),
     clockChanges: options.clockChanges ?? [],
     loss: options.loss ?? false,
   };
@@ -220,6 +245,7 @@ async function conclude(
   const rules = [
     ...verdict.rules,
     { rule: "the tables equal the fold of the records", checked: evidence.runs.length, broken: folded },
+    ...((await options.variant?.judge(client, evidence.runs)) ?? []),
   ];
   const effective = effectiveKinds(injections);
   return {
@@ -237,7 +263,7 @@ async function conclude(
     states: statesOf(evidence, world),
     rules,
     lost: [...verdict.lost, ...(resent > 0 ? [`${resent} acknowledged signals, which were sent again`] : [])],
-    lines: summary(evidence, world, settledMs),
+    lines: [...summary(evidence, world, settledMs), ...(options.variant?.lines() ?? [])],
   };
 }
 

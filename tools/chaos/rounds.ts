@@ -24,10 +24,13 @@ export interface RoundSetting {
   readonly maxLive?: number;
 }
 
+/** What a command can select. */
+export const groups = ["reactors", "server", "sink", "push"] as const;
+
 /** One deployment with its faults, and its share of the time on its store. */
 export interface Round {
   readonly name: string;
-  readonly group: "reactors" | "server";
+  readonly group: (typeof groups)[number];
   readonly store: "sqlite" | "postgres";
   readonly share: number;
   run(setting: RoundSetting): Promise<RoundReport>;

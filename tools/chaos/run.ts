@@ -1,4 +1,4 @@
-// `npm run chaos -- [reactors|server] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE]`:
+// `npm run chaos -- [reactors|server|sink|push] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE]`:
 // real processes under real faults, judged by a fake world with its own ledger. By default every round runs, on both
 // stores, for that long each. Exit code 0: every rule held; 1: a rule was broken, or a fault never took effect; 2: wrong
 // usage.
@@ -8,11 +8,13 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemRandom } from "../../src/base/random.ts";
 import { postgresDisk, postgresPowerCut, sqliteDisk, sqlitePowerCut } from "./disk-rounds.ts";
-import { rareStates, unreachedStates } from "./evidence.ts";
+import { rareStates as rareInWorld, unreachedStates } from "./evidence.ts";
+import { postgresPush, sqlitePush } from "./push/rounds.ts";
 import { type Head, reportOf } from "./report.ts";
 import type { RoundReport } from "./round.ts";
 import {
   asynchronousFailover,
+  groups,
   impossible,
   postgresProcesses,
   type Round,
@@ -20,21 +22,29 @@ import {
   sqliteProcesses,
   synchronousFailover,
 } from "./rounds.ts";
+import { staleBatch } from "./sink/round.ts";
+import { postgresSink, sqliteSink } from "./sink/rounds.ts";
 import { findTools } from "./tools.ts";
 
+const rareStates: readonly string[] = [...rareInWorld, staleBatch];
+
 const usage =
-  "usage: npm run chaos -- [reactors|server] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE]";
+  "usage: npm run chaos -- [reactors|server|sink|push] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE]";
 
 const all: readonly Round[] = [
   sqliteProcesses,
   sqliteDisk,
   sqlitePowerCut,
+  sqliteSink,
+  sqlitePush,
   postgresProcesses,
   synchronousFailover,
   asynchronousFailover,
   postgresDisk,
   postgresPowerCut,
   servers,
+  postgresSink,
+  postgresPush,
 ];
 
 interface ChaosOptions {
@@ -66,7 +76,7 @@ function parseOptions(args: readonly string[]): ChaosOptions | undefined {
       // `http` selects the rounds that run through servers.
       return selected && (store === undefined || (store === "http" ? round.group === "server" : round.store === store));
     });
-    if (!(seconds > 0) || rounds.length === 0 || !["", "reactors", "server"].includes(group)) return undefined;
+    if (!(seconds > 0) || rounds.length === 0 || !["", ...groups].includes(group)) return undefined;
     if (minutes !== undefined && values.seconds !== undefined) return undefined;
     return {
       rounds,
@@ -117,7 +127,7 @@ async function runRounds({ rounds, seconds, seed, report: file }: ChaosOptions):
     unreached.push(
       ...unreachedStates(
         reached,
-        Object.keys(reached[0] ?? {}).filter((name) => !rare(name)),
+        reached.flatMap((states) => Object.keys(states)).filter((name) => !rare(name)),
       ),
     );
   rmSync(toolFolder, { recursive: true, force: true });

@@ -1,22 +1,16 @@
 // A replica: the worker, all five reactors and a singleton, until it is killed.
-import { appendFileSync } from "node:fs";
 import { StatementSync } from "node:sqlite";
 import { systemClock } from "../../src/base/clock.ts";
-import { jsonLog } from "../../src/base/log.ts";
 import { Tape } from "../../src/host/tape.ts";
+import { fileLog } from "./file-log.ts";
 import { buildProgram, sweeper, type WorkerOptions } from "./program.ts";
 import type { WorkerCommand } from "./replicas.ts";
+import { sending, stopBeforeSending } from "./stop-before-sending.ts";
 import { persistently } from "./store-calls.ts";
 
 const options = JSON.parse(process.argv[2]!) as WorkerOptions & { readonly log: string };
 
-/** A full disk may not accept the log either, which must not end the process. */
-const write = (line: string): void => {
-  try {
-    appendFileSync(options.log, line);
-  } catch {}
-};
-const log = jsonLog(write, systemClock.wall);
+const log = fileLog(options.log);
 
 /**
  * From outside, a process can only be stopped by luck between two statements of one turn of the event loop. So it stops
@@ -33,17 +27,10 @@ StatementSync.prototype.run = function stopping(this: StatementSync, ...values: 
   return changes;
 } as typeof run;
 
-let stopBeforeSending = false;
-const sending = (): void => {
-  if (!stopBeforeSending) return;
-  stopBeforeSending = false;
-  process.kill(process.pid, "SIGSTOP");
-};
-
 process.on("message", (command: WorkerCommand) => {
   if (command === "clock") return void process.send!({ type: "clock", wall: systemClock.wall() });
   stopInside = command === "stop in a transaction";
-  stopBeforeSending = command === "stop before sending";
+  stopBeforeSending(command === "stop before sending");
 });
 process.on("disconnect", () => process.exit()); // the parent has ended
 
