@@ -1,4 +1,4 @@
-import type { CrashOptions } from "./crash-options.ts";
+import type { CrashMode, CrashOptions } from "./crash-options.ts";
 import type { Boundary } from "./process.ts";
 import { roundFaults } from "./round.ts";
 import { runRound } from "./run-round.ts";
@@ -38,21 +38,57 @@ export async function crashAtEveryBoundary<I, O>(options: CrashOptions<I, O>): P
   });
   const faults = (await roundFaults(calm, calm, options.outcome)).map((fault) => `without a crash: ${fault}`);
   const statuses: Record<string, number> = {};
+  if (faults.length > 0) throw new Error(`${faults.length} faults in 0 rounds:\n${faults.slice(0, 20).join("\n")}`);
+  const totals = await interruptAll(first.all, options, async (name, crashPointAt) => {
+    const round = await runRound(options, name, crashPointAt);
+    const { status } = round.run;
+    statuses[status] = (statuses[status] ?? 0) + 1;
+    return { reached: round.reached, faults: await roundFaults(round, calm, options.outcome) };
+  });
+  return { boundaries: first.all, ...totals, statuses };
+}
+
+/** One round of something that is interrupted where `crashPointAt` says so. */
+export type BoundaryRound = (
+  name: string,
+  crashPointAt: (boundary: Boundary) => CrashMode | undefined,
+) => Promise<{ readonly reached: boolean; readonly faults: readonly string[] }>;
+
+/**
+ * The loop of {@link crashAtEveryBoundary} for anything that runs in a TestProcess: one round without a crash, and
+ * then one for each boundary and mode. Throws with the list of boundaries at which a round found a fault.
+ */
+export async function atEveryBoundary(
+  round: BoundaryRound,
+  options: Pick<CrashOptions<never, never>, "modes" | "only"> = {},
+): Promise<Omit<CrashReport, "statuses">> {
+  const first = new BoundaryCount();
+  const { faults } = await round("calm", (boundary) => {
+    first.add(boundary);
+    return undefined;
+  });
+  if (faults.length > 0) throw new Error(`without a crash: ${faults.slice(0, 20).join("\n")}`);
+  return { boundaries: first.all, ...(await interruptAll(first.all, options, round)) };
+}
+
+async function interruptAll(
+  boundaries: readonly string[],
+  { modes = ["crash", "zombie"], only }: Pick<CrashOptions<never, never>, "modes" | "only">,
+  round: BoundaryRound,
+): Promise<Pick<CrashReport, "rounds" | "reached">> {
+  const faults: string[] = [];
   let rounds = 0;
   let reached = 0;
-  for (const mode of faults.length > 0 ? [] : (options.modes ?? (["crash", "zombie"] as const))) {
-    for (const [index, boundary] of first.all.entries()) {
-      if (options.only?.(boundary, index) === false) continue;
+  for (const mode of modes) {
+    for (const [index, boundary] of boundaries.entries()) {
+      if (only?.(boundary, index) === false) continue;
       rounds++;
       const count = new BoundaryCount();
       const crashPointAt = (met: Boundary) => (count.add(met) === boundary ? mode : undefined);
       try {
-        const round = await runRound(options, `${mode}-${index}`, crashPointAt);
-        if (round.reached) reached++;
-        const { status } = round.run;
-        statuses[status] = (statuses[status] ?? 0) + 1;
-        for (const fault of await roundFaults(round, calm, options.outcome))
-          faults.push(`${mode} ${boundary}: ${fault}`);
+        const result = await round(`${mode}-${index}`, crashPointAt);
+        if (result.reached) reached++;
+        for (const fault of result.faults) faults.push(`${mode} ${boundary}: ${fault}`);
       } catch (error) {
         faults.push(`${mode} ${boundary}: ${(error as Error).message}`);
       }
@@ -60,7 +96,7 @@ export async function crashAtEveryBoundary<I, O>(options: CrashOptions<I, O>): P
   }
   if (faults.length > 0)
     throw new Error(`${faults.length} faults in ${rounds} rounds:\n${faults.slice(0, 20).join("\n")}`);
-  return { boundaries: first.all, rounds, reached, statuses };
+  return { rounds, reached };
 }
 
 /** Names the boundaries that matter. A poll that finds no work is not one. */
