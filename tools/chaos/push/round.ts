@@ -97,6 +97,7 @@ export async function runPushRound(options: PushRoundOptions): Promise<RoundRepo
         flows: options.flows ?? Object.keys(flows),
         maxLive: options.maxLive ?? 20,
         injections: () => injections,
+        alarmsNear: () => tasks.pending.filter(({ at }) => at < systemClock.wall() + 60_000).length,
         mortal: options.lastOnly !== true,
         last: options.last ?? deaths,
       });

@@ -30,6 +30,8 @@ export interface WritersOptions {
   readonly random: Random;
   readonly maxLive: number;
   readonly injections: () => Injection[];
+  /** Alarms that fire within a minute. */
+  readonly alarmsNear: () => number;
   /** Whether writers die before the last ones. */
   readonly mortal: boolean;
   /** Where the last writers die. */
@@ -40,6 +42,7 @@ export interface WritersOptions {
 const mortality = 4;
 const pauseMs = 150;
 const doneMs = 30_000;
+const restMs = 60_000;
 
 /** Starts runs through a process that is killed again and again. No start is ever repeated: only an alarm helps. */
 export class Writers implements Loader {
@@ -84,6 +87,7 @@ export class Writers implements Loader {
     await this.#loading;
     const { client, last } = this.#options;
     for (const [k, death] of last.entries()) {
+      await this.#rest();
       await this.#begin({ id: `last-${death}`, flow: "payment", ms: 0 }, death, k === last.length - 1);
     }
     // A write that was sent when its writer died is committed within a transaction bound, or never.
@@ -94,6 +98,14 @@ export class Writers implements Loader {
       if (committed.has(id) || (await persistently(exists))) this.log.note({ type: "acknowledged", id });
     }
     await resendSignals(client, this.log.started);
+  }
+
+  /** Waits until no run is live and no alarm is near: the alarm of another process would find what a dead one left. */
+  async #rest(): Promise<void> {
+    const { client, alarmsNear } = this.#options;
+    const until = systemClock.mono() + restMs;
+    const isBusy = async (): Promise<boolean> => alarmsNear() > 0 || (await persistently(() => liveRuns(client))) > 0;
+    while (systemClock.mono() < until && (await isBusy())) await systemClock.sleep(pauseMs);
   }
 
   async #load(): Promise<void> {
