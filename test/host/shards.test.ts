@@ -26,6 +26,14 @@ interface Replica {
   die(): void;
 }
 
+interface JoinOptions {
+  readonly max?: number;
+  readonly body?: (context: SingletonContext) => unknown;
+  readonly hints?: boolean;
+  /** Another replica is faster at the first attempt on each shard. */
+  readonly isLate?: boolean;
+}
+
 class Stage {
   readonly clock = new ManualClock();
   readonly replicas: Replica[] = [];
@@ -46,10 +54,7 @@ class Stage {
     return new Stage({ ...opened, exclusive }, clock);
   }
 
-  async join(
-    shards: number,
-    { max, body, hints = true }: { max?: number; body?: (context: SingletonContext) => unknown; hints?: boolean } = {},
-  ): Promise<Replica> {
+  async join(shards: number, { max, body, hints = true, isLate = false }: JoinOptions = {}): Promise<Replica> {
     const label = `r${++this.#seed}`;
     const { clock } = this;
     const { store, die } = mortal(this.store);
@@ -58,6 +63,13 @@ class Stage {
     const log = (_level: string, event: string): void => void logged.push(event);
     const identity = identityOf(label);
     const keeper = new LeaseKeeper({ store, identity, tenant, clock, random, log, timings: { ttlMs } });
+    const acquire = keeper.acquireOrSteal.bind(keeper);
+    const tried = new Set<string>();
+    keeper.acquireOrSteal = async (name, options) => {
+      if (!isLate || tried.has(name)) return acquire(name, options);
+      tried.add(name);
+      return undefined;
+    };
     const bodies = new Map<number, SingletonContext>();
     const work = async (context: SingletonContext): Promise<void> => {
       const { index } = context.shard!;
@@ -271,6 +283,35 @@ describe("a singleton with shards", () => {
     expect(isDead([seen(1, "EXPIRED", { renewals: 2 })])).toBe(true);
     expect(isDead([seen(1, "EXPIRED", { renewals: 2 })], 6), "it reports").toBe(false);
     expect(isDead([seen(1, "FREE", { token: 2n })]), "it releases").toBe(false);
+  });
+
+  it("tries again at once where another replica was faster: no hint says what it left", async () => {
+    const stage = await Stage.open();
+    const replica = await stage.join(8, { hints: false, isLate: true });
+    await stage.elapse(500);
+    expect(stage.held([replica])).toEqual(all(8));
+    await stage.stop(replica);
+  });
+
+  it("polls at hints about its shards, and not at those about runs", async () => {
+    const stage = await Stage.open();
+    const { leases } = stage.store.read;
+    let polls = 0;
+    const counted: typeof leases = (...args) => {
+      polls++;
+      return leases(...args);
+    };
+    Object.assign(stage.store.read, { leases: counted });
+    const replica = await stage.join(4);
+    await stage.elapse(10_000);
+    await stage.store.intake.createRuns(tenant, [{ id: "run", workflow: "w", input: null }]);
+    polls = 0;
+    for (let k = 0; k < 20; k++) {
+      await stage.store.intake.signal(tenant, "run", { name: "go", value: k });
+      await stage.elapse(250);
+    }
+    expect(polls).toBeLessThanOrEqual(2);
+    await stage.stop(replica);
   });
 
   it("hands the shards of a stopped replica over at once", async () => {

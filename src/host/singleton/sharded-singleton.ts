@@ -38,6 +38,8 @@ const keepMs = 60_000;
 const reportsMs = 2 * defaultPollMs - 500;
 /** Hints come in bursts. */
 const burstMs = 20;
+/** After another replica was faster: what it left is free, and no hint says so. */
+const lostRaceMs = 50;
 const restBackoff = { baseMs: 1_000, capMs: 60_000 };
 
 /**
@@ -74,6 +76,10 @@ export class ShardedSingleton {
   #shed: number | undefined;
   #reports: { readonly times: ReadonlyMap<string, number>; readonly readAt: number } | undefined;
   #isWoken = false;
+  /** A hint came during a poll, which may have read before it. */
+  #isHinted = false;
+  /** The journals of all shards that a poll has seen: hints about others are of runs. */
+  #journals: ReadonlySet<number> = new Set();
   #isUnheld = false;
   #isChanged = false;
   #loop: Promise<void> | undefined;
@@ -118,8 +124,10 @@ export class ShardedSingleton {
   async #start(): Promise<void> {
     const others = (await this.#read()).filter(({ of, lease }) => of !== this.#of && lease.state === "HELD");
     if (others[0] !== undefined) throw this.#changed(others[0]);
-    const unsubscribe = this.#deps.store.onWake((wake) => {
-      if (wake.of === "any" || wake.of === "journal") this.#wakeUp();
+    const { store, tenant } = this.#deps;
+    const unsubscribe = store.onWake((wake) => {
+      const isOwn = wake.of === "journal" && wake.tenant === tenant && this.#journals.has(wake.journal);
+      if (isOwn || wake.of === "any") this.#hint();
     });
     this.#deps.onHeld?.();
     this.#loop = this.#run().finally(unsubscribe);
@@ -133,21 +141,28 @@ export class ShardedSingleton {
     this.#deps.onHeld?.(); // its process may live on: others must not wait for it
   }
 
+  #hint(): void {
+    this.#isHinted = true;
+    this.#wakeUp();
+  }
+
   async #run(): Promise<void> {
     const { clock, log } = this.#deps;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       let pauseMs = this.#pollMs;
+      this.#isHinted = false;
       try {
         pauseMs = Math.min(pauseMs, await this.#poll());
       } catch (error) {
         if (isTapeError(error, "TAPE_STORE_CLOSED")) return;
         log("warn", "singleton.poll_failed", { name: this.name, ...errorFields(error) });
       }
+      if (this.#isHinted) pauseMs = Math.min(pauseMs, burstMs);
       const woken = new AbortController();
       this.#wakeUp = () => void clock.after(burstMs, () => woken.abort());
       await clock.sleep(pauseMs, AbortSignal.any([signal, woken.signal]));
-      this.#isWoken = woken.signal.aborted;
+      this.#isWoken = this.#isHinted;
       this.#wakeUp = () => {};
     }
   }
@@ -157,6 +172,7 @@ export class ShardedSingleton {
     const { keeper, clock } = this.#deps;
     const { owner } = keeper.identity;
     const seen = await this.#read();
+    this.#journals = new Set(seen.map(({ lease }) => lease.journal));
     const shards = seen.filter(({ of }) => of === this.#of);
     const reportedAt = await this.#reportedAt();
     this.#dead.note(shards, reportedAt);
@@ -168,12 +184,12 @@ export class ShardedSingleton {
     this.#reportChanged(strangers[0]);
     const before = seen.filter(({ of }) => of !== this.#of);
     const wanted = Math.min(wantedNow(spread, this.#held.size, free.length), this.#max - this.#held.size);
-    if (strangers.length === 0) await this.#take(free, wanted, before);
+    const isLost = strangers.length === 0 && (await this.#take(free, wanted, before));
     this.#reportUnheld(free);
     await this.#shedOne(spread, free);
     await this.#removeReports([...reportedAt.keys()].filter((one) => this.#dead.has(one)));
     const due = Math.min(spread.isOverfull ? spread.fair : spread.low, this.#max);
-    return this.#nextMs(shards, due, clock.mono());
+    return Math.min(isLost ? lostRaceMs : defaultPollMs, this.#nextMs(shards, due, clock.mono()));
   }
 
   async #read(): Promise<SeenShard[]> {
@@ -232,24 +248,23 @@ export class ShardedSingleton {
     for (const index of free) if (!this.#freeSince.has(index)) this.#freeSince.set(index, now);
   }
 
-  /** Up to its share at once; beyond it, one that stayed free. */
-  async #take(free: readonly number[], wanted: number, before: readonly SeenShard[]): Promise<void> {
+  /** Up to its share at once; beyond it, one that stayed free. true: another replica was faster at one of them. */
+  async #take(free: readonly number[], wanted: number, before: readonly SeenShard[]): Promise<boolean> {
     const { clock, random } = this.#deps;
     const now = clock.mono();
-    if (this.#stopping.signal.aborted) return;
+    if (this.#stopping.signal.aborted) return false;
     const rested = free.filter((index) => (this.#restUntil.get(index) ?? 0) <= now);
     if (wanted > 0) {
       const taken = rested.slice(0, wanted);
       this.#noteUnwanted(taken, now);
-      await Promise.all(taken.map((index) => this.#takeOne(index, before)));
-      return;
+      return (await Promise.all(taken.map((index) => this.#takeOne(index, before)))).includes(false);
     }
-    if (this.#held.size >= this.#max) return;
+    if (this.#held.size >= this.#max) return false;
     const waitMs = courtesyMs * (1 + random.float() / 2);
     const left = rested.find((index) => now - this.#freeSince.get(index)! >= waitMs);
-    if (left === undefined) return;
+    if (left === undefined) return false;
     this.#noteUnwanted([left], now);
-    await this.#takeOne(left, before);
+    return !(await this.#takeOne(left, before));
   }
 
   /** No other replica wants the shard that was shed last: shedding it again would only restart its body. */
@@ -257,19 +272,21 @@ export class ShardedSingleton {
     if (this.#shed !== undefined && taken.includes(this.#shed)) this.#keepUntil = now + keepMs;
   }
 
-  async #takeOne(index: number, before: readonly SeenShard[]): Promise<void> {
+  /** false: another replica was faster. */
+  async #takeOne(index: number, before: readonly SeenShard[]): Promise<boolean> {
     const { keeper, store } = this.#deps;
     const name = shardName(this.name, { index, of: this.#of });
     const singleton = new Singleton(name, this.#work, this.#options, this.#deps);
     const lease = await (store.exclusive
       ? singleton.tryExclusive()
       : keeper.acquireOrSteal(name, singleton.acquireOptions));
-    if (lease === undefined) return; // another replica was faster
+    if (lease === undefined) return false;
     const shard: Shard = { index, of: this.#of, before: await this.#checkpointsOf(before) };
     this.#held.set(index, singleton);
     this.#freeSince.delete(index);
     this.#deps.onHeld?.();
     void singleton.holdOnce(lease, shard).then((failed) => this.#ended(index, singleton, failed));
+    return true;
   }
 
   /** What the shards of other numbers have left. They are paused, or their processes are gone, so it does not change. */
@@ -299,7 +316,7 @@ export class ShardedSingleton {
     if (failed) this.#restUntil.set(index, clock.mono() + backoffMs(failures, restBackoff, random));
     else if (index === this.#shed) this.#restUntil.set(index, clock.mono() + courtesyMs);
     this.#deps.onHeld?.();
-    this.#wakeUp();
+    this.#hint();
   }
 
   /** Sheds its newest shard if it has more than its share, or one more than a hungry replica. */
