@@ -46,6 +46,7 @@ export const legalRecords = (run: number): readonly NewRecord[] => [
   { kind: "timer.cancelled", data: { pos: 31, purpose: "sleep" } },
   { kind: "child.started", data: { pos: 32, id: "child", workflow: "w", input: 1, inputHash: "h" } },
   { kind: "budget.reserved", data: { pos: 33, rootRun: run, amounts: { usd: 100 } } },
+  { kind: "budget.presumed", data: { pos: 33, rootRun: run, amounts: { usd: 1 } } },
   { kind: "budget.charged", data: { pos: 33, rootRun: run, spent: { usd: 50 }, reserved: { usd: 100 } } },
   { kind: "value.written", data: { key: "balance", version: 1, value: 1 } },
   { kind: "run.stuck", data: { reason: "test" } },

@@ -70,7 +70,7 @@ export const idempotency: Cases = ({ it }, fresh) => {
       revokeToken: (intake) => intake.revokeToken(tenant, token.id, audit),
       recordAudit: (intake) => intake.recordAudit(tenant, "call.refused", audit, { route: "x" }),
     };
-    const named = Object.keys(calls).concat("touchToken", "reportProcess", "removeProcess").sort();
+    const named = Object.keys(calls).concat("touchToken", "reportProcess", "removeProcess", "streamToken").sort();
     assert.deepEqual(Object.keys(store.intake).sort(), named, "every write is tried here");
     const other = await another();
     for (const [what, call] of Object.entries(calls)) {

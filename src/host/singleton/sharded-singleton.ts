@@ -178,6 +178,9 @@ export class ShardedSingleton {
     this.#dead.note(shards, reportedAt);
     const spread = distributionOf(this.#of, owner, shards, [...reportedAt.keys()], this.#dead);
     this.#noteLive(spread.live);
+    // What another replica took was wanted, whatever becomes of it later.
+    if (shards.some(({ index, lease }) => index === this.#shed && lease.state === "HELD" && lease.owner !== owner))
+      this.#shed = undefined;
     const free = spread.free.filter((index) => !this.#held.has(index));
     this.#noteFree(free);
     const strangers = seen.filter(({ of, lease }) => of !== this.#of && lease.state === "HELD");

@@ -27,6 +27,8 @@ const wide: Readonly<Record<string, string>> = {
   "timer.list": "two short lists, by one clock each, sorted together",
   "timer.due": "the same, sorted by which is later",
   "lease.preload": "the same",
+  "chunk.page": "a page of each stream that was asked for, sorted together",
+  "chunk.parts": "the chunks of one stream, of bounded size, by their parts",
   "token.list": "a page for people",
   "process.list": "who reported lately, sorted by label: a page for people",
   "quota.recount": "a row for each tenant, when a limit is set",

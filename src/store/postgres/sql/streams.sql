@@ -72,11 +72,12 @@ delete from tape.streams where run = :run and name = :name and not exists (selec
 -- name: stream.list
 -- read
 select s.name, s.retain_ms, c.chunk_offset, c.total, c.at
-from tape.streams s
+from tape.runs r
+cross join lateral (select s.run, s.name, s.retain_ms from tape.streams s where s.run = r.journal
+  and (r.ended_at is null or s.retain_ms is null or r.ended_at + s.retain_ms > tape.now_ms())) s
 cross join lateral (select c.chunk_offset, c.total, c.at from tape.chunks c where c.run = s.run and c.stream = s.name
   order by c.chunk_offset desc limit 1) c
-where s.run = (select r.journal from tape.runs r where r.tenant = :tenant and r.id = :id
-  and (r.ended_at is null or s.retain_ms is null or r.ended_at + s.retain_ms > tape.now_ms()))
+where r.tenant = :tenant and r.id = :id
 order by s.name;
 
 -- name: stream.open

@@ -71,10 +71,10 @@ delete from streams where run = :run and name = :name and not exists (select 1 f
 -- name: stream.list
 -- read
 select s.name, s.retain_ms, c.chunk_offset, c.total, c.at
-from streams s cross join chunks c on c.run = s.run and c.stream = s.name
+from runs r cross join streams s on s.run = r.journal and (r.ended_at is null or s.retain_ms is null or r.ended_at + s.retain_ms > :at)
+  cross join chunks c on c.run = s.run and c.stream = s.name
   and c.chunk_offset = (select max(n.chunk_offset) from chunks n where n.run = s.run and n.stream = s.name)
-where s.run = (select r.journal from runs r where r.tenant = :tenant and r.id = :id
-  and (r.ended_at is null or s.retain_ms is null or r.ended_at + s.retain_ms > :at))
+where r.tenant = :tenant and r.id = :id
 order by s.name;
 
 -- name: stream.open
