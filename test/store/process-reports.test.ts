@@ -6,6 +6,10 @@ import { type Scene, sceneOn } from "./postgres/scene.ts";
 
 const tenant = "acme";
 const report = (store: Store, owner: string) => store.intake.reportProcess(tenant, { owner, label: owner, body: 1 });
+/** One report in twenty deletes the rows of dead processes. */
+const reportOften = async (store: Store, owner: string): Promise<void> => {
+  for (let k = 0; k < 20; k++) await report(store, owner);
+};
 const owners = async (store: Store) => (await store.read.processes(tenant)).map(({ owner }) => owner);
 
 describe("SQLite: silent processes", () => {
@@ -28,16 +32,16 @@ describe("SQLite: silent processes", () => {
     await store.close();
   });
 
-  it("are deleted after ten minutes by the next report", async () => {
+  it("are deleted after ten minutes by later reports", async () => {
     const clock = new ManualClock();
     const store = await open(clock);
     await report(store, "one");
     await clock.elapse(600_000);
-    await report(store, "two");
+    await reportOften(store, "two");
     clock.stepWall(-600_000);
     expect(await owners(store)).toEqual(["one", "two"]);
     await clock.elapse(600_001);
-    await report(store, "two");
+    await reportOften(store, "two");
     clock.stepWall(-600_001);
     expect(await owners(store)).toEqual(["two"]);
     await store.close();
@@ -55,7 +59,7 @@ describe("PostgreSQL: silent processes", () => {
   const kept = async () =>
     (await scene.admin.query("select owner from tape.processes order by owner")).rows.map(({ owner }) => owner);
 
-  it("are listed for a minute, and deleted after ten by the next report", async () => {
+  it("are listed for a minute, and deleted after ten by later reports", async () => {
     const { store } = scene;
     await report(store, "one");
     await report(store, "two");
@@ -64,7 +68,7 @@ describe("PostgreSQL: silent processes", () => {
     await report(store, "two");
     expect(await kept()).toEqual(["one", "two"]);
     await age("one", 600_000);
-    await report(store, "two");
+    await reportOften(store, "two");
     expect(await kept()).toEqual(["two"]);
   });
 });
