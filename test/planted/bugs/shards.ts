@@ -31,8 +31,8 @@ export const shardBugs: readonly Bug[] = [
     patches: [
       {
         file: "host/singleton/sharded-singleton.ts",
-        find: "    if (this.#held.size >= this.#max) return;",
-        replace: "    if (this.#held.size >= 0) return;",
+        find: "    if (this.#held.size >= this.#max) return false;",
+        replace: "    if (this.#held.size >= 0) return false;",
       },
     ],
     detectedBy: ["shardsAreHeld"],
@@ -41,13 +41,15 @@ export const shardBugs: readonly Bug[] = [
   },
   {
     name: "dead owners count as live for a minute",
-    planted: "a replica counts as live as long as its report is listed, also if its shards have expired",
+    planted:
+      "a replica counts as live, and keeps its shards, as long as its report is listed, also if they have expired",
     why: "Presence is one list, and the list has a time-out. Until it is over, no replica takes the place of the dead replica.",
     patches: [
       {
         file: "host/singleton/distribution.ts",
-        find: "...reported.filter((owner) => !dead.has(owner))]",
-        replace: "...reported.filter((owner) => !dead.has(`never ${owner}`))]",
+        find: '    if (lease.state !== "HELD" || lease.owner === null) continue;',
+        replace:
+          '    if (lease.owner === null || (lease.state !== "HELD" && !reported.includes(lease.owner))) continue;',
       },
       {
         file: "host/singleton/sharded-singleton.ts",
