@@ -152,12 +152,16 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
   };
 }
 
+/** An announcer polls for the whole deployment; the handlers poll nothing. */
+const remoteIdleMs = 6_000;
+
 /** A loop that runs no reactors here: it wakes the handlers of those that run elsewhere. */
 export function remoteLoop(
   names: readonly string[],
   options: Omit<RemoteOptions, "name"> & Pick<LoopOptions, "store" | "random" | "log" | "queues">,
 ): ReactorLoop {
-  return new ReactorLoop({ ...options, reactors: names.map((name) => remoteReactor({ ...options, name })), batch: 1 });
+  const reactors = names.map((name) => remoteReactor({ ...options, name }));
+  return new ReactorLoop({ ...options, reactors, batch: 1, idleMs: remoteIdleMs });
 }
 
 /** A reactor of the user's. One with a name of its own is called at its interval. */

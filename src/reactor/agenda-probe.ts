@@ -15,7 +15,7 @@ export interface AgendaProbeOptions {
   readonly random: Random | undefined;
   readonly log: Log;
   readonly tenant: string | undefined;
-  /** Workflows that this process can drive; runs of others are no work for it. */
+  /** Workflows that this process can drive; runs of others are no work for it. Undefined: all runs are on the agenda. */
   readonly workflows: readonly string[] | undefined;
   /** Queues whose runs this process can drive. */
   readonly queues: readonly string[];
@@ -88,7 +88,7 @@ export class AgendaProbe {
   async #poll(): Promise<number> {
     const { store, tenant, workflows, queues, clock, wake } = this.#options;
     let nextMs = Number.POSITIVE_INFINITY;
-    if (clock.mono() >= this.#recoverAt) {
+    if (workflows !== undefined && clock.mono() >= this.#recoverAt) {
       this.#recoverAt = clock.mono() + recoverMs;
       wake("recovery");
     }

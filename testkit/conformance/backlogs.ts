@@ -3,7 +3,7 @@ import type { Term } from "../../src/model/lease.ts";
 import type { RecordData } from "../../src/model/records.ts";
 import type { FindRequest, Share } from "../../src/store/contract/store.ts";
 import { type Cases, claimant, heldRun, record, refused, tenant } from "./frame.ts";
-import { brief, findRequest, heldRuns, pastBrief, waitingRuns } from "./lease-fixtures.ts";
+import { brief, findRequest, heldRuns, lasting, pastBrief, release, waitingRuns } from "./lease-fixtures.ts";
 
 const wire: RecordData<"effect.intended"> = {
   pos: 0,
@@ -32,6 +32,28 @@ export const backlogs: Cases = ({ it }, fresh) => {
     await elapse(pastBrief);
     assert.deepEqual(await dueFor("other"), ["outbox"]);
     assert.deepEqual(await dueFor("other", "w"), ["anybody", "outbox", "recovery"]);
+  });
+
+  it("the agenda of a tenant covers all its workflows, and the earliest of each counts", async () => {
+    const { store, elapse } = fresh();
+    const when = async (of = tenant) =>
+      new Map((await store.read.agenda(of)).map(({ reactor, dueInMs }) => [reactor ?? "anybody", dueInMs]));
+    for (const [workflow, delayMs] of [
+      ["a", 50_000],
+      ["c", 20_000],
+      ["c", 40_000],
+      ["b", 30_000],
+    ] as const) {
+      const run = await heldRun(store, { workflow }, claimant(undefined, lasting));
+      await release(store, run, { nextReactor: "recovery", delayMs });
+    }
+    const recovery = (await when()).get("recovery")!;
+    assert.ok(recovery > 10_000 && recovery <= 20_000, `the next run of all workflows is due in ${recovery} ms`);
+    assert.deepEqual([...(await when("globex")).keys()], []);
+    await heldRun(store, { workflow: "a" }, claimant(undefined, lasting));
+    await heldRun(store, { workflow: "z" }, claimant(undefined, brief));
+    await elapse(pastBrief);
+    assert.equal((await when()).get("anybody"), 0, "the first lease to expire, whichever workflow it has");
   });
 
   it("a find for items takes no run, queued or expired", async () => {

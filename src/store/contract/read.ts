@@ -38,7 +38,7 @@ export interface ReadOps
   dueSchedules(limit: number, tenant?: string): Promise<ScheduleRow[]>;
   /**
    * When the next work is due, for which reactor; of runs, only those of these workflows and of these queues of the
-   * tenant. One statement if tenant and workflows are given: it is the only query of an idle process.
+   * tenant. One statement if the tenant is given: it is the only query of an idle process.
    */
   agenda(tenant?: string, workflows?: readonly string[], queues?: readonly string[]): Promise<AgendaItem[]>;
   /** Runs of other workflows that have been runnable for `minLagMs` and that no process has claimed. */

@@ -10,7 +10,7 @@ type Flag = boolean | number;
 /** Statements of both stores. */
 export interface SharedStatements {
   agenda: {
-    params: { backlogs: Text; holders: Text; tenants: Text; queues: Text };
+    params: { allOf: Text; backlogs: Text; holders: Text; limit: Whole; tenants: Text; queues: Text };
     row: { reactor: string | null; in_ms: number | null };
   };
   "audit.add": {

@@ -87,6 +87,8 @@ describe("SQLite", () => {
     ["lease.due", "SEARCH x USING INDEX leases_due (next_reactor=? AND tenant=? AND workflow=? AND due_at<?)"],
     ["agenda", "SEARCH l USING INDEX leases_due (next_reactor=? AND tenant=? AND workflow=?)"],
     ["agenda", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
+    ["agenda", "SEARCH l USING COVERING INDEX leases_due (next_reactor=? AND tenant=? AND workflow>?)"],
+    ["agenda", "SEARCH l USING INDEX leases_held (tenant=?)"],
     ["agenda", "SEARCH timers USING COVERING INDEX timers_due (tenant=? AND steady=?)"],
     ["lease.backlogs", "SEARCH l USING COVERING INDEX leases_due (next_reactor=? AND tenant=? AND workflow>?)"],
     ["lease.stale", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],

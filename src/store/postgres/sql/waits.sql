@@ -224,3 +224,51 @@ select tenant from q where tenant is not null limit :limit;
 -- writes: timers
 -- The || as in run.assert_settled.
 update tape.timers set status = 'CANCELLED' where run = :run and status || '' = 'SET';
+
+-- name: agenda
+-- read
+-- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
+-- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each backlog, and
+-- nothing of other backlogs, however long they are. A queue has work if it is not full and a key is ready, by its rates.
+-- all_of: the tenant of which every workflow counts; its backlogs are found here, by one index lookup for each.
+with recursive w(workflow) as (
+  (select l.workflow from tape.leases l where l.next_reactor = 'recovery' and l.tenant = :all_of order by l.workflow limit 1)
+  union all
+  select n.workflow from w cross join lateral (
+    select l.workflow from tape.leases l where l.next_reactor = 'recovery' and l.tenant = :all_of and l.workflow > w.workflow
+    order by l.workflow limit 1) n)
+select q.backlog ->> 0 as reactor, min((select l.due_at from tape.leases l where l.next_reactor = q.backlog ->> 0 and l.tenant = q.backlog ->> 1
+    and l.workflow = q.backlog ->> 2 and not l.paused order by l.due_at limit 1)) - tape.now_ms() as in_ms
+from json_array_elements(:backlogs::json) q(backlog) group by 1
+union all
+select null, min(h.until) - tape.now_ms() from (
+  select (select min(case when l.doomed then 0 else l.expires_at end) from tape.leases l
+    where l.owner is not null and l.kind <> 'name' and l.tenant = q.backlog ->> 0 and l.workflow = q.backlog ->> 1) as until
+  from json_array_elements(:holders::json) q(backlog)) h
+union all
+select 'recovery', min((select l.due_at from tape.leases l where l.next_reactor = 'recovery' and l.tenant = :all_of
+    and l.workflow = x.workflow and not l.paused order by l.due_at limit 1)) - tape.now_ms()
+from (select w.workflow from w limit :limit) x
+union all
+select null, min(case when l.doomed then 0 else l.expires_at end) - tape.now_ms() from tape.leases l
+where l.owner is not null and l.kind <> 'name' and l.tenant = :all_of
+union all
+select 'timers', min(x.due_at) - tape.now_ms() from (
+  select (select due_at from tape.timers where status = 'SET' and tenant = i.tenant order by due_at limit 1) as due_at
+  from json_array_elements_text(:tenants::json) i(tenant)
+  union all
+  select (select next_at from tape.schedules where next_at is not null and not paused and tenant = i.tenant order by next_at limit 1)
+  from json_array_elements_text(:tenants::json) i(tenant)) x
+union all
+select 'recovery', min(case
+    when exists (select 1 from tape.queue_partitions p where p.queue = q.id and p.ready and p.class = 0) then 0
+    else case when exists (select 1 from tape.queue_partitions p where p.queue = q.id and p.ready) then greatest(0, q.rate_ms)
+      when a.again_ms is not null then greatest(a.again_ms, coalesce(q.rate_ms, 0)) end end)
+from json_array_elements(:queues::json) n(queue)
+cross join lateral (select q.id, q.pause, q.concurrency,
+  (q.tat - (q.rate_burst - 1) * q.rate_us + 999) / 1000 - tape.now_ms() as rate_ms
+  from tape.queues q where q.tenant = n.queue ->> 0 and q.name = n.queue ->> 1 limit 1) q
+cross join lateral (select (select p.again_at from tape.queue_partitions p where p.queue = q.id and p.again_at is not null
+  order by p.again_at limit 1) - tape.now_ms() as again_ms) a
+where q.pause is null and (q.concurrency is null
+  or (select coalesce(sum(p.running), 0) from tape.queue_partitions p where p.queue = q.id and p.busy) < q.concurrency);

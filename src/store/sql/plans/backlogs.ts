@@ -135,13 +135,16 @@ export function* agendaPlan(
     const found = yield* backlogsOf(reactor, where);
     for (const [of, names] of found) for (const workflow of names) backlogs.push([reactor, of, workflow]);
   };
-  yield* ask("recovery", { tenant, workflows });
+  const allOf = workflows === undefined ? tenant : undefined;
+  if (allOf === undefined) yield* ask("recovery", { tenant, workflows });
   for (const reactor of itemReactors) yield* ask(reactor, { tenant, workflows: tenant === undefined ? undefined : [] });
-  const held = yield* backlogsOf(undefined, { tenant, workflows });
+  const held = allOf === undefined ? yield* backlogsOf(undefined, { tenant, workflows }) : new Map<string, string[]>();
   const holders = [...held].flatMap(([of, names]) => names.map((workflow) => [of, workflow]));
   const tenants = new Set(yield* tenantsOf(tenant, "timer.tenants"));
   for (const name of yield* tenantsOf(tenant, "schedule.tenants")) tenants.add(name);
   return yield* queryRows("agenda", {
+    allOf: allOf ?? null,
+    limit: maxBacklogs,
     backlogs: JSON.stringify(backlogs),
     holders: JSON.stringify(holders),
     tenants: JSON.stringify([...tenants]),

@@ -231,3 +231,51 @@ select tenant from q where tenant is not null;
 -- fenced
 -- writes: timers
 update timers set status = 'CANCELLED' where run = :run and status = 'SET';
+
+-- name: agenda
+-- read
+-- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
+-- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each backlog, and
+-- nothing of other backlogs, however long they are. A queue has work if it is not full and a key is ready, by its rates.
+-- all_of: the tenant of which every workflow counts; its backlogs are found here, by one index lookup for each.
+with recursive w(journal) as (
+  select (select l.journal from leases l indexed by leases_due where l.next_reactor = 'recovery' and l.tenant = :all_of
+    order by l.workflow limit 1)
+  union all
+  select (select l.journal from leases l indexed by leases_due where l.next_reactor = 'recovery' and l.tenant = x.tenant
+    and l.workflow > x.workflow order by l.workflow limit 1)
+  from w cross join leases x on x.journal = w.journal
+  limit :limit)
+select q.value ->> 0 as reactor, min((select l.due_at from leases l where l.next_reactor = q.value ->> 0 and l.tenant = q.value ->> 1
+    and l.workflow = q.value ->> 2 and l.paused = 0 order by l.due_at limit 1)) - :now as in_ms
+from json_each(:backlogs) q group by 1
+union all
+select null, min(case when l.doomed = 1 then 0 else l.expires_at end) - :now
+from json_each(:holders) h cross join leases l indexed by leases_held
+where l.owner is not null and l.kind <> 'name' and l.tenant = h.value ->> 0 and l.workflow = h.value ->> 1
+union all
+select 'recovery', min((select l.due_at from leases l indexed by leases_due where l.next_reactor = 'recovery' and l.tenant = x.tenant
+    and l.workflow = x.workflow and l.paused = 0 order by l.due_at limit 1)) - :now
+from w cross join leases x on x.journal = w.journal
+union all
+select null, min(case when l.doomed = 1 then 0 else l.expires_at end) - :now from leases l indexed by leases_held
+where l.owner is not null and l.kind <> 'name' and l.tenant = :all_of
+union all
+select 'timers', min(x.in_ms) from (
+  select (select due_at from timers where status = 'SET' and tenant = i.value and steady = 0 order by due_at limit 1) - :at as in_ms
+  from json_each(:tenants) i
+  union all
+  select (select due_at from timers where status = 'SET' and tenant = i.value and steady = 1 order by due_at limit 1) - :steady
+  from json_each(:tenants) i
+  union all
+  select (select next_at from schedules where next_at is not null and paused = 0 and tenant = i.value order by next_at limit 1) - :at
+  from json_each(:tenants) i) x
+union all
+select 'recovery', min(case
+    when exists (select 1 from queue_partitions p where p.queue = q.id and p.ready = 1 and p.class = 0) then 0
+    else max(coalesce((q.tat - (q.rate_burst - 1) * q.rate_us + 999) / 1000 - :steady, 0),
+      case when exists (select 1 from queue_partitions p where p.queue = q.id and p.ready = 1) then 0
+        else (select min(p.again_at) from queue_partitions p where p.queue = q.id and p.again_at is not null) - :steady end) end)
+from json_each(:queues) n cross join queues q on q.tenant = n.value ->> 0 and q.name = n.value ->> 1
+where q.pause is null and (q.concurrency is null
+  or (select coalesce(sum(p.running), 0) from queue_partitions p where p.queue = q.id and p.busy = 1) < q.concurrency);
