@@ -79,6 +79,24 @@ describe("the NATS sink on a real server", () => {
     expect((await stored(connection)).map(({ on }) => on)).toEqual(["tape.a=2eb=20=2a.pay=3eall.step.done"]);
   });
 
+  it("has at most 512 messages under way, however many runs a batch has", async () => {
+    const { connection } = await opened();
+    let [underWay, most] = [0, 0];
+    const request = connection.request.bind(connection);
+    connection.request = async (...args) => {
+      most = Math.max(most, ++underWay);
+      try {
+        return await request(...args);
+      } finally {
+        underWay--;
+      }
+    };
+    const sink = natsSink({ connection });
+    const batch = Array.from({ length: 1_000 }, (_, k) => eventOf(`run-${k}`, 1));
+    expect(new Set(await sink.send(batch, context()))).toEqual(new Set(["ok"]));
+    expect(most).toBe(512);
+  });
+
   it("uses a connection of the program, and leaves it open", async () => {
     const { connection } = await opened();
     const sink = natsSink({ connection });
