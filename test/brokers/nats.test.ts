@@ -93,7 +93,7 @@ describe("the NATS sink on a real server", () => {
     };
     const sink = natsSink({ connection });
     const batch = Array.from({ length: 1_000 }, (_, k) => eventOf(`run-${k}`, 1));
-    expect(new Set(await sink.send(batch, context()))).toEqual(new Set(["ok"]));
+    expect(await sink.send(batch, context())).toEqual(batch.map(() => "ok"));
     expect(most).toBe(512);
   });
 
