@@ -172,7 +172,12 @@ async function main(options: ChaosOptions): Promise<boolean> {
 }
 
 // process.exit() runs the exit handlers, which end servers and stopped processes and unmount small disks.
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    console.error(`ended by ${signal}: nothing is judged`);
+    process.exit(1);
+  });
+}
 
 const options = parseOptions(process.argv.slice(2));
 if (options === undefined) {
