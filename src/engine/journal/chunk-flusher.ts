@@ -5,8 +5,8 @@ import type { ChunkAppend, Store } from "../../store/contract/store.ts";
 
 /** A run with chunks to store. */
 export interface ChunkSource {
-  /** The next chunks of the run, at most about `maxBytes`; undefined: there are none now. */
-  takeChunks(maxBytes: number): readonly [Fence, ChunkAppend] | undefined;
+  /** The next chunks of the run, at most about `maxBytes`, and their size; undefined: there are none now. */
+  takeChunks(maxBytes: number): { readonly item: readonly [Fence, ChunkAppend]; readonly bytes: number } | undefined;
   /** The result of the chunks that were taken last. */
   chunksLanded(result: ItemResult<object>): void;
 }
@@ -81,21 +81,21 @@ export class ChunkFlusher {
   async #flush(): Promise<void> {
     this.#urgent = false;
     this.#bytes = 0;
-    const taken: ChunkSource[] = [];
+    const sources: ChunkSource[] = [];
     const batch: (readonly [Fence, ChunkAppend])[] = [];
+    let bytes = 0;
     for (const source of [...this.#sources]) {
-      if (batch.length >= callRuns || this.#bytes >= callBytes) {
+      if (batch.length >= callRuns || bytes >= callBytes) {
         this.#urgent = true;
         break;
       }
       this.#sources.delete(source); // and behind the others, if it has more
-      const item = source.takeChunks(runBytes);
-      if (item === undefined) continue;
-      taken.push(source);
-      batch.push(item);
-      this.#bytes += runBytes;
+      const taken = source.takeChunks(runBytes);
+      if (taken === undefined) continue;
+      sources.push(source);
+      batch.push(taken.item);
+      bytes += taken.bytes;
     }
-    this.#bytes = 0;
     let results: readonly ItemResult<object>[] = [];
     try {
       if (batch.length > 0) results = await this.#store.fenced.appendChunks(batch);
@@ -103,7 +103,7 @@ export class ChunkFlusher {
       results = batch.map(() => ({ ok: false, error: error as never }));
     }
     this.#inFlight = false;
-    for (const [k, source] of taken.entries()) source.chunksLanded(results[k]!);
+    for (const [k, source] of sources.entries()) source.chunksLanded(results[k]!);
     this.#schedule();
   }
 }

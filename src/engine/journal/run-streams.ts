@@ -144,7 +144,7 @@ export class RunStreams implements ChunkSource {
       for (const { by } of queue) for (const resolve of by.waiting.splice(0)) resolve();
   }
 
-  takeChunks(maxBytes: number): readonly [Fence, ChunkAppend] | undefined {
+  takeChunks(maxBytes: number): { readonly item: readonly [Fence, ChunkAppend]; readonly bytes: number } | undefined {
     const { lease } = this.#options;
     if (this.#ended !== undefined || this.#inFlight.length > 0 || lease.belief === "lost") return undefined;
     const streams: StreamAppend[] = [];
@@ -161,7 +161,7 @@ export class RunStreams implements ChunkSource {
       streams.push({ name, from, ...(retainMs !== undefined && { retainMs }), chunks });
       this.#inFlight.push({ stream, count: chunks.length });
     }
-    return streams.length === 0 ? undefined : [lease.fence, { streams }];
+    return streams.length === 0 ? undefined : { item: [lease.fence, { streams }], bytes: maxBytes - room };
   }
 
   chunksLanded(result: ItemResult<object>): void {
