@@ -148,7 +148,7 @@ describe("a body that streams", () => {
     );
     const p = s.process([run], { store });
     const ids: string[] = [];
-    for (let k = 0; k < 20; k++) ids.push(await p.start(run, 900));
+    for (let k = 0; k < 20; k++) ids.push(await p.start(run, 850));
     await settled(6);
     expect(writes).toEqual(["chunks"]);
     for (const id of ids) expect(await shown(s.store, id)).toHaveLength(1);
