@@ -229,6 +229,8 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     trialCalls.some(({ run, trial, process }) =>
       trialCalls.some((one) => one.run === run && one.trial.name === trial.name && one.process !== process),
     ),
+  "outage outlasted": some((r) => r.kind === "step.failed" && (r.data.outage?.ms ?? 0) > 20_000),
+  "run stuck after an outage": some((r) => r.kind === "step.failed" && r.data.outage?.gaveUp === true),
   "stream rewound": ({ streams }) => streams.seen.some((chunk) => "rewound" in chunk),
   "chunks refused or lost": ({ faultHits }) => faultHits.some(({ fault }) => fault.at === "chunks"),
   "streams side by side": ({ streams }) => new Set(streams.seen.map(({ part }) => part)).size > 2,

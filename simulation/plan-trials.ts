@@ -7,6 +7,8 @@ import type { TrialOp } from "./trials.ts";
 /** Shares of plans with a trial, and with one whose process is wedged. */
 const trialShare = 0.08;
 const wedgeShare = 0.04;
+/** Share of plans with an outage that a step or a decision outlasts, or does not. */
+const outageShare = 0.05;
 /** Share of the latter in which the body itself is the cause. */
 const endlessShare = 0.35;
 
@@ -33,6 +35,27 @@ export function withTrials<P extends TrialPlan>(seed: number | string, plan: P):
   return { ...plan, runs: [...plan.runs, runOf(random, trials)] };
 }
 
+/** A run that has done something that it would compensate, and whose next step calls an upstream that is down. */
+export function withOutages<P extends TrialPlan>(seed: number | string, plan: P): P {
+  const random = seededRandom(`outages ${seed}`);
+  if (!chance(random, outageShare) || plan.runs.some(({ id }) => id === "trials")) return plan;
+  const drawn = trialOf(random, 0);
+  const attempts = 1 + random.int(3);
+  const giveUpAfterMs = pick(random, [5_000, 50_000, 600_000]);
+  const outage: TrialOp = {
+    ...drawn,
+    name: "outage",
+    attempts,
+    // A pause of more than two minutes would be taken for a run that is lost.
+    fails: attempts + (giveUpAfterMs > 60_000 ? random.int(2) : 1 + random.int(4)),
+    giveUpAfterMs,
+  };
+  const args = { id: "outage", businessKey: "outage", faults: [], compensateFaults: [], unresponsive: false };
+  const times = { observations: [], travelMs: 20, answerMs: 40 };
+  const paid = { op: "effect", effect: "compensable.inline", args: { ...args, ...times }, caught: false } as const;
+  return { ...plan, runs: [...plan.runs, { ...runOf(random, [paid, outage]), id: "outage", workflow: "once" }] };
+}
+
 function trialOf(random: Random, k: number): TrialOp {
   const attempts = 2 + random.int(4);
   const timeoutMs = pick(random, [undefined, 500, 3_000, 20_000]);
@@ -49,7 +72,7 @@ function trialOf(random: Random, k: number): TrialOp {
   };
 }
 
-function runOf(random: Random, ops: readonly TrialOp[]): PlannedRun {
+function runOf(random: Random, ops: PlannedRun["program"]["ops"]): PlannedRun {
   return {
     id: "trials",
     workflow: "limited",

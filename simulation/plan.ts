@@ -21,7 +21,7 @@ import { type PlannedSink, withSink } from "./plan-sinks.ts";
 import { withStreams } from "./plan-streams.ts";
 import { type PlannedTalk, withTalk } from "./plan-talk.ts";
 import { type PlannedCallerStart, withTransactions } from "./plan-transactions.ts";
-import { withTrials } from "./plan-trials.ts";
+import { withOutages, withTrials } from "./plan-trials.ts";
 import {
   type GuardedSignal,
   type PlannedUnstarted,
@@ -119,7 +119,7 @@ export function planOf(seed: number | string): Plan {
   };
   const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
   const talking = withTalk(seed, withTransactions(seed, withPausedSenders(seed, visited)));
-  const streaming = withStreams(seed, withTrials(seed, talking));
+  const streaming = withStreams(seed, withOutages(seed, withTrials(seed, talking)));
   const hosted = withServerless(seed, withObjects(seed, withQueues(seed, streaming)));
   // A fan-out is a process that always runs.
   const sunk = hosted.serverless === undefined ? withSink(seed, hosted) : { ...hosted, sink: undefined };

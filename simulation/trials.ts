@@ -17,6 +17,8 @@ export interface TrialOp {
   readonly baseMs: number;
   /** The process that calls it first is wedged for this long: it renews, but none of its bodies returns. */
   readonly wedgeMs: number | undefined;
+  /** How long its outage may last; undefined: it may not outlast its attempts. */
+  readonly giveUpAfterMs?: number;
   /** The body never returns, in no process. */
   readonly endless?: true;
 }
@@ -63,9 +65,9 @@ export class TrialWork {
   }
 
   run(tape: TapeContext, trial: TrialOp): Promise<unknown> {
-    const { attempts, baseMs, timeoutMs, name } = trial;
+    const { attempts, baseMs, timeoutMs, giveUpAfterMs, name } = trial;
     const options = {
-      retry: { attempts, base: baseMs },
+      retry: { attempts, base: baseMs, ...(giveUpAfterMs !== undefined && { giveUpAfter: giveUpAfterMs }) },
       ...(timeoutMs !== undefined && { timeout: timeoutMs }),
     };
     const body = (context: StepContext): Promise<string> => this.#call(tape.runId, trial, context);

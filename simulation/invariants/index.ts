@@ -32,7 +32,14 @@ import * as unstarted from "./unstarted.ts";
 import * as values from "./values.ts";
 import * as wire from "./wire.ts";
 
-const { inboxOf: _inbox, mainJournals: _main, recordsOf: _records, isStuckByStalls: _stuck, ...journalRules } = journal;
+const {
+  inboxOf: _inbox,
+  mainJournals: _main,
+  recordsOf: _records,
+  isStuckByStalls: _stuck,
+  isStuckByOutage: _outage,
+  ...journalRules
+} = journal;
 const { remembered, ...rewoundRules } = rewound;
 const { batchesOf: _batches, ...queueRules } = queues;
 const { rosterRuns: _handlers, ...objectRules } = objects;

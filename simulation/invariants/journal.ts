@@ -170,9 +170,17 @@ export const isStuckByStalls = (record: FeedRecord | undefined): boolean =>
   record?.kind === "run.stuck" &&
   (record.data.detail as { readonly code?: string } | undefined)?.code === "TAPE_STALLED";
 
+/** The run has given up on an upstream: the record before, besides those of terms, says so. */
+export function isStuckByOutage(records: readonly FeedRecord[], record: FeedRecord | undefined): boolean {
+  if (record?.kind !== "run.stuck") return false;
+  if ((record.data.detail as { readonly code?: string } | undefined)?.code !== "TAPE_UNREACHABLE") return false;
+  const failed = records.findLast((one) => one.kind === "step.failed" && one.seq < record.seq);
+  return failed?.kind === "step.failed" && failed.data.outage?.gaveUp === true;
+}
+
 /**
- * A run is STUCK because of effects in doubt, which it names, or because three holders in a row made no progress; never
- * because code and journal disagree.
+ * A run is STUCK because of effects in doubt, which it names, because three holders in a row made no progress, or
+ * because of an outage; never because code and journal disagree.
  */
 export const stuckHasReason: Invariant = (evidence) =>
   each(evidence.feed, (record) => {
@@ -183,6 +191,7 @@ export const stuckHasReason: Invariant = (evidence) =>
       const stalls = stallsBefore(recordsOf(evidence, record.journal), record);
       return stalls === maxStalls ? [] : [`journal ${record.journal} is STUCK after ${stalls} stalls`];
     }
+    if (isStuckByOutage(recordsOf(evidence, record.journal), record)) return [];
     const inDoubt = effects.every(({ run, pos, sub }) =>
       feed.some(
         ({ kind, data }) =>
@@ -201,8 +210,9 @@ export const stuckNamesItsEffects: Invariant = (evidence) => {
   if (!settles(evidence)) return notApplicable;
   return each(evidence.runs, ({ id, journal, status }) => {
     if (status !== "STUCK") return exempt;
-    const last = recordsOf(evidence, journal).findLast(({ kind }) => kind === "run.stuck");
-    if (isStuckByStalls(last)) return exempt;
+    const records = recordsOf(evidence, journal);
+    const last = records.findLast(({ kind }) => kind === "run.stuck");
+    if (isStuckByStalls(last) || isStuckByOutage(records, last)) return exempt;
     const on = last?.kind === "run.stuck" ? (last.data.effects ?? []) : [];
     const open = on.some(({ run, pos, sub }) =>
       evidence.effects.some((e) => e.run === run && e.pos === pos && e.sub === sub && e.status === "STUCK"),

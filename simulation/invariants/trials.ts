@@ -35,14 +35,48 @@ export const attemptsAreCounted: Invariant = (evidence) => {
     const faults = failed.some((attempt, k) => attempt !== k + 1)
       ? [`${op.name} has records of the attempts ${failed.join(", ")}`]
       : [];
-    if (failed.length >= op.attempts) faults.push(`${op.name} was retried ${failed.length} times`);
+    const bounded = op.giveUpAfterMs === undefined;
+    if (bounded && failed.length >= op.attempts) faults.push(`${op.name} was retried ${failed.length} times`);
     for (const { attempt, at, process } of calls) {
       // An attempt may fail in the millisecond in which it started.
       const before = failedAttempts(records.filter((record) => record.at < Math.floor(at))).length;
       const until = failedAttempts(records.filter((record) => record.at <= at)).length;
-      if (attempt > op.attempts) faults.push(`${op.name} was attempted ${attempt} times`);
+      if (bounded && attempt > op.attempts) faults.push(`${op.name} was attempted ${attempt} times`);
       if (attempt <= before || attempt > until + 1)
         faults.push(`${process} started attempt ${attempt} of ${op.name} after ${until} failures`);
+    }
+    return faults;
+  });
+};
+
+/**
+ * An outage never fails a run. It makes the run STUCK, neither earlier nor later than it may, and then no attempt starts before an
+ * operator has resumed the run.
+ */
+export const outagesPark: Invariant = (evidence) => {
+  const { plan } = evidence;
+  if (plan.rewind !== undefined) return notApplicable; // the store forgets attempts
+  return each(trialsOf(evidence), ({ op, journal, records, calls }) => {
+    const { giveUpAfterMs } = op;
+    if (giveUpAfterMs === undefined) return exempt;
+    const ended = records.some((one) => (one.data as { readonly error?: unknown }).error && one.kind !== "step.failed");
+    const faults = ended ? [`${op.name} has failed instead of waiting`] : [];
+    const unstuck = recordsOf(evidence, journal).filter(({ kind }) => kind === "run.unstuck");
+    let first: FeedRecord | undefined;
+    let pausesMs = 0;
+    for (const record of records) {
+      if (record.kind !== "step.failed") continue;
+      first ??= record;
+      pausesMs += record.data.delayMs;
+      if (pausesMs > giveUpAfterMs) faults.push(`${op.name} paused for ${pausesMs} ms in one outage`);
+      if (record.data.outage?.gaveUp !== true) continue;
+      // A store whose clock was set cannot tell how long it took.
+      const tookMs = plan.wallStep === undefined ? record.at - first.at : giveUpAfterMs;
+      if (tookMs < giveUpAfterMs - 1) faults.push(`${op.name} was given up after ${tookMs} ms`);
+      const resumed = unstuck.find(({ seq }) => seq > record.seq);
+      const early = calls.filter(({ attempt, at }) => attempt > record.data.attempt && !(resumed && resumed.at <= at));
+      faults.push(...early.map(({ process }) => `${process} called ${op.name} although it was given up`));
+      [first, pausesMs] = [undefined, 0];
     }
     return faults;
   });

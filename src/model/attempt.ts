@@ -95,15 +95,32 @@ export function verdictOf(result: CompletedCall | FailedCall, facts?: AttemptFac
   return { to: "UNKNOWN", reason: "ack_lost", history };
 }
 
-/**
- * Whether a step or decision is attempted again after a failure. It is local work that may be repeated, so any failure
- * may be retried. `attempt`: the number of the failed one. `final`: the failure is definite, or the run is cancelled.
- */
-export const isStepRetried = (failure: {
+/** A failed attempt of a step or decision, and its policy. */
+export interface StepFailure {
+  /** The number of the failed attempt. */
   readonly attempt: number;
   readonly attempts: number;
+  /** The failure is definite, or the run is cancelled. */
   readonly final: boolean;
-}): boolean => !failure.final && failure.attempt < failure.attempts;
+  /** How long the step has failed, and how long it may; undefined: it may not outlast its attempts. */
+  readonly outage: { readonly ms: number; readonly giveUpAfterMs: number } | undefined;
+}
+
+/**
+ * What follows a failed attempt of a step or decision. It is local work that may be repeated, so any failure may be
+ * retried. `outlast`: the attempts are used up, but the upstream may return. `give_up`: an operator decides.
+ */
+export function stepVerdict({
+  attempt,
+  attempts,
+  final,
+  outage,
+}: StepFailure): "retry" | "outlast" | "give_up" | "fail" {
+  if (final) return "fail";
+  if (outage === undefined) return attempt < attempts ? "retry" : "fail";
+  if (outage.ms >= outage.giveUpAfterMs) return "give_up";
+  return attempt < attempts ? "retry" : "outlast";
+}
 
 export interface CrashVerdict {
   readonly to: "PENDING" | "UNKNOWN";

@@ -202,6 +202,11 @@ const table = {
     retry: "no",
     next: "Give the step that the message names a timeout, or let it call tape.progress; then redrive the run.",
   },
+  TAPE_UNREACHABLE: {
+    fault: "operator",
+    retry: "later",
+    next: "Check that the upstream answers and that its credentials are valid; then redrive the run.",
+  },
   TAPE_EFFECT_UNREGISTERED: {
     fault: "caller",
     retry: "no",

@@ -170,7 +170,8 @@ const schemas = {
   }),
   /**
    * An attempt of a step or decision that is retried. The last attempt is in step.done or decision.made. `timer`: a
-   * timer ends the pause, so that the run can park; otherwise the driver waits under its lease.
+   * timer ends the pause, so that the run can park; otherwise the driver waits under its lease. `outage`: when the
+   * failures began, how long they have lasted, and whether the run waits for an operator now.
    */
   "step.failed": z.strictObject({
     pos: count,
@@ -179,6 +180,7 @@ const schemas = {
     error: value,
     delayMs,
     timer: z.literal(true).exactOptional(),
+    outage: z.strictObject({ since: count, ms: delayMs, gaveUp: z.literal(true).exactOptional() }).exactOptional(),
   }),
   "decision.made": z.strictObject({
     pos: count,

@@ -61,6 +61,12 @@ export interface DecisionContext extends StepContext {
 export interface StepRetryPolicy extends RetryPolicy {
   /** false: this error is final. A {@link DefiniteFailure} always is. */
   readonly when?: (error: unknown) => boolean;
+  /**
+   * How long an outage of the upstream may last; "24h" suits a model. Without it, the last attempt's error is the
+   * result. With it, the run parks when no attempt is left, and tries again after 30 s, then at doubling intervals of at
+   * most 15 min. After this time the run is STUCK, not failed: nothing is compensated, and a redrive tries again.
+   */
+  readonly giveUpAfter?: Duration;
 }
 
 /** Options of a step or a decision. Without them it is attempted once, without a time-out. */

@@ -4,6 +4,23 @@ import { Tape } from "../../src/host/tape.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { program, temporaryFolder } from "./stage.ts";
 
+describe("inspect of a run in an outage", () => {
+  it("says what the run waits for, how long that has lasted, and the last error", async () => {
+    const url = `sqlite:${join(await temporaryFolder(), "tape.db")}`;
+    const flow = workflow("flow", (tape) =>
+      tape.decide("judge", () => Promise.reject(new Error("503 busy")), { retry: { giveUpAfter: "24h" } }),
+    );
+    const app = await Tape.open({ store: url, runner: createRunner({ workflows: [flow] }) });
+    onTestFinished(() => app.close());
+    await app.start(flow, undefined as never, { id: "r1" });
+    await expect
+      .poll(async () => (await program("inspect", "r1", "--store", url)).stdout)
+      .toMatch(
+        /waits for attempt 2 of judge, due in \d.+; unreachable for \d.+, the last attempt failed with: 503 busy/,
+      );
+  });
+});
+
 describe("inspect of an executing run", () => {
   it("names the last operation, the time since its record, and the log to read", async () => {
     const url = `sqlite:${join(await temporaryFolder(), "tape.db")}`;

@@ -38,6 +38,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   quickstart: ["wrote to ada twice", "ada@example.org: Welcome, ada", "ada@example.org: Still there, ada?"],
   unknown: ["found at the bank", "1", "effect.settled UNKNOWN"],
   retries: ["refund: yes", "attempt 1 waited 50 ms"],
+  outages: [/^TAPE_RUN_STUCK: .+: model unreachable since …: decision "judge" has failed \d+ times/, "refund: yes"],
   lanes: ["[ 'the best of north', 'the best of south' ]"],
   replay: ["{ rolled: 1, both: 'ab' }", "executed 2 times, rolled 1 time"],
   compensation: ["TAPE_RUN_FAILED COMPENSATED", "book flight, book hotel, cancel hotel, cancel flight"],

@@ -4,8 +4,8 @@ import {
   attemptHistory,
   type FailedCall,
   isInterrupted,
-  isStepRetried,
   type Semantics,
+  stepVerdict,
   verdictOf,
   verdictOnAbsence,
   verdictOnCrash,
@@ -182,13 +182,24 @@ describe("the verdict on a proven absence", () => {
 
 describe("a failed attempt of a step", () => {
   it.each([
-    [1, 3, false, true],
-    [2, 3, false, true],
-    [3, 3, false, false],
-    [1, 1, false, false],
-    [1, 3, true, false],
-  ])("%i of %i, final: %s, is retried: %s", (attempt, attempts, final, retried) => {
-    expect(isStepRetried({ attempt, attempts, final })).toBe(retried);
+    [1, 3, false, "retry"],
+    [2, 3, false, "retry"],
+    [3, 3, false, "fail"],
+    [1, 1, false, "fail"],
+    [1, 3, true, "fail"],
+  ])("%i of %i, final: %s: %s", (attempt, attempts, final, verdict) => {
+    expect(stepVerdict({ attempt, attempts, final, outage: undefined })).toBe(verdict);
+  });
+
+  it.each([
+    [1, 3, false, 0, "retry"],
+    [3, 3, false, 0, "outlast"],
+    [9, 3, false, 999, "outlast"],
+    [9, 3, false, 1_000, "give_up"],
+    [1, 3, false, 1_000, "give_up"],
+    [9, 3, true, 0, "fail"],
+  ])("%i of %i, final: %s, in an outage of %i ms: %s", (attempt, attempts, final, ms, verdict) => {
+    expect(stepVerdict({ attempt, attempts, final, outage: { ms, giveUpAfterMs: 1_000 } })).toBe(verdict);
   });
 });
 

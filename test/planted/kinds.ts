@@ -27,6 +27,7 @@ export const kinds = {
   "with lanes": ({ runs }) => says(runs, '"op":"lanes"'),
   "with transactions": ({ callers }) => callers.length > 0,
   "with retried steps": ({ runs }) => says(runs, '"op":"trial"'),
+  "with an outage": ({ runs }) => says(runs, '"giveUpAfterMs"'),
   "with a wedged process": ({ runs }) => says(runs, '"wedgeMs"'),
   "with a streamer": ({ runs }) => says(runs, '"op":"stream"'),
   "with signals": ({ signals }) => signals.length > 0,

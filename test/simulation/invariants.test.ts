@@ -13,7 +13,7 @@ import { sweeperName } from "../../simulation/sweeper.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { startWallMs } from "../../testkit/kit/virtual-time.ts";
 import { calm } from "./calm.ts";
-import { eventful, spoiled } from "./spoiled.ts";
+import { eventful, spoiled, trial } from "./spoiled.ts";
 import { spoiledObjects } from "./spoiled-objects.ts";
 import { calmShards, spoiledShards } from "./spoiled-shards.ts";
 import { spoiledSinks } from "./spoiled-sinks.ts";
@@ -78,6 +78,23 @@ describe("the invariants", () => {
     fails(calls(busy, longer), "lateResultsAreDropped");
     fails(calls(paused, { ...longer, late: true }), "lateResultsAreDropped");
     fails(calls(paused, { endedAt: call!.at + 6_000 }), "lateResultsAreDropped");
+  });
+
+  it("fail when an outage fails its run, ends too early, or is called again without an operator", async () => {
+    const outage = trial("outage", { fails: 9, giveUpAfterMs: 40_000 });
+    const runs = [{ ...calm.runs[0]!, program: { ops: [outage], attempts: 1 } }];
+    const without = { signals: [], schedules: [], actions: [], guarded: [], unstarted: undefined, talk: undefined };
+    const world = await simulate({ ...calm, ...without, runs, resolver: false, healAtMs: 60_000 });
+    assert.deepEqual(faultsOf(world, "outagesPark"), []);
+    assert.equal(invariants.outagesPark!(world).judged, 1);
+    const at = world.feed.findIndex((one) => one.kind === "step.failed" && one.data.outage?.gaveUp === true);
+    const last = world.feed[at]!;
+    const changed = (record: FeedRecord): Evidence => ({ ...world, feed: world.feed.with(at, record) });
+    fails(changed({ ...last, at: last.at - 1_000 }), "outagesPark");
+    fails(changed({ ...last, kind: "step.done", data: { pos: 0, name: "outage", error: "x" } }), "outagesPark");
+    fails(changed({ ...last, data: { ...last.data, delayMs: 1 } } as FeedRecord), "outagesPark");
+    const call = { ...world.trialCalls.at(-1)!, attempt: 10, at: last.at + 1 };
+    fails({ ...world, trialCalls: [...world.trialCalls, call] }, "outagesPark");
   });
 
   it("fail when a run is STUCK after fewer stalls than three, or its wedged process takes it again", () => {
@@ -482,8 +499,9 @@ describe("the invariants", () => {
     assert.deepEqual(neverJudged({ judged: nothingJudged }), Object.keys(invariants));
     const all = addJudged(addJudged(judged, judge(busy).judged), judge(rewound).judged);
     assert.equal(all.runIdsAreUnique, evidence.runs.length + busy.runs.length + rewound.runs.length);
-    // These worlds have loops, and neither shards, nor a fork, nor a schedule whose runs must not overlap.
+    // These worlds have loops, and neither shards, nor a fork, nor an outage, nor a schedule whose runs must not overlap.
     const without = [
+      "outagesPark",
       "alarmCoversAgenda",
       "answeredHoldsNothing",
       "everyRunIsFound",

@@ -40,7 +40,7 @@ const call = (effect: string, id: string, more: Partial<EffectArgs> = {}): Op =>
   caught: true,
 });
 
-const trial = (name: string, more: Partial<TrialOp>): Op => ({
+export const trial = (name: string, more: Partial<TrialOp>): Op => ({
   op: "trial",
   name,
   fails: 0,

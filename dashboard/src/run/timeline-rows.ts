@@ -1,5 +1,5 @@
 import type { Effect, JournalRecord, Timer } from "../api.ts";
-import { brief, describeReason, unwrap } from "../format.ts";
+import { brief, describeReason, formatTime, unwrap } from "../format.ts";
 import { type Tone, toneOf } from "../ui/badge.tsx";
 
 /** A bar of a row; without `to` it lasts until now. */
@@ -54,6 +54,7 @@ interface Data {
   readonly purpose?: string;
   readonly happened?: boolean;
   readonly transaction?: boolean;
+  readonly outage?: { readonly since: number; readonly gaveUp?: true };
 }
 const dataOf = (record: JournalRecord): Data => (unwrap(record.data) ?? {}) as Data;
 
@@ -190,9 +191,12 @@ function attemptParts(own: readonly JournalRecord[], kind: string, previousAt: n
   });
   const last = own.at(-1)!;
   const waits = last.kind === "step.failed";
-  const next: Point = { at: from, tone: "idle", label: "next attempt", planned: true };
-  const status = waits ? "RETRIED" : dataOf(last).error === undefined ? undefined : "FAILED";
-  return { status, spans, points: waits ? [next] : [], records: own };
+  const { outage, error } = dataOf(last);
+  const since = outage === undefined ? "" : `, unreachable since ${formatTime(outage.since)}`;
+  const next: Point = { at: from, tone: "idle", label: `next attempt${since}`, planned: true };
+  const waiting = outage === undefined ? "RETRIED" : outage.gaveUp ? "STUCK" : "UNREACHABLE";
+  const status = waits ? waiting : error === undefined ? undefined : "FAILED";
+  return { status, spans, points: waits && outage?.gaveUp !== true ? [next] : [], records: own };
 }
 
 function waitParts(own: readonly JournalRecord[], timer: Timer | undefined) {

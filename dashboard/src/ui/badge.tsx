@@ -33,6 +33,7 @@ const styles: Readonly<Record<string, readonly [Tone, Shape]>> = {
   PAUSED: ["idle", "dash"],
   STALLED: ["bad", "stop"],
   RETRYING: ["unknown", "back"],
+  UNREACHABLE: ["unknown", "back"],
   OFF: ["idle", "dot"],
 };
 

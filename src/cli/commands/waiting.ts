@@ -1,5 +1,7 @@
+import { describeThrown } from "../../base/thrown.ts";
 import { shellWord } from "../../engine/core/report.ts";
 import { describe } from "../../engine/replay/divergence.ts";
+import { retryTimer } from "../../model/projection.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../model/rows.ts";
 import type { QueuePosition, RunView } from "../../store/contract/store.ts";
@@ -37,7 +39,10 @@ function ownWaitsOf(run: RunView, { journal, gates, timers, effects }: OpenWork,
       }),
     ...timers
       .filter(({ status, purpose }) => status === "SET" && purpose !== "gate_timeout")
-      .map(({ purpose, dueAt }) => `waits for a timer (${purpose}), due in ${lasting(Math.max(0, dueAt - now))}`),
+      .map(({ pos, purpose, dueAt }) => {
+        const due = `due in ${lasting(Math.max(0, dueAt - now))}`;
+        return outageLine(journal, pos, purpose, now, due) ?? `waits for a timer (${purpose}), ${due}`;
+      }),
     ...effects
       .filter(({ status }) => unsettled.has(status))
       .map(({ name, pos, status, changedAt }) => {
@@ -51,6 +56,16 @@ function ownWaitsOf(run: RunView, { journal, gates, timers, effects }: OpenWork,
   const waits = last?.kind === "term.ended" ? (last.data.waitingFor ?? []) : [];
   if (waits.length > 0) return [`waits for ${waits.join(", ")}`];
   return run.status === "RUNNABLE" ? [`waits for a worker with workflow ${run.workflow}`] : [];
+}
+
+/** The next attempt of a step or decision whose upstream is down; undefined: the timer is for something else. */
+function outageLine(journal: readonly JournalRecord[], pos: number, purpose: string, now: number, due: string) {
+  const failed = journal.findLast((record) => record.kind === "step.failed" && record.data.pos === pos);
+  if (failed?.kind !== "step.failed" || purpose !== retryTimer(failed.data.attempt)) return undefined;
+  const { name, attempt, outage, error } = failed.data;
+  if (outage === undefined) return undefined;
+  const last = describeThrown(error).slice(0, 120);
+  return `waits for attempt ${attempt + 1} of ${name}, ${due}; unreachable for ${lasting(now - outage.since)}, the last attempt failed with: ${last}`;
 }
 
 /** Steps and decisions are recorded when they end, so the holder's current operation follows from its last record. */

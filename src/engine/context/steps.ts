@@ -1,7 +1,7 @@
 import { backoffMs } from "../../base/backoff.ts";
 import { errorFields } from "../../base/reason.ts";
 import { tameThrown } from "../../base/thrown.ts";
-import { isStepRetried } from "../../model/attempt.ts";
+import { type StepFailure, stepVerdict } from "../../model/attempt.ts";
 import { TapeError } from "../../model/errors.ts";
 import { retryTimer } from "../../model/projection.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
@@ -10,9 +10,10 @@ import { DefiniteFailure, requestedDelayMs } from "../../sdk/outcomes.ts";
 import { assertKnownKeys, type CheckedRetry, functionOr, numberOf, retryOf } from "../../sdk/validate.ts";
 import { wholeMs } from "../../sdk/workflow.ts";
 import type { OperationHandle } from "../core/operation.ts";
-
+import { operationName } from "../replay/divergence.ts";
 import { isThenable, maxErrorChars, toStoredError } from "../replay/stored-value.ts";
 import type { Operations, RecordOf } from "./operations.ts";
+import { gaveUpError, hasGivenUp, maxOutageMs, type Outage, outageAfter, outageBackoff, outageText } from "./outage.ts";
 import { CurrentAttempt, type StepAttempt } from "./step-attempt.ts";
 
 /**
@@ -23,6 +24,8 @@ import { CurrentAttempt, type StepAttempt } from "./step-attempt.ts";
 export interface StepPolicy extends CheckedRetry {
   readonly when: (error: unknown) => boolean;
   readonly timeoutMs: number | undefined;
+  /** Of an outage; undefined: the error of the last attempt is the result. */
+  readonly giveUpAfterMs: number | undefined;
 }
 
 /** Each attempt is a record, and a journal has a bounded number of them. */
@@ -34,11 +37,14 @@ export function stepPolicyOf(name: string, options: StepOptions): StepPolicy {
   const subject = `step ${name}`;
   assertKnownKeys(subject, options, ["retry", "timeout"]);
   const { retry, timeout } = options;
-  const checked = retryOf(subject, retry, 1, ["when"]);
+  const checked = retryOf(subject, retry, 1, ["when", "giveUpAfter"]);
   numberOf(subject, "retry.attempts", checked.attempts, 1, { min: 1, max: maxAttempts });
   functionOr(subject, "retry.when", retry?.when);
   const timeoutMs = timeout === undefined ? undefined : wholeMs(subject, "timeout", timeout);
-  return { ...checked, when: retry?.when ?? (() => true), timeoutMs };
+  const giveUpAfterMs =
+    retry?.giveUpAfter === undefined ? undefined : wholeMs(subject, "retry.giveUpAfter", retry.giveUpAfter);
+  numberOf(subject, "retry.giveUpAfter", giveUpAfterMs, 1, { min: 1, max: maxOutageMs });
+  return { ...checked, when: retry?.when ?? (() => true), timeoutMs, giveUpAfterMs };
 }
 
 type RunAttempt<T> = (attempt: StepAttempt<T>) => void;
@@ -72,6 +78,9 @@ export class StepAttempts<T> {
   #counted: number;
   /** The first attempt of this drive. */
   readonly #first: number;
+  /** The last failed attempt. */
+  #last: RecordData<"step.failed"> | undefined;
+  #startedAt = 0;
 
   constructor(ops: Operations, handle: OperationHandle<T>, policy: StepPolicy, run: RunAttempt<T>, record: RecordOf) {
     this.#ops = ops;
@@ -81,15 +90,17 @@ export class StepAttempts<T> {
     this.#record = record;
     const earlier = attemptRecords(ops.drive.history.byPos.get(handle.pos));
     this.#attempt = earlier.length + 1;
-    this.#counted = earlier.length - earlier.findLastIndex(({ kind }) => kind !== "step.failed");
+    this.#counted = earlier.length - earlier.findLastIndex(endsCount);
     this.#first = this.#attempt;
   }
 
   start(): void {
     const { drive } = this.#ops;
     const last = attemptRecords(drive.history.byPos.get(this.#handle.pos)).at(-1);
+    if (last?.kind === "step.failed") this.#last = last.data;
     // After a pause in memory that a crash ended, the next attempt starts at once.
-    if (last?.kind === "step.failed" && last.data.timer) this.#awaitTimer(last.data.attempt);
+    if (this.#last?.timer) this.#awaitTimer(this.#last);
+    else if (this.#last !== undefined && hasGivenUp(last, drive.history.unstuckSeq)) this.#awaitOperator(this.#last);
     else {
       drive.activeBodies++;
       this.#try();
@@ -110,6 +121,7 @@ export class StepAttempts<T> {
       timedOut: () => this.#timedOut(),
     });
     const { lease, clock } = this.#ops.drive.options;
+    this.#startedAt = clock.mono();
     attempt.limit(this.#policy.timeoutMs, lease, clock);
     try {
       lease.assert();
@@ -152,32 +164,68 @@ export class StepAttempts<T> {
       this.#ops.bodyOver();
       return;
     }
-    const { attempts, backoff, when } = this.#policy;
+    const { attempts, when } = this.#policy;
     const final = error instanceof DefiniteFailure || drive.cancelRequested;
-    const verdict = { attempt: this.#counted, attempts, final };
-    if (!isStepRetried(verdict) || !this.#wanted(when, error)) {
+    const outage = this.#outage();
+    const verdict = stepVerdict({ attempt: this.#counted, attempts, final, outage });
+    if (verdict === "fail" || !this.#wanted(when, error)) {
       this.#ops.threw(this.#handle, error, this.#record);
       return;
     }
     drive.streams?.close(this.#handle.pos);
-    const nominalMs = backoffMs(this.#counted, backoff, drive.options.random);
-    const delayMs = Math.ceil(Math.max(nominalMs, requestedDelayMs(error)));
-    const timer = delayMs > maxPauseMs;
     const { pos, name } = this.#handle;
-    const stored = toStoredError(error, maxErrorChars);
-    const data: RecordData<"step.failed"> = { pos, name, attempt: this.#attempt, error: stored, delayMs };
-    const record: NewRecord = { kind: "step.failed", data: timer ? { ...data, timer } : data };
-    const written = (): void => {
-      const about = { step: name, pos, attempt: this.#attempt, delayMs, ...errorFields(error) };
-      drive.options.log("info", "step.retried", { run: drive.options.runId, ...about });
-      const failed = this.#attempt++;
-      this.#counted++;
-      if (!timer) return void this.#pause(delayMs);
-      // A cancelled run has rejected the step: a wait would only keep the run from its end.
-      if (!drive.finished && !drive.cancelRequested) this.#awaitTimer(failed);
-      this.#ops.bodyOver();
+    const delayMs = verdict === "give_up" ? 0 : this.#delayMs(error, verdict === "outlast", outage);
+    const timer = delayMs > maxPauseMs;
+    const failed: RecordData<"step.failed"> = {
+      ...{ pos, name, attempt: this.#attempt, error: toStoredError(error, maxErrorChars), delayMs },
+      ...(timer && { timer }),
+      ...(outage && { outage: { since: outage.since, ms: outage.ms, ...(verdict === "give_up" && { gaveUp: true }) } }),
     };
-    drive.journal.enqueue([record], written, (refusal) => drive.fail(refusal));
+    const record: NewRecord = { kind: "step.failed", data: failed };
+    drive.journal.enqueue(
+      [record],
+      () => this.#retry(failed, error),
+      (refusal) => drive.fail(refusal),
+    );
+  }
+
+  #outage(): (Outage & NonNullable<StepFailure["outage"]>) | undefined {
+    const { giveUpAfterMs } = this.#policy;
+    if (giveUpAfterMs === undefined) return undefined;
+    const { clock } = this.#ops.drive.options;
+    return { ...outageAfter(this.#last, clock.mono() - this.#startedAt, clock.wall()), giveUpAfterMs };
+  }
+
+  /** `outlasting`: the attempts are used up. The last attempt of all starts when the outage has lasted too long. */
+  #delayMs(error: unknown, outlasting: boolean, outage: StepFailure["outage"]): number {
+    const { attempts, backoff } = this.#policy;
+    const { random } = this.#ops.drive.options;
+    const nominalMs = backoffMs(this.#counted, backoff, random);
+    const pauseMs = outlasting ? backoffMs(this.#counted - attempts + 1, outageBackoff, random) : 0;
+    const delayMs = Math.ceil(Math.max(nominalMs, pauseMs, requestedDelayMs(error)));
+    return outage === undefined ? delayMs : Math.min(delayMs, outage.giveUpAfterMs - outage.ms);
+  }
+
+  /** The failed attempt has its record. */
+  #retry(failed: RecordData<"step.failed">, error: unknown): void {
+    const { drive } = this.#ops;
+    const { attempt, delayMs, timer, outage } = failed;
+    const about = { step: this.#handle.name, pos: this.#handle.pos, attempt, delayMs, ...errorFields(error) };
+    const outlasting = outage !== undefined && this.#counted >= this.#policy.attempts;
+    drive.options.log(outlasting ? "warn" : "info", outlasting ? "step.unreachable" : "step.retried", {
+      ...{ run: drive.options.runId, ...about },
+      ...(outlasting && { since: outage.since }),
+    });
+    this.#last = failed;
+    this.#attempt++;
+    this.#counted++;
+    if (timer === undefined && outage?.gaveUp === undefined) return void this.#pause(delayMs);
+    // A cancelled run has rejected the step: a wait would only keep the run from its end.
+    if (!drive.finished && !drive.cancelRequested) {
+      if (timer) this.#awaitTimer(failed);
+      else this.#awaitOperator(failed);
+    }
+    this.#ops.bodyOver();
   }
 
   /** An author's `when` that throws wants no retry: the error that it was asked about stays the result. */
@@ -205,13 +253,14 @@ export class StepAttempts<T> {
     else this.#try();
   }
 
-  #awaitTimer(attempt: number): void {
+  #awaitTimer({ attempt, outage }: RecordData<"step.failed">): void {
     const { drive } = this.#ops;
     const { pos, name } = this.#handle;
     const purpose = retryTimer(attempt);
     drive.waits.add({
       pos,
-      description: `a retry of step ${name}`,
+      description:
+        outage === undefined ? `a retry of step ${name}` : outageText(operationName(this.#handle), outage.since),
       match: (note) => {
         if (note.kind !== "timer.fired" || note.data.pos !== pos || note.data.purpose !== purpose) return undefined;
         // No record: until the attempt has one, a later drive finds the note again.
@@ -223,7 +272,20 @@ export class StepAttempts<T> {
     });
     drive.matchWaits();
   }
+
+  /** No note ends it: once nothing else runs, the run is STUCK, and the drive after a redrive tries again. */
+  #awaitOperator(failed: RecordData<"step.failed">): void {
+    const { drive } = this.#ops;
+    const { pos } = this.#handle;
+    const gaveUp = gaveUpError(failed, this.#handle);
+    drive.waits.add({ pos, description: "an operator", match: () => undefined, written: () => {}, gaveUp });
+    drive.parkIfIdle();
+  }
 }
+
+/** The attempts of the policy start again: with a retry of the run, or after an operator has resumed it. */
+const endsCount = (record: AttemptRecord): boolean =>
+  record.kind !== "step.failed" || record.data.outage?.gaveUp === true;
 
 type AttemptRecord = Extract<JournalRecord, { kind: "step.failed" | "step.done" | "decision.made" }>;
 

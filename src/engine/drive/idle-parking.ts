@@ -68,9 +68,10 @@ export class IdleParking {
       });
       return;
     }
-    // Only effects that an operator must settle are left: the run becomes STUCK instead of waiting silently.
-    const { stuckEffects } = waits;
-    const stuck = stuckEffects.length === 0 ? undefined : unresolvedEffectError(stuckEffects[0]!, false);
+    // Only effects that an operator must settle are left, or a step has given up: the run becomes STUCK instead of
+    // waiting silently.
+    const { stuckEffects, gaveUp } = waits;
+    const stuck = gaveUp ?? (stuckEffects.length === 0 ? undefined : unresolvedEffectError(stuckEffects[0]!, false));
     const termEnded = drive.termEnded(stuck === undefined ? waits.descriptions : ["an operator"]);
     try {
       await journal.appendExclusive(

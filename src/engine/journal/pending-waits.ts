@@ -1,3 +1,4 @@
+import type { TapeError } from "../../model/errors.ts";
 import { redriveTimer } from "../../model/projection.ts";
 import type { NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectRef, UnresolvedEffect } from "../../model/rows.ts";
@@ -13,6 +14,8 @@ export interface Wait {
   readonly written: () => void;
   /** The effect whose outcome it waits for, if any. */
   readonly effect?: string;
+  /** Set for a step that has given up: no note ends the wait, and the run is STUCK once nothing runs. */
+  readonly gaveUp?: TapeError;
   /** Set for a sleep: the record with which the driver ends it without a note. */
   readonly endSleep?: () => NewRecord;
 }
@@ -105,6 +108,11 @@ export class PendingWaits {
       return last?.status === "STUCK" ? { ...ref, name: effect, reason: last.reason, error: last.error } : undefined;
     });
     return effects.every((effect) => effect !== undefined) ? effects : [];
+  }
+
+  /** Why the run needs an operator whatever else it waits for. */
+  get gaveUp(): TapeError | undefined {
+    return this.#waits.find((wait) => wait.gaveUp !== undefined)?.gaveUp;
   }
 
   #updateStatus(note: Note): void {

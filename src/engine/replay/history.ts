@@ -50,6 +50,8 @@ export interface History {
   readonly stuck:
     | { readonly record: RecordData<"run.stuck">; readonly seq: number; readonly taken: number }
     | undefined;
+  /** The record with which an operator last resumed the run; 0: none. */
+  readonly unstuckSeq: number;
   readonly retries: number;
   /** Ranges of discarded positions, from start to end: their operations came after a failure that is retried. */
   readonly jumps: ReadonlyMap<number, number>;
@@ -117,6 +119,7 @@ class FoldedHistory implements History {
   cancelled = false;
   decided: RecordData<"run.decided"> | undefined;
   stuck: History["stuck"];
+  unstuckSeq = 0;
   retries = 0;
   readonly jumps = new Map<number, number>();
   readonly lanes = new Map<string, number>();
@@ -270,6 +273,7 @@ class FoldedHistory implements History {
         break;
       case "run.unstuck":
         this.stuck = undefined;
+        this.unstuckSeq = record.seq;
         break;
       case "run.suspected":
         this.crashes = record.data.crashes;

@@ -32,6 +32,36 @@ export const stepBugs: readonly Bug[] = [
     within: 200,
   },
   {
+    name: "an outage fails the run",
+    planted: "a decision whose attempts are used up fails, although the outage may last longer",
+    why: "A loop of retries ends with a throw; the run fails, and an outage of an hour cancels what was booked.",
+    patches: [
+      {
+        file: "model/attempt.ts",
+        find: 'return attempt < attempts ? "retry" : "outlast";',
+        replace: 'return attempt < attempts ? "retry" : "fail";',
+      },
+    ],
+    detectedBy: ["outagesPark"],
+    kind: "with an outage",
+    within: 200,
+  },
+  {
+    name: "an outage without end",
+    planted: "the time of an outage counts its attempts, not the pauses between them",
+    why: "A process that waits in a timer is not there to count, and so the upstream is called for weeks.",
+    patches: [
+      {
+        file: "engine/context/outage.ts",
+        find: "last.outage.ms + last.delayMs +",
+        replace: "last.outage.ms +",
+      },
+    ],
+    detectedBy: ["outagesPark"],
+    kind: "with an outage",
+    within: 200,
+  },
+  {
     name: "the late answer of a timed-out attempt is written",
     planted: "a body that returns after its time-out still writes the step's result",
     why: "A race against a timer ends the wait, not the call: its result arrives later, in the middle of the retry.",
