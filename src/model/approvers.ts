@@ -14,6 +14,10 @@ export const approversShape = z.strictObject({
   by: z.array(name).min(1).max(100).exactOptional(),
   /** Excludes the starter of the run, of its parent and of the run it was forked from. */
   not: z.literal("starter").exactOptional(),
+  /** Lets the token that started the run answer, although the gate binds an effect call. */
+  self: z.literal(true).exactOptional(),
+  /** The tool `signal` of MCP clients may answer the gate. */
+  agents: z.literal(true).exactOptional(),
 });
 /** The conditions on the sender of a gate's answer. */
 export type Approvers = z.infer<typeof approversShape>;
@@ -24,6 +28,18 @@ export interface Sender {
   readonly via?: Credential | undefined;
 }
 
+/** What a gate requires of its answers. A bound gate approves one effect call. */
+export interface GuardedGate {
+  readonly approvers: Approvers | undefined;
+  readonly bound: boolean;
+}
+
+/** Why a sender may not answer a gate. */
+export interface ApprovalRefusal {
+  readonly code: "TAPE_NOT_APPROVER" | "TAPE_SELF_APPROVAL";
+  readonly why: string;
+}
+
 /** The form in which a run records its starter; undefined: the sender is anonymous. */
 export function starterOf({ by, via }: Sender): string | undefined {
   if (via?.token !== undefined) return `token:${via.token}`;
@@ -31,7 +47,21 @@ export function starterOf({ by, via }: Sender): string | undefined {
 }
 
 /** Why this sender may not answer the gate; undefined: it may. `starters` of the run's root; undefined: unknown. */
-export function whyNotApprover(
+export function approvalRefusal(
+  { approvers = {}, bound }: GuardedGate,
+  sender: Sender,
+  starters: readonly string[] | undefined,
+): ApprovalRefusal | undefined {
+  const why = whyNotApprover(approvers, sender, starters);
+  if (why !== undefined) return { code: "TAPE_NOT_APPROVER", why };
+  // Only a token is proof of who sent it: without one, `bound` alone excludes no sender.
+  const excluded = approvers.not === "starter" || (bound && approvers.self !== true && sender.via?.token !== undefined);
+  const asStarter = starterOf(sender);
+  if (!excluded || asStarter === undefined || starters?.includes(asStarter) !== true) return undefined;
+  return { code: "TAPE_SELF_APPROVAL", why: "the run's starter may not answer the gate" };
+}
+
+function whyNotApprover(
   approvers: Approvers,
   sender: Sender,
   starters: readonly string[] | undefined,
@@ -48,11 +78,10 @@ export function whyNotApprover(
     if (!isToken && !isNamed) return "the gate's approvers do not include this sender";
   }
   if (approvers.not === undefined) return undefined;
-  const asStarter = starterOf(sender);
   // If the starter is unknown, for example because a schedule started the run, an operator decides.
   if (starters === undefined && role !== undefined && !mayDo(role, "operator")) {
     return "the run's starter is unknown, so the gate requires the role operator";
   }
-  if (asStarter === undefined) return "the run's starter may not answer the gate, and this sender is anonymous";
-  return starters?.includes(asStarter) === true ? "the run's starter may not answer the gate" : undefined;
+  if (starterOf(sender) !== undefined) return undefined;
+  return "the run's starter may not answer the gate, and this sender is anonymous";
 }

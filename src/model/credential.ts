@@ -18,5 +18,7 @@ export const credential = z.strictObject({
   address: text.exactOptional(),
   /** The caller's `X-Request-Id`. */
   request: text.exactOptional(),
+  /** A tool call of a model, by the Model Context Protocol. Absent: a call of the HTTP API. */
+  channel: z.literal("mcp").exactOptional(),
 });
 export type Credential = z.infer<typeof credential>;

@@ -92,6 +92,11 @@ export const serviceErrors = {
     retry: "no",
     next: "Have one of the gate's approvers send it; gates.list shows them.",
   },
+  TAPE_SELF_APPROVAL: {
+    fault: "caller",
+    retry: "no",
+    next: "Have another token answer the gate, or let the gate allow it with approvers: { self: true }.",
+  },
   TAPE_NO_ROUTE: {
     fault: "caller",
     retry: "no",

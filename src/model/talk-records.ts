@@ -12,8 +12,9 @@ export const talkSchemas = {
   /** The latest value of a name, which readers see without replay. */
   "state.published": z.strictObject({ pos: count, name, value }),
   /**
-   * `approves`: the open gates with approvers that the sender may answer; `pos`: the gate whose token was sent. The store
-   * writes both. `asks`: the sender waits for a reply.
+   * `approves`: the open gates that the sender may answer, of those with approvers and, for a token, with a bound call;
+   * `pos`: the gate whose token was sent. The store writes both. `asks`: the sender waits for a reply. `reason`: for the
+   * audit log.
    */
   "signal.sent": z.strictObject({
     approves: z.array(count).exactOptional(),
@@ -24,6 +25,7 @@ export const talkSchemas = {
     key: name.optional(),
     binds: text.optional(),
     by: text.optional(),
+    reason: text.exactOptional(),
     via: credential.exactOptional(),
   }),
   /**

@@ -214,6 +214,7 @@ export const signal = z.strictObject({
   key: name.exactOptional(),
   binds: text.exactOptional(),
   by: name.exactOptional(),
+  reason: text.exactOptional(),
   asks: z.literal(true).exactOptional(),
   mustMatch: z.literal(true).exactOptional(),
 });

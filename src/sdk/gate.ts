@@ -21,7 +21,9 @@ export interface ReplyGate<T, R> extends GateDefinition<T> {
 export interface GateDefinitionOptions<T> {
   readonly schema?: Schema<T>;
   /** Who may answer the gate, checked where the signal arrives; absent: every sender of signals. */
-  readonly approvers?: Approvers;
+  readonly approvers?: Omit<Approvers, "agents">;
+  /** Agents may answer it with the tool `signal` of `durable-tape mcp`, while it is open. Default false. */
+  readonly forAgents?: boolean;
 }
 
 /**
@@ -39,11 +41,18 @@ export function gate<T>(
   options: GateDefinitionOptions<T> & { readonly reply?: true } = {},
 ): GateDefinition<T> | ReplyGate<T, unknown> {
   assertName("a gate", name);
-  assertKnownKeys(`gate ${name}`, options, ["schema", "approvers", "reply"], {
+  assertKnownKeys(`gate ${name}`, options, ["schema", "approvers", "forAgents", "reply"], {
     timeout: "a timeout belongs to the wait: tape.gate(gate, { timeout })",
   });
   schemaOf(`gate ${name}`, "schema", options.schema);
-  const definition = { name, schema: options.schema, approvers: approversOf(name, options.approvers) };
+  booleanOr(`gate ${name}`, "forAgents", options.forAgents);
+  const approvers = approversOf(name, options.approvers);
+  // Kept with the approvers: a server knows them of every open gate, also without the code of the workflow.
+  const definition = {
+    name,
+    schema: options.schema,
+    approvers: options.forAgents === true ? { ...approvers, agents: true as const } : approvers,
+  };
   booleanOr(`gate ${name}`, "reply", options.reply);
   return options.reply === true ? { ...definition, reply: true as const } : definition;
 }
@@ -52,17 +61,22 @@ export function isReplyGate<T>(gate: GateDefinition<T>): gate is ReplyGate<T, un
   return (gate as { reply?: unknown }).reply === true;
 }
 
+/** Agents are admitted by `forAgents`. */
+const givenShape = approversShape.omit({ agents: true });
+
+const faultOf = ({ path, message }: { readonly path: readonly PropertyKey[]; readonly message: string }): string =>
+  `${path.join(".")}: ${message}`;
+
+function faultIn(approvers: Approvers): string | undefined {
+  if (Object.keys(approvers).length === 0) return "it is empty";
+  return approvers.not !== undefined && approvers.self !== undefined ? "not excludes whom self admits" : undefined;
+}
+
 function approversOf(name: string, given: unknown): Approvers | undefined {
   if (given === undefined) return undefined;
-  const parsed = approversShape.safeParse(given);
-  if (parsed.success && Object.keys(parsed.data).length > 0) return parsed.data;
-  const [issue] = parsed.error?.issues ?? [];
-  const fault = issue === undefined ? "it is empty" : `${issue.path.join(".")}: ${issue.message}`;
-  throw new TapeError(
-    "TAPE_BAD_INPUT",
-    `gate ${name}: approvers must be { role, tokens, by, not: "starter" }: ${fault}`,
-    {
-      field: "approvers",
-    },
-  );
+  const parsed = givenShape.safeParse(given);
+  const fault = parsed.success ? faultIn(parsed.data) : faultOf(parsed.error.issues[0]!);
+  if (parsed.success && fault === undefined) return parsed.data;
+  const message = `gate ${name}: approvers must be { role, tokens, by, not: "starter" or self: true }: ${fault}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field: "approvers" });
 }

@@ -134,9 +134,9 @@ export const gates: Cases = ({ it }, fresh) => {
     const via = (token: string, role = "starter") => ({ via: { token, name: "n", role } });
     for (const run of [id, `${id}.1`]) {
       await unchanged(store, async () => {
-        await refused("TAPE_NOT_APPROVER", send(run, via("t-1")));
-        await refused("TAPE_NOT_APPROVER", send(run, via("t-1", "admin")));
-        await refused("TAPE_NOT_APPROVER", send(run, { by: "ada" }));
+        await refused("TAPE_SELF_APPROVAL", send(run, via("t-1")));
+        await refused("TAPE_SELF_APPROVAL", send(run, via("t-1", "admin")));
+        await refused("TAPE_SELF_APPROVAL", send(run, { by: "ada" }));
         await refused("TAPE_NOT_APPROVER", send(run, {}));
       });
       await send(run, via("t-2"));
@@ -147,6 +147,49 @@ export const gates: Cases = ({ it }, fresh) => {
     await other.write(opened);
     await refused("TAPE_NOT_APPROVER", send(other.id, via("t-2")));
     await send(other.id, via("t-2", "operator"));
+  });
+
+  it("the token that started a run cannot approve its bound call, unless the gate allows it", async () => {
+    const { store } = fresh();
+    const id = unique("run");
+    const first = { ...claimant(), nonce: 21n };
+    const [made] = await store.intake.createRuns(tenant, [spec({ id, starters: ["token:t-1", "name:ada"] })], first);
+    assert.ok(made?.ok && made.term);
+    const send = (name: string, more: object) => store.intake.signal(tenant, id, { name, value: true, ...more });
+    const via = (token: string) => ({ via: { token, name: "n", role: "admin" } });
+    await unchanged(store, async () => {
+      await refused("TAPE_SELF_APPROVAL", send("cfo", { binds: "a", ...via("t-1") }));
+      // A start sends its signals as the starter.
+      const again = spec({
+        id,
+        starters: ["token:t-1"],
+        signals: [{ name: "cfo", value: 1, key: "k", binds: "a", ...via("t-1") }],
+      });
+      const [start] = await store.intake.createRuns(tenant, [again]);
+      assert.equal(start?.ok === false && start.error.code, "TAPE_SELF_APPROVAL");
+    });
+    const open = (pos: number, name: string, more: object = {}) => record("gate.opened", { pos, name, ...more });
+    await store.fenced.append(made.term.fence, {
+      after: 1,
+      records: [
+        open(0, "cfo", { binds: "a" }),
+        open(1, "own", { binds: "b", approvers: { self: true } }),
+        open(2, "chat"),
+      ],
+    });
+    await unchanged(store, async () => {
+      await refused("TAPE_SELF_APPROVAL", send("cfo", { binds: "a", mustMatch: true, ...via("t-1") }));
+      await refused("TAPE_SELF_APPROVAL", send("cfo", via("t-1")));
+    });
+    const approvals = async () => {
+      const notes = await store.read.journal(tenant, { run: id }, { inbox: true });
+      return notes.map(({ data }) => (data as { approves?: unknown }).approves);
+    };
+    await send("cfo", via("t-2"));
+    await send("own", { binds: "b", ...via("t-1") });
+    await send("chat", via("t-1"));
+    await send("cfo", { by: "ada" }); // an embedded program has no token, and a name proves nothing
+    assert.deepEqual(await approvals(), [[0], [1], undefined, undefined]);
   });
 
   it("open gates are listed oldest first, of one run or of the tenant", async () => {

@@ -40,9 +40,7 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
             "Approvers",
             callback !== undefined
               ? "none: only the token of this callback opens it"
-              : approvers === null
-                ? "everyone who may send signals"
-                : describeApprovers(approvers),
+              : describeApprovers(approvers ?? {}, binds !== null),
           ],
         ]}
       />
@@ -108,16 +106,19 @@ interface Approvers {
   readonly tokens?: readonly string[];
   readonly by?: readonly string[];
   readonly not?: "starter";
+  readonly self?: true;
+  readonly agents?: true;
 }
 
-function describeApprovers({ role, tokens, by, not }: Approvers): string {
+function describeApprovers({ role, tokens, by, not, self, agents }: Approvers, bound: boolean): string {
   const named = [...(by ?? []), ...(tokens ?? []).map((id) => `token ${id}`)];
   const parts = [
     ...(role === undefined ? [] : [`role ${role}`]),
     ...(named.length === 0 ? [] : [named.join(" or ")]),
-    ...(not === undefined ? [] : ["not the starter of the run"]),
+    ...(not === undefined && (!bound || self === true) ? [] : ["not the starter of the run"]),
+    ...(agents === undefined ? [] : ["also agents by MCP"]),
   ];
-  return parts.join(", ");
+  return parts.length === 0 ? "everyone who may send signals" : parts.join(", ");
 }
 
 /** Why this user cannot approve; undefined if they can. */

@@ -56,7 +56,7 @@ export function openGate<T, R>(
           if (note.kind !== "signal.sent" || note.data.name !== name || note.data.pos !== undefined) return undefined;
           const before = opened?.kind === "gate.opened" ? opened.data : data;
           if (!isApprovalFor(note.data.binds, binds, note.seq > (before.notesSeen ?? 0))) return undefined;
-          if (before.approvers !== undefined && !note.data.approves?.includes(pos)) return undefined;
+          if (needsApproval(before, note.data) && !note.data.approves?.includes(pos)) return undefined;
           return received(gate, pos, note.data, note.seq);
         },
         resultOf: (record) => answerOf(record.data as RecordData<"gate.resolved">),
@@ -91,6 +91,15 @@ const maxReasonChars = 500;
 function isApprovalFor(signal: string | undefined, gate: string | undefined, whileOpen: boolean): boolean {
   if (signal !== undefined) return signal === gate;
   return gate === undefined || whileOpen;
+}
+
+/**
+ * Whether the store must have found that the sender may answer this gate. For a bound gate it judges every token. A
+ * signal that binds the same call was judged on its own; an unbound one only if the gate was open.
+ */
+function needsApproval(gate: RecordData<"gate.opened">, { binds, via }: RecordData<"signal.sent">): boolean {
+  if (gate.approvers !== undefined) return true;
+  return gate.binds !== undefined && binds === undefined && via?.token !== undefined;
 }
 
 export function gateAnswer<T>(data: RecordData<"gate.resolved">): GateAnswer<T> {

@@ -188,7 +188,14 @@ export const runs = group({
     size: "payload",
     body: signal,
     answer: z.strictObject({ n: whole, duplicate: z.boolean() }),
-    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_RUN_ENDED", "TAPE_BAD_GATE_VALUE", "TAPE_GATE_STALE", "TAPE_NOT_APPROVER"],
+    errors: [
+      "TAPE_RUN_NOT_FOUND",
+      "TAPE_RUN_ENDED",
+      "TAPE_BAD_GATE_VALUE",
+      "TAPE_GATE_STALE",
+      "TAPE_NOT_APPROVER",
+      "TAPE_SELF_APPROVAL",
+    ],
   },
   "runs.cancel": {
     method: "POST",

@@ -64,7 +64,14 @@ export const talk = group({
     size: "payload",
     body: signal.omit({ asks: true }),
     answer: z.strictObject({ n: whole, duplicate: z.boolean(), reply: reply.exactOptional() }),
-    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_RUN_ENDED", "TAPE_BAD_GATE_VALUE", "TAPE_GATE_STALE", "TAPE_NOT_APPROVER"],
+    errors: [
+      "TAPE_RUN_NOT_FOUND",
+      "TAPE_RUN_ENDED",
+      "TAPE_BAD_GATE_VALUE",
+      "TAPE_GATE_STALE",
+      "TAPE_NOT_APPROVER",
+      "TAPE_SELF_APPROVAL",
+    ],
   },
   "runs.reply": {
     method: "GET",

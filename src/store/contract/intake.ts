@@ -18,7 +18,7 @@ export interface IntakeOps extends AdminWriteOps, TalkWriteOps, StreamTokenOps, 
   /**
    * Sends a signal to the run's inbox. A repeated key is no error: the result has `duplicate: true`. `asks`: the sender
    * waits for the reply to note `n`, see `read.reply`. `mustMatch`: TAPE_GATE_STALE unless an open gate of this name has
-   * exactly these `binds` and no such answer yet.
+   * exactly these `binds` and no such answer yet. With a `reason` every credential's signal is audited.
    */
   signal(
     tenant: string,
@@ -29,6 +29,7 @@ export interface IntakeOps extends AdminWriteOps, TalkWriteOps, StreamTokenOps, 
       key?: string;
       binds?: string;
       by?: string;
+      reason?: string;
       via?: Credential;
       asks?: true;
       mustMatch?: true;

@@ -1852,7 +1852,7 @@ export interface SharedStatements {
     row: { tenant: string | null };
   };
   "signal.find": {
-    params: { name: Text; tenant: Text; id: Text };
+    params: { name: Text; byToken: Truth; tenant: Text; id: Text };
     row: { journal: number; root: number; restricted: Flag | null };
   };
   "sink.checkpoints": {

@@ -68,7 +68,7 @@ export const strangerBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/context/gates.ts",
-        find: "if (before.approvers !== undefined && !note.data.approves?.includes(pos)) return undefined;",
+        find: "if (needsApproval(before, note.data) && !note.data.approves?.includes(pos)) return undefined;",
         replace: "",
       },
       {

@@ -171,9 +171,9 @@ select tenant from q where tenant is not null limit :limit;
 
 -- name: signal.find
 -- read
--- The run, and whether an open gate of this name is restricted to approvers. The status as in gate.status.
+-- The run, and whether an open gate of this name is restricted: to approvers, or for tokens because it binds a call. The status as in gate.status.
 select r.journal, r.root, exists(select 1 from tape.gates g
-  where g.run = r.journal and g.name = :name and g.status || '' = 'OPEN' and g.approvers is not null) as restricted
+  where g.run = r.journal and g.name = :name and g.status || '' = 'OPEN' and (g.approvers is not null or (:by_token::boolean and g.binds is not null))) as restricted
 from tape.runs r where r.tenant = :tenant and r.id = :id;
 
 -- name: timer.create

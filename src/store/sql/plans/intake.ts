@@ -1,5 +1,4 @@
 import { decode } from "../../../base/codec.ts";
-import { type Approvers, whyNotApprover } from "../../../model/approvers.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { ItemResult } from "../../../model/lease.ts";
 import { notFound } from "../../../model/not-found.ts";
@@ -13,6 +12,7 @@ import type { StartData } from "../../validate/start.ts";
 import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
 import { applyChange, sendNote, wakeOf } from "./append.ts";
+import { approvals } from "./approvals.ts";
 import { auditPlan, operatorActionBy } from "./audit.ts";
 import { createPlan, type FirstTerm } from "./create.ts";
 import { admitSchedule } from "./quotas.ts";
@@ -27,19 +27,23 @@ export function* signalPlan(
   data: RecordData<"signal.sent">,
   mustMatch = false,
 ): Plan<{ n: number; duplicate: boolean }> {
-  const found = yield* queryRow("signal.find", { tenant, id: run, name: data.name });
+  const byToken = data.via?.token !== undefined;
+  const found = yield* queryRow("signal.find", { tenant, id: run, name: data.name, byToken });
   if (found === undefined) throw notFound("run", run);
   const journal = Number(found.journal);
-  const approves = found.restricted ? yield* approvals(journal, Number(found.root), run, data) : [];
+  const guarded = found.restricted || (byToken && data.binds !== undefined);
+  const approves = guarded ? yield* approvals({ journal, root: Number(found.root), run }, data) : [];
   const signal = approves.length === 0 ? data : { ...data, approves };
   const send = note(context, { tenant, journal }, "signal.sent", signal);
   const sent = yield* noteOnce(journal, data.key, mustMatch ? answerOpen(journal, run, data, send) : send);
   if (!sent.duplicate) {
     for (const pos of approves) yield* query("gate.approve", { run: journal, pos, note: String(sent.n) });
-    yield* auditNote({ tenant, journal, run }, "run.signal", `signal ${data.name}`, data, {
-      name: data.name,
-      n: sent.n,
-    });
+    const audited = {
+      action: "run.signal",
+      reason: data.reason ?? `signal ${data.name}`,
+      always: data.reason !== undefined,
+    };
+    yield* auditNote({ tenant, journal, run }, audited, data, { name: data.name, n: sent.n });
   }
   return sent;
 }
@@ -68,30 +72,6 @@ function staleGate(run: string, gate: string, isOpen: boolean): TapeError {
   return new TapeError("TAPE_GATE_STALE", `gate ${gate} of run ${run} does not match: ${why}`, { run, gate });
 }
 
-/**
- * The open gates with approvers that this signal may answer. If every gate that could take it is for other approvers,
- * it is rejected before anything is written. A gate opened later takes only signals sent from then on.
- */
-function* approvals(journal: number, root: number, run: string, signal: RecordData<"signal.sent">): Plan<number[]> {
-  const gates = yield* queryRows("gate.waiting", { run: journal, name: signal.name });
-  const open = gates.filter(({ binds }) => signal.binds === undefined || binds === signal.binds);
-  const [first] = yield* queryRows("journal.page", { journal: root, from: 1, limit: 1, tenant: null });
-  const { starters } = decode(first!.body) as RecordData<"run.created">;
-  const results = open.map(({ pos, approvers }) => {
-    if (approvers === null) return { pos: Number(pos), free: true, why: undefined };
-    const why = whyNotApprover(JSON.parse(approvers as string) as Approvers, signal, starters);
-    return { pos: Number(pos), free: false, why };
-  });
-  const [refused] = results;
-  if (refused?.why !== undefined && results.every(({ why }) => why !== undefined)) {
-    const { name } = signal;
-    throw new TapeError("TAPE_NOT_APPROVER", `this signal may not answer gate ${name} of run ${run}: ${refused.why}`, {
-      ...{ run, gate: name, pos: refused.pos },
-    });
-  }
-  return results.flatMap(({ pos, free, why }) => (free || why !== undefined ? [] : [pos]));
-}
-
 export function* cancelPlan(
   context: PlanContext,
   tenant: string,
@@ -102,7 +82,12 @@ export function* cancelPlan(
   const journal = yield* runJournal(tenant, run);
   const { n, duplicate } = yield* noteOnce(-journal, key, note(context, { tenant, journal }, "cancel.requested", data));
   if (!duplicate)
-    yield* auditNote({ tenant, journal, run }, "run.cancel", data.reason || "no reason given", data, { n });
+    yield* auditNote(
+      { tenant, journal, run },
+      { action: "run.cancel", reason: data.reason || "no reason given", always: false },
+      data,
+      { n },
+    );
   return { n };
 }
 
@@ -111,12 +96,11 @@ const operators: ReadonlySet<string> = new Set(["operator", "admin"]);
 
 function* auditNote(
   { tenant, journal, run }: { readonly tenant: string; readonly journal: number; readonly run: string },
-  action: string,
-  reason: string,
+  { action, reason, always }: { readonly action: string; readonly reason: string; readonly always: boolean },
   { by, via }: { readonly by?: string | undefined; readonly via?: Credential },
   detail: unknown,
 ): Plan<void> {
-  if (via === undefined || !operators.has(via.role)) return;
+  if (via === undefined || !(always || operators.has(via.role))) return;
   const body = encodeBody(operatorActionBy(action, { by: by ?? via.name, reason, via }, detail));
   yield* auditPlan({ tenant, journal, subject: run, body });
 }

@@ -166,9 +166,9 @@ select tenant from q where tenant is not null;
 
 -- name: signal.find
 -- read
--- The run, and whether an open gate of this name is restricted to approvers.
+-- The run, and whether an open gate of this name is restricted: to approvers, or for tokens because it binds a call.
 select r.journal, r.root, exists(select 1 from gates g
-  where g.run = r.journal and g.name = :name and g.status = 'OPEN' and g.approvers is not null) as restricted
+  where g.run = r.journal and g.name = :name and g.status = 'OPEN' and (g.approvers is not null or (:by_token and g.binds is not null))) as restricted
 from runs r where r.tenant = :tenant and r.id = :id;
 
 -- name: timer.create
