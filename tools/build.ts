@@ -6,8 +6,9 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { eventsJsonSchema } from "../src/events/schema.ts";
+import { adapters } from "./build/adapters.ts";
 import { bundle } from "./build/bundle.ts";
-import { Declarations } from "./build/declarations.ts";
+import { commonText, Declarations } from "./build/declarations.ts";
 import { inlined } from "./build/inlined.ts";
 import { licences } from "./build/licences.ts";
 import { bundledName } from "./build/places.ts";
@@ -43,14 +44,30 @@ function writeDeclarations(): void {
     stdio: "inherit",
   });
   if (status !== 0) throw new Error("the sources do not compile");
-  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: object };
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Record<
+    "dependencies" | "peerDependencies",
+    object
+  >;
   const isInstalled = (specifier: string): boolean => specifier.startsWith("node:") || specifier in dependencies;
+  const isPeer = (specifier: string): boolean => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0] in peerDependencies;
   const compiled = join(dist, ".declarations");
-  const declarations = new Declarations(compiled, entryPoints, isInstalled);
-  rmSync(compiled, { recursive: true });
-  for (const entryPoint of entryPoints) {
-    const file = bundledName(`${entryPoint}.ts`).replace(/\.js$/, ".d.ts");
-    writeFileSync(join(dist, file), declarations.entryPoint(entryPoint, "./types.js"));
+  const common = new Declarations(compiled, entryPoints, isInstalled);
+  for (const name of adapters) {
+    const own = new Declarations(
+      compiled,
+      [`src/exports/${name}`],
+      (specifier) => isInstalled(specifier) || isPeer(specifier),
+      common,
+    );
+    writeFileSync(join(dist, `types-${name}.d.ts`), own.text());
+    write(own, `src/exports/${name}`, `./types-${name}.js`);
   }
-  writeFileSync(join(dist, "types.d.ts"), declarations.text());
+  rmSync(compiled, { recursive: true });
+  for (const entryPoint of entryPoints) write(common, entryPoint, commonText);
+  writeFileSync(join(dist, "types.d.ts"), common.text());
+}
+
+function write(declarations: Declarations, entryPoint: string, text: string): void {
+  const file = bundledName(`${entryPoint}.ts`).replace(/\.js$/, ".d.ts");
+  writeFileSync(join(dist, file), declarations.entryPoint(entryPoint, text));
 }

@@ -9,8 +9,8 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Rolls up compiler output, given by path below src; `plain`: the members of `writtenOut`. */
-function rolledUp(files: Readonly<Record<string, string>>, plain = "", packages: readonly string[] = []) {
+/** A folder of compiler output, given by path below src; `plain`: the members of `writtenOut`. */
+function compiled(files: Readonly<Record<string, string>>, plain = ""): string {
   const folder = mkdtempSync(join(tmpdir(), "tape-declarations-"));
   folders.push(folder);
   const all = { ...files, "../tools/build/plain.d.ts": `export declare const writtenOut: { ${plain} };` };
@@ -18,6 +18,12 @@ function rolledUp(files: Readonly<Record<string, string>>, plain = "", packages:
     mkdirSync(dirname(join(folder, "src", path)), { recursive: true });
     writeFileSync(join(folder, "src", path), text);
   }
+  return folder;
+}
+
+/** Rolls up compiler output. */
+function rolledUp(files: Readonly<Record<string, string>>, plain = "", packages: readonly string[] = []) {
+  const folder = compiled(files, plain);
   const declarations = new Declarations(folder, ["src/index"], (specifier) => packages.includes(specifier));
   return { text: declarations.text(), entryPoint: declarations.entryPoint("src/index", "./types.js") };
 }
@@ -95,4 +101,23 @@ it("imports from packages that users have, and rejects others", () => {
   };
   expect(rolledUp(files, "", ["pg"]).text).toMatch(/^import \{ Pool \} from "pg";\n/);
   expect(() => rolledUp(files)).toThrow("Pool needs the types of pg, which users do not have");
+});
+
+it("imports what another text has from there, so that both mean the same type", () => {
+  const folder = compiled({
+    "index.d.ts": 'export type { A } from "./a.ts";',
+    "a.d.ts": 'import type { Hidden } from "./b.ts"; export interface A { readonly hidden: Hidden; }',
+    "b.d.ts": "export interface Hidden { readonly b: 1; }",
+    "adapter.d.ts": 'export type { C } from "./c.ts";',
+    "c.d.ts": `import type { Thing } from "framework/things"; import type { A } from "./a.ts";
+import type { Hidden } from "./b.ts"; export declare class C extends Thing { readonly a: A; readonly of: Hidden; }`,
+  });
+  const common = new Declarations(folder, ["src/index"], () => false);
+  const own = new Declarations(folder, ["src/adapter"], (specifier) => specifier === "framework/things", common);
+  expect(common.text()).toMatch(/\nexport \{ A, Hidden \};\n$/);
+  expect(common.text()).not.toContain("framework");
+  expect(own.text()).toBe(
+    `${['A } from "./types.js"', 'Hidden } from "./types.js"', 'Thing } from "framework/things"'].map((line) => `import { ${line};\n`).join("")}` +
+      "declare class C extends Thing { readonly a: A; readonly of: Hidden; }\nexport { C };\n",
+  );
 });

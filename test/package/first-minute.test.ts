@@ -78,6 +78,10 @@ describe("the first minute", () => {
     // npm's time depends on their number; there were 1149 before they were bundled.
     expect(filesBelow(tarball.unpacked).length).toBeLessThan(100);
     expect(packagesImported(tarball.unpacked)).toEqual(["pg"]);
+    const manifest = readFileSync(join(tarball.unpacked, "package.json"), "utf8");
+    const peers = Object.keys((JSON.parse(manifest) as { peerDependencies: object }).peerDependencies);
+    for (const specifier of packagesImported(tarball.unpacked, true))
+      expect(peers).toContain(/^(@[^/]+\/)?[^/]+/.exec(specifier)![0]);
     const licences = readFileSync(join(tarball.unpacked, "dist", "THIRD-PARTY-LICENCES.txt"), "utf8");
     for (const name of [...inlined, "react", "scheduler", "@tanstack/query-core"]) {
       expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(\\w+\\)\n\n.{20}`, "ms"));

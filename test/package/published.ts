@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { adapters } from "../../tools/build/adapters.ts";
 
 /** Files below a folder, with forward slashes, except a linked node_modules. */
 export function filesBelow(folder: string): string[] {
@@ -13,10 +14,12 @@ export function filesBelow(folder: string): string[] {
     .filter((path) => !path.startsWith("node_modules/"));
 }
 
-/** Packages that the published code and declarations import. */
-export function packagesImported(folder: string): string[] {
+const isOfAdapter = (path: string): boolean => adapters.some((name) => path.includes(`-${name}.`));
+
+/** Packages that the published code and declarations import, without adapters, or those of adapters alone. */
+export function packagesImported(folder: string, ofAdapters = false): string[] {
   const found = filesBelow(join(folder, "dist"))
-    .filter((path) => /^[\w-]+\.(js|d\.ts)$/.test(path))
+    .filter((path) => /^[\w-]+\.(js|d\.ts)$/.test(path) && isOfAdapter(path) === ofAdapters)
     .flatMap((path) => {
       const text = readFileSync(join(folder, "dist", path), "utf8");
       const statements = text.matchAll(/^(?:import|export)\b[^;"]*?"([^"\n]+)";|\bimport\("([^"]+)"\)/gm);

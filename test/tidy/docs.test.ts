@@ -42,6 +42,7 @@ describe("docs and code name the same things, both ways", () => {
   it.each([
     ["src/exports/index.ts", "## `durable-tape`\n"],
     ["testkit/index.ts", "## `durable-tape/testing`\n"],
+    ["src/exports/langgraph.ts", "## `durable-tape/langgraph`\n"],
   ])("exports of %s", (file, heading) => {
     expect(tableNames(reference, heading).sort()).toEqual(exportedNames(read(file)).sort());
   });

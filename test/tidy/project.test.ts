@@ -66,6 +66,16 @@ describe("package.json", () => {
     }
   });
 
+  it("the trees of frameworks are pinned and locked too", () => {
+    const folders = paths.filter((path) => /^tools\/outside\/[^/]+\/package\.json$/.test(path)).map(dirname);
+    expect(folders.length).toBeGreaterThan(0);
+    for (const folder of folders) {
+      const { dependencies } = JSON.parse(read(join(folder, "package.json"))) as Manifest;
+      const pinned = { engines: manifest.engines, license: "Apache-2.0", dependencies } as Manifest;
+      expect(manifestRules(pinned, read(join(folder, "package-lock.json")))).toEqual([]);
+    }
+  });
+
   it("what is locked is locked by its hash", () => {
     const lock = (entry: object) => JSON.stringify({ packages: { "": {}, "node_modules/a": entry } });
     const integrity = `sha512-${"A".repeat(86)}==`;

@@ -1,11 +1,12 @@
 import { join, sep } from "node:path";
 import { rolldown } from "rolldown";
+import { adapters } from "./adapters.ts";
 import { inlined } from "./inlined.ts";
 import { bundledName, places } from "./places.ts";
 
 /** Modules that are loaded from outside: the entry points of the package, and the programs of bin/. */
 const entries = [
-  ...["index", "kafka", "nats", "push", "redis"].map((name) => `src/exports/${name}.ts`),
+  ...["index", "kafka", "nats", "push", "redis", ...adapters].map((name) => `src/exports/${name}.ts`),
   ...["testkit/index.ts", "src/cli/main.ts", "src/cli/reactors/main.ts"],
 ];
 

@@ -30,6 +30,9 @@ interface Public {
   readonly typeOnly: boolean;
 }
 
+/** The text of most entry points. */
+export const commonText = "./types.js";
+
 const idOf = ({ from, name }: Target): string => `${from}#${name}`;
 const nameOf = (node: Node): string => (node.name ?? node.value) as string;
 
@@ -48,18 +51,30 @@ export class Declarations {
   readonly #reached = new Map<string, { readonly target: Target; readonly statements: readonly Piece[][] }>();
   readonly #globals = new Set<string>();
   readonly #names = new Map<string, string>();
+  readonly #common: Declarations | undefined;
+  /** Names that other texts import from this one. */
+  readonly #shared = new Set<string>();
 
-  /** `folder`: the compiler's output for src, testkit and plain.ts. `entryPoints`: modules, without extension. */
-  constructor(folder: string, entryPoints: readonly string[], mayImport: (specifier: string) => boolean) {
+  /**
+   * `folder`: the compiler's output for src, testkit and plain.ts. `entryPoints`: modules, without extension. `common`:
+   * what its text has is imported from `commonText`, so that both mean the same type.
+   */
+  constructor(
+    folder: string,
+    entryPoints: readonly string[],
+    mayImport: (specifier: string) => boolean,
+    common?: Declarations,
+  ) {
     this.#folder = folder;
     this.#mayImport = mayImport;
+    this.#common = common;
     this.#plain = this.#module(join(folder, "tools", "build", "plain.d.ts"));
     this.#written = this.#writtenOut();
     this.#entryPoints = new Map(entryPoints.map((entryPoint) => [entryPoint, this.#publicOf(entryPoint)]));
     const publics = [...this.#entryPoints.values()].flat();
     for (const { target } of publics) this.#reach(target);
-    for (const { target, name } of publics) this.#assignName(target, name);
-    for (const { target } of this.#reached.values()) this.#assignName(target, target.name);
+    for (const { target, name } of publics) this.#assignName(idOf(target), name);
+    for (const [id, { target }] of this.#reached) this.#assignName(id, target.name);
   }
 
   /** Text of an entry point, which re-exports the common text under public names. */
@@ -81,7 +96,16 @@ export class Declarations {
       imports.push(`import { ${name === target.name ? name : `${target.name} as ${name}`} } from "${target.from}";`);
     }
     const publics = new Set([...this.#entryPoints.values()].flat().map(({ target }) => this.#names.get(idOf(target))!));
-    return `${[...imports.sort(), ...statements].join("\n")}\nexport { ${[...publics].sort().join(", ")} };\n`;
+    const exported = [...new Set([...publics, ...this.#shared])].sort().join(", ");
+    return `${[...imports.sort(), ...statements].join("\n")}\nexport { ${exported} };\n`;
+  }
+
+  /** The name under which this text exports a declaration from now on; undefined: it does not have it. */
+  share(id: string): string | undefined {
+    if (!this.#reached.has(id)) return undefined;
+    const name = this.#names.get(id)!;
+    this.#shared.add(name);
+    return name;
   }
 
   #module(path: string): Module {
@@ -130,6 +154,11 @@ export class Declarations {
       if (!this.#mayImport(target.from))
         throw new Error(`${target.name} needs the types of ${target.from}, which users do not have`);
       this.#reached.set(id, { target, statements: [] });
+      return;
+    }
+    const common = this.#common?.share(id);
+    if (common !== undefined) {
+      this.#reached.set(id, { target: { from: commonText, name: common }, statements: [] });
       return;
     }
     const module = this.#module(target.from);
@@ -184,8 +213,7 @@ export class Declarations {
     return [...declared, ...found];
   }
 
-  #assignName(target: Target, preferred: string): void {
-    const id = idOf(target);
+  #assignName(id: string, preferred: string): void {
     if (this.#names.has(id)) return;
     const taken = new Set(this.#names.values());
     let name = preferred;

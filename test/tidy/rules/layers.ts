@@ -9,6 +9,7 @@ export const layers: readonly (readonly string[])[] = [
   ["sdk", "protocol"],
   ["agent"],
   ["store", "connector", "lease"],
+  ["langgraph"], // adapters of agent frameworks
   ["client", "alarm"], // stores too: one over the wire, one with alarms ahead of its writes
   ["engine", "guard", "config"],
   ["operator", "deploy"],

@@ -1,0 +1,109 @@
+// What src/langgraph uses of LangGraph, for the compiler of a tree that does not have it. `npm run outside` checks the same
+// sources against the real types.
+
+declare module "@langchain/core/runnables" {
+  export interface RunnableConfig {
+    // biome-ignore lint/suspicious/noExplicitAny: as LangGraph declares it
+    configurable?: Record<string, any>;
+  }
+}
+
+declare module "@langchain/langgraph-checkpoint" {
+  import type { RunnableConfig } from "@langchain/core/runnables";
+
+  export interface SerializerProtocol {
+    dumpsTyped(data: unknown): Promise<[string, Uint8Array]>;
+    // biome-ignore lint/suspicious/noExplicitAny: as LangGraph declares it
+    loadsTyped(type: string, data: Uint8Array | string): Promise<any>;
+  }
+  export type ChannelVersions = Record<string, number | string>;
+  export interface Checkpoint {
+    v: number;
+    id: string;
+    ts: string;
+    channel_values: Record<string, unknown>;
+    channel_versions: ChannelVersions;
+    versions_seen: Record<string, ChannelVersions>;
+  }
+  export interface CheckpointMetadata {
+    source: "input" | "loop" | "update" | "fork";
+    step: number;
+    parents: Record<string, string>;
+  }
+  export type PendingWrite = [string, unknown];
+  export type CheckpointPendingWrite = [string, string, unknown];
+  export interface CheckpointTuple {
+    config: RunnableConfig;
+    checkpoint: Checkpoint;
+    metadata?: CheckpointMetadata;
+    parentConfig?: RunnableConfig;
+    pendingWrites?: CheckpointPendingWrite[];
+  }
+  export interface CheckpointListOptions {
+    limit?: number;
+    before?: RunnableConfig;
+    filter?: Record<string, unknown>;
+  }
+  export abstract class BaseCheckpointSaver {
+    serde: SerializerProtocol;
+    constructor(serde?: SerializerProtocol);
+    abstract getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined>;
+    abstract list(config: RunnableConfig, options?: CheckpointListOptions): AsyncGenerator<CheckpointTuple>;
+    abstract put(
+      config: RunnableConfig,
+      checkpoint: Checkpoint,
+      metadata: CheckpointMetadata,
+      newVersions: ChannelVersions,
+    ): Promise<RunnableConfig>;
+    abstract putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void>;
+    abstract deleteThread(threadId: string): Promise<void>;
+    getNextVersion(current: number | undefined): number;
+  }
+  export const TASKS: string;
+  export const WRITES_IDX_MAP: Record<string, number>;
+  export function copyCheckpoint(checkpoint: Checkpoint): Checkpoint;
+  export function getCheckpointId(config: RunnableConfig): string;
+  export function maxChannelVersion(...versions: (number | string)[]): number | string;
+
+  export interface Item {
+    // biome-ignore lint/suspicious/noExplicitAny: as LangGraph declares it
+    value: Record<string, any>;
+    key: string;
+    namespace: string[];
+    createdAt: Date;
+    updatedAt: Date;
+  }
+  export interface SearchItem extends Item {
+    score?: number;
+  }
+  export interface GetOperation {
+    namespace: string[];
+    key: string;
+  }
+  export interface SearchOperation {
+    namespacePrefix: string[];
+    filter?: Record<string, unknown>;
+    limit?: number;
+    offset?: number;
+    query?: string;
+  }
+  export interface PutOperation extends GetOperation {
+    // biome-ignore lint/suspicious/noExplicitAny: as LangGraph declares it
+    value: Record<string, any> | null;
+  }
+  export interface MatchCondition {
+    matchType: "prefix" | "suffix";
+    path: string[];
+  }
+  export interface ListNamespacesOperation {
+    matchConditions?: MatchCondition[];
+    maxDepth?: number;
+    limit: number;
+    offset: number;
+  }
+  export type Operation = GetOperation | SearchOperation | PutOperation | ListNamespacesOperation;
+  export type OperationResults<Operations extends readonly Operation[]> = { [K in keyof Operations]: unknown };
+  export abstract class BaseStore {
+    abstract batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>>;
+  }
+}
