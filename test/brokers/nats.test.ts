@@ -81,10 +81,10 @@ describe("the NATS sink on a real server", () => {
 
   it("has at most 512 messages under way, however many runs a batch has", async () => {
     const { connection } = await opened();
-    let [underWay, most] = [0, 0];
+    let [underWay, max] = [0, 0];
     const request = connection.request.bind(connection);
     connection.request = async (...args) => {
-      most = Math.max(most, ++underWay);
+      max = Math.max(max, ++underWay);
       try {
         return await request(...args);
       } finally {
@@ -94,7 +94,7 @@ describe("the NATS sink on a real server", () => {
     const sink = natsSink({ connection });
     const batch = Array.from({ length: 1_000 }, (_, k) => eventOf(`run-${k}`, 1));
     expect(await sink.send(batch, context())).toEqual(batch.map(() => "ok"));
-    expect(most).toBe(512);
+    expect(max).toBe(512);
   });
 
   it("uses a connection of the program, and leaves it open", async () => {
