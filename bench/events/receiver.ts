@@ -8,6 +8,8 @@ export interface LedgerEntry {
   readonly journal: string;
   readonly sequence: string;
   readonly token: bigint;
+  /** How often the store had been restored. */
+  readonly epoch: number;
   /** The process that sent it, as its requests say in `x-worker`. */
   readonly worker?: string;
 }
@@ -64,10 +66,14 @@ export class Receiver {
     this.#server.close();
   }
 
-  #enter({ id, tapejournal, sequence, tapetoken }: TapeEvent, sender: { readonly worker?: string }): LedgerEntry {
+  #enter(
+    { id, tapejournal, sequence, tapetoken, tapeepoch }: TapeEvent,
+    sender: { readonly worker?: string },
+  ): LedgerEntry {
     this.received.add(id);
     const inbox = id.includes("i:") ? "i" : "";
-    const entry = { id, journal: `${tapejournal}${inbox}`, sequence, token: BigInt(tapetoken), ...sender };
+    const place = { id, journal: `${tapejournal}${inbox}`, sequence };
+    const entry = { ...place, token: BigInt(tapetoken), epoch: tapeepoch, ...sender };
     this.ledger.push(entry);
     return entry;
   }

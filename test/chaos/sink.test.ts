@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { shortTtl, sqlitePlace } from "../../tools/chaos/places.ts";
 import { killFanoutKind } from "../../tools/chaos/sink/faults.ts";
-import { judgeSink, type SinkEvidence, staleEntries } from "../../tools/chaos/sink/judge.ts";
+import { judgeSink, lostOf, type SinkEvidence, staleEntries } from "../../tools/chaos/sink/judge.ts";
 import type { SinkEntry } from "../../tools/chaos/sink/receiver-messages.ts";
 import { runSinkRound } from "../../tools/chaos/sink/round.ts";
 
 const entry = (seq: number, token = "1", more: Partial<SinkEntry> = {}): SinkEntry => ({
   ...{ id: `7:${seq}`, journal: "7", sequence: String(seq).padStart(10, "0"), token },
-  ...{ worker: `fanout-${token}`, unanswered: false, ...more },
+  ...{ worker: `fanout-${token}`, epoch: 0, unanswered: false, ...more },
 });
 const evidence: SinkEvidence = {
   started: ["a"],
@@ -18,7 +18,7 @@ const evidence: SinkEvidence = {
   ids: ["7:1", "7:2", "7:3"],
   // The term of token 2 begins at the checkpoint; the last entry is a stale one.
   ledger: [entry(1), entry(2), entry(1, "2"), entry(2, "2"), entry(3, "2"), entry(2)],
-  ...{ window: 2, deaths: 1, deadLetters: 0 },
+  ...{ window: 2, deaths: 1, deadLetters: 0, loss: false },
 };
 const broken = (changes: Partial<SinkEvidence>): string[] =>
   judgeSink({ ...evidence, ...changes }).flatMap((rule) => rule.broken);
@@ -47,6 +47,43 @@ describe("the judge of a sink", () => {
     ["a run that did not end", { runs: [{ id: "a", status: "WAITING" }] }, /run a is WAITING/],
   ])("finds %s", (_, changes, finding) => {
     expect(broken(changes).join("\n")).toMatch(finding);
+  });
+});
+
+describe("the judge of a sink whose store loses writes", () => {
+  const restored = (epoch: number, token: string): SinkEntry => ({
+    ...entry(0, token, { epoch }),
+    id: `restored:${epoch}`,
+  });
+  // Records 2 and 3 were sent and lost; after the restore the journal has another record 2.
+  const ledger = [
+    ...[entry(1), entry(2), entry(3), restored(1, "9"), entry(1, "9", { epoch: 1 })],
+    { ...entry(2, "9", { epoch: 1 }), id: "7:2b" },
+  ];
+  const after = { ...{ started: ["a", "lost"], ids: ["7:1", "7:2b"] }, ...{ ledger, window: 0, loss: true } };
+
+  it("accepts what was sent and then lost, a repeat from the old checkpoint, and the lost start", () => {
+    expect(broken(after)).toEqual([]);
+    expect(lostOf({ ...evidence, ...after })).toEqual(["1 acknowledged starts", "2 records whose events were sent"]);
+  });
+
+  it.each<[string, Partial<SinkEvidence>, RegExp]>([
+    ["an event from nowhere", { ids: ["7:1"] }, /event 7:2b is not in the feed, and no restore followed/],
+    [
+      "a restore without an announcement",
+      { ledger: ledger.filter(({ id }) => id !== "restored:1") },
+      /before it was announced/,
+    ],
+    [
+      "a late announcement",
+      { ledger: [...ledger.slice(0, 3), ledger[4]!, ledger[3]!, ledger[5]!] },
+      /before it was announced/,
+    ],
+    ["a lost event", { ids: ["7:1", "7:2b", "7:4"] }, /1 events never arrived/],
+    ["repeats of a later term", { ledger: [...ledger, entry(1, "11", { epoch: 1 })] }, /token 11 repeated 1 of 0/],
+    ["a run that did not end", { runs: [{ id: "a", status: "WAITING" }] }, /run a is WAITING/],
+  ])("finds %s", (_, changes, finding) => {
+    expect(broken({ ...after, ...changes }).join("\n")).toMatch(finding);
   });
 });
 

@@ -106,8 +106,8 @@ async function fanoutIn(crashPointAt: Parameters<BoundaryRound>[1]): Promise<Awa
   await scene.outlast(first);
   const page = await time.during(store.read.feed(undefined, undefined, tenant));
   const lease = await time.during(store.read.lease(tenant, { name: "sink billing" }));
-  const ledger = world.ledger.map(({ id, tapejournal, sequence, tapetoken }) => {
-    return { id, journal: String(tapejournal), sequence, token: BigInt(tapetoken) };
+  const ledger = world.ledger.map(({ id, tapejournal, sequence, tapetoken, tapeepoch }) => {
+    return { id, journal: String(tapejournal), sequence, token: BigInt(tapetoken), epoch: tapeepoch };
   });
   const { lost, outOfOrder, repeats } = judge(page.records.map(eventIdOf), ledger);
   const faults = [

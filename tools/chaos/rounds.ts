@@ -131,7 +131,15 @@ function failoverRound(synchronous: boolean): Round {
         const ttlMs = shortTtl();
         const place = await postgresPlace(pair.primary.url, 3, ttlMs);
         const faults: RoundOptions["faults"] = (deployment) => [
-          failoverFault(deployment, pair, () => place.retarget(pair.primary.url)),
+          failoverFault(
+            deployment,
+            pair,
+            () => place.retarget(pair.primary.url),
+            async () => {
+              const leases = await Promise.all(deployment.replicas.map(({ label }) => deployment.leasesOf(label)));
+              return leases.some((held) => Object.keys(held).length > 0);
+            },
+          ),
           ...processFaults(deployment),
         ];
         const options = { ...settingOf(setting), name: this.name, place, replicas: 3, ttlMs, faults };

@@ -23,7 +23,7 @@ import {
   synchronousFailover,
 } from "./rounds.ts";
 import { staleBatch } from "./sink/round.ts";
-import { postgresSink, sqliteSink } from "./sink/rounds.ts";
+import { failoverSink, postgresSink, sqliteSink } from "./sink/rounds.ts";
 import { findTools } from "./tools.ts";
 
 const rareStates: readonly string[] = [...rareInWorld, staleBatch];
@@ -44,6 +44,7 @@ const all: readonly Round[] = [
   postgresPowerCut,
   servers,
   postgresSink,
+  failoverSink,
   postgresPush,
 ];
 

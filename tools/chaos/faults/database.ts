@@ -28,21 +28,27 @@ export function restartFault({ injections }: Deployment, server: () => PostgresS
   };
 }
 
-/** Kills the primary and promotes its standby, which the workers then find at the primary's address. */
-export function failoverFault(deployment: Deployment, pair: Pair, retarget: () => void): Fault {
-  const { injections, random, replicas } = deployment;
+/**
+ * Kills the primary and promotes its standby, which the processes then find at the primary's address. `isHeld`: whether a
+ * process holds a lease.
+ */
+export function failoverFault(
+  { injections, random, repair }: Pick<Deployment, "injections" | "random" | "repair">,
+  pair: Pair,
+  retarget: () => void,
+  isHeld: () => Promise<boolean>,
+): Fault {
   const kind = pair.synchronous ? syncKind : asyncKind;
   return {
     kind,
     effectiveWhen: pair.synchronous
-      ? "workers held leases when the primary died"
-      : "workers held leases when the primary died, and the standby lacked data that it had written",
+      ? "processes held leases when the primary died"
+      : "processes held leases when the primary died, and the standby lacked data that it had written",
     weight: 1,
     initial: 2,
     exclusive: true,
     async inject() {
-      const leases = await Promise.all(replicas.map(({ label }) => deployment.leasesOf(label)));
-      const held = leases.some((held) => Object.keys(held).length > 0);
+      const held = await isHeld();
       const lostBytes = await pair.failover(300 + random.int(700));
       retarget();
       injections.push({
@@ -54,7 +60,7 @@ export function failoverFault(deployment: Deployment, pair: Pair, retarget: () =
         ],
       });
       // In the background the new primary gets a standby, before the next failover.
-      deployment.repair(pair.rejoin());
+      repair(pair.rejoin());
       await systemClock.sleep(500);
     },
   };

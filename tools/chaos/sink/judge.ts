@@ -16,11 +16,37 @@ export interface SinkEvidence {
   readonly deaths: number;
   /** Events that the store holds as dead letters. */
   readonly deadLetters: number;
+  /** The store has lost writes that it had acknowledged, and was restored each time. */
+  readonly loss: boolean;
+}
+
+/** The event that announces a restore: it is no record of the feed. */
+export const isRestore = (id: string): boolean => id.startsWith("restored:");
+
+/** Events of records that the store lost afterwards. */
+export function sentAndLost({ ids, ledger }: Pick<SinkEvidence, "ids" | "ledger">): SinkEntry[] {
+  const known = new Set(ids);
+  return ledger.filter(({ id }) => !known.has(id) && !isRestore(id));
+}
+
+/** What the store lost, for the report. */
+export function lostOf(evidence: SinkEvidence): string[] {
+  const exists = new Set(evidence.runs.map(({ id }) => id));
+  const starts = evidence.started.filter((id) => !exists.has(id)).length;
+  return [`${starts} acknowledged starts`, `${sentAndLost(evidence).length} records whose events were sent`];
 }
 
 /** The rules of a fan-out, by the receiver's own ledger. */
-export function judgeSink({ started, runs, ids, ledger, window, deadLetters }: SinkEvidence): Rule[] {
-  const entries = ledger.map((entry): LedgerEntry => ({ ...entry, token: BigInt(entry.token) }));
+export function judgeSink(evidence: SinkEvidence): Rule[] {
+  const { started, runs, ids, ledger, window, deadLetters, loss } = evidence;
+  // A journal that lost its tail continues it with other records: its order counts from each restore.
+  const entries = ledger.map(
+    ({ journal, ...entry }): LedgerEntry => ({
+      ...entry,
+      journal: `${journal} ${entry.epoch}`,
+      token: BigInt(entry.token),
+    }),
+  );
   const received = new Set(ledger.map(({ id }) => id));
   const terms = new Set(ledger.map(({ token }) => token)).size;
   const { lost, outOfOrder } = compare(ids, entries);
@@ -28,9 +54,11 @@ export function judgeSink({ started, runs, ids, ledger, window, deadLetters }: S
   const example = missing.length > 0 ? `, such as ${missing.slice(0, 3).join(", ")}` : "";
   return [
     {
-      rule: "every acknowledged start exists, and its run completed",
+      rule: loss
+        ? "every run that the store has is completed"
+        : "every acknowledged start exists, and its run completed",
       checked: started.length,
-      broken: settled(started, runs),
+      broken: settled(loss ? [] : started, runs),
     },
     {
       rule: "every record of the feed arrived, and none is a dead letter",
@@ -41,16 +69,24 @@ export function judgeSink({ started, runs, ids, ledger, window, deadLetters }: S
       ],
     },
     {
-      rule: "the receiver got nothing that the feed does not have",
+      rule: loss
+        ? "what the feed does not have was sent before a restore, and every restore was announced before its events"
+        : "the receiver got nothing that the feed does not have",
       checked: received.size,
-      broken: unknown(received, ids),
+      broken: loss ? unannounced(evidence) : unknown(received, ids),
     },
     {
       rule: "the events of each journal arrived in order",
       checked: new Set(ledger.map(({ journal }) => journal)).size,
       broken: outOfOrder > 0 ? [`${outOfOrder} events arrived behind a later one of their journal`] : [],
     },
-    { rule: "a term repeats at most a window", checked: terms, broken: repeats(ledger, window) },
+    {
+      rule: loss
+        ? "a term repeats at most a window, except the first one after a restore"
+        : "a term repeats at most a window",
+      checked: terms,
+      broken: repeats(ledger, window),
+    },
     {
       rule: "a batch behind a successor's carries the lower token, and a token has one process",
       checked: terms,
@@ -71,6 +107,22 @@ function settled(started: readonly string[], runs: SinkEvidence["runs"]): string
 function unknown(received: ReadonlySet<string>, ids: readonly string[]): string[] {
   const known = new Set(ids);
   return [...received].filter((id) => !known.has(id)).map((id) => `event ${id} is not in the feed`);
+}
+
+function unannounced(evidence: SinkEvidence): string[] {
+  const last = Math.max(0, ...evidence.ledger.map(({ epoch }) => epoch));
+  const announced = new Set([0]);
+  const early = new Set<number>();
+  for (const { id, epoch } of evidence.ledger) {
+    if (isRestore(id)) announced.add(epoch);
+    else if (!announced.has(epoch)) early.add(epoch);
+  }
+  return [
+    ...sentAndLost(evidence)
+      .filter(({ epoch }) => epoch === last)
+      .map(({ id }) => `event ${id} is not in the feed, and no restore followed it`),
+    ...[...early].map((epoch) => `events came after restore ${epoch} before it was announced`),
+  ];
 }
 
 /**
@@ -99,11 +151,19 @@ export function repeatsOf(ledger: readonly SinkEntry[]): { perTerm: ReadonlyMap<
 
 function repeats(ledger: readonly SinkEntry[], window: number): string[] {
   const { perTerm, blind } = repeatsOf(ledger);
-  const broken = [...perTerm].filter(([, times]) => times > window);
+  const first = firstTerms(ledger);
+  const broken = [...perTerm].filter(([token, times]) => times > window && !first.has(token));
   return [
     ...broken.map(([token, times]) => `the term of token ${token} repeated ${times} of ${window} events`),
     ...blind,
   ];
+}
+
+/** The first term after each restore: its checkpoint is as old as the restored store. */
+function firstTerms(ledger: readonly SinkEntry[]): ReadonlySet<string> {
+  const first = new Map<number, string>();
+  for (const { epoch, token } of ledger) if (epoch > 0 && !first.has(epoch)) first.set(epoch, token);
+  return new Set(first.values());
 }
 
 function sharedTokens(ledger: readonly SinkEntry[]): string[] {

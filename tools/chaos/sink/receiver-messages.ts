@@ -22,6 +22,8 @@ export interface SinkEntry {
   readonly journal: string;
   readonly sequence: string;
   readonly token: string;
+  /** How often the store had been restored. */
+  readonly epoch: number;
   readonly worker: string;
   /** The request was held or its answer was lost, so the sender rightly sends it again. */
   readonly unanswered: boolean;

@@ -14,7 +14,7 @@ import { Replica } from "../replicas.ts";
 import type { RoundReport } from "../round.ts";
 import { persistently } from "../store-calls.ts";
 import { type SinkDeployment, sinkFaults } from "./faults.ts";
-import { judgeSink, repeatsOf, type SinkEvidence, staleEntries } from "./judge.ts";
+import { isRestore, judgeSink, lostOf, repeatsOf, type SinkEvidence, sentAndLost, staleEntries } from "./judge.ts";
 import { sinkName, window } from "./orders.ts";
 import { ReceiverHandle } from "./receiver.ts";
 
@@ -28,6 +28,10 @@ export interface SinkRoundOptions {
   readonly folder: string;
   readonly fanouts?: number;
   readonly writers?: number;
+  /** Further faults. */
+  readonly more?: (deployment: SinkDeployment) => readonly Fault[];
+  /** Whether a fault makes the store lose what it had acknowledged. */
+  readonly loss?: boolean;
   /** Selects faults. Default: all. */
   readonly only?: (fault: Fault) => boolean;
   readonly progress?: (line: string) => void;
@@ -79,14 +83,15 @@ export async function runSinkRound(options: SinkRoundOptions): Promise<RoundRepo
         all.catch(() => {}); // `repaired` rejects with it
       },
     };
-    const faults = sinkFaults(deployment).filter(options.only ?? (() => true));
+    const all = [...sinkFaults(deployment), ...(options.more?.(deployment) ?? [])];
+    const faults = all.filter(options.only ?? (() => true));
     const repaired = async (): Promise<void> => {
       while (repairs.size > 0) await Promise.all(repairs);
     };
     await injectFaults({ faults, injections, random: deployment.random, ms, repaired });
     const faultsEndedAt = systemClock.mono();
     for (const writer of writers) writer.send({});
-    const evidence = await settled(client, receiver, { started, deaths });
+    const evidence = await settled(client, receiver, { started, deaths, loss: options.loss === true });
     const settledMs = Math.round(systemClock.mono() - faultsEndedAt);
     const seconds = Math.round((systemClock.mono() - from) / 1_000);
     return {
@@ -107,7 +112,7 @@ export async function runSinkRound(options: SinkRoundOptions): Promise<RoundRepo
 async function settled(
   client: Tape,
   receiver: ReceiverHandle,
-  known: Pick<SinkEvidence, "started" | "deaths">,
+  known: Pick<SinkEvidence, "started" | "deaths" | "loss">,
 ): Promise<SinkEvidence> {
   let progressAt = systemClock.mono();
   for (let last = ""; ; await systemClock.sleep(200)) {
@@ -149,9 +154,13 @@ function reportOf(
       "a takeover of a sink": perTerm.size - 1,
       "an event that a successor repeated": [...perTerm.values()].reduce((sum, times) => sum + times, 0),
       [staleBatch]: staleEntries(evidence.ledger),
+      ...(evidence.loss && {
+        "a restore that a sink announced": evidence.ledger.filter(({ id }) => isRestore(id)).length,
+        "an event that was sent and then lost by the store": sentAndLost(evidence).length,
+      }),
     },
     rules,
-    lost: [],
+    lost: evidence.loss ? lostOf(evidence) : [],
   };
 }
 

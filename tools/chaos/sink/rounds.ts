@@ -1,4 +1,6 @@
 import { startPostgres } from "../../../test/postgres/server.ts";
+import { failoverFault } from "../faults/database.ts";
+import { Pair } from "../pair.ts";
 import { postgresPlace, shortTtl, sqlitePlace } from "../places.ts";
 import { onPostgres, type Round, settingOf } from "../rounds.ts";
 import { runSinkRound } from "./round.ts";
@@ -31,5 +33,38 @@ export const postgresSink: Round = {
         await place.close();
       }
     });
+  },
+};
+
+/** The primary dies, and its standby lacks what was written last: some of it was already sent. */
+export const failoverSink: Round = {
+  name: "a sink, and failovers to an asynchronous standby",
+  group: "sink",
+  store: "postgres",
+  share: 0.1,
+  async run(setting) {
+    const pair = await Pair.start(false);
+    try {
+      const ttlMs = shortTtl();
+      const place = await postgresPlace(pair.primary.url, 0, ttlMs);
+      try {
+        return await runSinkRound({
+          ...settingOf(setting),
+          ...{ name: this.name, place, ttlMs, loss: true },
+          more: (deployment) => [
+            failoverFault(
+              deployment,
+              pair,
+              () => place.retarget(pair.primary.url),
+              async () => (await deployment.holder()) !== undefined,
+            ),
+          ],
+        });
+      } finally {
+        await place.close();
+      }
+    } finally {
+      await pair.stop();
+    }
   },
 };
