@@ -179,6 +179,9 @@ export const configSchema = z
               .regex(/^https?:\/\/[^/?#]+[^?#]*$/, "must be an address, such as https://tape.example")
               .optional()
               .describe("Address under which other systems reach the server: the start of the URLs of callbacks"),
+            stream_origins: text
+              .optional()
+              .describe("Origins of web pages that may read streams with a token for them, separated by commas"),
             trusted_proxies: text
               .optional()
               .describe(

@@ -26,6 +26,8 @@ export interface ServeOptions {
   readonly plain?: "refused" | "accepted";
   /** The address under which browsers reach this server through a proxy: `https://tape.example`. */
   readonly origin?: string;
+  /** `"https://app.example"`: origins of pages that may read streams, each with a token for its stream. */
+  readonly streamOrigins?: string;
   /** PEM texts. */
   readonly tls?: ListenOptions["tls"];
   /** The tenant that operates the server. Default "default". */
@@ -52,7 +54,7 @@ export interface ServeOptions {
 
 const keys: readonly (keyof ServeOptions)[] = [
   ...(["store", "host", "port", "credentials", "bootstrapToken", "plain", "origin", "tls", "tenant"] as const),
-  ...(["limits", "lifetimes", "timeouts", "trustedProxies", "runner", "version", "dev"] as const),
+  ...(["limits", "lifetimes", "timeouts", "trustedProxies", "streamOrigins", "runner", "version", "dev"] as const),
   ...(["clock", "random", "log"] as const),
 ];
 
@@ -67,6 +69,7 @@ export function checkServeOptions(options: ServeOptions): void {
   if (tenant !== undefined) assertName("serve: tenant", tenant);
   textOr("serve", "origin", options.origin);
   textOr("serve", "trustedProxies", options.trustedProxies);
+  textOr("serve", "streamOrigins", options.streamOrigins);
   if (runner !== undefined) assertRunner("serve", runner);
   // A caller that passes an unset variable would otherwise serve without TLS, or without the first token.
   for (const field of ["tls", "bootstrapToken"] as const) {

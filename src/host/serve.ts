@@ -73,6 +73,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       runner,
       dev: options.dev ?? false,
       ...defined({ bootstrap: bootstrapToken, limits, origin: options.origin, lifetimes: options.lifetimes }),
+      ...defined({ streamOrigins: options.streamOrigins }),
     });
     const listening = await listen(server, {
       ...{ host, port, clock, log },

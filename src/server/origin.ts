@@ -18,8 +18,10 @@ const proxyHeader = /^(forwarded|via|x-real-ip|x-forwarded-.*)$/;
  * Keeps out foreign pages in a user's browser: neither by a request to this address (Origin), nor by a foreign name
  * that resolves to it (Host). The second matters where no credential is required. There a proxy is rejected too,
  * because every caller behind it would appear as this machine, and be admin.
+ *
+ * `page`: the origin of a page that may make this call.
  */
-export function checkOrigin({ headers }: Pick<WireRequest, "headers">, entry: Entry): void {
+export function checkOrigin({ headers }: Pick<WireRequest, "headers">, entry: Entry, page?: string): void {
   const { host, origin } = headers;
   if (entry.credentials === "none") {
     if (host !== undefined && !isLoopbackName(host.replace(/:\d+$/, ""))) {
@@ -28,6 +30,7 @@ export function checkOrigin({ headers }: Pick<WireRequest, "headers">, entry: En
     const proxied = Object.keys(headers).find((name) => proxyHeader.test(name));
     if (proxied !== undefined) throw forbidden("without credentials calls through a proxy are rejected", proxied);
   }
+  if (page !== undefined && page === origin) return;
   const ownHosts = [(host ?? "").toLowerCase(), ...(entry.origin === undefined ? [] : [hostOf(entry.origin)])];
   if ((origin !== undefined && !ownHosts.includes(hostOf(origin))) || headers["sec-fetch-site"] === "cross-site") {
     throw forbidden("this call comes from a page of another origin", "origin");

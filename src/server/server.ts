@@ -26,6 +26,7 @@ import { LagHistory } from "./lag-history.ts";
 import { defaultServerLimits, type ServerLimits } from "./limits.ts";
 import { Operators } from "./operators.ts";
 import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
+import { pageOf, pageOrigins, readableBy } from "./page-origins.ts";
 import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
 import { jsonResponse, lasting, problemResponse, refusalOf, suited } from "./response.ts";
@@ -46,6 +47,8 @@ export interface ServerOptions {
   readonly credentials: "required" | "none";
   /** The address under which browsers reach this server through a proxy. */
   readonly origin?: string;
+  /** Origins of pages that may read streams, each with a token for its stream. */
+  readonly streamOrigins?: string;
   /** `id.secret` of an admin of `tenant`, for creating the first tokens. */
   readonly bootstrap?: string;
   /** The tenant that operates the server. */
@@ -103,6 +106,7 @@ export class TapeServer {
   readonly #operators: Operators;
   readonly #history: LagHistory;
   readonly #dashboard: Dashboard | undefined;
+  readonly #streamOrigins: ReadonlySet<string>;
 
   constructor(options: ServerOptions) {
     const { store, identity, version, credentials, bootstrap, tenant = "default" } = options;
@@ -113,6 +117,7 @@ export class TapeServer {
     this.limits = { ...defaultServerLimits, ...options.limits };
     this.#mode = credentials;
     this.#entry = { credentials, origin: options.origin };
+    this.#streamOrigins = pageOrigins(options.streamOrigins ?? "");
     this.#dashboard = options.dashboard;
     this.#credentials =
       credentials === "none"
@@ -175,6 +180,7 @@ export class TapeServer {
     } finally {
       service.callEnded(startedAt, progress.route, response?.status ?? 500, refusal?.code);
     }
+    if (progress.page !== undefined) response = readableBy(progress.page, response);
     // A stream frees its capacity when it ends, for any reason.
     return { response, written: response.body instanceof Uint8Array ? progress.leave : () => {} };
   }
@@ -194,7 +200,8 @@ export class TapeServer {
     if (matched === undefined) return this.#page(request, progress);
     const { route } = matched;
     progress.route = route.name;
-    checkOrigin(request, this.#entry);
+    progress.page = pageOf(this.#streamOrigins, matched, request);
+    checkOrigin(request, this.#entry, progress.page);
     if (this.service.draining && route.role !== "open") {
       throw new TapeError("TAPE_DRAINING", "the server is stopping");
     }
@@ -351,6 +358,8 @@ export class TapeServer {
 interface CallProgress {
   route: RouteName | "none";
   who?: Caller;
+  /** The page of another origin that reads the response. */
+  page?: string | undefined;
   /** Frees the call's place and body space; a second call does nothing. */
   leave: () => void;
 }

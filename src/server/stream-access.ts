@@ -9,7 +9,7 @@ import type { RouteMatch } from "./router.ts";
 const bearer = /^Bearer +(stream\.\S+)$/i;
 
 /** The token of a stream that the request brings: as its credential or, from a browser, in its address. */
-function tokenIn({ route, query }: RouteMatch, { headers }: WireRequest): string | undefined {
+export function tokenIn({ route, query }: RouteMatch, { headers }: Pick<WireRequest, "headers">): string | undefined {
   if (route.events !== true) return undefined;
   return new URLSearchParams(query).get("token") ?? bearer.exec(headers.authorization ?? "")?.[1];
 }

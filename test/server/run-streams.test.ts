@@ -26,6 +26,7 @@ async function opened() {
   };
   const one = await stage({
     credentials: "required",
+    streamOrigins: "https://app.example, http://localhost:3000",
     tenant,
     clock,
     store: { ...plain.store, read: { ...read, chunks } },
@@ -207,6 +208,38 @@ describe("the token of a stream", () => {
     expect((await get("/v1/runs?token=x", as(token))).status).toBe(401);
     const forged = await get(`${url}?token=${token.slice(0, -1)}A`);
     expect([forged.status, codeOf(forged)]).toEqual([401, "TAPE_UNAUTHENTICATED"]);
+  });
+
+  it("lets a page of a named origin read it, refusals too; without it, or from elsewhere, the page does nothing", async () => {
+    const { store, get, reader, text, end, clock } = await opened();
+    await text("a");
+    const { token } = await store.intake.streamToken(tenant, "chat", "tokens", 60_000);
+    const from = (origin: string, path: string, more = {}) =>
+      get(path, { host: "tape.example", "sec-fetch-site": "cross-site", origin, ...more });
+    const [app, local] = ["https://app.example", "http://localhost:3000"];
+    const allowed = await from(app, `${url}?token=${token}`, { accept: "text/event-stream" });
+    expect(allowed).toMatchObject({ status: 200, headers: { "access-control-allow-origin": app, vary: "origin" } });
+    expect(allowed.headers).toMatchObject({ "cross-origin-resource-policy": "cross-origin" });
+    expect(allowed.headers["access-control-allow-credentials"]).toBeUndefined();
+    const seen = collect(allowed);
+    await end();
+    await clock.elapse(20);
+    await seen.done;
+    const forged = await from(local, `${url}?token=${token}x`);
+    expect([forged.status, forged.headers["access-control-allow-origin"]]).toEqual([401, local]);
+    const refused = [
+      await from("https://evil.example", `${url}?token=${token}`),
+      await from("https://app.example.evil.example", `${url}?token=${token}`),
+      await from("null", `${url}?token=${token}`),
+      await from(app, url, reader),
+      await from(app, `/v1/runs?token=${token}`),
+      await from(app, "/v1/runs/chat", reader),
+    ];
+    for (const one of refused) {
+      expect([one.status, codeOf(one), one.headers["access-control-allow-origin"]]).toEqual([
+        ...[403, "TAPE_FORBIDDEN", undefined],
+      ]);
+    }
   });
 
   it("ends an open stream when it expires", async () => {

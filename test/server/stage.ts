@@ -23,6 +23,7 @@ export interface StageOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Where browsers find it. */
   readonly origin?: string;
+  readonly streamOrigins?: string;
   readonly lifetimes?: TokenLifetimes;
   readonly url?: string;
   /** The tenant of the server's operator. */
@@ -48,6 +49,7 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
     version: "0.0.0-test",
     ...(options.lifetimes && { lifetimes: options.lifetimes }),
     ...(options.origin === undefined ? {} : { origin: options.origin }),
+    ...(options.streamOrigins === undefined ? {} : { streamOrigins: options.streamOrigins }),
   });
   return {
     ...{ store, server, lines },

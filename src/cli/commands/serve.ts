@@ -89,7 +89,7 @@ async function serveUntilStopped(
     limits: limitsOf(server),
     lifetimes: lifetimesOf(server.tokens),
     plain: server.plain,
-    ...defined({ origin: server.origin, trustedProxies: server.trusted_proxies }),
+    ...defined({ origin: server.origin, trustedProxies: server.trusted_proxies, streamOrigins: server.stream_origins }),
     timeouts: { idleMs: server.idle_s * 1_000 },
   });
   const stop = stopSignal(log);
