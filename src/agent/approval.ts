@@ -1,5 +1,6 @@
 import { defined } from "../base/defined.ts";
 import type { TapeContext } from "../sdk/context.ts";
+import { effect } from "../sdk/effect.ts";
 import type { EffectCall } from "../sdk/effect-types.ts";
 import { type GateDefinition, gate } from "../sdk/gate.ts";
 import type { Schema } from "../sdk/schema.ts";
@@ -52,3 +53,7 @@ export async function awaitApproval(
   const answer = await tape.gate(opened, { binds: call, payload, ...defined({ timeout: approvalTimeout }) });
   return answer.status === "received" ? answer.value : undefined;
 }
+
+/** A call that an approval is bound to where a framework runs the tool: it is never made. */
+export const approvedCall = (tool: string, args: ToolArgs): EffectCall<unknown> =>
+  effect(`approval.${tool}`, () => undefined, { semantics: "read" }).with(args);

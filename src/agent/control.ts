@@ -1,3 +1,4 @@
+import { describeThrown } from "../base/thrown.ts";
 import { type ErrorCode, isTapeError } from "../model/errors.ts";
 
 /**
@@ -12,7 +13,15 @@ const forModels: ReadonlySet<ErrorCode> = new Set([
   "TAPE_NOT_ENCODABLE",
 ]);
 
-export const isControl = (error: unknown): boolean => isTapeError(error) && !forModels.has(error.code);
+/** A child run that ended by such an error ends its parent's agent, too. */
+export const isControl = (error: unknown): boolean =>
+  isTapeError(error) && (forModels.has(error.code) ? isControl(error.cause) : true);
+
+/** An error as a model reads it. The reason why a child run failed is its cause. */
+export const wordsOf = (error: unknown): string =>
+  isTapeError(error, "TAPE_RUN_FAILED") && error.cause !== undefined
+    ? `${error.message}: ${describeThrown(error.cause)}`
+    : describeThrown(error);
 
 /** Frameworks turn every error of a tool into words for the model. So the error is kept, and ends the next model call. */
 const halted = new WeakMap<object, unknown>();

@@ -86,10 +86,12 @@ export interface ModelRecord {
 export interface ModelRequest {
   readonly messages: readonly unknown[];
   readonly toMessage: (message: never) => Message;
-  /** Whatever else is sent and may change the answer: temperature, schemas of tools. */
+  /** Whatever else is sent and may change the answer: the temperature, the format. */
   readonly settings?: unknown;
   /** The names of the tools, for readers. */
   readonly tools?: readonly string[];
+  /** Their definitions: part of the hash, and too long for a note. */
+  readonly definitions?: unknown;
 }
 
 /** A request compared with the conversation so far. */
@@ -118,13 +120,13 @@ export class Conversation {
   #settings: string | undefined;
 
   compare(request: ModelRequest): ComparedRequest {
-    const { messages, settings, tools } = request;
+    const { messages, settings, tools, definitions } = request;
     const texts = messages.map(textOf);
     let same = 0;
     while (same < texts.length && texts[same] === this.#texts[same]) same++;
     const hashes = this.#hashes.slice(0, same);
     for (let k = same; k < texts.length; k++) hashes.push(sha256(`${hashes[k - 1] ?? ""}\n${texts[k]!}`));
-    const settingsText = textOf(settings ?? null);
+    const settingsText = textOf([settings, tools, definitions]);
     const known = this.#known(request, same);
     const sameSettings = settingsText === this.#settings && same > 0;
     const hash = sha256(`${hashes.at(-1) ?? ""}\n${settingsText}`);
@@ -135,7 +137,7 @@ export class Conversation {
       note: () => ({
         messages: bounded(messages.slice(known).map((message) => request.toMessage(message as never))),
         ...(known > 0 && { before: { messages: known, hash: hashes[known - 1]! } }),
-        ...(!sameSettings && settings !== undefined && { settings: noted(settings) }),
+        ...(!sameSettings && !isEmpty(settings) && { settings: noted(settings) }),
         ...(!sameSettings && tools !== undefined && tools.length > 0 && { tools }),
         hash,
         ...(changed.length > 0 && { changed: changed.slice(-maxChanged) }),
@@ -202,6 +204,9 @@ function shortened(part: Part): Part {
 /** Settings for a reader: not longer than a page, and nothing that a record cannot hold. */
 const noted = (settings: unknown): unknown =>
   bytesOf(settings) <= maxSettingsBytes ? JSON.parse(textOf(settings)) : { cut: true };
+
+const isEmpty = (settings: unknown): boolean =>
+  settings === undefined || (typeof settings === "object" && settings !== null && Object.keys(settings).length === 0);
 
 /** Infinity: it cannot be stored. */
 function bytesOf(value: unknown): number {

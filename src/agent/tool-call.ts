@@ -8,7 +8,7 @@ import type { Effect } from "../sdk/effect.ts";
 import type { EffectContext } from "../sdk/effect-types.ts";
 import { noStreams } from "../sdk/stream.ts";
 import { awaitApproval } from "./approval.ts";
-import { halt, isControl } from "./control.ts";
+import { halt, isControl, wordsOf } from "./control.ts";
 import { perSite, siteOf } from "./site.ts";
 import {
   type AnyToolPolicy,
@@ -171,7 +171,7 @@ class OpenToolCall {
       return { ok: true, value: await this.#body(input as never, { call, abortSignal, fx: undefined, beside }) };
     } catch (error) {
       if (isControl(error)) throw error;
-      return failed(describeThrown(error));
+      return failed(wordsOf(error));
     }
   }
 
@@ -181,7 +181,7 @@ class OpenToolCall {
     } catch (error) {
       if (isTapeError(error, "TAPE_BUSINESS_KEY_TAKEN")) return await this.#earlier(error.message);
       if (isControl(error)) throw error;
-      return failed(describeThrown(error));
+      return failed(wordsOf(error));
     }
   }
 

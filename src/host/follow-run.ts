@@ -24,6 +24,8 @@ export type RunEvent = { readonly cursor: string } & (
       readonly value?: unknown;
       readonly error?: unknown;
       readonly model?: string;
+      /** What the decision notes of its request. */
+      readonly request?: unknown;
       readonly usage?: Readonly<Record<string, number>>;
     }
   | { readonly type: "tool-call"; readonly pos: number; readonly name: string; readonly args: unknown }
@@ -192,8 +194,8 @@ function partOf(pos: number, value: unknown): NewRunEvent {
 function eventOf(record: JournalRecord): NewRunEvent | undefined {
   switch (record.kind) {
     case "decision.made": {
-      const { pos, name, value, error, model, usage } = record.data;
-      return { type: "turn-ended", pos, name, ...defined({ value, error, model, usage }) };
+      const { pos, name, value, error, model, request, usage } = record.data;
+      return { type: "turn-ended", pos, name, ...defined({ value, error, model, request, usage }) };
     }
     case "effect.intended": {
       const { pos, name, args } = record.data;

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -54,6 +54,8 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "queue-keys": ["4 of 6"],
   "queue-start": ["WAITING", "true", "indexed final text"],
   "queue-operate": ["QUEUED", "[ { why: 'paused', by: 'ada', reason: 'the upstream is down' } ]", "20"],
+  ai: ["Paid: r-117"],
+  "ai-routes": ["text/event-stream true", "204"],
   stream: ["to be or not to be", "true", "to be"],
   "follow-run": ["turn-started ", "reasoning thinking", "text forty", "text two", "turn-ended ", "ended "],
   "stream-token": ["text/event-stream", "id: 0", "event: end"],
@@ -120,11 +122,14 @@ describe("examples in the docs", () => {
         JSON.stringify({
           extends: "../../../tsconfig.json",
           compilerOptions: { noUnusedLocals: false },
-          include: ["*.ts"],
+          include: ["**/*.ts"],
         }),
       );
-      for (const example of examples)
-        await writeFile(join(types, `${example.name}.ts`), toSources(example, "../../../"));
+      for (const example of examples) {
+        const place = join(types, example.name);
+        await mkdir(place);
+        await placeExample(place, example, "../../../../");
+      }
       const { stdout } = await run(join(root, "node_modules/.bin/tsc"), [
         "--noEmit",
         "--singleThreaded",
@@ -162,7 +167,7 @@ async function play(folder: string, company: readonly Example[]): Promise<Map<st
   for (const example of company) {
     const place = join(folder, example.name);
     await mkdir(place);
-    await writeFile(join(place, "example.ts"), toSources(example, `${root}/`));
+    await placeExample(place, example, `${root}/`);
     places.push([example.name, place]);
   }
   const script = join(folder, `${company[0]!.name}.player.mjs`);
@@ -173,7 +178,29 @@ async function play(folder: string, company: readonly Example[]): Promise<Map<st
   );
 }
 
-const toSources = (example: Example, to: string): string =>
-  example.source
-    .replace('"durable-tape"', JSON.stringify(`${to}src/exports/index.ts`))
-    .replace('"durable-tape/push"', JSON.stringify(`${to}src/exports/push.ts`));
+/** Files that an example imports from its own folder: what a reader has, and the example does not show. */
+const beside = join(root, "test/docs/beside");
+const besideNames = await readdir(beside);
+
+async function placeExample(place: string, { name, source }: Example, to: string): Promise<void> {
+  await writeFile(join(place, "example.ts"), toSources(source, to));
+  if (!besideNames.includes(name)) return;
+  for (const file of await readdir(join(beside, name))) {
+    await writeFile(join(place, file), toSources(await readFile(join(beside, name, file), "utf8"), to));
+  }
+}
+
+/** Subpaths of the package, and packages that its users install, as files here. */
+const imported: Readonly<Record<string, string>> = {
+  "durable-tape": "src/exports/index.ts",
+  "durable-tape/ai": "src/exports/ai.ts",
+  "durable-tape/push": "src/exports/push.ts",
+  ai: "node_modules/ai/dist/index.js",
+  "ai/test": "node_modules/ai/dist/test/index.js",
+  zod: "node_modules/zod/index.js",
+};
+
+const toSources = (source: string, to: string): string =>
+  source.replace(/(?<= from )"([\w/-]+)"/g, (text, name: string) =>
+    Object.hasOwn(imported, name) ? JSON.stringify(`${to}${imported[name]}`) : text,
+  );

@@ -41,6 +41,7 @@ describe("docs and code name the same things, both ways", () => {
 
   it.each([
     ["src/exports/index.ts", "## `durable-tape`\n"],
+    ["src/exports/ai.ts", "## `durable-tape/ai`\n"],
     ["testkit/index.ts", "## `durable-tape/testing`\n"],
     ["src/exports/langgraph.ts", "## `durable-tape/langgraph`\n"],
   ])("exports of %s", (file, heading) => {
