@@ -94,7 +94,7 @@ export function settingsOf(invocation: Invocation): { config: ReturnType<typeof 
 }
 
 /** A command that only reads must not create an empty file, which would then look like a store without runs. */
-function assertExists(url: string): void {
+export function assertExists(url: string): void {
   if (!url.startsWith("sqlite:")) return;
   const [file = ""] = url.slice("sqlite:".length).split("?", 1);
   if (existsSync(file)) return;

@@ -10,6 +10,7 @@ import { forkCommand } from "./commands/fork.ts";
 import { init } from "./commands/init.ts";
 import { inspectCommands } from "./commands/inspect.ts";
 import { leaseCommands } from "./commands/leases.ts";
+import { mcp } from "./commands/mcp.ts";
 import { prune } from "./commands/prune.ts";
 import { queueCommands } from "./commands/queues.ts";
 import { quotaCommands } from "./commands/quotas.ts";
@@ -39,6 +40,7 @@ export const commands: readonly Command[] = [
   ...storeCommands,
   prune,
   serve,
+  mcp,
   ...tokenCommands,
   ...quotaCommands,
   ...auditCommands,

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { Route } from "./route.ts";
 import { effects } from "./routes/effects.ts";
 import { leases } from "./routes/leases.ts";
+import { mcp } from "./routes/mcp.ts";
 import { overview } from "./routes/overview.ts";
 import { queues } from "./routes/queues.ts";
 import { quotas } from "./routes/quotas.ts";
@@ -27,6 +28,7 @@ export const contract = {
   ...streams,
   ...quotas,
   ...service,
+  ...mcp,
 } as const;
 
 export type Contract = typeof contract;

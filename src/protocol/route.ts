@@ -39,6 +39,8 @@ export interface Route {
   readonly urgent?: true;
   /** The content type of a response that is not JSON: metrics, a page. */
   readonly type?: string;
+  /** Another protocol over HTTP: its handler makes the response, with a status of its own. */
+  readonly raw?: true;
   /** Errors that a caller should expect, besides those of every route. */
   readonly errors?: readonly ErrorCode[];
   /** An operator action: it requires a reason, and the audit log records it. */

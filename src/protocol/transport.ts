@@ -34,3 +34,6 @@ export const eventsType = "text/event-stream";
 
 /** The line of a stream that is only a heartbeat. */
 export const heartbeatLine = "";
+
+/** Marks calls that a model makes with the tools of MCP; the audit log shows it. It grants and denies nothing. */
+export const channelHeader = "tape-channel";

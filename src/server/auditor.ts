@@ -2,7 +2,6 @@ import type { Clock } from "../base/clock.ts";
 import { defined } from "../base/defined.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
-import type { RouteName } from "../protocol/contract.ts";
 import type { Store } from "../store/contract/store.ts";
 import { limitKey } from "./address.ts";
 import type { Call } from "./handler-types.ts";
@@ -52,7 +51,7 @@ export class Auditor {
     this.#options = options;
   }
 
-  forbidden(who: RefusedCaller, route: RouteName | "none", needs: unknown): void {
+  forbidden(who: RefusedCaller, route: string, needs: unknown): void {
     const detail = { route, ...defined({ needs }) };
     this.#record(`forbidden ${who.tenant} ${who.token} ${route}`, who.tenant, "call.refused", who, detail);
   }

@@ -5,6 +5,7 @@ import type { ServedWorkflows } from "../engine/served.ts";
 import type { Credential } from "../model/records.ts";
 import type { CallOf, Contract, ResponseOf, RouteName } from "../protocol/contract.ts";
 import type { Role } from "../protocol/route.ts";
+import type { Transport, WireRequest } from "../protocol/transport.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { AuditInfo, IntakeOps, Page, Store } from "../store/contract/store.ts";
 import type { FailedSignIns } from "./failed-sign-ins.ts";
@@ -32,6 +33,8 @@ export interface Call extends Caller {
   readonly key: string | undefined;
   /** The last event that a browser has received, by its Last-Event-ID. */
   readonly resumeAfter?: number;
+  /** Of the request, with lower-case names; for a protocol that has headers of its own. */
+  readonly headers: WireRequest["headers"];
   /** The credential as the audit log records it. */
   readonly via: Credential;
   /** Called before a long wait: the call then takes a place among the waiting calls, not the working ones. */
@@ -76,6 +79,10 @@ export interface ServerDeps {
   readonly failures: FailedSignIns;
   /** Known workflows and gates: their schemas reject at once what a worker would reject. */
   readonly runner: Runner;
+  /** This server, for a handler that makes further calls as its caller. */
+  readonly exchange: Transport;
+  /** Audits a call that was refused for its role. */
+  readonly forbidden: (who: Call, what: string, needs: Role) => void;
 }
 
 /** Author, reason and credential of an action, for the audit log. */

@@ -1,6 +1,7 @@
 import type { Handlers, ServerDeps } from "./handler-types.ts";
 import { effectHandlers } from "./handlers/effects.ts";
 import { leaseHandlers } from "./handlers/leases.ts";
+import { mcpHandlers } from "./handlers/mcp.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
 import { queueHandlers } from "./handlers/queues.ts";
 import { quotaHandlers } from "./handlers/quotas.ts";
@@ -27,5 +28,6 @@ export function handlersOf(deps: ServerDeps): Handlers {
     ...streamHandlers(deps),
     ...quotaHandlers(deps),
     ...serviceHandlers(deps),
+    ...mcpHandlers(deps),
   };
 }

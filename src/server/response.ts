@@ -14,7 +14,7 @@ const packFromBytes = 1_024;
 export type WholeResponse = WireResponse & { readonly body: Uint8Array };
 
 /** No caching, no content sniffing, no use by pages of other origins. */
-const always = {
+export const always = {
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
   "cross-origin-resource-policy": "same-origin",

@@ -5,9 +5,8 @@ import { type Random, systemRandom } from "../base/random.ts";
 import { ServedWorkflows } from "../engine/served.ts";
 import type { Identity } from "../lease/identity.ts";
 import { TapeError } from "../model/errors.ts";
-import type { Credential } from "../model/records.ts";
 import type { RouteName } from "../protocol/contract.ts";
-import { mayDo, type Route } from "../protocol/route.ts";
+import { mayDo, type Role, type Route } from "../protocol/route.ts";
 import type { Transport, WireRequest, WireResponse } from "../protocol/transport.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { IntakeOps, Store } from "../store/contract/store.ts";
@@ -21,6 +20,7 @@ import { type Dashboard, pageResponse } from "./dashboard-page.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
 import { foreignBody } from "./foreign-body.ts";
 import type { Call, Caller, Handlers, TokenLifetimes } from "./handler-types.ts";
+import { refusedMethod } from "./handlers/mcp.ts";
 import { handlersOf } from "./handlers.ts";
 import { LagHistory } from "./lag-history.ts";
 import { defaultServerLimits, type ServerLimits } from "./limits.ts";
@@ -38,6 +38,7 @@ import { StreamQuota } from "./stream-quota.ts";
 import { streamResponse } from "./stream-response.ts";
 import { type Credentials, noAuth, TokenAuth } from "./token-auth.ts";
 import { Turns } from "./turns.ts";
+import { viaOf } from "./via.ts";
 
 export interface ServerOptions {
   readonly store: Store;
@@ -45,6 +46,8 @@ export interface ServerOptions {
   readonly version: string;
   /** none: every caller is admin of `tenant`. */
   readonly credentials: "required" | "none";
+  /** With credentials none: the one caller, if it is not admin. */
+  readonly caller?: Omit<Caller, "tenant">;
   /** The address under which browsers reach this server through a proxy. */
   readonly origin?: string;
   /** Origins of pages that may read streams, each with a token for its stream. */
@@ -67,7 +70,6 @@ export interface ServerOptions {
   readonly log?: Log;
 }
 
-const requestText = /^[\x21-\x7e]{1,128}$/;
 const keyText = /^[\x21-\x7e]{1,255}$/;
 const offsetText = /^\d{1,15}$/;
 /** Reads the body, whose bytes count against the capacity for bodies. */
@@ -121,7 +123,7 @@ export class TapeServer {
     this.#dashboard = options.dashboard;
     this.#credentials =
       credentials === "none"
-        ? noAuth({ tenant, role: "admin", name: identity.label, token: undefined })
+        ? noAuth({ tenant, role: "admin", name: identity.label, token: undefined, ...options.caller })
         : new TokenAuth({ store, clock, log, bootstrap, tenant, failedSignIns: this.limits.failedSignIns });
     this.#auditor = new Auditor({ store, clock, log, home: tenant });
     this.#bootstrap = bootstrap?.split(".", 1)[0];
@@ -143,7 +145,8 @@ export class TapeServer {
     const failures = new FailedSignIns(this.limits.failedSignIns, clock);
     this.#streamTokens = new StreamTokens(store.read, failures);
     const parts = { operators, service, history, turns, served, runner, lifetimes, failures };
-    this.#handlers = handlersOf({ store, clock, random, log, ...parts });
+    const forbidden = (who: Call, what: string, needs: Role): void => this.#auditor.forbidden(who, what, needs);
+    this.#handlers = handlersOf({ store, clock, random, log, ...parts, exchange: this.exchange, forbidden });
   }
 
   /** Handles a request completely, without a socket. */
@@ -197,7 +200,7 @@ export class TapeServer {
 
   async #respond(request: WireRequest, body: ReadBody, progress: CallProgress): Promise<WireResponse> {
     const matched = matchRoute(request.method, request.url);
-    if (matched === undefined) return this.#page(request, progress);
+    if (matched === undefined) return refusedMethod(request) ?? this.#page(request, progress);
     const { route } = matched;
     progress.route = route.name;
     progress.page = pageOf(this.#streamOrigins, matched, request);
@@ -243,6 +246,7 @@ export class TapeServer {
     if (route.stream === true) return this.#stream(request, matched, call, who, progress.leave);
     const result = await this.#handle(route.name, call, this.#call(request, route, call, who));
     room.leave();
+    if (route.raw === true) return untilRead(result as WireResponse, progress.leave);
     const long = this.#turns.shared ? longListOf(result) : undefined;
     if (long !== undefined) return slicedResponse(route, long, () => this.#turns.next(caller.tenant));
     if (route.name !== "openapi") return responseOf(route, result);
@@ -296,6 +300,7 @@ export class TapeServer {
     return {
       ...who,
       key,
+      headers: request.headers,
       via: viaOf(who, request),
       get intake(): IntakeOps {
         if (key === undefined) return store.intake;
@@ -314,9 +319,15 @@ export class TapeServer {
     const resumeAfter = last !== undefined && offsetText.test(last) ? { resumeAfter: Number(last) } : {};
     const { intake } = this.#store;
     const open = (signal: AbortSignal) =>
-      this.#handle(route.name, call, { ...who, key, via, intake, signal, ...resumeAfter }) as Promise<
-        AsyncIterable<readonly unknown[]>
-      >;
+      this.#handle(route.name, call, {
+        ...who,
+        key,
+        headers: request.headers,
+        via,
+        intake,
+        signal,
+        ...resumeAfter,
+      }) as Promise<AsyncIterable<readonly unknown[]>>;
     const own = (): Promise<boolean> => this.#credentials.isStillValid(request.headers.authorization);
     const isValid = this.#streamTokens.validity(matched, request) ?? (this.#mode === "required" ? own : undefined);
     const turn = () => this.#turns.next(who.tenant);
@@ -373,17 +384,21 @@ export interface HandledRequest {
 /** Probes of a load balancer take no place: a flood of other calls must not make this server appear dead. */
 const probes: ReadonlySet<RouteName> = new Set(["livez", "readyz"]);
 
-/** The caller as the audit log records it. */
-function viaOf({ token, name, role }: Caller, { from, headers }: WireRequest): Credential {
-  const request = headers["x-request-id"];
-  return {
-    ...(token !== undefined && { token }),
-    ...{ name, role },
-    ...(from !== undefined && { address: from }),
-    ...(request !== undefined && requestText.test(request) && { request }),
-  };
-}
 const noPlace: Place = { move() {}, widen() {}, leave() {} };
+
+/** A stream of another protocol keeps its place until it ends. */
+function untilRead(response: WireResponse, leave: () => void): WireResponse {
+  const { body } = response;
+  if (body instanceof Uint8Array) return response;
+  const read = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body;
+    } finally {
+      leave();
+    }
+  };
+  return { ...response, body: read() };
+}
 
 /** A caller without a credential is counted by route and address. */
 const anonymousAt = (tenant: string, { from = "" }: WireRequest): CountedCaller => ({ tenant, member: limitKey(from) });

@@ -72,6 +72,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   http: ["bank true idempotent"],
   connect: ["Hello Ada", "COMPLETED default"],
   serve: ["200 { status: 'ok' }"],
+  mcp: ["true", "triage { text: 'I paid twice' } true", "I paid twice: billing"],
   push: ["204 hello Ada", "401"],
   react: ["2 2 true"],
   receive: ["204 204", "shipped 7 1"],

@@ -21,6 +21,7 @@ const target = ({ journal }: Scene) => ({ journal });
 /** A successful call of each route, for a caller with its role. A missing route does not compile. */
 export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = {
   "runs.start": ({ run }) => ({ body: { id: `${run}-new`, workflow: "pay", input: { day: 1 } } }),
+  mcp: () => ({ body: { jsonrpc: "2.0", id: 1, method: "tools/list" } }),
   "runs.startAll": ({ run, queue }) => ({
     body: {
       runs: [{ id: `${run}-first`, workflow: "pay", input: 1, queue, key: "acme", priority: 1, delayMs: 60_000 }],

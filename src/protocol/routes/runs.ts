@@ -44,9 +44,10 @@ export const runs = group({
     repeat: "key",
     summary:
       "Starts a run, or finds it if it exists. The caller chooses the id; without one the Idempotency-Key is the id. " +
-      "With signals it also sends them, in the same transaction; a run that exists may then have another input",
+      "With signals it also sends them, in the same transaction; a run that exists may then have another input. " +
+      "With a reason the audit log records the start",
     size: "payload",
-    body: runStart,
+    body: runStart.extend({ by: name.exactOptional(), reason: text.min(1).exactOptional() }),
     // The hint repeats the workflow's name. A bound on it would fail a call that has succeeded.
     answer: z.strictObject({ ...runStarted, hint: z.string().exactOptional() }),
     errors: ["TAPE_RUN_CONFLICT", "TAPE_RUN_GONE", "TAPE_RUN_LIVE", "TAPE_QUEUE_UNKNOWN", "TAPE_NOT_ENCODABLE"],

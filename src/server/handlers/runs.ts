@@ -120,7 +120,7 @@ function writeHandlers(deps: ServerDeps) {
 function startHandlers({ store, clock, random, runner, served, turns }: ServerDeps) {
   return {
     async "runs.start"({ body }, who) {
-      const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
+      const { id = who.key ?? random.uuid(clock.wall()), by, reason, ...spec } = body;
       await assertInput(runner, spec.workflow, spec.input);
       for (const { name, value } of spec.signals ?? []) await assertGateValue(runner, name, value);
       const [created] = await who.intake.createRuns(who.tenant, [
@@ -129,6 +129,15 @@ function startHandlers({ store, clock, random, runner, served, turns }: ServerDe
       if (created === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor rejected");
       if (!created.ok) throw created.error;
       const { journal, fresh, run = id } = created;
+      if (reason !== undefined) {
+        const detail = { run, workflow: spec.workflow, fresh };
+        await store.intake.recordAudit(
+          who.tenant,
+          "run.start",
+          auditInfoOf(who, { reason, ...defined({ by }) }),
+          detail,
+        );
+      }
       const hint = fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
       return { id: run, journal, fresh, ...defined({ hint }) };
     },

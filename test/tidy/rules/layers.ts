@@ -11,7 +11,7 @@ export const layers: readonly (readonly string[])[] = [
   ["store", "connector", "lease"],
   ["langgraph"], // adapters of agent frameworks
   ["client", "alarm"], // stores too: one over the wire, one with alarms ahead of its writes
-  ["engine", "guard", "config"],
+  ["engine", "guard", "config", "mcp"],
   ["operator", "deploy"],
   ["reactor", "events", "server"],
   ["host"],
