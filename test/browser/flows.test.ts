@@ -333,6 +333,15 @@ it("takes a run over from its page and its lease, and records the reason", async
   ]);
 });
 
+it("audit: shows which actions a model took by mcp", async () => {
+  const via = { name: "agent", role: "operator", channel: "mcp" } as const;
+  await stage.store.intake.recordAudit("default", "run.start", { by: "agent for ada", reason: "asked to", via });
+  await page.goto("/audit");
+  const row = page.getByRole("row", { name: "agent for ada" });
+  await row.getByText("via mcp").waitFor();
+  expect(await page.getByText("via mcp").count()).toBe(1);
+});
+
 it("runs: shows how many runs a bulk cancel affects, and cancels only those", async () => {
   await page.goto("/runs?workflow=treasury");
   await page.getByRole("button", { name: "Cancel matching runs" }).click();

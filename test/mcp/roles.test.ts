@@ -13,23 +13,24 @@ const listed: Readonly<Record<Role, readonly string[]>> = {
 };
 
 /** Arguments that are valid, for each tool. */
-const argsFor = ({ scene }: Pick<McpStage, "scene">): Readonly<Record<string, object>> => ({
-  list_runs: {},
-  get_run: { run: scene.run },
-  conversation: { run: scene.run },
-  list_gates: { run: scene.run },
-  list_doubts: { run: scene.inDoubt },
-  explain_lease: { run: scene.run },
-  fork_plan: { run: scene.run },
-  start_run: { run: "new-1", workflow: "pay", ...who },
-  await_run: { run: scene.run, timeoutMs: 0 },
-  signal: { run: scene.run, gate: "cfo", value: 1, ...who },
-  answer_gate: { run: scene.run, gate: "cfo", binds: null, value: 1, ...who },
-  resolve_effect: { run: scene.inDoubt, pos: 0, as: "failed", error: "no", ...who },
-  redrive: { run: scene.stuck, ...who },
-  cancel_run: { run: scene.idle, ...who },
-  fork: { run: scene.idle, id: "fork-1", ...who },
-});
+const argsFor = ({ scene }: Pick<McpStage, "scene">): Readonly<Record<string, object>> =>
+  Object.fromEntries([
+    ["list_runs", {}],
+    ["get_run", { run: scene.run }],
+    ["conversation", { run: scene.run }],
+    ["list_gates", { run: scene.run }],
+    ["list_doubts", { run: scene.inDoubt }],
+    ["explain_lease", { run: scene.run }],
+    ["fork_plan", { run: scene.run }],
+    ["start_run", { run: "new-1", workflow: "pay", ...who }],
+    ["await_run", { run: scene.run, timeoutMs: 0 }],
+    ["signal", { run: scene.run, gate: "cfo", value: 1, ...who }],
+    ["answer_gate", { run: scene.run, gate: "cfo", binds: null, value: 1, ...who }],
+    ["resolve_effect", { run: scene.inDoubt, pos: 0, as: "failed", error: "no", ...who }],
+    ["redrive", { run: scene.stuck, ...who }],
+    ["cancel_run", { run: scene.idle, ...who }],
+    ["fork", { run: scene.idle, id: "fork-1", ...who }],
+  ]);
 
 describe("the role of the token", () => {
   it("decides which tools are listed, and refuses and audits all others", async () => {

@@ -20,7 +20,15 @@ export function AuditScreen() {
         empty={<Empty title="No operator actions yet">Takeovers, resolutions, redrives and forks appear here.</Empty>}
         columns={[
           { name: "Time", className: "muted when", cell: ({ at }) => formatTime(at) },
-          { name: "Operator", cell: ({ by }) => by },
+          {
+            name: "Operator",
+            cell: ({ by, via }) => (
+              <>
+                {by}
+                {via?.channel === "mcp" && <span className="muted small block">via mcp</span>}
+              </>
+            ),
+          },
           {
             name: "Action",
             cell: ({ action, subject, detail }) => (

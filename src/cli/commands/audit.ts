@@ -23,7 +23,7 @@ const ls: Command = {
         entries.map(({ cursor: _cursor, ...entry }) => entry),
         [
           { title: "AT", of: ({ at }) => timeOf(at) },
-          { title: "OPERATOR", of: ({ by }) => by },
+          { title: "OPERATOR", of: ({ by, via }) => (via?.channel === "mcp" ? `${by} via mcp` : by) },
           { title: "TOKEN", of: ({ via }) => via?.token ?? "" },
           { title: "FROM", of: ({ via }) => via?.address ?? "" },
           { title: "ACTION", of: ({ action }) => action },
