@@ -7,6 +7,7 @@ import {
   type RecordContext,
 } from "../src/model/projection.ts";
 import type { NewRecord, RecordData } from "../src/model/records.ts";
+import { isSealedStore } from "../src/seal/sealed-store.ts";
 import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts";
 import { statusOf } from "../src/store/decode-rows.ts";
 import { feedPages } from "../src/store/read-all.ts";
@@ -27,7 +28,9 @@ import { ProjectionTables, show } from "./projection-tables.ts";
  * @example
  * assert.deepEqual(await checkProjection(store, ["acme"]), []);
  */
-export async function checkProjection(store: Store, tenants: readonly string[]): Promise<string[]> {
+export async function checkProjection(given: Store, tenants: readonly string[]): Promise<string[]> {
+  // A codec opens rows and records in the same way; what the store itself has must agree.
+  const store = isSealedStore(given) ? given.sealed.inner : given;
   const { records, tenantOf } = await readFeed(store, tenants);
   const context = { tenantOf, counts: await queueCounts(store, tenants) };
   const { tables, faults } = foldRecords(records, context, store.backend === "postgres");

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { CodecError, maxDepth, toJson } from "./codec.ts";
+import { CodecError, isSealed, maxDepth, toJson } from "./codec.ts";
 
 /**
  * RFC 8785 canonical JSON: no white space, keys sorted by UTF-16 code units, numbers as ECMAScript prints them.
@@ -13,9 +13,10 @@ export function canonicalize(value: unknown): string {
 /**
  * SHA-256 (hex) of the canonical form of the encoded value. Equal values have equal fingerprints, in any key order. A
  * Date, a bigint or bytes differ from the text that encodes them. The order of a Map or a Set counts, because programs
- * can observe it.
+ * can observe it. A sealed payload brings its own hash: its ciphertext differs each time.
  */
 export function fingerprint(value: unknown): string {
+  if (isSealed(value) && value.hash !== undefined) return value.hash;
   // Lone surrogates stay as escapes, because every value that can be stored must have a fingerprint.
   return hash("sha256", write(toJson(value), 0, JSON.stringify), "hex");
 }

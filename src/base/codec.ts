@@ -6,6 +6,7 @@ import { describeThrown } from "./thrown.ts";
 export { registerErrorClass } from "./codec/decoder.ts";
 export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/format.ts";
 export { unstored } from "./codec/redact.ts";
+export { isSealed, type SealedFields, SealedPayload, type SealedProblem, sealedFault } from "./codec/sealed.ts";
 
 /*
  * Values as text: readable JSON, plus a type table for what JSON cannot express.
@@ -13,9 +14,9 @@ export { unstored } from "./codec/redact.ts";
  *   plain      {"to":"ada","tries":2}
  *   envelope   {"$codec":1,"data":{"at":"2026-01-02T03:04:05.006Z"},"types":{"/at":"date"}}
  *
- * `types` maps JSON pointers into `data` to one of: date bigint bytes error map set undefined number regexp url. A text
- * is an envelope exactly when its top-level object has the key `$codec`. A user's object with that key is wrapped too,
- * so the two forms cannot be confused. The plain form is the usual case: one walk to verify, then JSON.stringify.
+ * `types` maps JSON pointers into `data` to one of: date bigint bytes error map set undefined number regexp url sealed. A
+ * text is an envelope exactly when its top-level object has the key `$codec`. A user's object with that key is wrapped
+ * too, so the two forms cannot be confused. The plain form is the usual case: one walk to verify, then JSON.stringify.
  *
  * The text is well-formed Unicode without U+0000 (JSON.stringify escapes NUL and lone surrogates), because a UTF-8
  * text column can hold neither.

@@ -11,6 +11,7 @@ export {
   runSweeps,
 } from "../alarm/nats.ts";
 export { type Clock, systemClock } from "../base/clock.ts";
+export { isSealed, SealedPayload } from "../base/codec.ts";
 export type { Duration } from "../base/duration.ts";
 export { jsonLog, type Log, type LogLevel, type LogOption, silentLog } from "../base/log.ts";
 export { type Random, systemRandom } from "../base/random.ts";
@@ -212,6 +213,15 @@ export {
   type WorkflowOptions,
   workflow,
 } from "../sdk/workflow.ts";
+export { type AesGcmOptions, aesGcm, type KeySource } from "../seal/aes-gcm.ts";
+export {
+  type EncodedPayload,
+  keyUnknown,
+  type PayloadCodec,
+  type PayloadContext,
+  payloadRefused,
+  type RedactPayload,
+} from "../seal/payload-codec.ts";
 export type {
   ApiToken,
   AppendRequest,

@@ -12,6 +12,7 @@ import type { StartTiming } from "../sdk/start-options.ts";
 import type { OwnTransaction } from "../sdk/transaction.ts";
 import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown, textOr } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
+import type { PayloadCodec, RedactPayload } from "../seal/payload-codec.ts";
 import type { Store, TransactionOps } from "../store/contract/store.ts";
 import type { MetricsOptions } from "./process-metrics.ts";
 import { type ReactorsByName, reactorSpecs } from "./reactor-options.ts";
@@ -46,6 +47,13 @@ export interface AppOptions<App> {
   readonly report?: boolean;
   /** Where the metrics of this process are published. Default: only by `app.metricsHandler`. */
   readonly metrics?: MetricsOptions;
+  /** Encodes payloads before they leave this process, for example {@link aesGcm}: stores and servers need no key. */
+  readonly codec?: PayloadCodec;
+  /**
+   * What is recorded in place of each payload: the run sees it, too, now and on replay. It must be pure, and redacting
+   * twice must change nothing.
+   */
+  readonly redact?: RedactPayload;
   /** For hosts that scale to zero: alarms instead of loops. `work` and `report` then default to false. */
   readonly serverless?: ServerlessOptions;
 }
@@ -120,7 +128,7 @@ export interface SignalOptions {
 
 const workKeys = [
   ...["runner", "concurrency", "reactors", "leaseTtl", "replayPatience", "slowAfter", "clock", "random"],
-  ...["log", "tracing", "work", "report", "publicUrl", "metrics", "serverless"],
+  ...["log", "tracing", "work", "report", "publicUrl", "metrics", "serverless", "codec", "redact"],
 ];
 const openKeys = [...workKeys, "store", "tenant"];
 const connectKeys = [...workKeys, "token", "tls", "allowPlain", "retryForMs", "exchange"];
@@ -185,6 +193,7 @@ function checkWork<App>(subject: string, options: Omit<AppOptions<App>, "store" 
   booleanOr(subject, "report", report);
   checkPublicUrl(subject, publicUrl);
   checkMetrics(subject, options.metrics);
+  checkCodec(subject, options);
   checkServerless(subject, options.serverless);
   appLog(options.log, subject);
 }
@@ -196,6 +205,16 @@ function checkMetrics(subject: string, metrics: MetricsOptions | undefined): voi
   if (metrics.export === undefined || typeof metrics.export === "function") return;
   const message = `${subject}: metrics.export is what openTelemetryMetrics(api) returns, not ${shown(metrics.export)}`;
   throw new TapeError("TAPE_BAD_INPUT", message, { field: "metrics.export" });
+}
+
+function checkCodec(subject: string, { codec, redact }: Pick<AppOptions<never>, "codec" | "redact">): void {
+  const { encode, decode, hash } = (codec ?? {}) as Partial<PayloadCodec>;
+  if (codec !== undefined && [encode, decode, hash].some((method) => typeof method !== "function")) {
+    const message = `${subject}: codec is { encode, decode, hash }, such as aesGcm({ … }), not ${shown(codec)}`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: "codec" });
+  }
+  if (redact === undefined || typeof redact === "function") return;
+  throw new TapeError("TAPE_BAD_INPUT", `${subject}: redact is a function, not ${shown(redact)}`, { field: "redact" });
 }
 
 function checkPublicUrl(subject: string, url: unknown): void {

@@ -12,6 +12,7 @@ import { validate } from "../sdk/schema.ts";
 import { queueFieldsOf, queueKeys } from "../sdk/start-options.ts";
 import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
 import type { Workflow } from "../sdk/workflow.ts";
+import { isSealedStore } from "../seal/sealed-store.ts";
 import type { Store } from "../store/contract/store.ts";
 import { readList } from "../store/read-all.ts";
 
@@ -87,16 +88,16 @@ export class Schedules {
       const message = `the id is too long: at most ${nameLength - model.runIdSuffixLength} characters, because run ids append the time`;
       throw new TapeError("TAPE_TOO_LARGE", message, { limit: "nameLength" });
     }
-    const start = { ...(await startOf(workflow, input)), ...queueOf(workflow, input, options) };
+    const start = { ...(await this.#startOf(id, workflow, input)), ...queueOf(workflow, input, options) };
     const plan = { uid: this.#random.uuid(0), lastRun: null, dueAt: null, ...start, ...settings(options, defaults) };
     const dueAt = model.cronOf(plan).next(await this.#store.read.now()) ?? null;
     try {
-      return viewOf(await this.#put(id, { ...plan, dueAt }, false, null));
+      return await this.#view(await this.#put(id, { ...plan, dueAt }, false, null));
     } catch (error) {
       if (!isTapeError(error, "TAPE_VERSION_CONFLICT")) throw error;
     }
     const row = await this.#row(id);
-    if (sameDefinition(model.decodeSchedule(id, row.spec), plan)) return viewOf(row);
+    if (sameDefinition(model.decodeSchedule(id, row.spec), plan)) return this.#view(row);
     throw new TapeError("TAPE_SCHEDULE_EXISTS", `schedule ${id} exists with another definition`, { id });
   }
 
@@ -106,7 +107,7 @@ export class Schedules {
    */
   async update<I>(id: string, change: ScheduleChange<I>): Promise<ScheduleView> {
     const { start, ...options } = change;
-    const replaced = start === undefined ? {} : await startOf(start.workflow, start.input);
+    const replaced = start === undefined ? {} : await this.#startOf(id, start.workflow, start.input);
     const queue = start === undefined ? otherQueue(options) : queueOf(start.workflow, start.input, options);
     return this.#change(id, (plan, now, paused) => {
       const { version: _version, ...before } = plan;
@@ -135,7 +136,7 @@ export class Schedules {
   }
 
   async list(): Promise<ScheduleView[]> {
-    return (await this.#all()).map(viewOf);
+    return Promise.all((await this.#all()).map((row) => this.#view(row)));
   }
 
   async #change(
@@ -146,7 +147,7 @@ export class Schedules {
       const row = await this.#row(id);
       const { plan, paused } = make(model.decodeSchedule(id, row.spec), await this.#store.read.now(), row.paused);
       try {
-        return viewOf(await this.#put(id, plan, paused, row));
+        return await this.#view(await this.#put(id, plan, paused, row));
       } catch (error) {
         if (!isTapeError(error, "TAPE_VERSION_CONFLICT") || tries === maxTries) throw error;
       }
@@ -156,6 +157,25 @@ export class Schedules {
   #put(id: string, plan: model.SchedulePlan, paused: boolean, before: ScheduleRow | null): Promise<ScheduleRow> {
     const row = { id, spec: model.encodeSchedule(plan), nextAt: plan.dueAt, paused };
     return this.#store.intake.putSchedule(this.#tenant, row, before);
+  }
+
+  /** With a codec, the input stays sealed in the schedule and goes so into its runs. */
+  async #startOf<I>(
+    id: string,
+    workflow: Workflow<I, unknown>,
+    input: I,
+  ): Promise<Pick<model.SchedulePlan, "workflow" | "input" | "version">> {
+    const start = await startOf(workflow, input);
+    const store = this.#store;
+    if (!isSealedStore(store)) return start;
+    return { ...start, input: await store.sealed.sealSchedule(this.#tenant, id, start.input, workflow.name) };
+  }
+
+  async #view(row: ScheduleRow): Promise<ScheduleView> {
+    const view = viewOf(row);
+    const store = this.#store;
+    if (!isSealedStore(store)) return view;
+    return { ...view, input: await store.sealed.openSchedule(this.#tenant, row.id, view.input) };
   }
 
   #all(): Promise<ScheduleRow[]> {
@@ -253,9 +273,10 @@ function sameDefinition(a: model.SchedulePlan, b: model.SchedulePlan): boolean {
     dueAt: _dueAt,
     lastRun: _lastRun,
     lastError: _lastError,
+    input,
     ...rest
-  }: model.SchedulePlan) => rest;
-  return fingerprint(definitionOf(a)) === fingerprint(definitionOf(b));
+  }: model.SchedulePlan) => [fingerprint(rest), fingerprint(input)];
+  return definitionOf(a).join() === definitionOf(b).join();
 }
 
 function viewOf(row: ScheduleRow): ScheduleView {

@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
+import { readable } from "../model/payloads.ts";
 import { streamName } from "../sdk/stream.ts";
 import type { StreamDefinition } from "../sdk/stream-types.ts";
 import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
@@ -86,4 +87,4 @@ export class Streams {
 export const readChunk = <T>(chunk: Chunk): StreamChunk<T> =>
   "rewound" in chunk
     ? { offset: chunk.offset, rewound: chunk.part }
-    : { offset: chunk.offset, part: chunk.part, value: chunk.value as T };
+    : { offset: chunk.offset, part: chunk.part, value: readable(chunk.value) as T };

@@ -6,6 +6,7 @@ import { reasonOf } from "../base/reason.ts";
 import { stuckError } from "../engine/drive/stuck.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { notFound } from "../model/not-found.ts";
+import { readable } from "../model/payloads.ts";
 import { type GateDefinition, isReplyGate, type ReplyGate } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
 import { assertKnownKeys, assertName, durationOrThrow } from "../sdk/validate.ts";
@@ -76,7 +77,7 @@ export class Talk {
   async published<T>(run: string, name: string): Promise<T | undefined> {
     const { store, tenant } = this.#deps;
     const [found] = await store.read.published(tenant, run, { name });
-    return found?.value as T | undefined;
+    return readable(found?.value, { run, name }) as T | undefined;
   }
 
   async *watch<T>(
@@ -90,7 +91,7 @@ export class Talk {
     const { signal = new AbortController().signal } = options;
     const { store, clock, tenant } = this.#deps;
     const pages = followPublished({ store, clock, signal, tenant, run, journal, name, after: 0 });
-    for await (const page of pages) for (const { value } of page) yield value as T;
+    for await (const page of pages) for (const { value } of page) yield readable(value, { run, name }) as T;
   }
 
   /** The signals of a start, checked and each with a key: a lost response must not send one twice. */
@@ -170,6 +171,7 @@ function endedError({ id: run, status, outcome }: RunProgress): TapeError {
 
 function outcomeOf(run: string, gate: string, { n, value, error, refused }: Reply): unknown {
   if (refused !== undefined) throw new TapeError("TAPE_BAD_GATE_VALUE", `${gate}: ${refused}`, { gate, run, n });
+  readable(error ?? value, { run, gate, n });
   if (error === undefined) return value;
   const message = `run ${run} rejected the request to ${gate}: ${reasonOf(error)}`;
   throw new TapeError("TAPE_ASK_REJECTED", message, { run, gate, n }, error);

@@ -53,6 +53,7 @@ import type { ReactorSpec } from "./reactors.ts";
 import { ResultWaiter } from "./result-waiter.ts";
 import { type RunHandle, runHandle, type StartItem, type StartResult } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
+import { quietFor, sealedFor, tracingFor, unsealed } from "./sealing.ts";
 import { armedFor, type Serverless, type SweepCounts, type SweepOptions, sweepOf } from "./serverless.ts";
 import type { ShardedOptions, ShardedSingleton } from "./singleton/sharded-singleton.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
@@ -119,10 +120,10 @@ export class Tape implements AsyncDisposable {
   private constructor(inner: Store, options: TapeOptions, ownsStore: boolean) {
     const { runner, concurrency = 200, serverless, work = !serverless, report = !serverless } = options;
     const { tenant = isRemote(inner) ? inner.remote.tenant : "default" } = options;
-    const log = appLog(options.log);
+    const log = quietFor(options, appLog(options.log));
     const { clock = systemClock, random = systemRandom } = options;
     const keptAhead = serverless && armedFor(inner, serverless, { tenant, clock, log });
-    const store = keptAhead?.store ?? inner;
+    const store = sealedFor(keptAhead?.store ?? inner, options);
     if (isRemote(store)) assertTenant(store.remote.tenant, tenant);
     this.store = store;
     this.tenant = tenant;
@@ -138,13 +139,12 @@ export class Tape implements AsyncDisposable {
     ({ gates: this.gates, timers: this.timers } = lists);
     this.#starts = new Starts({ ...shared, talk: this.#talk, workers: this.#workers });
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
-    this.#driving = drivingOptions(options);
-    const identity = identify(process.env, random);
-    const keeper = new LeaseKeeper({ ...shared, identity, timings: { ttlMs } });
+    this.#driving = drivingOptions(tracingFor(options));
+    const keeper = new LeaseKeeper({ ...shared, identity: identify(process.env, random), timings: { ttlMs } });
     this.#keeper = keeper;
     const deps = { ...shared, runner, keeper };
     this.#singletons = new Singletons({ ...deps, onHeld: () => this.#reporter?.soon() });
-    this.fanouts = new Fanouts(deps);
+    this.fanouts = new Fanouts({ ...deps, store: unsealed(store) });
     this.#deps = deps;
     this.#operator = createOperator(deps);
     this.leases = new Leases(deps, this.#operator);
@@ -160,7 +160,7 @@ export class Tape implements AsyncDisposable {
     const parts = { fanouts: this.fanouts, singletons: this.#singletons, alarms: keptAhead?.counts };
     this.metrics = new ProcessMetrics({ ...shared, ...parts, keeper, isDraining });
     this.metricsHandler = metricsHandler(this.metrics);
-    if (report) this.#reporter = new ProcessReporter({ ...shared, identity }, activity);
+    if (report) this.#reporter = new ProcessReporter({ ...shared, identity: keeper.identity }, activity);
     const own = (): ReactorSpec[] =>
       reactorSpecs<Tape>("the app", options.reactors, () => this, { ttlMs, concurrency });
     if (work) this.#work(runner, { concurrency }, own());

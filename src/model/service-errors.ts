@@ -27,6 +27,26 @@ export const serviceErrors = {
     retry: "later",
     next: "Check that the alarm service is reachable and accepts this deployment's credentials. Nothing was written.",
   },
+  TAPE_NO_CODEC: {
+    fault: "operator",
+    retry: "later",
+    next: "Open this process with the payload codec that encoded the payload, or leave the work to one that has it.",
+  },
+  TAPE_KEY_UNKNOWN: {
+    fault: "operator",
+    retry: "later",
+    next: "Give the codec the named key, then redrive the run. Without the key its payloads stay unreadable.",
+  },
+  TAPE_PAYLOAD_REFUSED: {
+    fault: "operator",
+    retry: "no",
+    next: "The payload was changed, moved, or encrypted under another key of this id: restore it, then redrive the run.",
+  },
+  TAPE_CODEC_FAILED: {
+    fault: "operator",
+    retry: "later",
+    next: "The payload codec failed: check what it depends on, such as a key service. Nothing was written.",
+  },
   TAPE_STORE_CLOSED: {
     fault: "caller",
     retry: "no",

@@ -58,6 +58,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   TAPE_STORE_UNREACHABLE: 503,
   TAPE_STORE_CLOSED: 503,
   TAPE_UNARMED: 503,
+  TAPE_CODEC_FAILED: 503,
   TAPE_OUTCOME_UNKNOWN: 500,
   TAPE_INVARIANT: 500,
 };

@@ -57,6 +57,8 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   ai: ["Paid: r-117"],
   "ai-routes": ["text/event-stream true", "204"],
   stream: ["to be or not to be", "true", "to be"],
+  encryption: ["dear ada", 'r-1 COMPLETED {"encrypted":"2026-11"}', "TAPE_NO_CODEC"],
+  shredding: ["dear customer 8", "TAPE_KEY_UNKNOWN", "dear customer 7"],
   "follow-run": ["turn-started ", "reasoning thinking", "text forty", "text two", "turn-ended ", "ended "],
   "stream-token": ["text/event-stream", "id: 0", "event: end"],
   schedule: ["0 3 * * MON true", "true"],

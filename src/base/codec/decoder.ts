@@ -1,4 +1,5 @@
 import { assign, bigintDigits, CodecError, codecId, fromPointer, type Json } from "./format.ts";
+import { type SealedFields, SealedPayload, sealedFault } from "./sealed.ts";
 
 /** Restores in place what the type table names. The text may be hostile, so every step of a path must be an own key. */
 export function openEnvelope(envelope: { [key: string]: Json }): unknown {
@@ -49,6 +50,7 @@ const restorers = new Map<string, (data: unknown, path: string) => unknown>([
   ["set", (data, path) => (Array.isArray(data) ? new Set(data) : mismatch(path, "a set"))],
   ["map", (data, path) => (Array.isArray(data) && data.every(isPair) ? new Map(data) : mismatch(path, "a map"))],
   ["error", restoreError],
+  ["sealed", restoreSealed],
 ]);
 
 const specialNumbers = new Map<unknown, number>([
@@ -90,6 +92,18 @@ function restoreRegExp(data: unknown, path: string): RegExp {
   } catch {
     return mismatch(path, "a regular expression");
   }
+}
+
+function restoreSealed(data: unknown, path: string): SealedPayload {
+  if (!isRecord(data)) return mismatch(path, "a sealed payload");
+  const { v, ...fields } = data;
+  if (typeof v === "number" && v > 1) {
+    throw new CodecError("newer_codec", path, `a sealed payload of version ${v}, this program knows 1; upgrade it`);
+  }
+  const fault = v === 1 ? sealedFault(fields) : "no version";
+  return fault === undefined
+    ? new SealedPayload(fields as unknown as SealedFields)
+    : mismatch(path, `sealed: ${fault}`);
 }
 
 const builtInErrors = new Map<string, (message: string) => Error>([

@@ -1,6 +1,7 @@
 import { types } from "node:util";
 import { assign, bigintDigits, CodecError, codecId, type Json, maxDepth, type TypeName, toPointer } from "./format.ts";
 import { fieldOfError, maxExtraChars, redacted, unstored } from "./redact.ts";
+import { isSealed, type SealedPayload } from "./sealed.ts";
 
 /** Whether JSON.stringify keeps the whole value. Cycles end at the depth limit; the encoder then finds the reason. */
 export function isPlain(value: unknown, depth: number): boolean {
@@ -108,6 +109,7 @@ class Encoder {
       if (types.isRegExp(value)) return this.#typed("regexp", `/${value.source}/${value.flags}`);
       if (value instanceof URL) return this.#typed("url", value.href);
     }
+    if (isSealed(value)) return this.#typed("sealed", sealedJson(value));
     // Buffer is a subclass, and the usual way to hold bytes in Node.
     if (types.isUint8Array(value)) {
       return this.#typed("bytes", Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64"));
@@ -203,6 +205,14 @@ class Encoder {
     throw new CodecError("not_encodable", toPointer(this.#keys), problem);
   }
 }
+
+const sealedJson = ({ key, place, data, hash }: SealedPayload): Json => ({
+  v: 1,
+  key,
+  place,
+  data,
+  ...(hash && { hash }),
+});
 
 /** An instance of a built-in class itself, not of a subclass: two prototypes. Unlike identity, this works across realms. */
 function isDirect(value: object): boolean {

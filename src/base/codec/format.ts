@@ -18,6 +18,7 @@ export type TypeName =
   | "undefined"
   | "number"
   | "regexp"
+  | "sealed"
   | "url";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

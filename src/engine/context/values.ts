@@ -1,3 +1,4 @@
+import { readable } from "../../model/payloads.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { TapeContext, ValuesContext } from "../../sdk/context.ts";
 import type { DriveHandle } from "../core/handle.ts";
@@ -10,7 +11,9 @@ export function valuesOf(context: Operations & Pick<TapeContext, "sample">, driv
     get: (key) =>
       context.sample(`value ${key}`, async () => {
         const found = await drive.options.store.read.value(drive.options.tenant, key);
-        return found === undefined || found.deleted ? undefined : { version: found.version, value: found.value };
+        return found === undefined || found.deleted
+          ? undefined
+          : { version: found.version, value: readable(found.value, { key }) };
       }),
     read: (key) =>
       context.sample(`version of ${key}`, async () => {
@@ -19,7 +22,7 @@ export function valuesOf(context: Operations & Pick<TapeContext, "sample">, driv
           deleted = true,
           value,
         } = (await drive.options.store.read.value(drive.options.tenant, key)) ?? {};
-        return deleted ? { version, value: undefined } : { version, value };
+        return deleted ? { version, value: undefined } : { version, value: readable(value, { key }) };
       }),
     put: (key, value, version) => {
       const stored = asStored(value);

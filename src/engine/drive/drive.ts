@@ -29,6 +29,7 @@ import { inputOf } from "./input.ts";
 import { withKeptRecords } from "./kept-records.ts";
 import { Latecomers } from "./latecomers.ts";
 import { hasStalledOften, limitRecords, reportStalled, stalledError } from "./limits.ts";
+import { assertReadable } from "./readable.ts";
 import { defaultReplayTimeoutMs, stallReplay } from "./stalled.ts";
 import { isDamaged, stoppedOutcome, stopRun } from "./stop.ts";
 import { unstickIfResolved } from "./stuck.ts";
@@ -40,7 +41,12 @@ const retryAfterMs = 1_000;
 /** The same, where another process is needed. */
 const otherWorkerMs = 5_000;
 /** Errors after which only an operator can continue the run. */
-const stuckCodes: ReadonlySet<ErrorCode> = new Set(["TAPE_DIVERGED", "TAPE_INVARIANT", "TAPE_STALLED"]);
+const stuckCodes: ReadonlySet<ErrorCode> = new Set([
+  ...(["TAPE_DIVERGED", "TAPE_INVARIANT", "TAPE_STALLED"] as const),
+  ...(["TAPE_KEY_UNKNOWN", "TAPE_PAYLOAD_REFUSED"] as const),
+]);
+/** Errors after which another process may be able to. */
+const elsewhereCodes: ReadonlySet<ErrorCode> = new Set(["TAPE_NO_WORKER", "TAPE_RECORD_NEWER", "TAPE_NO_CODEC"]);
 /** How long a cancelled workflow may clean up before the run ends without it. */
 const cancelGraceMs = 30_000;
 
@@ -174,7 +180,7 @@ export class Drive implements DriveHandle {
     if (isDamaged(error) && this.#halt("stuck")) return void stopRun(this.options, error, () => this.#finish("stuck"));
     log("warn", "run.drive_lost", { run: runId, ...errorFields(error) });
     const gone = isTapeError(error, "TAPE_FENCED") || isTapeError(error, "TAPE_LEASE_LOST");
-    const elsewhere = isTapeError(error, "TAPE_NO_WORKER") || isTapeError(error, "TAPE_RECORD_NEWER");
+    const elsewhere = isTapeError(error) && elsewhereCodes.has(error.code);
     if (gone || this.activeBodies > 0)
       this.finish("lost"); // the lease expires, because a body may still call the upstream
     else void this.handOver("released", elsewhere ? otherWorkerMs : retryAfterMs);
@@ -287,6 +293,7 @@ export class Drive implements DriveHandle {
     if (this.#size.isFull(history.head))
       return this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
     if (history.stoppedEarly !== undefined) return this.#outcome(stoppedOutcome(history));
+    assertReadable(runId, history.created, [...records, ...notes]);
     const workflow = this.options.runner.workflows.get(history.created.workflow);
     if (workflow === undefined) {
       throw new TapeError("TAPE_NO_WORKER", `no workflow ${history.created.workflow} here`, { run: runId });

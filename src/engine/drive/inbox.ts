@@ -3,6 +3,7 @@ import type { NewRecord } from "../../model/records.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import { settleMatch } from "../core/report.ts";
 import type { Note } from "../replay/history.ts";
+import { assertReadableRecord } from "./readable.ts";
 
 /** Retries for notes that are counted but missing, after a restore or through a lagging replica: up to every 30 s. */
 const missingBackoff = { baseMs: 50, capMs: 30_000 };
@@ -60,6 +61,7 @@ export class Inbox {
       while (this.#notified && drive.acceptsNotes) {
         this.#notified = false;
         const notes = await this.#unread();
+        for (const note of notes) assertReadableRecord(drive.options.runId, note);
         this.#took(notes);
         if (notes.length === 0 && this.hasUnread && !this.#notified && drive.acceptsNotes) await this.#pause();
       }

@@ -36,5 +36,6 @@ export function unresolvedEffectError(effect: UnresolvedEffect, isCompensation: 
     ? `confirmed once the effect is reversed, or retry to call it again (app.resolve, durable-tape resolve obligation <run> ${where})`
     : `confirmed or failed, or retry to send it again (app.resolve, durable-tape resolve effect <run> ${where})`;
   const message = `the outcome of ${subject} at position ${pos} is unknown (${reason ?? "in doubt"}${last}): check the upstream, then resolve it as ${how}`;
-  return new TapeError("TAPE_RUN_STUCK", message, { effect: name, pos, sub, reason });
+  const quoted = error === undefined ? {} : { last: describeThrown(error).slice(0, maxChars) };
+  return new TapeError("TAPE_RUN_STUCK", message, { effect: name, pos, sub, reason, ...quoted });
 }

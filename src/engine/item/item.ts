@@ -4,6 +4,7 @@ import type { Lease } from "../../lease/lease.ts";
 import { type Handoff, releaseJournal } from "../../lease/release-journal.ts";
 import { type AttemptHistory, attemptHistory } from "../../model/attempt.ts";
 import { isTapeError } from "../../model/errors.ts";
+import { isHashed, readable } from "../../model/payloads.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { EffectContext, EffectDefinition } from "../../sdk/effect.ts";
@@ -66,7 +67,7 @@ export class Item {
   }
 
   get args(): unknown {
-    return decode(this.effect.args);
+    return readable(decode(this.effect.args), { run: this.runId, effect: this.effect.name });
   }
 
   get isCompensation(): boolean {
@@ -143,7 +144,7 @@ export class Item {
   }
 
   context(attempt: number, abortSignal: AbortSignal): EffectContext {
-    const { key, businessKey } = this.effect;
+    const { key } = this.effect;
     const { runId, lease } = this;
     return {
       runId,
@@ -152,11 +153,18 @@ export class Item {
       fence: lease.fence,
       attempt,
       abortSignal,
-      businessKey: businessKey ?? undefined,
+      businessKey: this.#businessKey,
       stream: () => {
         throw noStreams("an effect outside of its run's driver");
       },
     };
+  }
+
+  /** Stores of encrypted payloads have a hash of it: then it follows from the arguments. */
+  get #businessKey(): string | undefined {
+    const { businessKey } = this.effect;
+    if (businessKey === null) return undefined;
+    return isHashed(businessKey) ? this.definition?.businessKey?.(this.args as never) : businessKey;
   }
 
   /** The record of a settlement: of the effect, or of the obligation for a compensation. One that failed is STUCK. */

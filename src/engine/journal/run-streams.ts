@@ -4,6 +4,7 @@ import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { ItemResult } from "../../model/lease.ts";
 import type { StreamDefinition, StreamWriter } from "../../sdk/stream-types.ts";
+import { isSealedStore } from "../../seal/sealed-store.ts";
 import type { ChunkAppend, NewChunk, Store, StreamAppend, StreamView } from "../../store/contract/store.ts";
 import { encodeChunk, streamTooLarge, tooManyStreams } from "../../store/validate/streams.ts";
 import type { ChunkFlusher, ChunkSource } from "./chunk-flusher.ts";
@@ -82,6 +83,12 @@ export class RunStreams implements ChunkSource {
     return writer;
   }
 
+  /** In the store: with a codec a chunk takes more than its text. */
+  #sizeOf(body: string): number {
+    const { store } = this.#options;
+    return isSealedStore(store) ? store.sealed.sizeOf(sizeOf(body)) : sizeOf(body);
+  }
+
   #newWriter<T>(pos: number, by: Attempt, { name, retainMs }: StreamDefinition<T>): StreamWriter<T> {
     const { limits } = this.#options.store;
     const texts: string[] = [];
@@ -100,7 +107,7 @@ export class RunStreams implements ChunkSource {
         }
         if (first) this.#rewind(stream, pos, by);
         first = false;
-        const bytes = sizeOf(body);
+        const bytes = this.#sizeOf(body);
         if (stream.bytes + bytes > limits.streamBytes) throw streamTooLarge(name, limits);
         if (typeof value === "string") texts.push(value);
         else textual = false;

@@ -1,3 +1,4 @@
+import type { Awaitable } from "../../base/chain.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { NewRecord } from "../../model/records.ts";
 import type { AppendResult } from "./fenced.ts";
@@ -34,8 +35,11 @@ export interface TransactionOps {
 export interface StepTransaction {
   /** Runs the body, if a transaction of this store may stay open while other records are appended. */
   execute(): Promise<void>;
-  /** Runs the body if that has not happened yet, appends the record of its result and commits both. */
-  commit(fence: Fence, after: number, recordOf: (value: unknown) => NewRecord): Promise<AppendResult>;
+  /**
+   * Runs the body if that has not happened yet, appends the record of its result and commits both. On SQLite the
+   * transaction cannot wait for a promise of the record.
+   */
+  commit(fence: Fence, after: number, recordOf: (value: unknown) => Awaitable<NewRecord>): Promise<AppendResult>;
   /** Ends the transaction, if it is open, without a trace. */
   rollback(): Promise<unknown>;
   /** The same while the body may still run: its connection is closed. Not during a commit. */

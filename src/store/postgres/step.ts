@@ -1,4 +1,5 @@
 import type pg from "pg";
+import type { Awaitable } from "../../base/chain.ts";
 import type { Random } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
@@ -102,7 +103,7 @@ export class PostgresStep implements StepTransaction {
     return client;
   }
 
-  async commit(fence: Fence, after: number, recordOf: (value: unknown) => NewRecord): Promise<AppendResult> {
+  async commit(fence: Fence, after: number, recordOf: (value: unknown) => Awaitable<NewRecord>): Promise<AppendResult> {
     const client = this.#client;
     if (client === undefined) throw new TapeError("TAPE_INVARIANT", "the transaction of a step is not open");
     let appended: AppendResult;
@@ -124,10 +125,10 @@ export class PostgresStep implements StepTransaction {
     client: pg.PoolClient,
     fence: Fence,
     after: number,
-    recordOf: (value: unknown) => NewRecord,
+    recordOf: (value: unknown) => Awaitable<NewRecord>,
   ): Promise<AppendResult> {
     const { connections, limits } = this.#options;
-    const entry = checkEntry({ after, records: [recordOf(this.#value)] }, limits);
+    const entry = checkEntry({ after, records: [await recordOf(this.#value)] }, limits);
     const { rows } = await connections.performFor(client, { sql: "transaction.mark", params: {} });
     if (rows[0]?.mark !== this.#mark) throw new BodyThrew(noTransaction("the body has ended its transaction"));
     const partitions = new PartitionDeltas();

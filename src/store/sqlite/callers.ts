@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { Awaitable } from "../../base/chain.ts";
 import type { Clock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
@@ -120,13 +121,15 @@ export class SqliteCallers implements CallerTransactions {
     body: (client: unknown) => unknown,
     fence: Fence,
     after: number,
-    recordOf: (value: unknown) => NewRecord,
+    recordOf: (value: unknown) => Awaitable<NewRecord>,
   ): AppendResult {
     const statements = this.#statementsOf(db);
     let appended: AppendResult;
     try {
       const value = call(db, body);
-      const entry = checkEntry({ after, records: [recordOf(value)] }, this.#options.limits);
+      const record = recordOf(value);
+      if (record instanceof Promise) throw new BodyThrew(waitingCodec(record));
+      const entry = checkEntry({ after, records: [record] }, this.#options.limits);
       appended = this.#perform(statements, (context) => appendOncePlan(context, fence, entry));
     } catch (error) {
       abandon(db);
@@ -194,6 +197,12 @@ export class SqliteCallers implements CallerTransactions {
     this.#prepared.set(db, statements);
     return statements;
   }
+}
+
+function waitingCodec(record: Promise<unknown>): TapeError {
+  record.catch(() => {});
+  const message = "a transaction on SQLite cannot wait: its payload codec must return without a promise";
+  return new TapeError("TAPE_BAD_INPUT", message, { field: "codec" });
 }
 
 /** A database of node:sqlite: other drivers bind and return values differently. */

@@ -10,7 +10,7 @@ export const layers: readonly (readonly string[])[] = [
   ["agent"],
   ["store", "connector", "lease"],
   ["langgraph"], // adapters of agent frameworks
-  ["client", "alarm"], // stores too: one over the wire, one with alarms ahead of its writes
+  ["client", "alarm", "seal"], // stores too: over the wire, with alarms ahead of writes, with sealed payloads
   ["engine", "guard", "config", "mcp"],
   ["operator", "deploy"],
   ["reactor", "events", "server"],

@@ -2,6 +2,7 @@ import type { Change } from "../../../model/changes.ts";
 import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
 import type { Claimant } from "../../../model/lease.ts";
+import { isHashed } from "../../../model/payloads.ts";
 import { changesOfCreation } from "../../../model/projection.ts";
 import type { RecordData } from "../../../model/records.ts";
 import { leaseQueue, startsLater } from "../../../model/slot.ts";
@@ -126,6 +127,9 @@ function gone(id: string): never {
   throw new TapeError("TAPE_RUN_GONE", `run ${id} existed and was deleted`, { id });
 }
 
+/** A keyed hash and a plain one of the same input differ: then the id and the workflow decide. */
+const differs = (one: string, other: string): boolean => one !== other && isHashed(one) === isHashed(other);
+
 /** The run with this id; undefined: there never was one. */
 function* existingRun(
   tenant: string,
@@ -138,7 +142,7 @@ function* existingRun(
     const tombstone = yield* queryRow("tombstone.find", { tenant, id: data.id });
     return tombstone === undefined ? undefined : gone(data.id);
   }
-  if (row.workflow !== data.workflow || (!joins && row.input_hash !== data.inputHash)) {
+  if (row.workflow !== data.workflow || (!joins && differs(row.input_hash, data.inputHash))) {
     const message = `run ${data.id} exists with another ${row.workflow !== data.workflow ? "workflow" : "input"}`;
     throw new TapeError("TAPE_RUN_CONFLICT", message, { id: data.id });
   }

@@ -1,4 +1,5 @@
 import { TapeError } from "../../../model/errors.ts";
+import { isHashed } from "../../../model/payloads.ts";
 import { encodeBody } from "../../../model/projection.ts";
 import type { RecordData } from "../../../model/records.ts";
 import { debouncePos, debounceScope, uniquePos, uniqueScope } from "../../../model/slot.ts";
@@ -52,7 +53,9 @@ function* hold(claim: Claim): Plan<RowOf<"business_key.find"> | undefined> {
 
 /** Only in a queue that admits the next run of the key after the previous one has ended, with all its compensations. */
 function assertReplaces({ queue, unique }: CreatedRun, row: RowOf<"queue.find"> | undefined): void {
-  const fits = row?.counts === "started" && Number(row.key_concurrency) === 1 && queue?.key === unique?.key;
+  // Behind a keyed hash the process that made it has compared the keys.
+  const isSame = queue?.key === unique?.key || isHashed(unique?.key ?? "");
+  const fits = row?.counts === "started" && Number(row.key_concurrency) === 1 && isSame;
   if (fits) return;
   const message = `onConflict "cancel" needs a queue with counts: "started" and perKey: { concurrency: 1 }, and its key as the unique key`;
   throw new TapeError("TAPE_BAD_INPUT", message, { field: "unique.onConflict" });
