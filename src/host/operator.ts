@@ -4,18 +4,22 @@ import type { ReactorDeps } from "../engine/item/deps.ts";
 import { laterMs } from "../operator/later.ts";
 import { localOperator, type Operator } from "../operator/operator.ts";
 import { resolutionToWire } from "../operator/resolve.ts";
+import { isSealedStore } from "../seal/sealed-store.ts";
+import type { Store } from "../store/contract/store.ts";
 
 /** Embedded, this process does the action. Connected, the server does: it requires and records an operator's token. */
 export const createOperator = (deps: ReactorDeps): Operator =>
   isRemote(deps.store) ? remoteOperator(deps.store, deps.tenant) : localOperator(deps);
 
-function remoteOperator({ remote, intake }: RemoteStore, tenant: string): Operator {
+function remoteOperator(store: RemoteStore, tenant: string): Operator {
+  const { remote, intake } = store;
   return {
     async cancel(run, reason) {
       await intake.cancel(tenant, run, reason); // the server ends a run that never started
     },
     async resolve({ run: id, pos, sub = 0, resolution, by, reason }) {
-      const body = { resolution: resolutionToWire(id, resolution), by, reason };
+      const wire = await sealedResolution(store, tenant, id, resolutionToWire(id, resolution));
+      const body = { resolution: wire, by, reason };
       await remote.call("effects.resolve", { params: { id, pos, sub }, body });
     },
     async redrive(id, { by, reason, in: after }) {
@@ -47,4 +51,15 @@ function remoteOperator({ remote, intake }: RemoteStore, tenant: string): Operat
       return (await remote.call("runs.fork", { params: { id }, body })).id;
     },
   };
+}
+
+/** The server has no key: what the operator gives is encoded here. */
+async function sealedResolution<R extends object>(store: Store, tenant: string, run: string, wire: R): Promise<R> {
+  if (!isSealedStore(store)) return wire;
+  const sealed = { ...wire } as Record<string, unknown>;
+  for (const field of ["value", "error"]) {
+    if (sealed[field] === undefined) continue;
+    sealed[field] = await store.sealed.seal(tenant, run, "effect.settled", field, sealed[field]);
+  }
+  return sealed as R;
 }

@@ -37,7 +37,7 @@ export const payloadFields: { readonly [K in RecordKind]?: readonly string[] } =
   "reply.sent": ["value", "error"],
   "start.moved": ["input"],
   "value.written": ["value"],
-  "operator.action": ["detail.value"],
+  "operator.action": ["detail.value", "detail.error"],
 };
 
 /** Fields of any value that stay readable, with the reason. */
@@ -45,7 +45,7 @@ export const plainFields: { readonly [K in RecordKind]?: Readonly<Record<string,
   "run.stuck": { detail: "Tape's own words; the upstream's words are in detail.last" },
   "effect.intended": { policy: "the settings of an effect: attempts and times" },
   "fork.kept": { data: "records of other kinds, each with its own fields" },
-  "operator.action": { detail: "what an operator chose; the value that they gave is in detail.value" },
+  "operator.action": { detail: "what an operator chose; the value or error that they gave is in a field of it" },
 };
 
 /** Fields whose type is text: a sealed payload stands there as text, see `sealText`. */

@@ -184,6 +184,13 @@ export class SealedWrites {
     return sealBound(this.#coder, signal, "value", context);
   }
 
+  /** A payload of a run, for calls that are not the store's. */
+  async forRun(tenant: string, run: string, kind: string, field: string, value: unknown): Promise<unknown> {
+    const { workflow, labels } = (await this.#subjects.byId(tenant, run)) ?? {};
+    const about = { ...(workflow !== undefined && { workflow }), ...(labels && { labels }) };
+    return this.#coder.seal(value, { tenant, kind, field, place: runPlace(run), run, ...about });
+  }
+
   async #ownerOf({ tenant, journal }: Pick<Fence, "tenant" | "journal">): Promise<RecordOwner> {
     return { tenant, journal, run: await this.#subjects.of(tenant, journal) };
   }

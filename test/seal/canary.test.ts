@@ -63,6 +63,8 @@ describe("with a codec", () => {
       answers: [],
     });
     expect(answers).toContain('"sealed"');
+    expect(events).toContain('"sealed"');
+    expect(lines).toContain("run.failed");
     expect(kept).toMatchObject({ results: "read" });
   });
 

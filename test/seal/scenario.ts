@@ -126,10 +126,11 @@ export function scenario(db?: DatabaseSync) {
     const results = await main.result();
     const failure = await (await app.start(failing, undefined, { id: "failing" })).result().catch(String);
     await app.start(losing, undefined, { id: "losing" });
-    const stuck = async () => (await app.store.read.run(app.tenant, "losing"))?.status;
-    await expect.poll(stuck, { timeout: 10_000 }).toBe("STUCK");
+    const status = async () => (await app.store.read.run(app.tenant, "losing"))?.status;
+    await expect.poll(status, { timeout: 10_000 }).toBe("STUCK");
     const resolution = { as: "confirmed", value: word("resolved") } as const;
     await app.resolve({ run: "losing", pos: 0, resolution, by: "ada", reason: "seen" });
+    await expect.poll(status, { timeout: 10_000 }).toBe("COMPLETED");
     const lost = await (await app.run("losing")).result();
     const values = [results, reply, await started.result(), failure, lost, (await app.schedules.list())[0]?.input];
     return { read: found(JSON.stringify(values)), results: Array.isArray(results) ? "read" : results };
