@@ -11,6 +11,7 @@ import { errorTable } from "../model/errors.ts";
 import type { Term } from "../model/lease.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { FindRequest, RunSpec, Store } from "../store/contract/store.ts";
+import { specAsRecorded } from "./core/as-recorded.ts";
 import type { DriveEnd, RunResult, Suspicion } from "./core/handle.ts";
 import { ImmediateSteps } from "./core/immediate.ts";
 import { Drive } from "./drive/drive.ts";
@@ -349,7 +350,7 @@ export class RunDriver {
       const startedAt = fresh === undefined ? undefined : tracing?.activeSpan();
       const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
       const more = {
-        ...(fresh && { fresh }),
+        ...(fresh && { fresh: specAsRecorded(store, tenant, fresh) }),
         ...(term.created !== undefined && { created: term.created }),
         ...(suspicion && { suspicion }),
         ...(term.preloaded && { preloadMs }),

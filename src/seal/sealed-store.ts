@@ -18,6 +18,8 @@ export interface SealedStore extends Store {
   readonly sealed: {
     /** The same store with payloads as it has them, for what leaves this process: fan-outs, other programs. */
     readonly inner: Store;
+    /** What the code of a run receives in place of what it has returned. */
+    readonly redact: RedactPayload | undefined;
     /** A payload of a run, for calls that are not the store's: operator actions behind a server. */
     seal(tenant: string, run: string, kind: string, field: string, value: unknown): Promise<unknown>;
     /** A schedule's input stays sealed in its row, and goes so into its runs: a reactor needs no key. */
@@ -74,6 +76,7 @@ export function sealedStore<S extends Store>(inner: S, { codec, redact }: SealOp
     once: (key) => intake(inner.once(key)),
     sealed: {
       inner,
+      redact,
       seal: (tenant, run, kind, field, value) => writes.forRun(tenant, run, kind, field, value),
       sealSchedule(tenant, id, input, workflow) {
         const context = { tenant, kind: "schedule", field: "input", place: schedulePlace(id), workflow };

@@ -46,7 +46,7 @@ it("a run with encrypted payloads survives a crash and a zombie at every boundar
       expect(text).not.toMatch(/canary/);
     },
   });
-expect(rounds).toBeGreaterThan(15);
+  expect(rounds).toBeGreaterThan(15);
   expect(reached).toBe(rounds);
   expect(Object.keys(statuses)).toEqual(["COMPLETED"]);
 });

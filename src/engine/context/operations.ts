@@ -3,6 +3,7 @@ import { TapeError } from "../../model/errors.ts";
 import { laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import { currentSite, type ExecutionSite, runAt, runSyncAt } from "../../sdk/current.ts";
+import { asRecorded } from "../core/as-recorded.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import type { ImmediateBodies } from "../core/immediate.ts";
 import {
@@ -260,7 +261,7 @@ export class Operations implements OperationOwner {
   }
 
   returned<T>(handle: OperationHandle<T>, result: T, record: RecordOf): void {
-    const value = asStored(result);
+    const value = asRecorded(this.drive, () => record(handle.pos, {}).kind, "value", asStored(result));
     this.#advanced = true;
     const streamed = this.drive.streams?.settle(handle.pos);
     if (streamed === undefined) this.#end(handle, value, record);
@@ -274,7 +275,7 @@ export class Operations implements OperationOwner {
 
   threw<T>(handle: OperationHandle<T>, thrown: unknown, record: RecordOf): void {
     const tame = tameThrown(thrown);
-    const error = toStoredError(tame);
+    const error = asRecorded(this.drive, () => record(handle.pos, {}).kind, "error", toStoredError(tame));
     this.#advanced = true;
     if (!this.drive.finished) reportThrown(this.drive, handle, tame);
     const streamed = this.drive.streams?.settle(handle.pos);

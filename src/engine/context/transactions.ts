@@ -7,6 +7,7 @@ import { runAt } from "../../sdk/current.ts";
 import { noStreams } from "../../sdk/stream.ts";
 import type { StepTransaction } from "../../store/contract/store.ts";
 import { BodyThrew } from "../../store/contract/transaction.ts";
+import { asRecorded } from "../core/as-recorded.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import type { OperationHandle } from "../core/operation.ts";
 import type { AppendOutcome, JournalAppender, PendingWrite } from "../journal/journal-writer.ts";
@@ -131,7 +132,7 @@ class TransactionWrite<T> implements PendingWrite, JournalAppender {
 
   #record(value: unknown): NewRecord {
     const { pos, name } = this.#handle;
-    this.#value = asStored(value);
+    this.#value = asRecorded(this.#drive, "step.done", "value", asStored(value));
     const record: NewRecord = { kind: "step.done", data: { pos, name, value: this.#value, transaction: true } };
     this.records = [record];
     return record;

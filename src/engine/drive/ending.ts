@@ -8,6 +8,7 @@ import { effectRefOf } from "../../model/rows.ts";
 import { settlesEarlierAttempts } from "../../sdk/outcomes.ts";
 import { retryOf } from "../../sdk/validate.ts";
 import { readAll } from "../../store/read-all.ts";
+import { asRecorded } from "../core/as-recorded.ts";
 import type { DriveHandle, RunResult } from "../core/handle.ts";
 import { reportEnded } from "../core/report.ts";
 import { deniedCall, resultIn } from "../effects/evidence.ts";
@@ -36,7 +37,7 @@ export async function closeRun(drive: DriveHandle, decided?: RunOutcome): Promis
   if (decided === undefined) throw new TapeError("TAPE_INVARIANT", "a run cannot close without an outcome");
   const { cause } = decided;
   if (cause === "failed" && decided.final !== true && (await scheduleRetry(drive, decided.outcome))) return;
-  const outcome = storedOutcome(decided);
+  const outcome = storedOutcome(drive, decided);
   const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
   if (refusal === undefined || drive.finished) return;
   if (isTapeError(refusal, "TAPE_TOO_LARGE") || isTapeError(refusal, "TAPE_NOT_ENCODABLE")) {
@@ -48,9 +49,10 @@ export async function closeRun(drive: DriveHandle, decided?: RunOutcome): Promis
 }
 
 /** `null` stands for undefined, because a run that has ended always has an outcome. */
-function storedOutcome({ cause, outcome }: RunOutcome): unknown {
-  if (cause !== "completed" && outcome instanceof Error) return toStoredError(outcome);
-  return outcome === undefined ? null : asStored(outcome);
+function storedOutcome(drive: DriveHandle, { cause, outcome }: RunOutcome): unknown {
+  const isError = cause !== "completed" && outcome instanceof Error;
+  const stored = isError ? toStoredError(outcome) : outcome === undefined ? null : asStored(outcome);
+  return asRecorded(drive, "run.ended", "outcome", stored);
 }
 
 /** Schedules another drive of a run that threw, if its workflow has a retry; the failed operation is then retried. */

@@ -17,6 +17,7 @@ import type { EffectResult } from "../../sdk/context.ts";
 import { runAt } from "../../sdk/current.ts";
 import type { EffectCall, EffectContext, EffectDefinition } from "../../sdk/effect.ts";
 import { AckLost, NotSent, requestedDelayMs, settlesEarlierAttempts } from "../../sdk/outcomes.ts";
+import { asRecorded } from "../core/as-recorded.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import type { OperationHandle } from "../core/operation.ts";
 import { reportSettled } from "../core/report.ts";
@@ -239,8 +240,11 @@ function confirm(
 ): Promise<void> {
   const { pos } = handle;
   const records = confirmationRecords(drive, call.effect, pos, call.args, result);
+  const recorded = <T>(value: T): T => asRecorded(drive, "effect.settled", "value", value);
   const deliver = (): void =>
-    "error" in result ? handle.reject(result.error) : handle.resolve({ status: "confirmed", value: result.value });
+    "error" in result
+      ? handle.reject(result.error)
+      : handle.resolve({ status: "confirmed", value: recorded(result.value) });
   return writeOutcome(drive, records, deliver, (refusal) => {
     // It happened, and that must be recorded although its result cannot be. The code gets the error, also on replay.
     const error = asStored(refusal);
@@ -292,7 +296,7 @@ async function handleFailure(
     interrupted: isInterrupted(error),
     history: earlier,
   });
-  const stored = toStoredError(error, maxErrorChars);
+  const stored = asRecorded(drive, "effect.settled", "error", toStoredError(error, maxErrorChars));
   const counted = to === "UNKNOWN" && semantics === "idempotent" ? { failures: history.failures } : {};
   const record: NewRecord = { kind: "effect.settled", data: { pos, to, reason, error: stored, ...counted } };
   await writeOutcome(drive, [record], () => {
