@@ -97,3 +97,17 @@ function acceptsGzip(accepts: string | undefined): boolean {
       return (coding === "gzip" || coding === "*") && (weight === undefined || Number(weight.slice(2)) > 0);
     });
 }
+
+/** A stream of another protocol keeps its place until it ends. */
+export function untilRead(response: WireResponse, leave: () => void): WireResponse {
+  const { body } = response;
+  if (body instanceof Uint8Array) return response;
+  const read = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body;
+    } finally {
+      leave();
+    }
+  };
+  return { ...response, body: read() };
+}

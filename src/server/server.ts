@@ -29,7 +29,7 @@ import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
 import { pageOf, pageOrigins, readableBy } from "./page-origins.ts";
 import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
-import { jsonResponse, lasting, problemResponse, refusalOf, suited } from "./response.ts";
+import { jsonResponse, lasting, problemResponse, refusalOf, suited, untilRead } from "./response.ts";
 import { longListOf, responseOf, slicedResponse } from "./route-response.ts";
 import { matchRoute, type RouteMatch } from "./router.ts";
 import { Service } from "./service-metrics.ts";
@@ -385,20 +385,6 @@ export interface HandledRequest {
 const probes: ReadonlySet<RouteName> = new Set(["livez", "readyz"]);
 
 const noPlace: Place = { move() {}, widen() {}, leave() {} };
-
-/** A stream of another protocol keeps its place until it ends. */
-function untilRead(response: WireResponse, leave: () => void): WireResponse {
-  const { body } = response;
-  if (body instanceof Uint8Array) return response;
-  const read = async function* (): AsyncGenerator<Uint8Array> {
-    try {
-      yield* body;
-    } finally {
-      leave();
-    }
-  };
-  return { ...response, body: read() };
-}
 
 /** A caller without a credential is counted by route and address. */
 const anonymousAt = (tenant: string, { from = "" }: WireRequest): CountedCaller => ({ tenant, member: limitKey(from) });
