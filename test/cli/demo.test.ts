@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { get } from "node:http";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { DemoPage } from "../../src/cli/demo/agent/page.ts";
 import { main } from "../../src/cli/main.ts";
 
 const program = fileURLToPath(new URL("../../bin/durable-tape.js", import.meta.url));
@@ -51,6 +53,53 @@ it("demo zombie: every write of the resumed owner is rejected", async () => {
     /^world: 1 wire$/,
   ]);
   expect(stdout).not.toContain("\u001b["); // no colours without a terminal
+});
+
+it("demo agent: its page continues although two workers are killed", async () => {
+  const { code, stdout, stderr } = await tape("demo", "agent");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expectInOrder(stdout, [
+    /^the page: http:\/\/127\.0\.0\.1:\d+$/,
+    /^worker-a called the model, turn 1$/,
+    /^worker-a called the model, turn 2$/,
+    /^the page shows: I look up the invoice first\. It is due today, so$/,
+    /killed in mid-sentence \(SIGKILL\)$/,
+    /^worker-b called the model, turn 2$/,
+    /^worker-b wired the money$/,
+    /^the page took back 1 half sentence and shows: It is due today, so I wire 250,000 to the supplier now\.$/,
+    /killed after the wire \(SIGKILL\)$/,
+    /^the bank says: +1 wire$/,
+    /^worker-c did not wire again: it observed the wire at the bank$/,
+    /^worker-c called the model, turn 3$/,
+    /^the page shows: I look up the invoice first\. It is due .* now\. Done\. Invoice 2026-117 is paid, .* books\.$/,
+    /^token 1 +worker-a .* \(expired\)/,
+    /^token 2 +worker-b .* \(expired\)/,
+    /^token 3 +worker-c .* \(released\)/,
+    /^run: COMPLETED$/,
+    /^model calls: 3, and 1 lost; 1 charged as presumed$/,
+    /^world: 1 wire$/,
+  ]);
+  expect(stdout.match(/called the model/g)).toHaveLength(4);
+});
+
+it("the page of demo agent is for this machine, and for its own address only", async () => {
+  const follow = async function* () {
+    yield { type: "ended", status: "COMPLETED", cursor: "1.0" } as const;
+  };
+  const page = await DemoPage.open({ streams: { follow } }, "chat-7");
+  onTestFinished(() => page.close());
+  const index = await fetch(page.url);
+  expect(index.headers.get("content-security-policy")).toBe("default-src 'self'");
+  expect(await index.text()).toContain('<script src="/page.js">');
+  expect((await fetch(`${page.url}/other`)).status).toBe(404);
+  expect(await (await fetch(`${page.url}/events`)).text()).toContain('"type":"finish"');
+  const { port } = new URL(page.url);
+  const foreign = await new Promise((resolve) =>
+    get({ host: "127.0.0.1", port, headers: { host: `evil.example:${port}` } }, ({ statusCode }) =>
+      resolve(statusCode),
+    ),
+  );
+  expect(foreign).toBe(421);
 });
 
 it("demo crash-resume: wires once although a worker dies before recording it", async () => {

@@ -1,4 +1,5 @@
 import type { Command } from "../command.ts";
+import { agentDemo } from "../demo/agent/demo.ts";
 import { crashResumeDemo } from "../demo/crash-resume.ts";
 import { reactorsDemo } from "../demo/reactors.ts";
 import { unknownDemo } from "../demo/unknown.ts";
@@ -6,6 +7,12 @@ import { zombieDemo } from "../demo/zombie.ts";
 
 /** Demos with real processes; the fake world keeps a ledger of its own. */
 export const demos: readonly Command[] = [
+  {
+    name: "demo agent",
+    summary: "an agent of the Vercel AI SDK is killed in mid-sentence and after the wire; its page continues",
+    options: { stay: { help: "keep the page open at the end, until Ctrl-C" } },
+    run: (invocation) => agentDemo(invocation.screen, { stay: invocation.given("stay") }),
+  },
   {
     name: "demo crash-resume",
     summary: "a worker dies after the payment, before recording it: the next one does not pay again",

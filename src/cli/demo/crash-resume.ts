@@ -8,6 +8,7 @@ import { createRunner } from "../../sdk/workflow.ts";
 import type { Screen } from "../screen.ts";
 import type { FromCrashWorker } from "./crash-worker.ts";
 import { DemoProcess } from "./demo-process.ts";
+import { waitForExpiry } from "./expiry.ts";
 import { cfo } from "./treasury/agent.ts";
 import { fileLedger, type Ledger } from "./treasury/ledger.ts";
 import { wires, wireVerdict } from "./wire-verdict.ts";
@@ -64,7 +65,7 @@ async function runDemo(
   await a.kill();
   screen.line(`   the journal says: bank.wire ${screen.bad(await statusOf(app))}`);
   screen.line(`   the bank says:    ${wires(world)}`);
-  await waitForExpiry(screen, app);
+  await waitForExpiry(screen, app, { run, ttlMs, holder: "worker A" });
 
   screen.step("Worker B starts with the same code and takes over", "it replays: the model is not called again");
   const b = start("worker-b", "second");
@@ -80,17 +81,6 @@ async function gateOf(app: Tape): Promise<OpenGate> {
     if (open !== undefined) return open;
     await systemClock.sleep(20);
   }
-}
-
-async function waitForExpiry(screen: Screen, app: Tape): Promise<void> {
-  for (;;) {
-    const lease = await app.store.read.lease(app.tenant, { run });
-    if (lease === undefined || lease.state !== "HELD") break;
-    screen.bar("lease of worker A", lease.remainingMs, ttlMs);
-    await systemClock.sleep(Math.min(100, lease.remainingMs));
-  }
-  screen.barDone();
-  screen.line("   the lease has expired");
 }
 
 const statusOf = async (app: Tape): Promise<string> => (await app.effects.list({ run }))[0]?.status ?? "nothing";
