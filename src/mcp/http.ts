@@ -25,7 +25,7 @@ export interface HttpPost {
 export async function handlePost(server: McpServer, { headers, json, signal }: HttpPost): Promise<HttpReply> {
   const version = headers["mcp-protocol-version"] ?? assumedVersion;
   if (!isVersion(version)) return refusal(`mcp-protocol-version must be one of ${protocolVersions.join(", ")}`);
-  const session = newSession(version);
+  const session: Session = { ...newSession(version), level: "info" }; // nothing remembers what a client has set
   if (Array.isArray(json)) {
     if (!hasBatches(version) || json.length === 0 || json.length > maxBatch) {
       return refusal(`a batch has 1 to ${maxBatch} messages, and only version 2025-03-26 has batches`);
