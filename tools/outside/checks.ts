@@ -33,7 +33,7 @@ export async function vitest(folder: string): Promise<Totals> {
   const file = join(scratch, "report.json");
   try {
     const program = join(folder, "node_modules", "vitest", "vitest.mjs");
-    const flags = ["--reporter=json", `--outputFile=${file}`, "--reporter=default", "--silent"];
+    const flags = ["--reporter=json", `--outputFile=${file}`, "--reporter=default"];
     const code = await runNode(folder, [program, "run", ...flags]);
     const report = JSON.parse(readFileSync(file, "utf8")) as Report;
     for (const { name, assertionResults } of report.testResults) {

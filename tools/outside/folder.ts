@@ -7,12 +7,14 @@ const root = join(import.meta.dirname, "..", "..");
 const link = join(import.meta.dirname, "link.ts");
 
 /**
- * Installs the folder's tree by its lock file, unless it is there. `.src` is the project's sources as this folder sees
- * them: the compiler resolves the frameworks that they import from the tree beside it.
+ * Installs the folder's tree by its lock file, unless it is there. The links `src` and `testkit` are the project's sources
+ * as this folder sees them: the compiler resolves the frameworks that they import from the tree beside them.
  */
 export function prepare(folder: string): void {
-  rmSync(join(folder, ".src"), { force: true });
-  symlinkSync(join("..", "..", "..", "src"), join(folder, ".src"));
+  for (const name of ["src", "testkit"]) {
+    rmSync(join(folder, name), { force: true });
+    symlinkSync(join("..", "..", "..", name), join(folder, name));
+  }
   const lock = join(folder, "package-lock.json");
   if (!existsSync(lock)) return;
   const hash = createHash("sha256").update(readFileSync(lock)).digest("hex");

@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     include: ["suite/*.test.ts"],
     globals: true,
+    setupFiles: ["../../../test/quiet.ts"],
     allowOnly: false,
     passWithNoTests: false,
     maxWorkers: 2,
