@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Contract, RouteName } from "../../src/protocol/contract.ts";
 import type { Problem } from "../../src/protocol/problem.ts";
+import { opened, sealedFor } from "./sealed.ts";
 
 /** Every route that the dashboard calls. Each is typed against the contract: a wrong path does not compile. */
 const calls = {
@@ -174,5 +175,20 @@ export async function request<N extends CallName>(name: N, options: CallOptions<
 }
 
 export async function call<N extends CallName>(name: N, options: CallOptions<N> = {}): Promise<Wire<N>> {
-  return (await (await request(name, options)).json()) as Wire<N>;
+  const response = await request(name, await withSealed(name, options));
+  return opened((await response.json()) as Wire<N>);
+}
+
+/** A value that goes to a run is encrypted before the server gets it, if there is a codec endpoint. */
+async function withSealed<N extends CallName>(name: N, options: CallOptions<N>): Promise<CallOptions<N>> {
+  const { body, params } = options as { body?: Record<string, unknown>; params?: { id?: unknown } };
+  const run = String(params?.id);
+  if (name === "runs.signal" && body !== undefined) {
+    return { ...options, body: { ...body, value: await sealedFor(run, body.value) } as never };
+  }
+  if (name !== "effects.resolve" || body === undefined) return options;
+  const resolution = body.resolution as Record<string, unknown>;
+  if (resolution.value === undefined) return options;
+  const sealed = { ...resolution, value: await sealedFor(run, resolution.value) };
+  return { ...options, body: { ...body, resolution: sealed } as never };
 }

@@ -2,6 +2,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/
 import { call, type DeadLetter, type Lease, type Run } from "./api.ts";
 import { unwrap } from "./format.ts";
 import { type RunSearch, runQuery } from "./run-search.ts";
+import { setCodecEndpoint } from "./sealed.ts";
 
 /**
  * Every query of the dashboard with its key, so that two components that need the same data share one request. Queries
@@ -19,7 +20,16 @@ const immutable = { staleTime: Number.POSITIVE_INFINITY, ...notLive } as const;
 export const windowRows = 200;
 
 export const whoami = () =>
-  queryOptions({ queryKey: ["whoami"], queryFn: () => call("whoami"), retry: false, ...notLive });
+  queryOptions({
+    queryKey: ["whoami"],
+    queryFn: async () => {
+      const identity = await call("whoami");
+      setCodecEndpoint(identity.codecEndpoint, identity.tenant);
+      return identity;
+    },
+    retry: false,
+    ...notLive,
+  });
 
 export const overview = () => queryOptions({ queryKey: ["overview"], queryFn: () => call("overview") });
 

@@ -12,7 +12,7 @@ import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
 import { alarmsInUse } from "./alarms.ts";
 import { type Invocation, type Option, UsageError } from "./command.ts";
-import { assertShared, configuredRunner, remoteOf, storeUrl, tenantOf } from "./store-settings.ts";
+import { assertShared, configuredCodec, configuredRunner, remoteOf, storeUrl, tenantOf } from "./store-settings.ts";
 
 /** Options of every command that opens a store. */
 export const storeOptions = {
@@ -70,10 +70,11 @@ export async function withApp<T>(
     ...remoteOf(config, url),
     ...(options.restored === true ? { restored: true } : {}),
   });
+  const codec = await configuredCodec(config, process.cwd());
   const { serverless, close: closeAlarms } = await alarmsInUse(config.settings);
   try {
     const tenant = tenantOf(store, config, { flag: invocation.text("tenant") });
-    const more = defined({ serverless });
+    const more = defined({ serverless, codec });
     await using app = await Tape.open({ store, runner, tenant, work: false, log: silentLog, ...more });
     return await work({ app, store: app.store, tenant, url: maskUrl(url), runner });
   } finally {

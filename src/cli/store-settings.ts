@@ -7,8 +7,9 @@ import type { LoadedConfig } from "../config/load.ts";
 import { isMemoryUrl } from "../host/open-store.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Runner } from "../sdk/workflow.ts";
+import type { PayloadCodec } from "../seal/payload-codec.ts";
 import type { Store } from "../store/contract/store.ts";
-import { loadRunner } from "./reactors/module.ts";
+import { loadFunction, loadRunner } from "./reactors/module.ts";
 
 /** A path from the configuration file is relative to that file's folder; any other path, to the working directory. */
 export function folderOf(config: LoadedConfig, path: string, cwd: string): string {
@@ -24,6 +25,19 @@ export async function configuredRunner(config: LoadedConfig, cwd: string): Promi
   const origin = config.origins.get(path);
   const key = origin?.from === "flag" ? origin.flag : origin?.from === "environment" ? origin.variable : path;
   return loadRunner(reference, folderOf(config, path, cwd), key);
+}
+
+/** The payload codec that the configuration names; undefined: none, and payloads that are encrypted stay so. */
+export async function configuredCodec(config: LoadedConfig, cwd: string): Promise<PayloadCodec | undefined> {
+  const path = "agent.codec_factory";
+  const reference = config.settings.agent.codec_factory;
+  if (reference === undefined) return undefined;
+  const build = await loadFunction(reference, folderOf(config, path, cwd), `${path}: codec factory`);
+  const codec = (await build()) as Partial<PayloadCodec> | undefined;
+  const { encode, decode, hash } = codec ?? {};
+  if ([encode, decode, hash].every((method) => typeof method === "function")) return codec as PayloadCodec;
+  const message = `${path}: codec factory ${reference}: it did not return a codec; return the result of aesGcm`;
+  throw new TapeError("TAPE_BAD_MODULE", message, { reference });
 }
 
 /** How to reach a server. The environment's token is not sent to a server that only a file in this folder names. */

@@ -123,6 +123,9 @@ export const configSchema = z
     agent: z
       .strictObject({
         runner_factory: handler.optional().describe("Function that builds the runner: FILE#EXPORT or MODULE:EXPORT"),
+        codec_factory: handler
+          .optional()
+          .describe("Function that returns the payload codec, for workers and commands that may read payloads"),
       })
       .prefault({})
       .describe("Your code"),
@@ -182,6 +185,10 @@ export const configSchema = z
             stream_origins: text
               .optional()
               .describe("Origins of web pages that may read streams with a token for them, separated by commas"),
+            codec_endpoint: text
+              .regex(/^https?:\/\/[^/?#;,\s'"]+[^?#;,\s'"]*$/, "must be an address, such as https://codec.example/tape")
+              .optional()
+              .describe("Address of your codec endpoint, which the dashboard calls to show encrypted payloads"),
             trusted_proxies: text
               .optional()
               .describe(

@@ -214,6 +214,7 @@ export {
   workflow,
 } from "../sdk/workflow.ts";
 export { type AesGcmOptions, aesGcm, type KeySource } from "../seal/aes-gcm.ts";
+export { type CodecHandlerOptions, type CodecRequest, codecHandler } from "../seal/codec-handler.ts";
 export {
   type EncodedPayload,
   keyUnknown,

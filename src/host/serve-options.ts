@@ -28,6 +28,11 @@ export interface ServeOptions {
   readonly origin?: string;
   /** `"https://app.example"`: origins of pages that may read streams, each with a token for its stream. */
   readonly streamOrigins?: string;
+  /**
+   * The address of your codec endpoint, see {@link codecHandler}. The dashboard calls it from the browser, to show
+   * encrypted payloads; this server never does.
+   */
+  readonly codecEndpoint?: string;
   /** PEM texts. */
   readonly tls?: ListenOptions["tls"];
   /** The tenant that operates the server. Default "default". */
@@ -54,8 +59,8 @@ export interface ServeOptions {
 
 const keys: readonly (keyof ServeOptions)[] = [
   ...(["store", "host", "port", "credentials", "bootstrapToken", "plain", "origin", "tls", "tenant"] as const),
-  ...(["limits", "lifetimes", "timeouts", "trustedProxies", "streamOrigins", "runner", "version", "dev"] as const),
-  ...(["clock", "random", "log"] as const),
+  ...(["limits", "lifetimes", "timeouts", "trustedProxies", "streamOrigins", "codecEndpoint", "runner"] as const),
+  ...(["version", "dev", "clock", "random", "log"] as const),
 ];
 
 /** Runs before anything is opened: a mistyped `credentials` must not disable authentication, nor NaN a limit. */
@@ -70,6 +75,7 @@ export function checkServeOptions(options: ServeOptions): void {
   textOr("serve", "origin", options.origin);
   textOr("serve", "trustedProxies", options.trustedProxies);
   textOr("serve", "streamOrigins", options.streamOrigins);
+  checkEndpoint(options.codecEndpoint);
   if (runner !== undefined) assertRunner("serve", runner);
   // A caller that passes an unset variable would otherwise serve without TLS, or without the first token.
   for (const field of ["tls", "bootstrapToken"] as const) {
@@ -79,6 +85,13 @@ export function checkServeOptions(options: ServeOptions): void {
   numbers("limits", options.limits, Object.keys(defaultServerLimits));
   numbers("timeouts", options.timeouts, Object.keys(defaultTimeouts));
   numbers("lifetimes", options.lifetimes, ["defaultMs", "maxMs"]);
+}
+
+/** It becomes part of a header: no other directive may hide in it. */
+function checkEndpoint(url: unknown): void {
+  if (url === undefined || (typeof url === "string" && /^https?:\/\/[^/?#;,\s'"]+[^?#;,\s'"]*$/.test(url))) return;
+  const message = `serve: codecEndpoint is an address such as "https://codec.example/tape", not ${shown(url)}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field: "codecEndpoint" });
 }
 
 function numbers(field: string, given: object | undefined, known: readonly string[]): void {

@@ -74,6 +74,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       dev: options.dev ?? false,
       ...defined({ bootstrap: bootstrapToken, limits, origin: options.origin, lifetimes: options.lifetimes }),
       ...defined({ streamOrigins: options.streamOrigins }),
+      ...defined({ codecEndpoint: options.codecEndpoint }),
     });
     const listening = await listen(server, {
       ...{ host, port, clock, log },

@@ -32,7 +32,10 @@ const nothingElse = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'
 /** For the page above: no script, no style, no frame, no source at all. */
 const bareRules = `default-src 'none'; ${nothingElse}`;
 /** For the dashboard: its own files and calls to this server, no inline script, no inline style. */
-const dashboardRules = `default-src 'self'; ${nothingElse}`;
+const dashboardRules = (endpoint: string | undefined): string =>
+  endpoint === undefined
+    ? `default-src 'self'; ${nothingElse}`
+    : `default-src 'self'; connect-src 'self' ${new URL(endpoint).origin}; ${nothingElse}`;
 
 /**
  * The page that a browser shows at this address; undefined: the path is no page. Every caller may read it, and it is
@@ -41,14 +44,15 @@ const dashboardRules = `default-src 'self'; ${nothingElse}`;
 export async function pageResponse(
   { method, url, headers }: Pick<WireRequest, "method" | "url" | "headers">,
   dashboard: Dashboard | undefined,
+  endpoint?: string,
 ): Promise<WireResponse | undefined> {
   if (method !== "GET" && method !== "HEAD") return undefined;
   const path = url.split("?", 1)[0]!;
   const file = path === "/" ? undefined : await dashboard?.(path);
-  if (file !== undefined) return fileResponse(file);
+  if (file !== undefined) return fileResponse(file, endpoint);
   if (path !== "/" && !isView(path, headers)) return undefined;
   const page = await dashboard?.("/");
-  if (page !== undefined) return fileResponse(page);
+  if (page !== undefined) return fileResponse(page, endpoint);
   if (path !== "/") return undefined;
   const bare = textResponse(html, "text/html; charset=utf-8");
   return { ...bare, headers: { ...bare.headers, ...rulesOf(bareRules) } };
@@ -60,17 +64,20 @@ function isView(path: string, { accept }: WireRequest["headers"]): boolean {
 }
 
 /** Responses compressed once per file, not per request. */
-const ready = new WeakMap<PageFile, Promise<WireResponse>>();
+const ready = new WeakMap<
+  PageFile,
+  { readonly endpoint: string | undefined; readonly response: Promise<WireResponse> }
+>();
 
-function fileResponse(file: PageFile): Promise<WireResponse> {
+function fileResponse(file: PageFile, endpoint: string | undefined): Promise<WireResponse> {
   const known = ready.get(file);
-  if (known !== undefined) return known;
+  if (known !== undefined && known.endpoint === endpoint) return known.response;
   const { type, body } = file;
   const plain = textResponse("", type);
   const cache = file.lasting ? "public, max-age=31536000, immutable" : "no-cache";
-  const headers = { ...plain.headers, "cache-control": cache, ...rulesOf(dashboardRules) };
+  const headers = { ...plain.headers, "cache-control": cache, ...rulesOf(dashboardRules(endpoint)) };
   const response = lasting({ ...plain, headers, body });
-  ready.set(file, response);
+  ready.set(file, { endpoint, response });
   return response;
 }
 

@@ -63,6 +63,8 @@ export interface ServerOptions {
   readonly dashboard?: Dashboard;
   /** `durable-tape dev` serves; `whoami` returns it. */
   readonly dev?: boolean;
+  /** Where the dashboard has payloads decoded; `whoami` returns it. */
+  readonly codecEndpoint?: string;
   /** Schemas that validate inputs and signals on receipt, and effects that an operator can settle at once. */
   readonly runner?: Runner;
   readonly clock?: Clock;
@@ -134,7 +136,14 @@ export class TapeServer {
     this.#bodies = new Bodies(this.limits);
     this.#parseTurns = new ParseTurns(clock);
     this.#turns = new Turns(clock);
-    this.service = new Service({ clock, version, label: identity.label, home: tenant, dev: options.dev ?? false });
+    this.service = new Service({
+      clock,
+      version,
+      label: identity.label,
+      home: tenant,
+      dev: options.dev ?? false,
+      codecEndpoint: options.codecEndpoint,
+    });
     const runner = options.runner ?? createRunner({ workflows: [] });
     this.#operators = new Operators({ store, identity, clock, random, log, runner });
     this.#history = new LagHistory({ read: store.read, clock, log });
@@ -262,7 +271,7 @@ export class TapeServer {
   async #page(request: WireRequest, progress: CallProgress): Promise<WireResponse> {
     const place = this.#enter({}, true, anonymousAt("page", request));
     progress.leave = () => place.leave();
-    const page = await pageResponse(request, this.#dashboard);
+    const page = await pageResponse(request, this.#dashboard, this.service.codecEndpoint);
     if (page === undefined) throw new TapeError("TAPE_NO_ROUTE", "no such route");
     const { "sec-fetch-site": _site, ...headers } = request.headers;
     checkOrigin(isNavigation(request) ? { headers } : request, this.#entry);

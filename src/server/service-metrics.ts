@@ -14,6 +14,7 @@ export class Service {
   readonly home: string;
   /** `durable-tape dev` serves: the page shows its buttons. */
   readonly dev: boolean;
+  readonly codecEndpoint: string | undefined;
   readonly queues = new QueueMetrics();
   readonly #clock: Clock;
   readonly #metrics = new Metrics();
@@ -35,9 +36,11 @@ export class Service {
     readonly label: string;
     readonly home: string;
     readonly dev?: boolean;
+    readonly codecEndpoint?: string | undefined;
   }) {
     const { clock, version, label, home, dev = false } = options;
     this.dev = dev;
+    this.codecEndpoint = options.codecEndpoint;
     this.#clock = clock;
     this.version = version;
     this.label = label;

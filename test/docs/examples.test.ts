@@ -58,6 +58,8 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   "ai-routes": ["text/event-stream true", "204"],
   stream: ["to be or not to be", "true", "to be"],
   encryption: ["dear ada", 'r-1 COMPLETED {"encrypted":"2026-11"}', "TAPE_NO_CODEC"],
+  "codec-handler": ['403 {"payloads":[{"value":"dear ada"}]}'],
+  redaction: ["{ card: '************1111', total: 40 }"],
   shredding: ["dear customer 8", "TAPE_KEY_UNKNOWN", "dear customer 7"],
   "follow-run": ["turn-started ", "reasoning thinking", "text forty", "text two", "turn-ended ", "ended "],
   "stream-token": ["text/event-stream", "id: 0", "event: end"],

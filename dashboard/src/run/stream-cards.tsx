@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { type Run, request } from "../api.ts";
 import * as queries from "../queries.ts";
+import { opened } from "../sealed.ts";
 import { TimeAgo } from "../ui/time-ago.tsx";
 
 /** What is kept of a stream on the screen. */
@@ -77,7 +78,7 @@ function useStream(run: string, name: string, from: number): string {
       for (let rest = "", page = await reader.read(); !page.done; page = await reader.read()) {
         const lines = `${rest}${page.value}`.split("\n");
         rest = lines.pop() ?? "";
-        const chunks = lines.flatMap((line) => (line === "" ? [] : [JSON.parse(line) as ShownChunk]));
+        const chunks = await opened(lines.flatMap((line) => (line === "" ? [] : [JSON.parse(line) as ShownChunk])));
         next = (chunks.at(-1)?.offset ?? next - 1) + 1;
         if (chunks.length > 0) show(chunks);
       }

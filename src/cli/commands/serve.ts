@@ -90,6 +90,7 @@ async function serveUntilStopped(
     lifetimes: lifetimesOf(server.tokens),
     plain: server.plain,
     ...defined({ origin: server.origin, trustedProxies: server.trusted_proxies, streamOrigins: server.stream_origins }),
+    ...defined({ codecEndpoint: server.codec_endpoint }),
     timeouts: { idleMs: server.idle_s * 1_000 },
   });
   const stop = stopSignal(log);

@@ -10,13 +10,22 @@ import type { ReactorSettings } from "../../config/schema.ts";
 import { openStore } from "../../host/open-store.ts";
 import type { ReactorSpec, RunningReactors } from "../../host/reactors.ts";
 import { type AssembledReactors, assembleReactors } from "../../host/run-reactors.ts";
+import { quietFor, sealedFor } from "../../host/sealing.ts";
 import type { Tape } from "../../host/tape.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { ReactorHandler } from "../../reactor/custom.ts";
 import { createRunner, type Runner } from "../../sdk/workflow.ts";
 import { alarmsInUse } from "../alarms.ts";
 import { complain } from "../screen.ts";
-import { assertShared, configuredRunner, folderOf, remoteOf, storeUrl, tenantOf } from "../store-settings.ts";
+import {
+  assertShared,
+  configuredCodec,
+  configuredRunner,
+  folderOf,
+  remoteOf,
+  storeUrl,
+  tenantOf,
+} from "../store-settings.ts";
 import { version } from "../version.ts";
 import { runAnnouncer } from "./announcer.ts";
 import { serveMetrics } from "./metrics-port.ts";
@@ -59,7 +68,8 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const cwd = process.cwd();
   const config = loadConfig({ cwd, env: process.env, flags, ...defined({ file }) });
   const { tape, project } = config.settings;
-  const log = logOf(tape.log.level);
+  const codec = await configuredCodec(config, cwd);
+  const log = quietFor({ codec }, logOf(tape.log.level));
   for (const message of config.warnings) log("warn", "config.warning", { message });
   const selection = selectionOf(only);
   const chosen = await chosenReactors(config, selection.reactors, cwd);
@@ -72,7 +82,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   assertShared(url);
   const stop = stopSignal(log);
   const { serverless, close: closeAlarms } = await alarmsInUse(config.settings);
-  const store = await openStore(url, { log, ...remoteOf(config, url) });
+  const store = sealedFor(await openStore(url, { log, ...remoteOf(config, url) }), { codec });
   let reactors: AssembledReactors | undefined;
   try {
     const tenant = tenantOf(store, config);

@@ -31,6 +31,7 @@ export const service = group({
       name: z.string(),
       version: z.string(),
       dev: z.literal(true).exactOptional(),
+      codecEndpoint: z.string().exactOptional(),
       backend: z.enum(["sqlite", "postgres"]),
       transactionBoundMs: z.number(),
       limits: z.record(z.string(), z.number()),

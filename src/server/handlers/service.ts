@@ -23,9 +23,9 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     ...probeHandlers(deps),
     async whoami(_call, { tenant, role, name }) {
       const { backend, transactionBoundMs, limits } = store;
-      const { version } = service;
+      const { version, codecEndpoint } = service;
       const about = { version, backend, transactionBoundMs, limits: { ...limits } };
-      return { tenant, role, name, ...about, ...(service.dev && { dev: true }) };
+      return { tenant, role, name, ...about, ...(service.dev && { dev: true }), ...defined({ codecEndpoint }) };
     },
     async settings() {
       const [settings, now] = await Promise.all([read.settings(), read.now()]);
