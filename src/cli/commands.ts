@@ -2,6 +2,7 @@ import type { Command } from "./command.ts";
 import { auditCommands } from "./commands/audit.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
+import { conversation } from "./commands/conversation.ts";
 import { demos } from "./commands/demo.ts";
 import { deploy } from "./commands/deploy.ts";
 import { dev } from "./commands/dev.ts";
@@ -31,6 +32,7 @@ export const commands: readonly Command[] = [
   ...runCommands,
   ...talkCommands,
   ...streamCommands,
+  conversation,
   forkCommand,
   ...inspectCommands,
   ...effectCommands,

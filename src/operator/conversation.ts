@@ -1,5 +1,5 @@
 import { withoutContent } from "../agent/hidden.ts";
-import { ConversationBuilder } from "../agent/rebuild.ts";
+import { ConversationBuilder } from "../agent/rebuild-conversation.ts";
 import type { ConversationSums, ToolEffect, Turn, TurnCall, TurnChild, TurnGate, TurnUsage } from "../agent/turn.ts";
 import { TapeError } from "../model/errors.ts";
 import { notFound } from "../model/not-found.ts";
@@ -12,7 +12,7 @@ export interface ConversationRequest {
   readonly from?: number;
   /** Turns of a page: 1 to 200, 50 by default. A page with much text has fewer. */
   readonly limit?: number;
-  /** false: what was said is left out, see {@link withoutContent}. */
+  /** false: the content is left out, see {@link withoutContent}. */
   readonly content?: boolean;
 }
 
@@ -26,9 +26,10 @@ export interface ConversationPage {
   /** The number of the next turn; absent: these are the last ones. */
   readonly next?: number;
   /** Of all turns that were read. */
-  readonly sums: ConversationSums;
-  /** Tokens of the latest turns, oldest first. */
-  readonly bars: readonly (Pick<Turn, "pos" | "agent"> & Partial<TurnUsage>)[];
+  readonly sums: ConversationSums & {
+    /** Tokens of the latest turns, oldest first. */
+    readonly bars: readonly (Pick<Turn, "pos" | "agent"> & Partial<TurnUsage>)[];
+  };
   /** The content is hidden. */
   readonly hidden?: true;
   /** The journal is longer than what is read of one. */
@@ -67,10 +68,10 @@ export async function readConversation(
   const completed = await new Completion(read, tenant, run).of(page);
   const end = from + page.length;
   return {
-    ...{ run, status: view.status, from, sums },
+    ...{ run, status: view.status, from },
+    sums: { ...sums, bars: turns.slice(-maxBars).map(({ pos, agent, usage }) => ({ pos, agent, ...usage })) },
     turns: content ? completed : completed.map(withoutContent),
     ...(end < turns.length && page.length > 0 && { next: end }),
-    bars: turns.slice(-maxBars).map(({ pos, agent, usage }) => ({ pos, agent, ...usage })),
     ...(!content && { hidden: true as const }),
     ...(count >= maxRecords && { cut: true as const }),
   };

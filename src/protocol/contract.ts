@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Route } from "./route.ts";
+import { conversations } from "./routes/conversations.ts";
 import { effects } from "./routes/effects.ts";
 import { leases } from "./routes/leases.ts";
 import { mcp } from "./routes/mcp.ts";
@@ -26,6 +27,7 @@ export const contract = {
   ...store,
   ...talk,
   ...streams,
+  ...conversations,
   ...quotas,
   ...service,
   ...mcp,

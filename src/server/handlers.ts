@@ -1,4 +1,5 @@
 import type { Handlers, ServerDeps } from "./handler-types.ts";
+import { conversationHandlers } from "./handlers/conversations.ts";
 import { effectHandlers } from "./handlers/effects.ts";
 import { leaseHandlers } from "./handlers/leases.ts";
 import { mcpHandlers } from "./handlers/mcp.ts";
@@ -26,6 +27,7 @@ export function handlersOf(deps: ServerDeps): Handlers {
     ...storeHandlers(deps),
     ...talkHandlers(deps),
     ...streamHandlers(deps),
+    ...conversationHandlers(deps),
     ...quotaHandlers(deps),
     ...serviceHandlers(deps),
     ...mcpHandlers(deps),

@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { durableTool } from "../../src/agent/tool-call.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { stream } from "../../src/sdk/stream.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { assistant, ScriptedModel, user } from "../agent/scripted.ts";
 import { program, temporaryFolder } from "./stage.ts";
 
 const add = gate<number, number>("add", { reply: true });
@@ -70,5 +72,34 @@ describe("talking on the command line", () => {
     expect(shown).toMatchObject([{ name: "tokens", next: 3 }]);
     expect((await tape("stream", "talk-1", "tokens", "--from", "x")).stderr).toContain("TAPE_BAD_INPUT");
     expect((await tape("streams", "none")).code).toBe(1);
+  });
+
+  it("prints the conversation of a run with its models, as text, as JSON and from a turn on", async () => {
+    const store = `sqlite:${join(await temporaryFolder(), "tape.db")}`;
+    const pay = durableTool("bank", "pay", () => "paid", { semantics: "idempotent" });
+    const model = new ScriptedModel((k) =>
+      k === 1
+        ? { role: "assistant", parts: [{ type: "tool_call", id: "c1", name: "pay", input: { amount: 7 } }] }
+        : assistant("it is paid"),
+    );
+    const chat = workflow("chat", async () => {
+      const answer = await model.ask([user("pay the invoice")]);
+      await pay.call({ call: "c1", input: { amount: 7 } });
+      await model.ask([user("pay the invoice"), answer]);
+    });
+    const runner = createRunner({ workflows: [chat], effects: [pay.effect!] });
+    const app = await Tape.open({ store, runner, log: "silent" });
+    onTestFinished(() => app.close());
+    await (await app.start(chat, undefined, { id: "chat-1" })).result();
+    const tape = (...args: string[]) => program(...args, "--store", store);
+    const { stdout } = await tape("conversation", "chat-1");
+    expect(stdout).toContain("2 turns, 2 calls; 20 tokens in, 10 out");
+    expect(stdout).toContain("user: pay the invoice");
+    expect(stdout).toMatch(/pay c1 {2}.*amount.*\n {4}effect \d+ bank\.pay CONFIRMED, 1 attempts, token \d+/);
+    expect(stdout).toContain("assistant: it is paid");
+    const json = JSON.parse((await tape("conversation", "chat-1", "--from", "1", "-o", "json")).stdout) as object;
+    expect(json).toMatchObject({ from: 1, turns: [{ agent: "clerk" }], sums: { turns: 2 } });
+    expect((await tape("conversation", "chat-1", "--limit", "1")).stdout).toContain("more turns: --from 1");
+    expect((await tape("conversation", "none")).code).toBe(1);
   });
 });

@@ -43,6 +43,8 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "callbacks.deliver": ({ callback }) => ({ params: { token: callback }, body: { receipt: 7 } }),
   "store.deliver": ({ callback }) => ({ body: { token: callback, body: { value: { receipt: 7 } } } }),
   "store.callbackSecret": ({ talkFence: fence }) => ({ body: { fence } }),
+  "runs.conversation": ({ talk }) => ({ params: { id: talk } }),
+  "runs.modelUsage": ({ talk }) => ({ query: { of: talk } }),
   "runs.streams": ({ talk }) => ({ params: { id: talk } }),
   "runs.stream": ({ talk }) => ({ params: { id: talk, name: "tokens" }, query: { from: "0" } }),
   "runs.streamToken": ({ talk }) => ({ params: { id: talk }, body: { stream: "tokens", ttlMs: 60_000 } }),

@@ -130,6 +130,10 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     talk,
     { kind: "gate.opened", data: { pos: 0, name: "paid", callback: "json" } },
     { kind: "state.published", data: { pos: 1, name: "progress", value: hidden } },
+    {
+      kind: "decision.made",
+      data: { pos: 2, name: "clerk 1", model: "a/b", value: hidden, usage: { input: 3, output: 4, usd: 0.5 } },
+    },
   );
   const callback = callbackToken(await store.claim.callbackSecret(talk.fence), { journal: talk.journal, pos: 0 });
   await store.fenced.appendChunks([

@@ -54,9 +54,15 @@ export class ConversationBuilder {
   readonly #terms: Term[] = [];
   /** The latest turn of each agent in each lane, by name. */
   readonly #byName = new Map<string, Writable<Turn>>();
+  /** The holder of a run that is held from its creation: its token appears from the next record on. */
+  #first: Omit<Term, "token"> | undefined;
   #ended = false;
 
   add(record: JournalRecord): void {
+    if (this.#first !== undefined && record.token > 0n) {
+      if (record.kind !== "term.started") this.#terms.push({ ...this.#first, token: record.token });
+      this.#first = undefined;
+    }
     this.#add(record, false);
   }
 
@@ -71,6 +77,11 @@ export class ConversationBuilder {
       case "fork.kept": {
         const { journal, seq, token, at } = record;
         for (const one of record.data.records) this.#add({ ...one, journal, seq, token, at } as JournalRecord, true);
+        return;
+      }
+      case "run.created": {
+        const { holder } = record.data;
+        if (holder !== undefined) this.#first = { label: holder.label, at: record.at };
         return;
       }
       case "term.started":

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { toolApproval } from "../../src/agent/approval.ts";
 import type { Message } from "../../src/agent/conversation.ts";
 import { withoutContent } from "../../src/agent/hidden.ts";
-import { rebuildConversation } from "../../src/agent/rebuild.ts";
+import { rebuildConversation } from "../../src/agent/rebuild-conversation.ts";
 import { type DurableTool, durableTool } from "../../src/agent/tool-call.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import { type ConversationRequest, readConversation } from "../../src/operator/conversation.ts";
@@ -68,11 +68,13 @@ describe("the conversation of a run", () => {
     ]);
     expect(turns[1]!.failures).toEqual([{ attempt: 1, at: expect.any(Number), error: "status 503" }]);
     expect(turns[0]!.replayedBy).toHaveLength(1);
+    expect(turns[0]!.owner).toBe(turns[0]!.replayedBy[0]); // one process
     expect(turns[1]!.replayedBy).toEqual([]);
     expect(turns[1]!.latencyMs).toBeLessThan(1_000); // without the pause before the second attempt
     expect(sums).toEqual({
       ...{ turns: 2, attempts: 3, lost: 0, input: 20, output: 10, cached: 0, reasoning: 0, usd: 20, presumed: {} },
       models: ["local/scripted"],
+      bars: turns.map(({ pos }) => ({ pos, agent: "clerk", input: 10, output: 5, usd: 10 })),
     });
   });
 
@@ -194,7 +196,7 @@ describe("the conversation of a run", () => {
     expect(JSON.stringify(shown)).toContain(secret);
     const hidden = await page({ content: false });
     expect(JSON.stringify(hidden)).not.toContain(secret);
-    expect(hidden).toMatchObject({ hidden: true, sums: shown.sums, bars: shown.bars });
+    expect(hidden).toMatchObject({ hidden: true, sums: shown.sums });
     expect(hidden.turns[0]!.messages).toEqual([
       { role: "user", parts: [{ type: "text", text: "", cut: secret.length }] },
     ]);
