@@ -29,6 +29,8 @@ export interface ForkRequest extends AuditInfo {
   readonly repeat?: readonly number[];
   /** Positions of effects to keep although the source run has compensated them, or still may. */
   readonly keepCompensated?: readonly number[];
+  /** The new run's input, for instance with an edited message. Default: that of the source run. */
+  readonly input?: unknown;
 }
 
 /** What a fork at this position would keep, run again and repeat upstream. Reads only. */
@@ -61,10 +63,10 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
   const spec: RunSpec = {
     id,
     workflow: created.workflow,
-    input: created.input,
+    input: request.input ?? created.input,
     ...defined({ version: created.version, labels: created.labels, budget: created.budget }),
     ...defined({ maxStallMs: created.maxStallMs, deadlineMs: created.deadlineMs }),
-    ...(created.checked && { checked: true }),
+    ...(created.checked && request.input === undefined && { checked: true }),
     ...queueOf(created),
     ...startersOf(created.starters, starterOf({ by, via })),
     forkedFrom: run,

@@ -12,7 +12,8 @@ const maxBriefChars = 160;
 
 export const conversation: Command = {
   name: "conversation",
-  summary: "shows the conversation of a run with its models: turns, tool calls with their effects and approvals, tokens and costs",
+  summary:
+    "shows the conversation of a run with its models: turns, tool calls with their effects and approvals, tokens and costs",
   arguments: [{ name: "run", help: "run id" }],
   options: {
     from: { value: "N", help: "first turn (default: 0)" },

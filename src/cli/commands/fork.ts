@@ -3,6 +3,7 @@ import type { ForkedOperation, ForkPlan } from "../../operator/fork-plan.ts";
 import { operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Command, Invocation } from "../command.ts";
 import { brief, printJson, wantsJson } from "../output.ts";
+import { inputOf } from "./runs.ts";
 
 export const forkCommand: Command = {
   name: "fork",
@@ -17,6 +18,10 @@ export const forkCommand: Command = {
       help: "effects to keep although the source run compensated them or still may",
     },
     id: { value: "ID", help: "id of the new run (default: generated)" },
+    input: {
+      value: "JSON",
+      help: "input of the new run (default: that of the source run); @FILE reads it from a file",
+    },
     ...operatorOptions,
     ...storeOptions,
     ...outputOption,
@@ -26,6 +31,7 @@ export const forkCommand: Command = {
     const repeat = positionsOf(invocation, "repeat");
     const keepCompensated = positionsOf(invocation, "keep-compensated");
     const id = invocation.text("id");
+    const input = inputOf(invocation.text("input"));
     const audit = invocation.given("dry-run") ? undefined : operatorOf(invocation);
     return withApp(invocation, async ({ app }) => {
       const run = invocation.arguments.run!;
@@ -40,7 +46,7 @@ export const forkCommand: Command = {
         at: plan.at,
         repeat,
         keepCompensated,
-        ...defined({ id }),
+        ...defined({ id, input }),
       });
       if (wantsJson(invocation)) printJson(invocation, { id: handle.id, plan });
       else invocation.screen.line(`started ${handle.id}`);

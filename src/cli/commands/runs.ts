@@ -259,7 +259,8 @@ const redrive: Command = {
 
 export const runCommands: readonly Command[] = [start, runs, signal, cancel, redrive];
 
-function inputOf(text: string | undefined): unknown {
+/** The value of --input. */
+export function inputOf(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   if (!text.startsWith("@")) return jsonOf("--input", text);
   try {

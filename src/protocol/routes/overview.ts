@@ -155,14 +155,15 @@ export const overview = group({
     repeat: "key",
     manual: true,
     summary:
-      "Starts a new run from a position of another. Name in repeat each effect that would happen a second time. Without an id the Idempotency-Key is the id",
+      "Starts a new run from a position of another. Name in repeat each effect that would happen a second time. Without an id the Idempotency-Key is the id. With an input the new run gets that instead of the other run's",
     params: byId,
-    size: "names",
+    size: "payload",
     body: z.strictObject({
       at: whole.exactOptional(),
       id: name.exactOptional(),
       repeat: z.array(whole).max(maxSpecs).exactOptional(),
       keepCompensated: z.array(whole).max(maxSpecs).exactOptional(),
+      input: value.exactOptional(),
       reason: text.min(1),
       by: name.exactOptional(),
     }),
