@@ -35,6 +35,7 @@ const shots: readonly Shot[] = [
     path: run,
     prepare: (page) => page.getByRole("button", { name: "decision plan" }).click(),
   },
+  { name: "conversation", path: "/runs/chat-7?tab=conversation", height: 1_180 },
   { name: "journal", path: `${run}?tab=journal` },
   { name: "tree", path: "/runs/trip-204?tab=tree" },
   { name: "attention", path: "/attention" },

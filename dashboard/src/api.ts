@@ -22,6 +22,8 @@ const calls = {
   "runs.published": ["GET", "/v1/runs/{id}/published"],
   "runs.streams": ["GET", "/v1/runs/{id}/streams"],
   "runs.stream": ["GET", "/v1/runs/{id}/streams/{name}"],
+  "runs.conversation": ["GET", "/v1/runs/{id}/conversation"],
+  "runs.modelUsage": ["GET", "/v1/model-usage"],
   "runs.reply": ["GET", "/v1/runs/{id}/replies/{n}"],
   "runs.signal": ["POST", "/v1/runs/{id}/signals"],
   "runs.cancel": ["POST", "/v1/runs/{id}/cancel"],
@@ -80,6 +82,12 @@ export type Effect = Wire<"effects.list">["effects"][number];
 export type InDoubt = Wire<"inDoubt.list">["inDoubt"][number];
 export type Tree = Wire<"runs.tree">;
 export type Gate = Wire<"gates.list">["gates"][number];
+export type ConversationPage = Wire<"runs.conversation">;
+export type Turn = ConversationPage["turns"][number];
+export type TurnCall = Turn["calls"][number];
+export type TurnGate = NonNullable<TurnCall["approval"]>;
+export type TurnChild = NonNullable<TurnCall["children"]>[number];
+export type ModelUsage = Wire<"runs.modelUsage">["runs"][number];
 export type Timer = Wire<"timers.list">["timers"][number];
 export type ForkPlan = Wire<"runs.forkPlan">;
 export type Queue = Wire<"queues.list">["queues"][number];

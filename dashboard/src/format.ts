@@ -37,6 +37,13 @@ export function formatTime(at: number): string {
 export const formatAmount = (millionths: number): string =>
   (millionths / 1_000_000).toLocaleString("en", { maximumFractionDigits: 6 });
 
+/** "12,345" */
+export const formatNumber = (value: number): string => value.toLocaleString("en", { maximumFractionDigits: 6 });
+
+/** "$0.0123": money of one call is often below a cent. */
+export const formatUsd = (usd: number): string =>
+  `$${usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: usd < 1 ? 6 : 2 })}`;
+
 /** "1 run", "3 runs". */
 export const plural = (count: number, noun: string): string => `${count} ${count === 1 ? noun : `${noun}s`}`;
 

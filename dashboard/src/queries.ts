@@ -226,7 +226,7 @@ export const runPublished = ({ id, endedAt }: Run) =>
     refetchInterval: runMs(endedAt === null),
   });
 
-export const runStreams = ({ id, endedAt }: Run) =>
+export const runStreams = ({ id, endedAt }: Pick<Run, "id" | "endedAt">) =>
   queryOptions({
     queryKey: ["run", id, "streams"],
     queryFn: () => call("runs.streams", params(id)),

@@ -27,7 +27,8 @@ export function rebuildConversation(records: Iterable<JournalRecord>): RunConver
 /** A reservation whose call is not recorded yet. */
 interface Reservation {
   readonly pos: number;
-  readonly at: number;
+  /** When its latest call started. */
+  at: number;
   readonly token: bigint;
   readonly seq: number;
   /** A model call reserves a call. */
@@ -134,6 +135,7 @@ export class ConversationBuilder {
       const open = this.#reserved.get(pos);
       if (open === undefined) return;
       open.lost++;
+      open.at = at;
       add(open.presumed, record.data.amounts, million);
     }
   }

@@ -159,7 +159,7 @@ describe("the conversation of a run", () => {
     const data = { pos: 1, name: "clerk 1", model: "a/b", value, usage: { input: 3, output: 4 } };
     const { turns, sums } = rebuildConversation([...lost, record(6, 2, { kind: "decision.made", data })]);
     expect(turns).toMatchObject([
-      { agent: "clerk", answer: assistant("hello"), lost: 1, attempts: 2, latencyMs: 300, owner: "worker-b" },
+      { agent: "clerk", answer: assistant("hello"), lost: 1, attempts: 2, latencyMs: 200, owner: "worker-b" },
     ]);
     expect(turns[0]!.open).toBeUndefined();
     expect(sums).toMatchObject({ turns: 1, attempts: 2, lost: 1, input: 3, presumed: { tokens: 100, calls: 1 } });

@@ -26,6 +26,7 @@ describe("every user", () => {
     `${run}?tab=terms`,
     `${run}?tab=effects`,
     `${run}?tab=result`,
+    "/runs/chat-7?tab=conversation",
   ];
   const dialogs = [
     [run, "Fork"],
@@ -86,7 +87,17 @@ describe("every user", () => {
       await page.locator("dialog").waitFor({ state: "detached" });
     }
     await page.setViewportSize({ width: 390, height: 800 });
-    for (const path of ["/", "/runs", run, "/leases", "/queues/models", "/sinks", "/sinks/billing", "/attention"]) {
+    for (const path of [
+      "/",
+      "/runs",
+      run,
+      "/runs/chat-7?tab=conversation",
+      "/leases",
+      "/queues/models",
+      "/sinks",
+      "/sinks/billing",
+      "/attention",
+    ]) {
       await follow(page, path);
       expect(await violations(page), `phone ${path}`).toEqual([]);
       expect(await page.evaluate("document.documentElement.scrollWidth"), `phone ${path}`).toBeLessThanOrEqual(390);
@@ -121,6 +132,7 @@ describe("every user", () => {
       run,
       "/runs/payout-77",
       "/runs/import-31",
+      "/runs/chat-7?tab=conversation",
     ]) {
       await page.goto(path);
       await settled(page);

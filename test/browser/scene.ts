@@ -7,6 +7,7 @@ import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
+import { chatOf } from "./chat-scene.ts";
 import type { PastClock } from "./past-clock.ts";
 import { sagaOf } from "./saga.ts";
 import { sinksOf } from "./sinks-scene.ts";
@@ -49,6 +50,7 @@ export class Scene {
   async make({ odd }: { readonly odd: boolean }): Promise<void> {
     await this.#days();
     await this.#takeover();
+    await chatOf(this, this.#store, this.#clock);
     await this.inDoubt("payout-77", { labels: { customer: "acme" } });
     await this.inDoubt("payout-80", { open: true });
     await this.#stuck();
@@ -305,8 +307,8 @@ export class Scene {
   }
 
   async begin(id: string, workflow: string, label: string, more: BeginOptions = {}): Promise<Term> {
-    const { ttlMs = 60_000, labels, budget } = more;
-    const spec = { id, workflow, input: { of: id }, ...(labels && { labels }), ...(budget && { budget }) };
+    const { ttlMs = 60_000, labels, budget, input = { of: id } } = more;
+    const spec = { id, workflow, input, ...(labels && { labels }), ...(budget && { budget }) };
     const claimant = { owner: `${label}/1`, label, reactor: "recovery", ttlMs, nonce: this.#nonce++ };
     const [created] = await this.#store.intake.createRuns(tenant, [spec], claimant);
     assert.ok(created?.ok && created.term);
@@ -360,6 +362,7 @@ interface BeginOptions {
   readonly ttlMs?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly budget?: Readonly<Record<string, number>>;
+  readonly input?: unknown;
 }
 
 export const done = (kind: string, data: object): NewRecord => ({ kind, data }) as NewRecord;

@@ -27,14 +27,20 @@ export interface Stage {
 }
 
 export async function openStage(
-  options: Partial<ServeOptions> & { readonly url?: string; readonly made?: boolean },
+  options: Partial<ServeOptions> & {
+    readonly url?: string;
+    readonly made?: boolean;
+    /** Writes the history instead of the scene. */
+    readonly write?: (scene: Scene, clock: PastClock) => Promise<unknown>;
+  },
 ): Promise<Stage> {
-  const { url = "memory:", made = true, ...serveOptions } = options;
-  const clock = new PastClock(80 * 60_000);
+  const { url = "memory:", made = true, write, ...serveOptions } = options;
+  const clock = new PastClock(81 * 60_000);
   const store = await openStore(url, { clock });
   const scene = new Scene(store, clock);
-  if (made) await scene.make({ odd: true });
-  else clock.arrive();
+  if (write !== undefined) await write(scene, clock);
+  else if (made) await scene.make({ odd: true });
+  clock.arrive();
   const serving = await serve({ store, port: 0, clock, runner: sceneRunner, ...serveOptions });
   return {
     ...{ store, serving, scene },

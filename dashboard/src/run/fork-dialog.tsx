@@ -2,16 +2,27 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, type ForkPlan } from "../api.ts";
-import { brief } from "../format.ts";
-import { forkPlan } from "../queries.ts";
+import { withText } from "../conversation/edited-input.ts";
+import { brief, unwrap } from "../format.ts";
+import { forkPlan, runRecords } from "../queries.ts";
 import { ErrorMessage } from "../ui/error-message.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { ReasonDialog } from "../ui/reason-dialog.tsx";
 
+export interface ForkDialogProps {
+  readonly id: string;
+  /** The position that is offered first. Default: the first operation that failed or is open. */
+  readonly at?: number;
+  /** A message of the run's input that may be edited. */
+  readonly message?: string | undefined;
+  readonly onClose: () => void;
+}
+
 /** Starts a new run from a position of this one, after it has shown what is kept, re-executed and repeated. */
-export function ForkDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
+export function ForkDialog({ id, at: first, message, onClose }: ForkDialogProps) {
   const navigate = useNavigate();
-  const [at, setAt] = useState<number>();
+  const [at, setAt] = useState(first);
+  const edit = useEditedInput(id, message);
   const [repeat, setRepeat] = useState<readonly number[]>([]);
   const [keepCompensated, setKeep] = useState<readonly number[]>([]);
   const plan = useQuery(forkPlan(id, at));
@@ -24,7 +35,7 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
         const position = plan.data === undefined ? {} : { at: plan.data.at };
         return call("runs.fork", {
           params: { id },
-          body: { ...position, repeat: [...repeat], keepCompensated: [...keepCompensated], reason },
+          body: { ...position, repeat: [...repeat], keepCompensated: [...keepCompensated], ...edit.input, reason },
           key,
         });
       }}
@@ -32,6 +43,12 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
       onClose={onClose}
     >
       <p className="muted">A new run starts from this position, with the current code. This run does not change.</p>
+      {edit.text !== undefined && (
+        <label>
+          Message
+          <textarea rows={3} value={edit.text} onChange={(event) => edit.onText(event.target.value)} />
+        </label>
+      )}
       {plan.error !== null && <ErrorMessage error={plan.error} />}
       <QueryView of={{ data: plan.data, error: null }}>
         {(data) => (
@@ -51,6 +68,19 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
       </QueryView>
     </ReasonDialog>
   );
+}
+
+/** Where the message is a field of the run's input, the new run can get another one. */
+function useEditedInput(id: string, message: string | undefined) {
+  const created = useQuery({ ...runRecords(id, 1, 1), enabled: message !== undefined }).data?.records[0];
+  const [text, onText] = useState(message ?? "");
+  const { input } = (unwrap(created?.data) ?? {}) as { input?: unknown };
+  const edited = message === undefined ? undefined : withText(input, message, text);
+  return {
+    text: edited === undefined ? undefined : text,
+    onText,
+    input: edited === undefined || text === message ? {} : { input: edited },
+  };
 }
 
 const toggled = (before: readonly number[], pos: number, chosen: boolean): readonly number[] =>
@@ -174,7 +204,8 @@ function KeepChoices({
 function Operations({ of, none }: { readonly of: ForkPlan["kept"]; readonly none: string }) {
   if (of.length === 0) return <p className="muted">{none}</p>;
   return (
-    <ol className="plain">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <ol className="plain" tabIndex={0}>
       {of.map(({ pos, what, name }) => (
         <li key={pos}>
           <span className="mono muted">{pos}</span> {what} {name}

@@ -1,21 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
-import { type Run, request } from "../api.ts";
+import { useState } from "react";
+import type { Run } from "../api.ts";
 import * as queries from "../queries.ts";
-import { opened } from "../sealed.ts";
 import { TimeAgo } from "../ui/time-ago.tsx";
-
-/** What is kept of a stream on the screen. */
-const maxChars = 20_000;
-/** A stream that broke off is opened again after this time. */
-const reopenMs = 2_000;
-
-interface ShownChunk {
-  readonly offset: number;
-  readonly part: number;
-  readonly value?: unknown;
-  readonly rewound?: true;
-}
+import { useStreamParts } from "./stream-parts.ts";
 
 /** The streams of a run. One is followed at a time: a browser has few connections to a server. */
 export function StreamCards({ run }: { readonly run: Run }) {
@@ -47,54 +35,10 @@ export function StreamCards({ run }: { readonly run: Run }) {
 
 function StreamText({ run, name, from }: { readonly run: string; readonly name: string; readonly from: number }) {
   const [first] = useState(from); // the stream stays open while the list is read again
-  const text = useStream(run, name, first);
+  const text = [...useStreamParts(run, name, first).values()].join("");
   return (
     <pre className="mono" aria-live="polite">
       {text}
     </pre>
   );
-}
-
-/** The text of a stream from an offset on, by part: a part that starts again replaces what it has shown. */
-function useStream(run: string, name: string, from: number): string {
-  const [parts, setParts] = useState<ReadonlyMap<number, string>>(new Map());
-  useEffect(() => {
-    const stop = new AbortController();
-    const { signal } = stop;
-    setParts(new Map());
-    let next = from;
-    const show = (chunks: readonly ShownChunk[]): void =>
-      setParts((before) => {
-        const shown = new Map(before);
-        for (const { part, value, rewound } of chunks) {
-          const text = typeof value === "string" ? value : `${JSON.stringify(value)}\n`;
-          shown.set(part, rewound === true ? "" : `${shown.get(part) ?? ""}${text}`.slice(-maxChars));
-        }
-        return shown;
-      });
-    const read = async (): Promise<void> => {
-      const { body } = await request("runs.stream", { params: { id: run, name }, query: { from: next }, signal });
-      const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
-      for (let rest = "", page = await reader.read(); !page.done; page = await reader.read()) {
-        const lines = `${rest}${page.value}`.split("\n");
-        rest = lines.pop() ?? "";
-        const chunks = await opened(lines.flatMap((line) => (line === "" ? [] : [JSON.parse(line) as ShownChunk])));
-        next = (chunks.at(-1)?.offset ?? next - 1) + 1;
-        if (chunks.length > 0) show(chunks);
-      }
-    };
-    const keepReading = async (): Promise<void> => {
-      while (!signal.aborted) {
-        const ended = await read().then(
-          () => true,
-          () => false,
-        );
-        if (ended) return;
-        await new Promise((resolve) => setTimeout(resolve, reopenMs));
-      }
-    };
-    void keepReading();
-    return () => stop.abort();
-  }, [run, name, from]);
-  return [...parts.values()].join("");
 }

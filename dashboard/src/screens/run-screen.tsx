@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { ApiError, call, type Run } from "../api.ts";
+import { ConversationView } from "../conversation/conversation-view.tsx";
 import { describeFailure, formatDuration, unwrap } from "../format.ts";
 import * as queries from "../queries.ts";
 import { PositionCard } from "../queue/position-card.tsx";
@@ -32,10 +33,11 @@ import { TimeAgo } from "../ui/time-ago.tsx";
 import { useNames } from "../ui/use-names.ts";
 import { useNow } from "../ui/use-now.ts";
 
-export const runTabs = ["timeline", "journal", "tree", "terms", "effects", "result"] as const;
+export const runTabs = ["timeline", "conversation", "journal", "tree", "terms", "effects", "result"] as const;
 export type RunTab = (typeof runTabs)[number];
 const tabNames: Readonly<Record<RunTab, string>> = {
   timeline: "Timeline",
+  conversation: "Conversation",
   journal: "Journal",
   tree: "Tree",
   terms: "Term history",
@@ -80,9 +82,9 @@ function RunView({ run }: { readonly run: Run }) {
         </section>
       )}
       {endedAt === null && <PositionCard run={run} />}
-      <AttentionCards run={run} />
+      <AttentionCards run={run} tab={tab} />
       <TalkCards run={run} />
-      <StreamCards run={run} />
+      {tab !== "conversation" && <StreamCards run={run} />}
       <nav className="tabs" aria-label="Views of the run">
         {runTabs.map((name) => (
           <Link
@@ -104,6 +106,7 @@ function RunView({ run }: { readonly run: Run }) {
           effects={(effects.data?.effects ?? []).filter(({ sub }) => sub === 0)}
         />
       )}
+      {tab === "conversation" && <ConversationView run={run} />}
       {tab === "journal" && <Journal run={run} head={head} />}
       {tab === "tree" && <TreeTab id={id} />}
       {tab === "terms" && <QueryView of={terms}>{(data) => <TermTable terms={data.terms} />}</QueryView>}
@@ -119,11 +122,15 @@ function RunView({ run }: { readonly run: Run }) {
   );
 }
 
+/** The conversation shows these where they belong. */
+const toolApproval = "tool approval";
+
 /** Effects in doubt and open gates of this run, and why it is stuck. */
-function AttentionCards({ run }: { readonly run: Run }) {
+function AttentionCards({ run, tab }: { readonly run: Run; readonly tab: RunTab }) {
   const { id, status } = run;
   const inDoubt = useQuery(queries.runInDoubt(id)).data?.inDoubt;
-  const gates = useQuery(queries.runGates(id)).data?.gates ?? [];
+  const open = useQuery(queries.runGates(id)).data?.gates ?? [];
+  const gates = tab === "conversation" ? open.filter(({ name }) => name !== toolApproval) : open;
   if ((inDoubt ?? []).length === 0 && gates.length === 0 && status !== "STUCK") return null;
   return (
     <section className="cards" aria-label="Needs attention">

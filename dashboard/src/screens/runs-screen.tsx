@@ -1,8 +1,9 @@
-import { useQueries } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import type { Run } from "../api.ts";
-import { formatDuration, plural } from "../format.ts";
+import type { ModelUsage, Run } from "../api.ts";
+import { modelUsage } from "../conversation/conversation-queries.ts";
+import { formatAmount, formatDuration, formatUsd, plural } from "../format.ts";
 import { runPage } from "../queries.ts";
 import { isFiltered, type RunSearch } from "../run-search.ts";
 import { usePermissions } from "../session.tsx";
@@ -164,6 +165,9 @@ function TextFilter({
   );
 }
 
+const columns = ["Status", "Run", "Workflow", "Owner", "Started", "Duration"];
+const modelColumns = ["Model", "Tokens", "Cost"];
+
 /**
  * A page starts after the last row of the page before it. Only pages with visible rows are fetched, and refetched when
  * something changes. The total is never counted.
@@ -202,6 +206,13 @@ function RunTable({ search }: { readonly search: RunSearch }) {
     setCursors([undefined, seam]);
     setLengths([newestLength]);
   }, [seam, newestLength, cursors]);
+  const inWindow = window.items.flatMap(({ index }) => {
+    const page = pageAt(index);
+    return dataOf(page)?.runs[index - (starts[page] ?? count)]?.id ?? [];
+  });
+  const usage = useQuery(modelUsage(inWindow)).data;
+  // Columns for models only where a visible run has called one.
+  const hasModels = usage !== undefined && usage.size > 0;
   const error = pages.find((page) => page.error !== null && page.data === undefined)?.error;
   if (error !== undefined) return <ErrorMessage error={error} />;
   if (cursors.length === 1 && endLength === 0) return <NoRuns filtered={isFiltered(search)} />;
@@ -211,14 +222,15 @@ function RunTable({ search }: { readonly search: RunSearch }) {
       <VirtualTable
         label="Runs"
         kind="run"
-        columns={["Status", "Run", "Workflow", "Owner", "Started", "Duration"]}
+        wide={hasModels}
+        columns={[...columns, ...(hasModels ? modelColumns : [])]}
         window={window}
         count={more ? undefined : count}
       >
         {(index) => {
           const page = pageAt(index);
           const run = dataOf(page)?.runs[index - (starts[page] ?? count)];
-          return run === undefined ? <td className="ghost" /> : <RunCells run={run} />;
+          return run === undefined ? <td className="ghost" /> : <RunCells run={run} usage={usage} />;
         }}
       </VirtualTable>
       <p className="muted small" role="status">
@@ -242,7 +254,8 @@ function NoRuns({ filtered }: { readonly filtered: boolean }) {
   );
 }
 
-function RunCells({ run }: { readonly run: Run }) {
+function RunCells({ run, usage }: { readonly run: Run; readonly usage: ReadonlyMap<string, ModelUsage> | undefined }) {
+  const spent = usage?.get(run.id);
   const { id, status, workflow, lease, createdAt, endedAt, labels } = run;
   return (
     <>
@@ -265,6 +278,13 @@ function RunCells({ run }: { readonly run: Run }) {
         <TimeAgo at={createdAt} />
       </td>
       <td className="muted">{endedAt === null ? "" : formatDuration(endedAt - createdAt)}</td>
+      {usage !== undefined && usage.size > 0 && (
+        <>
+          <td className="muted">{spent?.model}</td>
+          <td className="muted">{spent === undefined ? "" : formatAmount(spent.tokens)}</td>
+          <td className="muted">{spent?.usd === undefined ? "" : formatUsd(spent.usd / 1_000_000)}</td>
+        </>
+      )}
     </>
   );
 }

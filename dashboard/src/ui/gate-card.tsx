@@ -10,12 +10,9 @@ import { useNow } from "./use-now.ts";
 
 /** An open gate. The signal carries the fingerprint that this card shows, so a stale card resolves nothing. */
 export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: string | undefined }) {
-  const { start } = usePermissions();
   const now = useNow();
   const { name, payload, binds, openedAt, callback } = gate;
-  const identity = useIdentity();
   const approvers = gate.approvers as Approvers | null;
-  const refusal = approvers === null ? undefined : refusalFor(approvers, identity);
   return (
     <article className="card gate-card" aria-label={`Gate ${name} of ${run ?? "a run"}`}>
       <header>
@@ -45,18 +42,26 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
         ]}
       />
       {payload !== null && <Json value={payload} label="Payload" />}
-      {start && refusal !== undefined && (
-        <p className="muted small">
-          <button type="button" disabled>
-            Approve
-          </button>{" "}
-          {refusal}
-        </p>
-      )}
-      {start && refusal === undefined && callback === undefined && run !== undefined && (
-        <GateActions gate={gate} run={run} />
-      )}
+      {run !== undefined && <GateAnswer gate={gate} run={run} />}
     </article>
+  );
+}
+
+/** Approve and reject, for users who may. */
+export function GateAnswer({ gate, run }: { readonly gate: Gate; readonly run: string }) {
+  const { start } = usePermissions();
+  const identity = useIdentity();
+  const approvers = gate.approvers as Approvers | null;
+  const refusal = approvers === null ? undefined : refusalFor(approvers, identity);
+  if (!start) return null;
+  if (refusal === undefined) return gate.callback === undefined ? <GateActions gate={gate} run={run} /> : null;
+  return (
+    <p className="muted small">
+      <button type="button" disabled>
+        Approve
+      </button>{" "}
+      {refusal}
+    </p>
   );
 }
 

@@ -24,6 +24,7 @@ export function useWindow(count: number, rowHeight: number) {
 export function VirtualTable({
   label,
   kind,
+  wide = false,
   columns,
   window: { box, items, height, rowHeight },
   count,
@@ -32,18 +33,21 @@ export function VirtualTable({
   readonly label: string;
   /** Selects the row layout in the style sheet. */
   readonly kind: "run" | "journal";
+  /** More columns than usual. */
+  readonly wide?: boolean;
   readonly columns: readonly string[];
   readonly window: ReturnType<typeof useWindow>;
   /** undefined while the total is unknown. */
   readonly count: number | undefined;
   readonly children: (index: number) => ReactNode;
 }) {
+  const row = `${kind}-row${wide ? " wide" : ""}`;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section className={`${kind}-body`} ref={box} tabIndex={0} aria-label={label}>
       <table className="virtual" aria-rowcount={count === undefined ? -1 : count + 1}>
         <thead>
-          <tr className={`${kind}-row`}>
+          <tr className={row}>
             {columns.map((name) => (
               <th key={name} scope="col">
                 {name}
@@ -55,7 +59,7 @@ export function VirtualTable({
           {items.map(({ index, start }) => (
             <tr
               key={index}
-              className={`${kind}-row`}
+              className={row}
               aria-rowindex={index + 2}
               style={{ transform: `translateY(${start}px)`, height: rowHeight }}
             >
