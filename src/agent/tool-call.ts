@@ -34,8 +34,8 @@ export type ToolOutcome =
 export interface ToolRequest extends ToolArgs {
   /** Kept for the tool's code in this process: what the framework passes and no journal can hold. */
   readonly beside?: unknown;
-  /** For `approve: "framework"`: whether the framework wants an approval. */
-  readonly approve?: boolean | undefined;
+  /** For `approve: "framework"`: whether the framework wants an approval. A function is asked once, and its answer recorded. */
+  readonly approve?: boolean | (() => boolean | Promise<boolean>) | undefined;
   readonly why?: string | undefined;
 }
 
@@ -158,10 +158,11 @@ class OpenToolCall {
 
   /** Sampled: the author's function may depend on something that changes. */
   async #needsApproval(): Promise<boolean> {
-    const { approve = false } = this.#policy.given;
-    if (approve === "framework") return this.#request.approve === true;
-    if (typeof approve === "boolean") return approve;
-    return (await this.#tape.sample("needs approval", () => approve(this.#request.input))) === true;
+    const { input } = this.#request;
+    const { approve } = this.#policy.given;
+    const rule = approve === "framework" ? this.#request.approve : approve;
+    if (typeof rule !== "function") return rule === true;
+    return (await this.#tape.sample("needs approval", () => rule(input))) === true;
   }
 
   async #local(): Promise<ToolOutcome> {

@@ -183,6 +183,18 @@ describe("an approval", () => {
     expect(bank.paid).toEqual(["7", "7"]);
   });
 
+  it("the framework's own rule is evaluated once, and replay uses its answer", async () => {
+    const bank = new Bank();
+    const pay = bank.tool({ approve: "framework" });
+    let calls = 0;
+    const approve = (): boolean => ++calls === 1;
+    const { tape, start } = await opened([pay], () => pay.call({ call: "c1", input: { invoice: "7" }, approve }));
+    expect((await start()).status).toBe("WAITING");
+    await tape.signal("run-1", toolApproval, { approved: true });
+    expect((await tape.settle())[0]!.outcome).toMatchObject({ ok: true });
+    expect([calls, bank.paid]).toEqual([1, ["7"]]);
+  });
+
   it.each([
     ["denied", { approved: false, reason: "not today" }, "denied", "the call was denied: not today"],
     ["timed out", undefined, "not approved", "the call was not approved in time, so nothing was done"],
