@@ -44,6 +44,7 @@ describe("docs and code name the same things, both ways", () => {
     ["src/exports/ai.ts", "## `durable-tape/ai`\n"],
     ["testkit/index.ts", "## `durable-tape/testing`\n"],
     ["src/exports/langgraph.ts", "## `durable-tape/langgraph`\n"],
+    ["src/exports/openai-agents.ts", "## `durable-tape/openai-agents`\n"],
   ])("exports of %s", (file, heading) => {
     expect(tableNames(reference, heading).sort()).toEqual(exportedNames(read(file)).sort());
   });
