@@ -15,6 +15,7 @@ import { Admission, type CountedCaller, type Place } from "./admission.ts";
 import { Auditor } from "./auditor.ts";
 import { Bodies, type BodyRoom, maxBytes } from "./bodies.ts";
 import { decodePart, jsonOf, queryOf, tooLarge } from "./body.ts";
+import type { CallProgress, HandledRequest } from "./call-progress.ts";
 import { extraCalls } from "./cost.ts";
 import { type Dashboard, pageResponse } from "./dashboard-page.ts";
 import { FailedSignIns } from "./failed-sign-ins.ts";
@@ -372,22 +373,6 @@ export class TapeServer {
     const why = cause instanceof Error ? (cause.stack ?? cause.message) : error.message;
     this.#log("error", "server.failed", { ...about, error: why });
   }
-}
-
-/** What is known of a call so far. */
-interface CallProgress {
-  route: RouteName | "none";
-  who?: Caller;
-  /** The page of another origin that reads the response. */
-  page?: string | undefined;
-  /** Frees the call's place and body space; a second call does nothing. */
-  leave: () => void;
-}
-
-/** A response, and the function to call when it is completely written or its reader has disconnected. */
-export interface HandledRequest {
-  readonly response: WireResponse;
-  readonly written: () => void;
 }
 
 /** Probes of a load balancer take no place: a flood of other calls must not make this server appear dead. */
