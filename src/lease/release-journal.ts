@@ -23,6 +23,8 @@ export interface Handoff {
   readonly delayMs?: number;
   readonly waitingFor?: readonly string[];
   readonly endReason?: TermEnd;
+  /** Results of bodies may be missing in the journal. */
+  readonly unrecorded?: true;
 }
 
 /** Notes and lost responses may move the ends of inbox and journal meanwhile, but only a few times. */
@@ -49,6 +51,7 @@ export async function releaseJournal(
       ...(nextReactor === undefined ? {} : { nextReactor }),
       ...(delayMs === undefined ? {} : { delayMs }),
       ...(waitingFor === undefined ? {} : { waitingFor: [...waitingFor] }),
+      ...(next.unrecorded && { unrecorded: true as const }),
     };
     const data = { reason: next.endReason ?? "released", notesTaken, term: lease.stats(), ...more } as const;
     try {

@@ -158,6 +158,8 @@ const schemas = {
     delayMs: delayMs.optional(),
     waitingFor: z.array(text).optional(),
     term: termFigures.optional(),
+    /** A write failed, so that results of bodies that were called in this term may be missing. */
+    unrecorded: z.literal(true).exactOptional(),
   }),
   "notes.taken": z.strictObject({ through: count }),
   "step.done": z.strictObject({

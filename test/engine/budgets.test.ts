@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { TapeError } from "../../src/model/errors.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { type AnyWorkflow, type Workflow, workflow } from "../../src/sdk/workflow.ts";
@@ -145,6 +146,36 @@ describe("a call that was lost with its term", () => {
     const kinds = await s.kinds(id);
     expect(kinds.filter((kind) => kind === "budget.presumed")).toHaveLength(lost);
     expect(kinds.indexOf("budget.presumed")).toBeLessThan(kinds.indexOf("decision.made"));
+  });
+
+  it("is presumed if its result was not written, although its process lives", async () => {
+    const s = await stage();
+    let calls = 0;
+    const thinker = flow("thinker", (tape) =>
+      tape.budget.spend({ usd: 4 }, async () => {
+        const value = await tape.decide("model", () => `answer ${++calls}`);
+        return { cost: { usd: 1 }, value };
+      }),
+    );
+    let fails = true;
+    const store = {
+      ...s.store,
+      fenced: {
+        ...s.store.fenced,
+        append: async (...[fence, entry]: Parameters<typeof s.store.fenced.append>) => {
+          const isAnswer = entry.records.some(({ kind }) => kind === "decision.made");
+          if (isAnswer && fails) {
+            fails = false;
+            throw new TapeError("TAPE_STORE_BUSY", "the disk is slow");
+          }
+          return s.store.fenced.append(fence, entry);
+        },
+      },
+    };
+    const p = s.process([thinker], { store });
+    const id = await p.start(thinker, null, { budget });
+    expect(await ended(s, p, id)).toBe("COMPLETED");
+    expect([calls, await left(s, id)]).toEqual([2, [0, 5]]);
   });
 
   it("is not presumed if the lost term waited between reservation and call", async () => {

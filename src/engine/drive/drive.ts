@@ -190,7 +190,9 @@ export class Drive implements DriveHandle {
   async handOver(endReason: TermEnd, delayMs: number): Promise<void> {
     if (!this.#halt("lost")) return;
     const { store, tenant, lease } = this.options;
-    const handoff = { endReason, nextReactor: "recovery", delayMs };
+    // Once the code is live, bodies may have been called whose results no record has.
+    const unrecorded = this.replay?.live === true ? { unrecorded: true as const } : {};
+    const handoff = { endReason, nextReactor: "recovery", delayMs, ...unrecorded };
     try {
       await this.journal?.whenLanded();
       await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.term.head, handoff);

@@ -259,7 +259,8 @@ class FoldedHistory implements History {
         this.lastNote = record.data.previous?.progressNote ?? this.lastNote;
         break;
       case "term.ended":
-        if (record.data.reason === "drained") this.lostSeq = record.seq; // a body did not end in time
+        // A body did not end in time, or its result was not written.
+        if (record.data.reason === "drained" || record.data.unrecorded === true) this.lostSeq = record.seq;
         this.lastNote = record.data.term?.progressNote ?? this.lastNote;
         break;
       case "run.limited":
