@@ -231,6 +231,8 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     ),
   "outage outlasted": some((r) => r.kind === "step.failed" && (r.data.outage?.ms ?? 0) > 20_000),
   "run stuck after an outage": some((r) => r.kind === "step.failed" && r.data.outage?.gaveUp === true),
+  "blob recorded": ({ blobs }) => blobs.size > 0,
+  "call lost and presumed": some((r) => r.kind === "budget.presumed"),
   "stream rewound": ({ streams }) => streams.seen.some((chunk) => "rewound" in chunk),
   "chunks refused or lost": ({ faultHits }) => faultHits.some(({ fault }) => fault.at === "chunks"),
   "streams side by side": ({ streams }) => new Set(streams.seen.map(({ part }) => part)).size > 2,

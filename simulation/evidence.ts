@@ -1,4 +1,5 @@
 import type { EffectRow, GateRow, TimerRow } from "../src/model/rows.ts";
+import { readBlob } from "../src/store/blob-store.ts";
 import type {
   AuditEntry,
   Chunk,
@@ -7,6 +8,7 @@ import type {
   RunView,
   StoredValue,
 } from "../src/store/contract/store.ts";
+import { blobsIn } from "../src/store/validate/blob-refs.ts";
 import type { ValueTransition } from "../src/store/values.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
@@ -82,6 +84,10 @@ export interface Evidence {
     readonly seen: readonly Chunk[];
     readonly late: readonly Chunk[];
   };
+  /** Calls of models, and what workflows received. */
+  readonly models: Stage["models"];
+  /** The texts of all blobs that records refer to, by journal and name. */
+  readonly blobs: ReadonlyMap<string, string>;
   readonly queueStarts: readonly QueueStart[];
   readonly limitChanges: readonly LimitChange[];
   /** Results of handlers that clients received, and states of objects that they read. */
@@ -168,17 +174,14 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
   const { trialCalls, insideEvents } = stage;
   const { store } = shared;
   const { runs, effects, timers, leases } = await orphanWatch.read();
-  const budgets: Evidence["budgets"][number][] = [];
-  for (const { id, parent } of runs) {
-    if (parent !== null) continue; // a child spends from its root's budget
-    budgets.push(...(await store.read.budgets(tenant, id)).map((row) => ({ ...row, run: id })));
-  }
+  const budgets = await budgetsOf(stage, runs);
   const { acknowledged, keylessSignals, refusalCodes } = witnesses.clients;
   const { results, faults, healedAt, settledAt, callsAtRest } = witnesses;
   const right = unstepped(plan.wallStep);
+  const feed = await feedOf(stage);
   return {
     plan,
-    feed: (await feedOf(stage)).map((record) => ({ ...record, at: right(record.at) })),
+    feed: feed.map((record) => ({ ...record, at: right(record.at) })),
     runs,
     effects,
     gates: await store.read.gates(tenant),
@@ -191,6 +194,8 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     trialCalls,
     insideEvents,
     streams: { calls: stage.streamCalls, ...(await witnesses.streamReader.rest()) },
+    models: stage.models,
+    blobs: await blobsOf(stage, feed),
     queueStarts: witnesses.queues.starts,
     limitChanges: witnesses.queues.changes,
     objectAnswers: witnesses.objects.answers,
@@ -250,4 +255,24 @@ async function feedOf({ plan, shared: { store } }: Stage): Promise<FeedRecord[]>
 function valueLogs({ plan, shared: { store } }: Stage): Promise<Evidence["valueLogs"][number][]> {
   const keys = [...new Set(plan.values.map(({ key }) => key))];
   return Promise.all(keys.map(async (key) => ({ key, found: await keptOf(store, tenant, key) })));
+}
+
+async function budgetsOf({ shared }: Stage, runs: Evidence["runs"]): Promise<Evidence["budgets"]> {
+  const budgets: Evidence["budgets"][number][] = [];
+  for (const { id, parent } of runs) {
+    if (parent !== null) continue; // a child spends from its root's budget
+    budgets.push(...(await shared.store.read.budgets(tenant, id)).map((row) => ({ ...row, run: id })));
+  }
+  return budgets;
+}
+
+async function blobsOf({ shared }: Stage, feed: readonly FeedRecord[]): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const { journal, data } of feed) {
+    for (const { blob, bytes } of blobsIn(data)) {
+      const text = await readBlob(shared.store.read, tenant, { journal }, { blob, bytes }).catch(() => undefined);
+      if (text !== undefined) found.set(`${journal} ${blob}`, text);
+    }
+  }
+  return found;
 }

@@ -10,6 +10,7 @@ import {
   valueWritesOf,
 } from "./plan-actions.ts";
 import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
+import { withModels } from "./plan-models.ts";
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import { type PlannedObjects, withObjects } from "./plan-objects.ts";
 import { type PlannedQueues, withQueues } from "./plan-queues.ts";
@@ -119,7 +120,7 @@ export function planOf(seed: number | string): Plan {
   };
   const visited = withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
   const talking = withTalk(seed, withTransactions(seed, withPausedSenders(seed, visited)));
-  const streaming = withStreams(seed, withOutages(seed, withTrials(seed, talking)));
+  const streaming = withModels(seed, withStreams(seed, withOutages(seed, withTrials(seed, talking))));
   const hosted = withServerless(seed, withObjects(seed, withQueues(seed, streaming)));
   // A fan-out is a process that always runs.
   const sunk = hosted.serverless === undefined ? withSink(seed, hosted) : { ...hosted, sink: undefined };

@@ -7,6 +7,7 @@ import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { InsideOp, InsideWork } from "./inside.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
+import type { ModelOp, ModelWork } from "./models.ts";
 import { callRoster, type ObjectOp } from "./objects.ts";
 import type { StreamOp, StreamWork } from "./streaming.ts";
 import { runTalkOp, type TalkOp } from "./talk-ops.ts";
@@ -27,6 +28,7 @@ export type Op =
   | TrialOp
   | InsideOp
   | StreamOp
+  | ModelOp
   | ObjectOp
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
@@ -45,7 +47,7 @@ export function programs(
   local: LaneWork,
   onToken: (token: string) => void,
   trials: TrialWork,
-  [inside, streaming]: readonly [InsideWork, StreamWork],
+  [inside, streaming, models]: readonly [InsideWork, StreamWork, ModelWork],
 ): Readonly<Record<"once" | "thrice" | "limited", Workflow<Program, unknown>>> {
   const runOps = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
     const results: unknown[] = [];
@@ -73,10 +75,8 @@ export function programs(
       case "sleep":
         // A date in the world's calendar. One computed from a wrong clock would be an hour away.
         return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(startWallMs + 3 * op.ms);
-      case "child": {
-        const child = await tape.spawn(once, { ops: op.ops, attempts: 1 });
-        return op.awaited ? child.result() : child.id;
-      }
+      case "child":
+        return spawn(tape, once, op);
       case "all":
       case "race": {
         const branches = op.branches.map((branch) => runOps(tape, branch));
@@ -90,6 +90,8 @@ export function programs(
         return inside.stay(tape, op);
       case "stream":
         return streaming.run(tape, op);
+      case "model":
+        return models.run(tape, op);
       case "object":
         return callRoster(tape, op.key, op.work);
       case "tidy":
@@ -109,6 +111,15 @@ export function programs(
   const once: Workflow<Program, unknown> = workflow("once", (tape, program: Program) => runOps(tape, program.ops));
   const thrice = workflow("thrice", once.run, { retry: { attempts: 3, base: "2s" } });
   return { once, thrice, limited: workflow("limited", once.run, { maxStall: trialStallMs }) };
+}
+
+async function spawn(
+  tape: TapeContext,
+  workflow: Workflow<Program, unknown>,
+  { ops, awaited }: Extract<Op, { op: "child" }>,
+): Promise<unknown> {
+  const child = await tape.spawn(workflow, { ops, attempts: 1 });
+  return awaited ? child.result() : child.id;
 }
 
 async function callEffect(

@@ -256,7 +256,8 @@ export class Replica {
 function kindOf(boundary: Boundary): Fault["at"] | undefined {
   const { what, name, edge, result } = boundary;
   if (what === "effect") return "effect";
-  if (name === "fenced.append" || name === "within.commit" || name === "fenced.checkpoint") return "append";
+  if (name === "fenced.append" || name === "within.commit" || name === "fenced.checkpoint" || name === "fenced.putBlob")
+    return "append";
   if (name === "fenced.appendChunks") return "chunks";
   if (name.startsWith("intake.")) return "intake";
   if (name === "claim.renew") return "renew";

@@ -16,6 +16,7 @@ import { GuardedClients } from "./guarded-clients.ts";
 import { approver, guardedName } from "./guarded-gate.ts";
 import { type InsideEvent, InsideWork } from "./inside.ts";
 import { type LaneResult, LaneWork } from "./lanes.ts";
+import { type ModelLedger, ModelWork } from "./models.ts";
 import { Neighbours } from "./neighbours.ts";
 import { ObjectClients } from "./object-clients.ts";
 import { roster } from "./objects.ts";
@@ -73,13 +74,14 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const trials = new TrialLedger(time);
   const insideEvents: InsideEvent[] = [];
   const streamCalls: StreamCall[] = [];
+  const models: ModelLedger = { calls: [], answers: [] };
   const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
     programs(
       effects,
       new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults),
       onToken,
       new TrialWork(name, clock, trials),
-      [new InsideWork(clock, time, insideEvents), new StreamWork(name, clock, streamCalls)],
+      worksOn({ name, clock }, time, { insideEvents, streamCalls, models }),
     );
   const runnerOf = ({ once, thrice, limited }: ReturnType<typeof programs>): Runner =>
     createRunner({
@@ -117,6 +119,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     trialCalls: trials.calls,
     insideEvents,
     streamCalls,
+    models,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,
@@ -129,6 +132,20 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   } finally {
     await time.during(shared.close()); // writes in flight at the cut-off are still committed
   }
+}
+
+/** The bodies of one process, each with the ledger that it fills. */
+function worksOn(
+  { name, clock }: Pick<TestProcess, "name" | "clock">,
+  time: VirtualTime,
+  ledgers: { insideEvents: InsideEvent[]; streamCalls: StreamCall[]; models: ModelLedger },
+): readonly [InsideWork, StreamWork, ModelWork] {
+  const { insideEvents, streamCalls, models } = ledgers;
+  return [
+    new InsideWork(clock, time, insideEvents),
+    new StreamWork(name, clock, streamCalls),
+    new ModelWork(name, clock, models),
+  ];
 }
 
 /** One simulation: the replicas, the clients around them, and time. */

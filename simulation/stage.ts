@@ -8,6 +8,7 @@ import type { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import type { AlarmService } from "./alarm-service.ts";
 import type { InsideEvent } from "./inside.ts";
 import type { LaneResult } from "./lanes.ts";
+import type { ModelAnswer, ModelCall } from "./models.ts";
 import type { OrphanWatch } from "./orphan-watch.ts";
 import type { Plan } from "./plan.ts";
 import type { Fault } from "./plan-faults.ts";
@@ -50,6 +51,7 @@ export interface Stage {
   /** Tokens of callbacks, in the order in which code first received them. */
   readonly tokens: string[];
   readonly trialCalls: readonly TrialCall[];
+  readonly models: { readonly calls: readonly ModelCall[]; readonly answers: readonly ModelAnswer[] };
   readonly insideEvents: InsideEvent[];
   readonly streamCalls: readonly StreamCall[];
   /** Error codes that the store returned, with counts. */

@@ -20,6 +20,7 @@ const calls = {
   "runs.terms": ["GET", "/v1/runs/{id}/terms"],
   "runs.budgets": ["GET", "/v1/runs/{id}/budgets"],
   "runs.published": ["GET", "/v1/runs/{id}/published"],
+  "runs.blob": ["GET", "/v1/runs/{id}/blobs/{blob}"],
   "runs.streams": ["GET", "/v1/runs/{id}/streams"],
   "runs.stream": ["GET", "/v1/runs/{id}/streams/{name}"],
   "runs.conversation": ["GET", "/v1/runs/{id}/conversation"],

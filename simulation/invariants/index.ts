@@ -14,6 +14,7 @@ import type { Invariant } from "./judge.ts";
 import * as lanes from "./lanes.ts";
 import * as leases from "./leases.ts";
 import * as liveness from "./liveness.ts";
+import * as models from "./models.ts";
 import * as objects from "./objects.ts";
 import * as queues from "./queues.ts";
 import * as quotas from "./quotas.ts";
@@ -63,6 +64,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...strangers,
   ...talk,
   ...streams,
+  ...models,
   ...quotas,
   ...cursors,
   ...erasure,

@@ -3,6 +3,7 @@ import { copyPlain, isPlain, toEnvelope } from "./codec/encoder.ts";
 import { CodecError, codecId, isEnvelope, maxDepth } from "./codec/format.ts";
 import { describeThrown } from "./thrown.ts";
 
+export { BlobRef, type BlobType, blobTypes, holdsBlobs, isBlobName, isBlobRef, markBlobHolder } from "./codec/blob.ts";
 export { registerErrorClass } from "./codec/decoder.ts";
 export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/format.ts";
 export { unstored } from "./codec/redact.ts";
@@ -20,6 +21,8 @@ export { isSealed, type SealedFields, SealedPayload, type SealedProblem, sealedF
  *
  * The text is well-formed Unicode without U+0000 (JSON.stringify escapes NUL and lone surrogates), because a UTF-8
  * text column can hold neither.
+ *
+ * A further type is `blob`: a reference to a large part that is stored beside the value.
  *
  * Not kept: identity (a shared reference becomes copies), array holes (they become undefined), named properties of
  * arrays, non-enumerable keys, RegExp.lastIndex, stacks, the class of an instance without methods.

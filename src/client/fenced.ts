@@ -7,6 +7,7 @@ import { wireText } from "../protocol/values.ts";
 import type { AppendRequest, AppendResult, FencedOps } from "../store/contract/store.ts";
 import { runBatch, staleError } from "../store/validate/arguments.ts";
 import { checkEntry, checkFence, checkList } from "../store/validate/entry.ts";
+import { remoteBlobWrites } from "./blobs.ts";
 import { isOwn, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
 import { requestBatcher } from "./request-batcher.ts";
@@ -50,6 +51,7 @@ export function remoteFenced(deps: RemoteContext): FencedOps & { close(): Promis
       }),
     ...remoteCheckpoints(deps),
     ...remoteStreamWrites(deps),
+    ...remoteBlobWrites(deps),
     close: () => batcher.close(),
   };
 }

@@ -5,6 +5,7 @@ import type { EffectRow } from "../model/rows.ts";
 import type { ReadOps } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { remoteAdminReads } from "./admin.ts";
+import { remoteBlobReads } from "./blobs.ts";
 import { remoteCensus } from "./census.ts";
 import { inParts, isOwn, type RemoteContext } from "./context.ts";
 import { remoteFeed } from "./feed.ts";
@@ -25,6 +26,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     ...remoteEventReads(deps),
     ...remoteTalkReads(deps),
     ...remoteStreamReads(deps),
+    ...remoteBlobReads(deps),
     ...remoteFeed(deps),
     ...remoteCensus(deps),
     async run(tenant, id) {

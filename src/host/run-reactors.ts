@@ -11,6 +11,7 @@ import { TapeError } from "../model/errors.ts";
 import type { ReactorStats } from "../reactor/runner.ts";
 import { assertKnownKeys, assertName, durationOf, shown } from "../sdk/validate.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
+import { withBlobs } from "../store/blob-store.ts";
 import type { Store } from "../store/contract/store.ts";
 import { closedUnless, openStore } from "./open-store.ts";
 import { appLog, assertRunner, drivingOptions } from "./options.ts";
@@ -94,7 +95,7 @@ export async function runReactors(urlOrApp: string | Tape, options: RunReactorsO
   }
   const isServer = /^https?:/i.test(urlOrApp);
   const { token = isServer ? environmentToken(urlOrApp, process.env) : undefined } = options;
-  const store = await openStore(urlOrApp, { log, clock, random, ...(isServer && { remote: { token } }) });
+  const store = withBlobs(await openStore(urlOrApp, { log, clock, random, ...(isServer && { remote: { token } }) }));
   const tenantOf = (): string => options.tenant ?? (isRemote(store) ? store.remote.tenant : "default");
   const assembled = await closedUnless(store, () => start(store, tenantOf()));
   return handleOf(names, assembled, () => store.close());

@@ -7,6 +7,7 @@ import { TapeError } from "../model/errors.ts";
 import { createRunner } from "../sdk/workflow.ts";
 import type { ListenOptions } from "../server/listen.ts";
 import type { TapeServer } from "../server/server.ts";
+import { withoutBlobs } from "../store/blob-store.ts";
 import type { Store } from "../store/contract/store.ts";
 import { openStore } from "./open-store.ts";
 import { appLog, warnOfOldNode } from "./options.ts";
@@ -60,7 +61,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const runner = options.runner ?? createRunner({ workflows: [] });
   const seams = { clock, random, log };
   const opened = typeof options.store === "string";
-  const store = opened ? await openStore(options.store as string, seams) : (options.store as Store);
+  const store = opened ? await openStore(options.store as string, seams) : withoutBlobs(options.store as Store);
   let server: TapeServer | undefined;
   const close = async (): Promise<void> => {
     server?.close();

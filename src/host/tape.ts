@@ -18,6 +18,7 @@ import type { ObjectDefinition, ObjectHandlers } from "../sdk/context.ts";
 import type { GateDefinition, ReplyGate } from "../sdk/gate.ts";
 import { assertKnownKeys, durationOf } from "../sdk/validate.ts";
 import { createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
+import { withBlobs } from "../store/blob-store.ts";
 import type { FeedRecord, OperatorReason, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
@@ -123,7 +124,7 @@ export class Tape implements AsyncDisposable {
     const log = quietFor(options, appLog(options.log));
     const { clock = systemClock, random = systemRandom } = options;
     const keptAhead = serverless && armedFor(inner, serverless, { tenant, clock, log });
-    const store = sealedFor(keptAhead?.store ?? inner, options);
+    const store = sealedFor(withBlobs(keptAhead?.store ?? inner), options);
     if (isRemote(store)) assertTenant(store.remote.tenant, tenant);
     this.store = store;
     this.tenant = tenant;
@@ -171,8 +172,7 @@ export class Tape implements AsyncDisposable {
 
   static async open(options: TapeOptions): Promise<Tape> {
     checkOpenOptions(options);
-    const { clock, random } = options;
-    const seams = { log: appLog(options.log), ...defined({ clock, random }) };
+    const seams = { log: appLog(options.log), ...defined({ clock: options.clock, random: options.random }) };
     if (typeof options.store !== "string") return await new Tape(options.store, options, false).#defined(options);
     warnOfOldNode(seams.log);
     const store = await openStore(options.store, seams);

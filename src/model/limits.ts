@@ -44,6 +44,10 @@ export interface Limits {
   readonly chunkBytes: number;
   /** Bytes of one stream. */
   readonly streamBytes: number;
+  /** Bytes of one blob: a large part of a recorded value, stored beside its record. 64 MiB: images and long audio. */
+  readonly blobBytes: number;
+  /** Bytes of all blobs of one journal. A replay reads them all. */
+  readonly journalBlobBytes: number;
   /** Versions of one value kept for watchers. */
   readonly valueHistory: number;
   /** Rows in one page of a listing, a journal or the feed. */
@@ -78,6 +82,8 @@ export const defaultLimits: Limits = {
   streams: 8,
   chunkBytes: 64 * 1024,
   streamBytes: 64 * 1024 * 1024,
+  blobBytes: 64 * 1024 * 1024,
+  journalBlobBytes: 1024 * 1024 * 1024,
   valueHistory: 1_000,
   pageRows: 1_000,
   pageBytes: 8 * 1024 * 1024,

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Route } from "./route.ts";
+import { blobs } from "./routes/blobs.ts";
 import { conversations } from "./routes/conversations.ts";
 import { effects } from "./routes/effects.ts";
 import { leases } from "./routes/leases.ts";
@@ -28,6 +29,7 @@ export const contract = {
   ...talk,
   ...streams,
   ...conversations,
+  ...blobs,
   ...quotas,
   ...service,
   ...mcp,

@@ -1,4 +1,5 @@
 import type { Handlers, ServerDeps } from "./handler-types.ts";
+import { blobHandlers } from "./handlers/blobs.ts";
 import { conversationHandlers } from "./handlers/conversations.ts";
 import { effectHandlers } from "./handlers/effects.ts";
 import { leaseHandlers } from "./handlers/leases.ts";
@@ -28,6 +29,7 @@ export function handlersOf(deps: ServerDeps): Handlers {
     ...talkHandlers(deps),
     ...streamHandlers(deps),
     ...conversationHandlers(deps),
+    ...blobHandlers(deps),
     ...quotaHandlers(deps),
     ...serviceHandlers(deps),
     ...mcpHandlers(deps),

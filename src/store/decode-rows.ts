@@ -1,4 +1,4 @@
-import { CodecError, decode } from "../base/codec.ts";
+import { CodecError, decode, holdsBlobs, markBlobHolder } from "../base/codec.ts";
 import { defined } from "../base/defined.ts";
 import type { DeadLetter, LetterState } from "../model/dead-letter.ts";
 import { TapeError } from "../model/errors.ts";
@@ -75,6 +75,7 @@ export function decodeRecord(stored: StoredRecord): JournalRecord {
     throw error;
   }
   const { v, ...data } = body;
+  if (holdsBlobs(body)) markBlobHolder(data);
   if (!isRecordKind(kind) || v !== recordVersion) throw newer(`version ${v}`);
   return { journal, seq, token, at, kind, data } as JournalRecord;
 }

@@ -66,6 +66,7 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
       append: async (fence, entry) => (await of(fence?.tenant)).fenced.append(fence, entry),
       appendAll: async (batch) => (await of(batch?.[0]?.[0]?.tenant)).fenced.appendAll(batch),
       appendChunks: async (batch) => (await of(batch?.[0]?.[0]?.tenant)).fenced.appendChunks(batch),
+      putBlob: async (fence, part) => (await of(fence?.tenant)).fenced.putBlob(fence, part),
       checkpoint: async (fence, text) => (await of(fence?.tenant)).fenced.checkpoint(fence, text),
       deadLetter: async (fence, letter) => (await of(fence?.tenant)).fenced.deadLetter(fence, letter),
       letterSent: async (fence, event) => (await of(fence?.tenant)).fenced.letterSent(fence, event),

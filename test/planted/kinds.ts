@@ -28,6 +28,7 @@ export const kinds = {
   "with transactions": ({ callers }) => callers.length > 0,
   "with retried steps": ({ runs }) => says(runs, '"op":"trial"'),
   "with an outage": ({ runs }) => says(runs, '"giveUpAfterMs"'),
+  "with models": ({ runs }) => says(runs, '"op":"model"'),
   "with a wedged process": ({ runs }) => says(runs, '"wedgeMs"'),
   "with a streamer": ({ runs }) => says(runs, '"op":"stream"'),
   "with signals": ({ signals }) => signals.length > 0,

@@ -206,7 +206,7 @@ describe("the token of a stream", () => {
       expect([other, refused.status]).toEqual([other, 401]);
     }
     expect((await get("/v1/runs?token=x", as(token))).status).toBe(401);
-    const forged = await get(`${url}?token=${token.slice(0, -1)}A`);
+    const forged = await get(`${url}?token=${token.slice(0, -1)}${token.endsWith("A") ? "B" : "A"}`);
     expect([forged.status, codeOf(forged)]).toEqual([401, "TAPE_UNAUTHENTICATED"]);
   });
 

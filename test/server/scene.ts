@@ -32,6 +32,7 @@ export interface Scene {
   readonly callback: string;
   /** The token of its stream. */
   readonly streamToken: string;
+  readonly blob: string;
   /** A sink with a dead letter, and the fence of its lease. */
   readonly sink: string;
   readonly sinkFence: Scene["fence"];
@@ -139,6 +140,8 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
   await store.fenced.appendChunks([
     [talk.fence, { streams: [{ name: "tokens", from: 0, chunks: [{ part: 2, value: hidden }] }] }],
   ]);
+  const blob = "b10b".repeat(16);
+  await store.fenced.putBlob(talk.fence, { blob, n: 0, chunks: 2, text: hidden });
   const { token: streamToken } = await store.intake.streamToken(tenant, `${prefix}-talk`, "tokens", 3_600_000);
   const sink = await store.claim.acquire(tenant, {
     ...{ target: { name: `sink ${prefix}-billing` }, claimant, nonce: nextNonce++, expect: "free" as const },
@@ -157,7 +160,7 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
     ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
     ...{ token: `${tenant}-starter`, queue: `${prefix}-models`, queued: waiting.id },
-    ...{ talk: `${prefix}-talk`, callback, streamToken },
+    ...{ talk: `${prefix}-talk`, callback, streamToken, blob },
     talkFence: wireFence(talk),
   };
 }
@@ -178,6 +181,7 @@ export function ghostOf(scene: Scene): Scene {
     ...{ token: "ghost-starter", queue: "ghost-models", queued: "ghost-queued" },
     ...{ sink: "ghost-billing", sinkFence: { ...scene.sinkFence, journal } },
     ...{ talk: "ghost-talk", callback: `${journal}.0.${secret}`, talkFence: { ...scene.talkFence, journal } },
+    blob: "f".repeat(64),
     streamToken: `stream.${journal}.9000000000000.dG9rZW5z.${secret}`,
   };
 }

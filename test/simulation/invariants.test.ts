@@ -80,6 +80,23 @@ describe("the invariants", () => {
     fails(calls(paused, { endedAt: call!.at + 6_000 }), "lateResultsAreDropped");
   });
 
+  it("fail when a record lacks its blob, an answer differs on replay, or a lost call is on no bill", async () => {
+    const op = { op: "model", name: "model 1", chars: 70_000, usd: 4, cost: 3, ms: 900 } as const;
+    const runs = [
+      { ...calm.runs[0]!, program: { ops: [op, { op: "sleep", ms: 4_000 } as const], attempts: 1 }, usd: 90 },
+    ];
+    const without = { signals: [], schedules: [], actions: [], guarded: [], unstarted: undefined, talk: undefined };
+    const world = await simulate({ ...calm, ...without, runs });
+    assert.deepEqual(brokenInvariants(world), []);
+    assert.equal(world.blobs.size, 1);
+    const [[name, text]] = [...world.blobs] as [[string, string]];
+    fails({ ...world, blobs: new Map() }, "blobsAreWhole");
+    fails({ ...world, blobs: new Map([[name, `${text} `]]) }, "blobsAreWhole");
+    const { calls, answers } = world.models;
+    fails({ ...world, models: { calls, answers: [...answers, { ...answers[0]!, answer: "x" }] } }, "blobsAreWhole");
+    fails({ ...world, models: { calls: [...calls, ...calls], answers } }, "lostCallsArePresumed");
+  });
+
   it("fail when an outage fails its run, ends too early, or is called again without an operator", async () => {
     const outage = trial("outage", { fails: 9, giveUpAfterMs: 40_000 });
     const runs = [{ ...calm.runs[0]!, program: { ops: [outage], attempts: 1 } }];
@@ -499,9 +516,11 @@ describe("the invariants", () => {
     assert.deepEqual(neverJudged({ judged: nothingJudged }), Object.keys(invariants));
     const all = addJudged(addJudged(judged, judge(busy).judged), judge(rewound).judged);
     assert.equal(all.runIdsAreUnique, evidence.runs.length + busy.runs.length + rewound.runs.length);
-    // These worlds have loops, and neither shards, nor a fork, nor an outage, nor a schedule whose runs must not overlap.
+    // These worlds have loops, and neither shards, nor a fork, nor an outage, nor models, nor a schedule whose runs must not overlap.
     const without = [
       "outagesPark",
+      "blobsAreWhole",
+      "lostCallsArePresumed",
       "alarmCoversAgenda",
       "answeredHoldsNothing",
       "everyRunIsFound",

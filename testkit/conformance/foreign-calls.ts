@@ -89,6 +89,9 @@ const foreignFences = (me: string, of: NamedThings): Fence[] => [
 ];
 
 /** A refused event about this journal. */
+/** The first of two chunks. */
+export const blobPart = { blob: "b10b".repeat(16), n: 0, chunks: 2, text: "stolen" };
+
 export const letter = (event: string, journal: number): NewDeadLetter => ({
   ...{ event, journal, seq: 1, inbox: false, kind: "run.created", attempts: 3, code: "400", error: secret },
 });
@@ -217,6 +220,8 @@ export const table: Table = {
           ),
         ),
       ),
+    putBlob: (fenced, me, of) =>
+      all(foreignFences(me, of).map((fence) => () => fenced.putBlob(fence, { ...blobPart, n: 1 }))),
     append: (fenced, me, of) => {
       const fence = makeFence(me, of.journal, of.token, of.nonce);
       const entries = [
@@ -307,6 +312,7 @@ export const table: Table = {
     reply: (read, me, of) => read.reply(me, of.run, 1),
     chunks: (read, me, of) => read.chunks(me, [{ run: of.run, stream: "tokens", from: 0 }]),
     streams: (read, me, of) => read.streams(me, of.run),
+    blob: (read, me, of) => all(targetsOf(of).map((one) => () => read.blob(me, one, blobPart.blob, 0))),
     streamParts: (read, me, of) => read.streamParts(me, of.run, "tokens"),
     streamAccess: "the token is the right, and names its tenant",
     value: (read, me, of) => read.value(me, of.key),

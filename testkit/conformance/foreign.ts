@@ -4,7 +4,7 @@ import { sinkLease } from "../../src/model/dead-letter.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { makeFence } from "../../src/model/fence.ts";
 import type { IntakeOps, Store } from "../../src/store/contract/store.ts";
-import { audit, type Case, letter, type NamedThings, outcomeOf, secret, table } from "./foreign-calls.ts";
+import { audit, blobPart, type Case, letter, type NamedThings, outcomeOf, secret, table } from "./foreign-calls.ts";
 import {
   bigintText,
   type Cases,
@@ -61,6 +61,7 @@ export async function victimOn(store: Store): Promise<NamedThings> {
   await store.fenced.appendChunks([
     [run.term.fence, { streams: [{ name: "tokens", from: 0, chunks: [{ part: 0, value: secret }] }] }],
   ]);
+  await store.fenced.putBlob(run.term.fence, { ...blobPart, text: secret });
   const { item } = await run.effect(0);
   const sink = `lease-${run.id}`;
   const name = sinkLease(sink);

@@ -2,6 +2,7 @@ import { append } from "./append.ts";
 import { attempts } from "./attempts.ts";
 import { backlogs } from "./backlogs.ts";
 import { batches } from "./batches.ts";
+import { blobs } from "./blobs.ts";
 import { budgets } from "./budgets.ts";
 import { businessKeys } from "./business-keys.ts";
 import { census } from "./census.ts";
@@ -87,6 +88,7 @@ const groups: Readonly<Record<string, Cases>> = {
   timers,
   published,
   streams,
+  blobs,
   asks,
   startSignals,
   callbacks,

@@ -5,6 +5,7 @@ import { Facts } from "../ui/facts.tsx";
 import { Json } from "../ui/json.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { RunLink } from "../ui/run-link.tsx";
+import { BlobLinks } from "./blob-links.tsx";
 import type { Replay } from "./replays.ts";
 import type { Row } from "./timeline-rows.ts";
 
@@ -41,10 +42,12 @@ function latest(records: readonly JournalRecord[], field: string): unknown {
 
 /** Everything about one row of the timeline: a summary, then its raw records. */
 export function RowDrawer({
+  run,
   row,
   replays,
   onClose,
 }: {
+  readonly run: string;
   readonly row: Row;
   readonly replays: readonly Replay[];
   readonly onClose: () => void;
@@ -81,6 +84,7 @@ export function RowDrawer({
           </section>
         );
       })}
+      <BlobLinks run={run} records={records} />
       <details>
         <summary>{records.length === 1 ? "Raw record" : `${records.length} raw records`}</summary>
         <RawRecords records={records} />

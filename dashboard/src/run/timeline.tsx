@@ -117,7 +117,12 @@ function Grid({
         <Legend />
       </div>
       {chosen !== undefined && (
-        <RowDrawer row={chosen} replays={replayedIn(chosen, replays)} onClose={() => setChosen(undefined)} />
+        <RowDrawer
+          run={run.id}
+          row={chosen}
+          replays={replayedIn(chosen, replays)}
+          onClose={() => setChosen(undefined)}
+        />
       )}
     </section>
   );

@@ -1,3 +1,4 @@
+import { markBlobHolder, restoreBlobRef } from "./blob.ts";
 import { assign, bigintDigits, CodecError, codecId, fromPointer, type Json } from "./format.ts";
 import { type SealedFields, SealedPayload, sealedFault } from "./sealed.ts";
 
@@ -18,6 +19,7 @@ export function openEnvelope(envelope: { [key: string]: Json }): unknown {
     if (restore === undefined) throw bad(path, `unknown type ${JSON.stringify(type)}`);
     assign(parent, key, restore(parent[key], path));
   }
+  if (entries.some(([, type]) => type === "blob")) markBlobHolder(envelope.data);
   return envelope.data;
 }
 
@@ -40,6 +42,7 @@ function locate(envelope: Parent, path: string): [parent: Parent, key: string] {
 }
 
 const restorers = new Map<string, (data: unknown, path: string) => unknown>([
+  ["blob", restoreBlobRef],
   ["undefined", (data, path) => (data === null ? undefined : mismatch(path, "undefined"))],
   ["number", (data, path) => specialNumbers.get(data) ?? mismatch(path, "a number")],
   ["bigint", restoreBigint],

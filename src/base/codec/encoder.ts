@@ -1,4 +1,5 @@
 import { types } from "node:util";
+import { isBlobRef } from "./blob.ts";
 import { assign, bigintDigits, CodecError, codecId, type Json, maxDepth, type TypeName, toPointer } from "./format.ts";
 import { fieldOfError, maxExtraChars, redacted, unstored } from "./redact.ts";
 import { isSealed, type SealedPayload } from "./sealed.ts";
@@ -114,6 +115,7 @@ class Encoder {
     if (types.isUint8Array(value)) {
       return this.#typed("bytes", Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64"));
     }
+    if (isBlobRef(value)) return this.#typed("blob", { blob: value.blob, bytes: value.bytes, type: value.type });
     if (this.#around.has(value)) throw new CodecError("cyclic", toPointer(this.#keys), "the value contains itself");
     if (this.#around.size >= maxDepth) {
       throw new CodecError("too_deep", toPointer(this.#keys), `nested deeper than ${maxDepth} levels`);

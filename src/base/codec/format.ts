@@ -9,6 +9,7 @@ export const maxDepth = 200;
 export const bigintDigits = 4_096;
 
 export type TypeName =
+  | "blob"
   | "date"
   | "bigint"
   | "bytes"

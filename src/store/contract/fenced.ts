@@ -1,11 +1,12 @@
 import type { Fence } from "../../model/fence.ts";
 import type { ItemResult } from "../../model/lease.ts";
 import type { NewRecord } from "../../model/records.ts";
+import type { BlobWriteOps } from "./blobs.ts";
 import type { CheckpointOps } from "./events.ts";
 import type { StreamWriteOps } from "./streams.ts";
 
 /** Writes under a fence: the only way in which records enter a journal. */
-export interface FencedOps extends CheckpointOps, StreamWriteOps {
+export interface FencedOps extends CheckpointOps, StreamWriteOps, BlobWriteOps {
   append(fence: Fence, entry: AppendRequest): Promise<AppendResult>;
   /** Independent writes in one call: each with its own fence and its own result. */
   appendAll(batch: readonly (readonly [Fence, AppendRequest])[]): Promise<ItemResult<AppendResult>[]>;

@@ -3,6 +3,7 @@ import type { RunStatus } from "../../model/machines.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { BusinessKeyRow, EffectRow, ScheduleRow, TimerRow } from "../../model/rows.ts";
 import type { AdminReadOps } from "./admin.ts";
+import type { BlobReadOps } from "./blobs.ts";
 import type { CensusOps } from "./census.ts";
 import type { EventReadOps } from "./events.ts";
 import type { EffectFilter, ListOps, Page, RunView, StoredValue } from "./list.ts";
@@ -12,13 +13,14 @@ import type { TalkReadOps } from "./talk.ts";
 
 /**
  * Reads, for every caller. Those of the engine and the reactors are declared here, the others in list.ts, admin.ts,
- * talk.ts, streams.ts, queues.ts, events.ts and census.ts.
+ * talk.ts, streams.ts, blobs.ts, queues.ts, events.ts and census.ts.
  */
 export interface ReadOps
   extends ListOps,
     AdminReadOps,
     TalkReadOps,
     StreamReadOps,
+    BlobReadOps,
     QueueReadOps,
     EventReadOps,
     CensusOps {

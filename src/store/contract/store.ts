@@ -17,6 +17,7 @@ export type {
   ProcessView,
   StoreSettings,
 } from "./admin.ts";
+export type { BlobChunk, BlobPart, BlobReadOps, BlobWriteOps } from "./blobs.ts";
 export { type Census, type CensusOps, type InDoubtCount, maxCounted, type ReactorBacklog } from "./census.ts";
 export type { ClaimOps, FindRequest, QueueRoom, Share } from "./claim.ts";
 export type {

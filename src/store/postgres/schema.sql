@@ -21,6 +21,17 @@ table tape.audit_heads(
   audit_heads_pkey PRIMARY KEY (tenant)
 );
 
+table tape.blobs(
+  journal bigint not null,
+  blob text not null,
+  n integer not null,
+  chunks integer not null,
+  bytes bigint not null,
+  counted boolean not null,
+  body text not null,
+  blobs_pkey PRIMARY KEY (journal, blob, n)
+);
+
 table tape.budgets(
   run bigint not null,
   unit text not null,

@@ -6,6 +6,7 @@ import type { Limits } from "../../model/limits.ts";
 import type { ClaimOps, FencedOps, FindRequest, Store } from "../contract/store.ts";
 import { sealUnder } from "../cursor-seal.ts";
 import { runBatch, staleError } from "../validate/arguments.ts";
+import { checkBlobPart } from "../validate/blobs.ts";
 import { checkEntry, checkFence, checkList } from "../validate/entry.ts";
 import { validated } from "../validate/store.ts";
 import { checkChunks } from "../validate/streams.ts";
@@ -14,6 +15,7 @@ import { intakesOf, storeSecret } from "./intake.ts";
 import { queryRow } from "./plan.ts";
 import { whyFenced } from "./plans/append.ts";
 import { findPlan } from "./plans/backlogs.ts";
+import { putBlobPlan } from "./plans/blobs.ts";
 import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import { checkpointPlan, deadLetterPlan, letterSentPlan } from "./plans/events.ts";
 import { sweepStreamsPlan } from "./plans/streams.ts";
@@ -60,6 +62,10 @@ function fencedOf(driver: SqlBackend, limits: Limits): FencedOps {
       });
     },
     appendChunks: appendChunksOf(driver, limits),
+    async putBlob(fence, part) {
+      const checked = checkBlobPart(fence, part, limits);
+      return driver.write((context) => putBlobPlan(context, fence, checked), fence.tenant);
+    },
     async checkpoint(fence, text) {
       return driver.write(() => checkpointPlan(fence, text), fence.tenant);
     },

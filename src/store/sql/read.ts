@@ -28,6 +28,7 @@ import type { Secrets } from "./intake.ts";
 import { type ListName, queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows } from "./plan.ts";
 import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/backlogs.ts";
+import { blobPlan } from "./plans/blobs.ts";
 import { censusPlan, duePlan } from "./plans/census.ts";
 import { deadLettersPlan, subjectsPlan } from "./plans/events.ts";
 import * as lists from "./plans/lists.ts";
@@ -55,6 +56,7 @@ export function readOf(driver: SqlBackend, limits: Limits, { secret, seal }: Sec
     census: async (tenant) => driver.read(censusPlan(tenant), tenant),
     ...eventReadsOf(driver, limits, seal),
     ...streamReadsOf(driver, limits, secret),
+    blob: async (tenant, target, blob, n) => driver.read(blobPlan(tenant, target, blob, n), tenant),
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
     progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
     async journal(tenant, target, page = {}) {

@@ -55,6 +55,26 @@ export interface SharedStatements {
     params: { journal: Whole };
     row: { subject: string | null };
   };
+  "blob.count": {
+    params: { tenant: Text; bytes: Whole };
+    row: Record<never, never>;
+  };
+  "blob.get": {
+    params: { journal: Whole; blob: Text; n: Whole; tenant: Text };
+    row: { chunks: number; body: string };
+  };
+  "blob.put": {
+    params: { journal: Whole; blob: Text; n: Whole; chunks: Whole; bytes: Whole; counted: Truth; body: Text };
+    row: Record<never, never>;
+  };
+  "blob.stored": {
+    params: { journal: Whole; blob: Text };
+    row: { stored: number | null; chunks: number | null; bytes: number | null };
+  };
+  "blob.weigh": {
+    params: { journal: Whole };
+    row: { bytes: number | null };
+  };
   "budget.charge": {
     params: { run: Whole; unit: Text; spent: Whole; tenant: Text; by: Whole; max: Whole; reserved: Whole };
     row: Record<never, never>;
@@ -1100,6 +1120,10 @@ export interface SharedStatements {
   };
   "process.put": {
     params: { tenant: Text; owner: Text; label: Text; body: Text };
+    row: Record<never, never>;
+  };
+  "prune.blobs": {
+    params: { run: Whole };
     row: Record<never, never>;
   };
   "prune.budgets": {

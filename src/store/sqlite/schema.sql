@@ -9,6 +9,12 @@ CREATE UNIQUE INDEX audit_n on audit(tenant, n);
 
 CREATE TABLE audit_heads(tenant text primary key, n integer not null, hash text not null) strict, without rowid;
 
+CREATE TABLE blobs(
+  journal integer not null, blob text not null, n integer not null, chunks integer not null,
+  bytes integer not null, counted integer not null, body text not null,
+  primary key(journal, blob, n)
+) strict;
+
 CREATE TABLE budgets(
   run integer not null, unit text not null, cap integer not null,
   reserved integer not null default 0, spent integer not null default 0, tenant text not null default '',

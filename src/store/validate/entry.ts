@@ -1,5 +1,5 @@
 import { fingerprint } from "../../base/canonical.ts";
-import { CodecError, encode, sizeOf } from "../../base/codec.ts";
+import { type BlobRef, CodecError, encode, sizeOf } from "../../base/codec.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { Claimant } from "../../model/lease.ts";
@@ -9,6 +9,7 @@ import { recordFault } from "../../model/record-fault.ts";
 import { isRecordKind, type NewRecord, type RecordData } from "../../model/records.ts";
 import type { AppendRequest, ProcessReport, RunSpec } from "../contract/store.ts";
 import { checkName, checkSize, checkText, checkWhole } from "./basic.ts";
+import { blobsIn, mayHoldBlobs } from "./blob-refs.ts";
 import { checkQueued, startDataOf } from "./start-timing.ts";
 
 export { checkFlag, checkList, checkName, checkObject, checkStored, checkText, checkWhole } from "./basic.ts";
@@ -52,8 +53,10 @@ export interface CheckedEntry {
   readonly bytes: number;
   /** The entry ends the term of its writer. */
   readonly releases: boolean;
-  /** Only records of a run's journal that change no table. */
+  /** Only records of a run's journal that change no table and refer to no blob. */
   readonly plain: boolean;
+  /** What the records refer to; absent in most entries. */
+  readonly blobs?: readonly BlobRef[];
 }
 
 /** The run's holder ends a sleep: the timer is fired together with the record. */
@@ -97,10 +100,12 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   let bytes = 0;
   let releases = false;
   let plain = true;
+  let blobs: readonly BlobRef[] | undefined;
   const bodies = records.map((record, k) => {
     const body = encodeRecord(record, limits);
     bytes += body.length;
     if (!plainKinds.has(record.kind) || changesTables(record)) plain = false;
+    if (mayHoldBlobs(body)) blobs = [...(blobs ?? []), ...blobsIn(record.data)];
     if (record.kind === "term.ended" || record.kind === "run.ended") {
       releases = true;
       if (k !== records.length - 1) {
@@ -111,7 +116,8 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
     }
     return body;
   });
-  return { after: entry.after, records, bodies, bytes, releases, plain };
+  if (blobs === undefined || blobs.length === 0) return { after: entry.after, records, bodies, bytes, releases, plain };
+  return { after: entry.after, records, bodies, bytes, releases, plain: false, blobs };
 }
 
 export function encodeRecord(record: NewRecord, limits: Limits): string {

@@ -1,3 +1,4 @@
+import { isBlobName } from "../../base/codec.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { effectMachine, obligationMachine } from "../../model/machines.ts";
@@ -47,6 +48,12 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       page(part);
       ifGiven(part.from, (from) => checkWhole("from", from));
       return read.journal(tenant, target, part);
+    },
+    async blob(tenant, target, blob, n) {
+      names({ tenant });
+      checkTarget(target, limits);
+      checkWhole("n", n);
+      return isBlobName(blob) ? read.blob(tenant, target, blob, n) : undefined;
     },
     async effects(tenant, filter = {}) {
       names({ tenant });

@@ -62,6 +62,42 @@ export const stepBugs: readonly Bug[] = [
     within: 200,
   },
   {
+    name: "a blob after its record",
+    planted: "the record of a value is appended while its large parts are still being stored",
+    why: "The parts are content-addressed, so their order seems not to matter. A crash in between loses the answer.",
+    patches: [
+      {
+        file: "store/blob-store.ts",
+        find: "for (const part of parts.values()) await put(fence, part);",
+        replace:
+          "for (const part of parts.values()) void fenced.appendAll([]).then(() => put(fence, part)).catch(() => {});",
+      },
+      {
+        file: "store/sql/plans/assert-blobs.ts",
+        find: "    if (isWhole) continue;\n",
+        replace: "    if (isWhole || true) continue;\n",
+      },
+    ],
+    detectedBy: ["blobsAreWhole"],
+    kind: "with models",
+    within: 200,
+  },
+  {
+    name: "lost call not presumed",
+    planted: "a model that a lost term may have called is called again, and the first call is on no bill",
+    why: "The call left no trace, and providers do not deduplicate: the budget sees one call, the invoice two.",
+    patches: [
+      {
+        file: "engine/context/open-spend.ts",
+        find: "return history.lostSeq > Math.max(this.#lastSeq, presumed);",
+        replace: "return history.lostSeq > Math.max(this.#lastSeq, presumed) && false;",
+      },
+    ],
+    detectedBy: ["lostCallsArePresumed"],
+    kind: "with models",
+    within: 200,
+  },
+  {
     name: "the late answer of a timed-out attempt is written",
     planted: "a body that returns after its time-out still writes the step's result",
     why: "A race against a timer ends the wait, not the call: its result arrives later, in the middle of the retry.",

@@ -1,3 +1,8 @@
+-- name: prune.blobs
+-- unfenced: only finished runs are pruned
+-- writes: blobs
+delete from tape.blobs where journal = :run;
+
 -- name: prune.budgets
 -- unfenced: only finished runs are pruned
 -- writes: budgets
@@ -110,6 +115,7 @@ update tape.quotas q set bytes_used = greatest(0, q.bytes_used - coalesce((selec
   where r.stamp <= d.metered and r.journal = any(array(
     select x.journal from (values (:run), (-:run::bigint)) x(journal)
     union all select j.journal from tape.leases j where j.run = :run and j.kind = 'item'
-    union all select -j.journal from tape.leases j where j.run = :run and j.kind = 'item'))), 0))
+    union all select -j.journal from tape.leases j where j.run = :run and j.kind = 'item'))), 0)
+  - coalesce((select sum(b.bytes)::bigint from tape.blobs b where b.journal = :run and b.counted), 0))
 from tape.quotas d
 where d.tenant = '' and d.metered is not null and q.tenant = (select l.tenant from tape.leases l where l.journal = :run);

@@ -1,3 +1,34 @@
+-- name: blob.count
+-- unfenced: counts what the same transaction stores, if bytes are measured at all
+-- writes: quotas
+insert into tape.quotas(tenant, bytes_used)
+select :tenant, :bytes where exists (select 1 from tape.quotas d where d.tenant = '' and d.metered is not null)
+on conflict(tenant) do update set bytes_used = quotas.bytes_used + excluded.bytes_used;
+
+-- name: blob.get
+-- read
+-- The tenant is given if the target named a journal: then another tenant's journal has no blobs.
+select b.chunks, b.body from tape.blobs b
+where b.journal = :journal and b.blob = :blob and b.n = :n
+  and (:tenant::text is null or (select l.tenant from tape.leases l where l.journal = :journal::bigint) = :tenant);
+
+-- name: blob.put
+-- fenced
+-- writes: blobs
+-- After `stream.fence` in the same transaction.
+insert into tape.blobs(journal, blob, n, chunks, bytes, counted, body)
+values (:journal, :blob, :n, :chunks, :bytes, :counted, :body);
+
+-- name: blob.stored
+-- read
+-- How much of the blob is there.
+select count(*) as stored, max(b.chunks) as chunks, coalesce(sum(b.bytes), 0)::bigint as bytes from tape.blobs b
+where b.journal = :journal and b.blob = :blob;
+
+-- name: blob.weigh
+-- read
+select coalesce(sum(b.bytes), 0)::bigint as bytes from tape.blobs b where b.journal = :journal;
+
 -- name: chunk.append
 -- fenced
 -- writes: chunks

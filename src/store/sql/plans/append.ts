@@ -9,6 +9,7 @@ import { staleError } from "../../validate/arguments.ts";
 import type { CheckedEntry } from "../../validate/entry.ts";
 import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
+import { assertBlobs } from "./assert-blobs.ts";
 import { auditRecords } from "./audit.ts";
 import { moveSlot, noteSlot } from "./slots.ts";
 
@@ -25,6 +26,7 @@ export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEn
   const recordContext = recordContextOf(context, fence, row);
   // Changes are computed before the first write: a record in the wrong journal is rejected with nothing to roll back.
   const changes = records.flatMap((record, k) => changesOf(record, recordContext, after + 1 + k));
+  if (entry.blobs !== undefined) yield* assertBlobs(journal, entry.blobs);
   // A change that only checks, and sees no other record of this entry, runs first, too.
   const [first, ...others] = changes;
   const checksFirst = records.length === 1 && first?.do === "run.assert_settled";
@@ -53,6 +55,7 @@ export function* appendOncePlan(context: PlanContext, fence: Fence, entry: Check
   if (row === undefined) throw yield* explainRefusal(fence, after);
   const recordContext = recordContextOf(context, fence, row);
   for (const record of records) changesOf(record, recordContext); // rejects a record in the wrong journal
+  if (entry.blobs !== undefined) yield* assertBlobs(journal, entry.blobs);
   for (const [k, { kind }] of records.entries()) {
     const { count } = yield* query("record.append", { journal, seq: after + 1 + k, token, kind, body: bodies[k]! });
     if (count === 0) throw yield* explainRefusal(fence, after);

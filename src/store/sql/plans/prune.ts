@@ -17,6 +17,7 @@ const pruned = [
   "budgets",
   "chunks",
   "streams",
+  "blobs",
   "keys",
   "leases",
   "run",

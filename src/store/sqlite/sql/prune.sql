@@ -1,3 +1,8 @@
+-- name: prune.blobs
+-- unfenced: only finished runs are pruned
+-- writes: blobs
+delete from blobs where journal = :run;
+
 -- name: prune.budgets
 -- unfenced: only finished runs are pruned
 -- writes: budgets
@@ -102,6 +107,7 @@ update quotas set bytes_used = max(0, bytes_used - coalesce((select sum(octet_le
   where r.id <= (select d.metered from quotas d where d.tenant = '') and r.journal in (
     select :run union all select -:run
     union all select j.journal from leases j where j.run = :run and j.kind = 'item'
-    union all select -j.journal from leases j where j.run = :run and j.kind = 'item')), 0))
+    union all select -j.journal from leases j where j.run = :run and j.kind = 'item')), 0)
+  - coalesce((select sum(b.bytes) from blobs b where b.journal = :run and b.counted), 0))
 where tenant = (select l.tenant from leases l where l.journal = :run)
   and exists (select 1 from quotas d where d.tenant = '' and d.metered is not null);
