@@ -26,6 +26,16 @@ export const withoutBlobs = (store: Store): Store => inners.get(store) ?? store;
 
 const inners = new WeakMap<Store, Store>();
 
+/** The same methods, some of them replaced. The others are looked up at each call, as they would be without this. */
+function replacing<G extends object>(group: G, own: Partial<G>): G {
+  const outer = {} as G;
+  for (const key of Object.keys(group) as (keyof G)[]) {
+    if (key in own) outer[key] = own[key]!;
+    else Object.defineProperty(outer, key, { enumerable: true, get: () => group[key] });
+  }
+  return outer;
+}
+
 /** Characters of a part that becomes a blob: below that, another row costs more than it saves. */
 export const partChars = 64 * 1024;
 /** What is left of a field after its parts; a field with more than this becomes a blob as a whole. */
@@ -58,8 +68,7 @@ function blobWrites({ fenced, limits }: Store): FencedOps {
     for (const part of parts.values()) await put(fence, part);
     return { ...entry, records };
   };
-  return {
-    ...fenced,
+  return replacing(fenced, {
     append: (fence, entry) =>
       hasParts(entry) ? split(fence, entry).then((small) => fenced.append(fence, small)) : fenced.append(fence, entry),
     async appendAll(batch) {
@@ -69,7 +78,7 @@ function blobWrites({ fenced, limits }: Store): FencedOps {
       );
       return fenced.appendAll(await Promise.all(small));
     },
-  };
+  });
 }
 
 /** An entry that is not one is left to the store, which rejects it. */
@@ -163,8 +172,7 @@ export function chunksOf(text: string): string[] {
 }
 
 function blobReads(read: ReadOps): ReadOps {
-  return {
-    ...read,
+  return replacing(read, {
     async journal(tenant, target, page) {
       const records = await read.journal(tenant, target, page);
       if (!records.some(({ data }) => holdsBlobs(data))) return records;
@@ -172,7 +180,7 @@ function blobReads(read: ReadOps): ReadOps {
       for (const record of records) whole.push(await wholeRecord(read, tenant, target, record));
       return pageOf(whole, records.more ?? false);
     },
-  };
+  });
 }
 
 async function wholeRecord(
