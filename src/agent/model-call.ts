@@ -1,6 +1,7 @@
 import { encode, registerErrorClass, sizeOf } from "../base/codec.ts";
 import { defined } from "../base/defined.ts";
 import type { Duration } from "../base/duration.ts";
+import { errorFields } from "../base/reason.ts";
 import { describeThrown } from "../base/thrown.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { defaultLimits } from "../model/limits.ts";
@@ -29,6 +30,12 @@ export interface ModelOptions {
   readonly retry?: RetryPolicy;
   /** Of one attempt. Default 10 minutes. */
   readonly timeout?: Duration;
+  /**
+   * How long an outage of the model is outlasted: the run parks and tries again at growing intervals. After this time it
+   * is STUCK and not failed, so nothing is compensated. Default 24 hours. false: the error of the last attempt is
+   * thrown, for code that then calls another model.
+   */
+  readonly giveUpAfter?: Duration | false;
   /** Tokens that an answer is expected to need at most, where the request does not say so. Default 4096. */
   readonly maxOutputTokens?: number;
   /**
@@ -38,7 +45,7 @@ export interface ModelOptions {
   readonly strict?: boolean;
 }
 
-export const modelOptionKeys = ["agent", "price", "retry", "timeout", "maxOutputTokens", "strict"];
+export const modelOptionKeys = ["agent", "price", "retry", "timeout", "giveUpAfter", "maxOutputTokens", "strict"];
 
 /** What the code that calls the model receives. */
 export interface Invocation {
@@ -109,6 +116,7 @@ registerErrorClass("ModelCallFailed", (error) => {
 const defaultRetry: RetryPolicy = { attempts: 5, base: "1s", factor: 2, cap: "1m" };
 /** A reasoning model may think for minutes; a connection that is dead for longer has to end at some time. */
 const defaultTimeout: Duration = "10m";
+const defaultOutage: Duration = "24h";
 const defaultOutputTokens = 4_096;
 /** Longer than the pause that a driver waits in memory, so that the run parks. */
 const parkedMs = 2_500;
@@ -151,8 +159,8 @@ export async function modelCall<R>(
   }
 }
 
-const policyOf = ({ retry, timeout = defaultTimeout }: ModelOptions): StepOptions => ({
-  retry: { ...defaultRetry, ...retry, when: isRetried },
+const policyOf = ({ retry, timeout = defaultTimeout, giveUpAfter = defaultOutage }: ModelOptions): StepOptions => ({
+  retry: { ...defaultRetry, ...retry, when: isRetried, ...(giveUpAfter !== false && { giveUpAfter }) },
   timeout,
 });
 
@@ -167,6 +175,7 @@ class OpenCall<R> {
   /** An attempt was made in this drive. */
   live = false;
   #shown = false;
+  #streamFull = false;
   readonly #call: ModelCall<R>;
   readonly #options: ModelOptions;
   readonly #request: ComparedRequest;
@@ -198,7 +207,7 @@ class OpenCall<R> {
       tape.log("request.changed", { model, calls: note.changed });
     }
     decision.record({ model, request: note });
-    const result = await this.#invoke(decision);
+    const result = await this.#invoke(tape, decision);
     const record = this.#recordOf(result);
     const usage = record.usage ?? this.#presumed(record.message);
     const usd = costOf(this.#options.price, model, usage);
@@ -206,13 +215,13 @@ class OpenCall<R> {
     return record;
   }
 
-  async #invoke(decision: DecisionContext): Promise<R> {
+  async #invoke(tape: TapeContext, decision: DecisionContext): Promise<R> {
     const { abortSignal } = decision;
     try {
       return await this.#call.invoke({
         abortSignal,
         attempt: decision.attempt,
-        emit: (part) => decision.emit(part),
+        emit: (part) => this.#emit(tape, decision, part),
         shown: () => {
           this.#shown = true;
         },
@@ -223,6 +232,18 @@ class OpenCall<R> {
       const pauseMs = this.#shown ? Math.max(parkedMs, fault.retryAfterMs ?? 0) : fault.retryAfterMs;
       const facts = Object.fromEntries(Object.entries(fault.facts ?? {}).filter(([, fact]) => isShort(fact)));
       throw new ModelCallFailed(describeThrown(error), { retry: fault.retry, retryAfterMs: pauseMs, facts });
+    }
+  }
+
+  /** A stream that is full ends what readers see. It is no reason to lose an answer, which the record holds anyway. */
+  async #emit(tape: TapeContext, decision: DecisionContext, part: unknown): Promise<void> {
+    if (this.#streamFull) return;
+    try {
+      await decision.emit(part);
+    } catch (error) {
+      if (!isTapeError(error, "TAPE_TOO_LARGE")) throw error;
+      this.#streamFull = true;
+      tape.log("stream.full", { model: this.#call.model, ...errorFields(error) });
     }
   }
 

@@ -116,6 +116,18 @@ describe("a model call", () => {
     expect(records.filter(({ kind }) => kind === "step.failed")).toHaveLength(1);
   });
 
+  it("survives a stream that is full: readers see no more, and the answer is recorded", async () => {
+    const model = new ScriptedModel(async (_k, { emit }) => {
+      await emit("first");
+      await emit("x".repeat(100_000));
+      await emit("last");
+      return assistant("whole");
+    });
+    const { outcome, logged } = await ran(() => model.ask([user("hello")]));
+    expect(outcome).toEqual(assistant("whole"));
+    expect(logged.filter((event) => event === "stream.full")).toHaveLength(1);
+  });
+
   it("reserves its budget before the call and charges what it used", async () => {
     const model = new ScriptedModel(() => assistant("yes"));
     const price = { scripted: { input: 100_000, output: 200_000 } };

@@ -59,13 +59,34 @@ describe("a durable model", () => {
     expect(JSON.stringify(records.map(({ data }) => encode(data)))).not.toContain("secret prompt");
   });
 
+  it.each([
+    ["outlasts an outage of hours", 40, "COMPLETED"],
+    ["is STUCK after a day of outage, and not failed", 10_000, "STUCK"],
+  ])("%s", async (_name, failures, expected) => {
+    const model = new ScriptedLanguageModel("v4", () => {
+      if (model.calls <= failures) throw apiError(503);
+      return { text: "back again" };
+    });
+    const { status, outcome, ms, records } = await ran(
+      async () => (await generateText({ model: durableModel(model), prompt: "hello" })).text,
+    );
+    expect(status).toBe(expected);
+    expect(outcome).toBe(expected === "STUCK" ? undefined : "back again");
+    expect(ms / 3_600_000).toBeGreaterThan(expected === "STUCK" ? 24 : 4);
+    expect(ms / 3_600_000).toBeLessThan(expected === "STUCK" ? 25 : 12);
+    expect(records.length).toBeLessThan(800);
+  });
+
   it("gives up after its attempts with the last error, and replays that without waiting", async () => {
     const model = new ScriptedLanguageModel("v4", () => {
       throw apiError(503);
     });
     const seen: unknown[] = [];
     const { ms } = await ran(async (tape) => {
-      const failing = generateText({ model: durableModel(model, { retry: { attempts: 3 } }), prompt: "hello" });
+      const failing = generateText({
+        model: durableModel(model, { retry: { attempts: 3 }, giveUpAfter: false }),
+        prompt: "hello",
+      });
       await failing.catch((error: unknown) => seen.push((error as APICallError).statusCode));
       await tape.sleep("1h");
     });
