@@ -107,57 +107,84 @@ export interface ComparedRequest {
 
 /**
  * The conversation of one agent in one lane, in memory. It is rebuilt by replay, because replayed calls pass through it
- * too. It compares the texts of messages, and hashes only new ones: a conversation of n turns costs n hashes.
+ * too. It compares messages by value, which is fast where their texts are the same objects, and hashes only new ones: a
+ * conversation of n turns costs n hashes. Messages must not be changed in place.
  */
 export class Conversation {
   /** The number of calls. */
   calls = 0;
   /** Replayed calls with another request, to be noted by the next live call. */
   changed: string[] = [];
-  #texts: readonly string[] = [];
+  #messages: readonly unknown[] = [];
+  /** Of the conversation up to each message. */
   #hashes: readonly string[] = [];
+  #chars: readonly number[] = [];
   #answer: Message | undefined;
-  #settings: string | undefined;
+  #settings: { readonly value: unknown; readonly text: string } | undefined;
 
   compare(request: ModelRequest): ComparedRequest {
-    const { messages, settings, tools, definitions } = request;
-    const texts = messages.map(textOf);
+    const { settings, tools, definitions } = request;
+    const messages = [...request.messages];
     let same = 0;
-    while (same < texts.length && texts[same] === this.#texts[same]) same++;
+    const before = this.#messages;
+    while (same < messages.length && same < before.length && isSame(messages[same], before[same])) same++;
     const hashes = this.#hashes.slice(0, same);
-    for (let k = same; k < texts.length; k++) hashes.push(sha256(`${hashes[k - 1] ?? ""}\n${texts[k]!}`));
-    const settingsText = textOf([settings, tools, definitions]);
-    const known = this.#known(request, same);
-    const sameSettings = settingsText === this.#settings && same > 0;
+    const chars = this.#chars.slice(0, same);
+    for (let k = same; k < messages.length; k++) {
+      const text = textOf(messages[k]);
+      hashes.push(sha256(`${hashes[k - 1] ?? ""}\n${text}`));
+      chars.push((chars[k - 1] ?? 0) + text.length);
+    }
+    const all = [settings, tools, definitions];
+    const sameSettings = this.#settings !== undefined && isSame(all, this.#settings.value);
+    const settingsText = sameSettings ? this.#settings!.text : textOf(all);
+    const known = this.#known(messages, request, same);
+    const noteSettings = !sameSettings || same === 0;
     const hash = sha256(`${hashes.at(-1) ?? ""}\n${settingsText}`);
     const changed = this.changed;
     return {
       hash,
-      chars: texts.reduce((sum, text) => sum + text.length, settingsText.length),
+      chars: (chars.at(-1) ?? 0) + settingsText.length,
       note: () => ({
         messages: bounded(messages.slice(known).map((message) => request.toMessage(message as never))),
         ...(known > 0 && { before: { messages: known, hash: hashes[known - 1]! } }),
-        ...(!sameSettings && !isEmpty(settings) && { settings: noted(settings) }),
-        ...(!sameSettings && tools !== undefined && tools.length > 0 && { tools }),
+        ...(noteSettings && !isEmpty(settings) && { settings: noted(settings) }),
+        ...(noteSettings && tools !== undefined && tools.length > 0 && { tools }),
         hash,
         ...(changed.length > 0 && { changed: changed.slice(-maxChanged) }),
       }),
       remember: (answer) => {
-        this.#texts = texts;
+        this.#messages = messages;
         this.#hashes = hashes;
+        this.#chars = chars;
         this.#answer = answer;
-        this.#settings = settingsText;
+        this.#settings = { value: all, text: settingsText };
       },
     };
   }
 
   /** How many of the messages a reader of the journal knows: those of the previous request, and its answer. */
-  #known({ messages, toMessage }: ModelRequest, same: number): number {
+  #known(messages: readonly unknown[], { toMessage }: ModelRequest, same: number): number {
     const answer = this.#answer;
-    if (answer === undefined || same < this.#texts.length || same >= messages.length) return same;
+    if (answer === undefined || same < this.#messages.length || same >= messages.length) return same;
     const next = messages[same];
     return contentOf(toMessage(next as never)) === contentOf(answer) ? same + 1 : same;
   }
+}
+
+/** Messages are trees of plain data; whatever else is in one is compared by identity. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (isBytes(a)) return isBytes(b) && Buffer.compare(a, b) === 0;
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, k) => isSame(item, b[k]));
+  const keys = Object.keys(a);
+  if (keys.length === 0 || keys.length !== Object.keys(b).length) {
+    return keys.length === 0 && textOf(a) === textOf(b); // a Date or a URL has no keys, but a text
+  }
+  return keys.every(
+    (key) => Object.hasOwn(b, key) && isSame((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
+  );
 }
 
 const maxChanged = 20;
@@ -219,27 +246,16 @@ function bytesOf(value: unknown): number {
 
 const sha256 = (text: string): string => digest("sha256", text, "hex").slice(0, 32);
 
-/**
- * The text of a message, to compare it with an earlier one. Bytes are hashed: their JSON would be ten times their size.
- * The check for them is shallow, because a replacer makes JSON several times slower and every message of every call
- * comes through here.
- */
-function textOf(message: unknown): string {
-  return (hasBytes(message, 3) ? JSON.stringify(message, withoutBytes) : JSON.stringify(message)) ?? "null";
-}
+/** The text of a message, to hash it. Bytes are hashed on their own: their JSON would be ten times their size. */
+const textOf = (message: unknown): string => JSON.stringify(message, withoutBytes) ?? "null";
 
 const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array;
 
-function hasBytes(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (isBytes(value)) return true;
-  if (levels === 0) return false;
-  for (const key in value) if (hasBytes((value as Record<string, unknown>)[key], levels - 1)) return true;
-  return false;
+/** `this` is the object that has the key: a Buffer would already be its own long JSON. */
+function withoutBytes(this: Readonly<Record<string, unknown>>, key: string, value: unknown): unknown {
+  const given = this[key];
+  return isBytes(given) ? `sha256:${digest("sha256", given, "hex")}` : value;
 }
-
-const withoutBytes = (_key: string, value: unknown): unknown =>
-  isBytes(value) ? `sha256:${digest("sha256", value, "hex")}` : value;
 
 /** What a message says, without metadata and empty texts: an answer comes back in the next request without them. */
 function contentOf({ role, parts }: Message): string {
