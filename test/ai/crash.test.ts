@@ -17,36 +17,40 @@ const words = "I look it up. it is dueI pay it now. Paid 250 for invoice 2026-11
 const lostCall = "before fenced.append #2";
 
 describe.each(versions)("an agent of AI SDK $sdk", (version) => {
-  it.each(["generate", "stream"] as const)("%s: pays once, whatever boundary it crashes at", async (mode) => {
-    const { chat, runner, bank, model } = treasury(version, mode, { strict: true, approve: true });
-    let lost = 0;
-    const report = await crashAtEveryBoundary({
-      workflow: chat,
-      input: "Pay invoice 2026-117",
-      runner,
-      ledger: bank,
-      signals: [{ gate: toolApproval, value: { approved: true }, times: "always" }],
-      fresh: () => {
-        model.calls = 0;
-      },
-      only: (boundary, index) => boundary === lostCall || isSampled(index, 6),
-      check: async (round) => {
-        const { store, tenant, run } = round;
-        expect(run.status).toBe("COMPLETED");
-        expect(bank.applied("pay")).toHaveLength(1);
-        expect(model.calls).toBeLessThanOrEqual(4); // 3 without a crash, and the one that was lost
-        const kinds = (await store.read.journal(tenant, { run: run.id })).map(({ kind }) => kind);
-        expect(kinds.filter((kind) => kind === "decision.made")).toHaveLength(3); // a zombie's is refused
-        // The lost call is on the bill. One that was not made yet may be, because no process knows.
-        const presumed = kinds.filter((kind) => kind === "budget.presumed").length;
-        expect(presumed).toBeGreaterThanOrEqual(model.calls - 3);
-        expect(presumed).toBeLessThanOrEqual(1);
-        lost += model.calls - 3;
-        expect(await shownText(round)).toBe(mode === "stream" ? words : ""); // as are a zombie's chunks
-      },
-    });
-    expect(report.reached).toBe(report.rounds);
-    expect(report.rounds).toBeGreaterThan(15);
-    expect(lost).toBeGreaterThan(0);
-  });
+  it.each(["generate", "stream"] as const)(
+    "%s: pays once, whatever boundary it crashes at",
+    { timeout: 180_000 },
+    async (mode) => {
+      const { chat, runner, bank, model } = treasury(version, mode, { strict: true, approve: true });
+      let lost = 0;
+      const report = await crashAtEveryBoundary({
+        workflow: chat,
+        input: "Pay invoice 2026-117",
+        runner,
+        ledger: bank,
+        signals: [{ gate: toolApproval, value: { approved: true }, times: "always" }],
+        fresh: () => {
+          model.calls = 0;
+        },
+        only: (boundary, index) => boundary === lostCall || isSampled(index, 6),
+        check: async (round) => {
+          const { store, tenant, run } = round;
+          expect(run.status).toBe("COMPLETED");
+          expect(bank.applied("pay")).toHaveLength(1);
+          expect(model.calls).toBeLessThanOrEqual(4); // 3 without a crash, and the one that was lost
+          const kinds = (await store.read.journal(tenant, { run: run.id })).map(({ kind }) => kind);
+          expect(kinds.filter((kind) => kind === "decision.made")).toHaveLength(3); // a zombie's is refused
+          // The lost call is on the bill. One that was not made yet may be, because no process knows.
+          const presumed = kinds.filter((kind) => kind === "budget.presumed").length;
+          expect(presumed).toBeGreaterThanOrEqual(model.calls - 3);
+          expect(presumed).toBeLessThanOrEqual(1);
+          lost += model.calls - 3;
+          expect(await shownText(round)).toBe(mode === "stream" ? words : ""); // as are a zombie's chunks
+        },
+      });
+      expect(report.reached).toBe(report.rounds);
+      expect(report.rounds).toBeGreaterThan(15);
+      expect(lost).toBeGreaterThan(0);
+    },
+  );
 });

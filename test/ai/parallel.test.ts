@@ -79,7 +79,7 @@ function team(random: () => number) {
 }
 
 describe("two sub-agents in parallel", () => {
-  it(`never receive each other's answers in ${rounds} interleavings`, async () => {
+  it(`never receive each other's answers in ${rounds} interleavings`, { timeout: 300 * rounds }, async () => {
     const seeded = seededRandom(process.env.TAPE_TEST_SEED ?? "parallel agents");
     const flow = team(() => seeded.float());
     await using tape = await VirtualTape.open({ runner: createRunner({ workflows: [flow] }), log: "silent" });

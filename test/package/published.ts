@@ -41,6 +41,7 @@ export function loadedBy(folder: string, file: string, seen = new Set<string>())
 
 /** A user's program that uses every entry point, and types that the sources derive from zod. */
 export const program = `import { type JournalRecord, openRemote, type RecordData, Tape, type TapeOptions } from "durable-tape";
+import { type ChatRoutes, durableModel, durableTools, type ToolPolicy } from "durable-tape/ai";
 import { kafkaSink } from "durable-tape/kafka";
 import { natsSink } from "durable-tape/nats";
 import { redisSink } from "durable-tape/redis";
@@ -61,5 +62,11 @@ export async function secretOf(url: string): Promise<string> {
 }
 export const open = (options: TapeOptions): Promise<Tape> => Tape.open(options);
 export type Kit = typeof VirtualTape;
+const model = { specificationVersion: "v4", provider: "a", modelId: "b", doGenerate: async () => 1, doStream: async () => 2 };
+export const agent = () => durableModel(model, { price: { b: { input: 1, output: 2 } } }) satisfies typeof model;
+const pay = { description: "pays", execute: async (input: { invoice: string }) => input.invoice };
+const policy: ToolPolicy<{ invoice: string }> = { businessKey: (input) => input.invoice, allowUnsafe: "a test" };
+export const kit = () => durableTools("bank", { pay }, { pay: policy }).tools.pay satisfies typeof pay;
+export type Routes = ChatRoutes;
 export const sinks = () => [natsSink({ servers: "nats://a" }), redisSink({ url: "redis://a" }), kafkaSink({ brokers: ["a"] })];
 `;
