@@ -134,6 +134,7 @@ class ChatCalls {
       toMessage: messageOf,
       settings: jsonOf(settings),
       tools: tools.map((tool) => tool.function?.name ?? tool.name ?? "tool"),
+      definitions: jsonOf(tools),
       maxOutputTokens: ls_max_tokens,
       invoke: async (context) => {
         const signals = [context.abortSignal, ...(signal === undefined ? [] : [signal])];

@@ -3,7 +3,7 @@ import type { StructuredToolInterface } from "@langchain/core/tools";
 import { isGraphInterrupt } from "@langchain/langgraph";
 import { perSite, siteOf } from "../agent/site.ts";
 import { type DurableTool, durableTool } from "../agent/tool-call.ts";
-import type { AnyToolPolicy, ToolArgs, ToolRun } from "../agent/tool-policy.ts";
+import type { AnyToolPolicy, ToolArgs, ToolPolicy, ToolRun } from "../agent/tool-policy.ts";
 import { TapeError } from "../model/errors.ts";
 import { current } from "../sdk/current.ts";
 import type { Effect } from "../sdk/effect.ts";
@@ -16,8 +16,13 @@ export interface ToolKit<T extends StructuredToolInterface = StructuredToolInter
   readonly effects: Effect<ToolArgs, unknown>[];
 }
 
-/** Policies by the name of the tool. */
-export type ToolPolicies = Readonly<Record<string, AnyToolPolicy>>;
+/** What the model chooses for a tool, as its schema says. */
+type InputOf<T> = T extends { func: (input: infer I, ...rest: never[]) => unknown } ? I : never;
+
+/** Policies by the name of the tool. Their functions receive the tool's input. */
+export type ToolPolicies<T extends StructuredToolInterface = StructuredToolInterface> = {
+  readonly [K in T["name"]]?: ToolPolicy<InputOf<Extract<T, { name: K }>>>;
+};
 
 /**
  * Tools of LangChain whose calls are effects of the current run: done once, also after a crash. `group` names the effects:
@@ -29,7 +34,7 @@ export type ToolPolicies = Readonly<Record<string, AnyToolPolicy>>;
 export function durableTools<T extends StructuredToolInterface>(
   group: string,
   tools: readonly T[],
-  policies: ToolPolicies = {},
+  policies: ToolPolicies<T> = {},
   options: { readonly strict?: boolean } = {},
 ): ToolKit<T> {
   const unknown = Object.keys(policies).find((name) => !tools.some((tool) => tool.name === name));
@@ -39,9 +44,10 @@ export function durableTools<T extends StructuredToolInterface>(
       field: unknown,
     });
   }
+  const given = policies as Readonly<Record<string, AnyToolPolicy>>;
   const kit = tools.map((tool) => {
     const own = tool as T & Callable;
-    const durable = durableTool(group, tool.name, bodyOf(own), policies[tool.name], options);
+    const durable = durableTool(group, tool.name, bodyOf(own), given[tool.name], options);
     return { durable, tool: wrapped(own, durable) };
   });
   return { tools: kit.map(({ tool }) => tool), effects: kit.flatMap(({ durable }) => durable.effect ?? []) };

@@ -8,9 +8,8 @@ import { input, model, pay, search } from "./graph.ts";
 const kit = durableTools("treasury", [search, pay], {
   search: { semantics: "read" },
   pay: {
-    businessKey: (a: { invoice: string }) => a.invoice,
-    observe: (a: { invoice: string }) =>
-      payments().includes(a.invoice) ? outcome.confirmed("paid") : outcome.absent(),
+    businessKey: (a) => a.invoice,
+    observe: (a) => (payments().includes(a.invoice) ? outcome.confirmed("paid") : outcome.absent()),
     timeout: "1s",
     settleDelay: "0s",
   },

@@ -81,6 +81,7 @@ describe("tools", () => {
 
   it("need a policy for a tool that exists, and each one in strict mode", () => {
     const own = tool(async () => "", { name: "own", description: "", schema });
+    // @ts-expect-error the compiler refuses it too
     expect(() => durableTools("g", [own], { owm: {} })).toThrow("policy for owm");
     expect(() => durableTools("g", [own], {}, { strict: true })).toThrow("has no policy");
   });
