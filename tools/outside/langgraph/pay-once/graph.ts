@@ -2,9 +2,13 @@ import { tool } from "@langchain/core/tools";
 import { z } from "zod";
 import { ScriptedChat } from "../suite/scripted-chat.ts";
 import { treasurer } from "../suite/treasurer.ts";
-import { transfer } from "./bank.ts";
+import { point, transfer } from "./bank.ts";
 
-export const search = tool(async ({ invoice }) => `invoice ${invoice}: 120 EUR to Ada`, {
+const find = (invoice: string): string => {
+  point("in search");
+  return `invoice ${invoice}: 120 EUR to Ada`;
+};
+export const search = tool(async ({ invoice }) => find(invoice), {
   name: "search",
   description: "Finds an invoice.",
   schema: z.object({ invoice: z.string() }),
@@ -14,5 +18,13 @@ export const pay = tool(async ({ invoice }) => transfer(invoice), {
   description: "Pays an invoice.",
   schema: z.object({ invoice: z.string() }),
 });
-export const model = new ScriptedChat({ answer: treasurer });
+export const model = new ScriptedChat({
+  answer: (messages) => {
+    turn = 1 + messages.filter((message) => message.getType() === "ai").length;
+    point(`in model call ${turn}`);
+    return treasurer(messages);
+  },
+  onWord: (word) => point(`at word ${word} of turn ${turn}`),
+});
+let turn = 0;
 export const input = { messages: [{ role: "user" as const, content: "pay invoice 7" }] };

@@ -17,7 +17,8 @@ const kit = durableTools("treasury", [search, pay], {
 const agent = createAgent({ model: durableChat(model), tools: kit.tools });
 const chat = workflow(
   "chat",
-  async (tape, _: string) => (await interrupted(tape, agent, input)).messages.at(-1)!.data.content,
+  async (tape, _: string) =>
+    (await interrupted(tape, agent, input, { stream: process.env.STREAM === "yes" })).messages.at(-1)!.data.content,
 );
 await using app = await Tape.open({
   store: process.env.STORE!,

@@ -4,6 +4,7 @@ import { Annotation, MessagesAnnotation, Send, START, StateGraph } from "@langch
 import { createRunner, gate, openStore, Tape, type Workflow, workflow } from "durable-tape";
 import { durableChat, interrupted } from "durable-tape/langgraph";
 import { describe, expect, it } from "vitest";
+import { seededRandom } from "../src/base/random.ts";
 import { open } from "./programs.ts";
 import { ScriptedChat } from "./scripted-chat.ts";
 
@@ -74,16 +75,20 @@ describe("models", () => {
   });
 });
 
+/** Each round has its seed: the lengths of local work, and with them the interleaving. */
+const rounds = 200;
+
 describe("parallel tasks with local work of unequal length", () => {
-  it("never get each other's answers, also from a Send within a subgraph", { timeout: 120_000 }, async () => {
+  it("never get each other's answers, also from a Send within a subgraph", { timeout: 600_000 }, async () => {
+    let random = seededRandom(0);
     const model = durableChat(
       new ScriptedChat({ answer: (messages) => ({ text: `answer to ${messages.at(-1)!.content}` }) }),
     );
     const inner = new StateGraph(MessagesAnnotation)
       .addNode("ask", async ({ messages }) => {
-        await delay(Math.random() * 8); // local work whose length a replay does not repeat
+        await delay(random.float() * 8); // local work whose length a replay does not repeat
         const first = await model.invoke(messages);
-        await delay(Math.random() * 8);
+        await delay(random.float() * 8);
         return {
           messages: [
             first,
@@ -119,7 +124,9 @@ describe("parallel tasks with local work of unequal length", () => {
     });
     const expected = ["a", "b", "c"].map((of) => `${of}: answer to ${of} / answer to again ${of}`);
     let swapped = 0;
-    for (let round = 0; round < 20; round++) {
+    let processes = 0;
+    for (let seed = 1; seed <= rounds; seed++) {
+      random = seededRandom(seed);
       const store = await openStore("memory:");
       // Each process dies after a while; the next one replays what it has recorded.
       for (let process = 0; ; process++) {
@@ -128,6 +135,7 @@ describe("parallel tasks with local work of unequal length", () => {
           runner: createRunner({ workflows: [flow as Workflow<undefined, unknown>] }),
         });
         const run = await app.start(flow as Workflow<undefined, unknown>, undefined, { id: "r" });
+        processes += 1;
         const result = await Promise.race([run.result(), delay(6 + process * 8)]);
         await app.close();
         if (result === undefined) continue;
@@ -135,6 +143,8 @@ describe("parallel tasks with local work of unequal length", () => {
         break;
       }
     }
+    console.log(`${rounds} interleavings, ${processes} processes, ${swapped} swapped`);
     expect(swapped).toBe(0);
+    expect(processes).toBeGreaterThan(rounds * 1.5);
   });
 });

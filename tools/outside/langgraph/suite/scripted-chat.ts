@@ -17,9 +17,13 @@ export class ScriptedChat extends BaseChatModel {
   readonly answer: Script;
   readonly bound: readonly string[];
 
-  constructor(fields: { answer: Script; bound?: readonly string[] }) {
+  /** Called after each word of a stream, with its number. */
+  readonly onWord: (word: number) => void;
+
+  constructor(fields: { answer: Script; bound?: readonly string[]; onWord?: (word: number) => void }) {
     super({});
     this.answer = fields.answer;
+    this.onWord = fields.onWord ?? (() => {});
     this.bound = fields.bound ?? [];
   }
 
@@ -29,10 +33,8 @@ export class ScriptedChat extends BaseChatModel {
 
   /** Returns a new model, as those of providers do: a wrapper has to survive it. */
   override bindTools(tools: BindToolsInput[]): ScriptedChat {
-    return new ScriptedChat({
-      answer: this.answer,
-      bound: tools.map((tool) => String((tool as { name: string }).name)),
-    });
+    const { answer, onWord } = this;
+    return new ScriptedChat({ answer, onWord, bound: tools.map((tool) => String((tool as { name: string }).name)) });
   }
 
   async _generate(messages: BaseMessage[]): Promise<ChatResult> {
@@ -50,9 +52,13 @@ export class ScriptedChat extends BaseChatModel {
     manager?: CallbackManagerForLLMRun,
   ): AsyncGenerator<ChatGenerationChunk> {
     const { text = "", calls = [] } = await this.answer(messages, ++ScriptedChat.calls);
-    for (const word of text.split(/(?<= )/).filter(Boolean)) {
+    for (const [k, word] of text
+      .split(/(?<= )/)
+      .filter(Boolean)
+      .entries()) {
       yield new ChatGenerationChunk({ text: word, message: new AIMessageChunk({ content: word }) });
       await manager?.handleLLMNewToken(word);
+      this.onWord(k + 1);
     }
     for (const [index, { id, name, args }] of calls.entries()) {
       const json = JSON.stringify(args);

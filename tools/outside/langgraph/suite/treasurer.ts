@@ -15,22 +15,26 @@ export const search = tool(async ({ invoice }) => `invoice ${invoice}: 120 EUR t
   schema: z.object({ invoice: z.string() }),
 });
 
-export const pay = tool(
-  async ({ invoice }) =>
-    bank.apply("pay", { ...caller, key: `pay ${invoice}`, businessKey: invoice }, { invoice }, () => ({
-      paid: invoice,
-    })),
-  { name: "pay", description: "Pays an invoice.", schema: z.object({ invoice: z.string() }) },
-);
+/** Every call pays: the bank does not recognise repetitions. */
+export const transfer = (invoice: string) =>
+  bank.apply("pay", { ...caller, key: `pay ${invoice}`, businessKey: invoice }, { invoice }, () => ({ paid: invoice }));
+
+export const pay = tool(async ({ invoice }) => transfer(invoice), {
+  name: "pay",
+  description: "Pays an invoice.",
+  schema: z.object({ invoice: z.string() }),
+});
+
+export function observed({ invoice }: { invoice: string }) {
+  const found = bank.find("pay", invoice);
+  return found === undefined ? outcome.absent() : outcome.confirmed(found.result);
+}
 
 export const policies = {
   search: { semantics: "read" as const },
   pay: {
     businessKey: (input: { invoice: string }) => input.invoice,
-    observe: ({ invoice }: { invoice: string }) => {
-      const found = bank.find("pay", invoice);
-      return found === undefined ? outcome.absent() : outcome.confirmed(found.result);
-    },
+    observe: observed,
   },
 };
 
