@@ -236,6 +236,8 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "stream rewound": ({ streams }) => streams.seen.some((chunk) => "rewound" in chunk),
   "chunks refused or lost": ({ faultHits }) => faultHits.some(({ fault }) => fault.at === "chunks"),
   "streams side by side": ({ streams }) => new Set(streams.seen.map(({ part }) => part)).size > 2,
+  "payloads encrypted with two keys": ({ sealed }) =>
+    ["old", "new"].every((key) => sealed?.rows.includes(`"key":"${key}"`)),
   "process wedged": ({ trialCalls }) => trialCalls.some(({ trial }) => trial.wedgeMs !== undefined),
   "term taken from a stalled holder": started("stalled"),
   "run stuck after three stalls": some(isStuckByStalls),

@@ -1,3 +1,4 @@
+import { toJson } from "../src/base/codec.ts";
 import type { EffectRow, GateRow, TimerRow } from "../src/model/rows.ts";
 import { readBlob } from "../src/store/blob-store.ts";
 import type {
@@ -125,6 +126,7 @@ export interface Evidence {
   readonly checkpoints: readonly SeenCheckpoint[];
   readonly sink: SinkEvidence | undefined;
   readonly shards: ShardEvidence | undefined;
+  readonly sealed: SealedEvidence | undefined;
   /** Names of named leases, by journal. */
   readonly named: ReadonlyMap<number, string>;
   readonly lost: RewindLoss | undefined;
@@ -140,6 +142,12 @@ export interface Evidence {
   readonly settledAt: number | undefined;
   readonly virtualMs: number;
   readonly events: number;
+}
+
+/** Of a simulation with a codec: the payloads that it was given, and the rows of the store as text. */
+export interface SealedEvidence {
+  readonly hidden: ReadonlySet<string>;
+  readonly rows: string;
 }
 
 /** The participants' records that become evidence. */
@@ -225,6 +233,7 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     renewals: shared.renewals,
     checkpoints: shared.checkpoints,
     shards: stage.shards?.evidence,
+    sealed: await sealedEvidence(stage),
     sink: stage.sink && (await sinkEvidence(stage.sink, shared)),
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
     lost: witnesses.rewinder.lost,
@@ -232,12 +241,23 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     answers: stage.alarmService?.answers ?? [],
     callsAtRest,
     takenAlarms: stage.alarmService?.tasks.lateConflicts ?? 0,
-    healedAt,
-    settledAt,
+    ...{ healedAt, settledAt },
     virtualMs: time.now,
     events: time.events,
   };
 }
+
+async function sealedEvidence({ codec, shared: { bare } }: Stage): Promise<SealedEvidence | undefined> {
+  if (codec === undefined) return undefined;
+  const { read } = bare;
+  const rows: unknown[] = (await wholeFeed(bare)).map(({ data }) => data);
+  rows.push(await read.schedules(tenant), await read.effects(tenant), await read.gates(tenant));
+  rows.push(await read.values(tenant, ""), await read.runs(tenant));
+  return { hidden: codec.hidden, rows: rows.map((row) => JSON.stringify(toJson(row), printable)).join("\n") };
+}
+
+/** Tokens are bigints; what they stand for is of no interest here. */
+const printable = (_key: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
 
 async function sinkEvidence(sink: WorldSink, { store }: Stage["shared"]): Promise<SinkEvidence> {
   const { plan, arrivals, records, writtenAtRest } = sink;
@@ -246,10 +266,17 @@ async function sinkEvidence(sink: WorldSink, { store }: Stage["shared"]): Promis
 
 /** Without the neighbours' records: neighbours are judged by the responses they got. */
 async function feedOf({ plan, shared: { store } }: Stage): Promise<FeedRecord[]> {
-  const feed = await wholeFeed(store);
+  const feed = plan.codec ? await openedFeed(store) : await wholeFeed(store);
   if (plan.neighbours.actions.length === 0) return feed;
   const theirs = new Set((await store.read.leases(neighbourTenant)).map(({ journal }) => journal));
   return feed.filter(({ journal }) => !theirs.has(journal));
+}
+
+/** The feed of all tenants is not opened: what belongs to the tenant is replaced by what its own feed has. */
+async function openedFeed(store: Stage["shared"]["store"]): Promise<FeedRecord[]> {
+  const nameOf = ({ journal, seq, in: where }: FeedRecord): string => `${where} ${journal} ${seq}`;
+  const opened = new Map((await wholeFeed(store, tenant)).map((record) => [nameOf(record), record]));
+  return (await wholeFeed(store)).map((record) => opened.get(nameOf(record)) ?? record);
 }
 
 function valueLogs({ plan, shared: { store } }: Stage): Promise<Evidence["valueLogs"][number][]> {

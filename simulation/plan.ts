@@ -1,4 +1,5 @@
 import { type Random, seededRandom } from "../src/base/random.ts";
+import { withCodec } from "./codec.ts";
 import { chance, pick, times } from "./draw.ts";
 import {
   actionsOf,
@@ -75,6 +76,8 @@ export interface Plan {
   readonly sink: PlannedSink | undefined;
   /** A singleton in shards. */
   readonly shards: PlannedShards | undefined;
+  /** The replicas encrypt payloads. */
+  readonly codec: boolean;
   readonly faults: readonly Fault[];
   readonly rewind: Rewind | undefined;
   /** No faults happen from here on. */
@@ -124,7 +127,7 @@ export function planOf(seed: number | string): Plan {
   const hosted = withServerless(seed, withObjects(seed, withQueues(seed, streaming)));
   // A fan-out is a process that always runs.
   const sunk = hosted.serverless === undefined ? withSink(seed, hosted) : { ...hosted, sink: undefined };
-  return withShards(seed, sunk);
+  return withCodec(seed, withShards(seed, sunk));
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

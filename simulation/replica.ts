@@ -94,13 +94,14 @@ export class Replica {
   }
 
   async #open(process: TestProcess): Promise<void> {
-    const { plan, runnerOn, calls, sweeper, alarmService, shards } = this.#stage;
+    const { plan, runnerOn, calls, sweeper, alarmService, shards, codec } = this.#stage;
     const log = shards?.logOf(process) ?? this.#stage.log;
     const random = seededRandom(`replica ${plan.seed} ${process.name}`);
     const store = this.connected ? await this.#connect(process) : process.store;
     const options = { store, runner: runnerIn(process, runnerOn(process), calls), clock: process.clock, random };
     const serverless = alarmService && { serverless: alarmService.optionsOf(process) };
-    const more = { tenant, leaseTtl: plan.ttlMs, log, report: shards !== undefined, ...serverless };
+    const sealing = codec && { codec: codec.of(this.#incarnation, seededRandom(`codec ${plan.seed} ${process.name}`)) };
+    const more = { tenant, leaseTtl: plan.ttlMs, log, report: shards !== undefined, ...serverless, ...sealing };
     const tape = await this.#opened(process, { ...options, ...more });
     this.#tape = tape;
     this.#sendEvents(process, tape);

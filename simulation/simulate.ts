@@ -4,12 +4,14 @@ import { seededRandom } from "../src/base/random.ts";
 import type { Tape } from "../src/host/tape.ts";
 import { isTapeError } from "../src/model/errors.ts";
 import { createRunner, type Runner } from "../src/sdk/workflow.ts";
+import { sealedStore } from "../src/seal/sealed-store.ts";
 import type { TestProcess } from "../testkit/kit/process.ts";
 import { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import type { WorldLedger } from "../testkit/kit/world.ts";
 import { AlarmService } from "./alarm-service.ts";
 import { CallerClients } from "./caller-clients.ts";
 import { Clients } from "./clients.ts";
+import { WorldCodec } from "./codec.ts";
 import { SimulatedEffects } from "./effects.ts";
 import { collectEvidence, type Evidence, type Witnesses } from "./evidence.ts";
 import { GuardedClients } from "./guarded-clients.ts";
@@ -100,6 +102,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const { serverless } = plan;
   const alarmService = serverless && new AlarmService({ ...deps, plan: { ...plan, serverless } });
   if (alarmService !== undefined) shared.store = alarmService.armed(shared.bare);
+  const codec = codecFor(plan, shared);
   const faultHits: FaultHit[] = [];
   const { shards } = plan;
   const stage: Stage = {
@@ -107,6 +110,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     shards:
       shards && new ShardClients({ plan: { ...plan, shards }, time, faultHits, log: options.log ? log : silentLog }),
     alarmService,
+    codec,
     runnerOn: (process) => runnerOf(programsOn(process)),
     orphanWatch: new OrphanWatch(shared, tenant, unstepped(plan.wallStep)),
     server: serverOn(deps),
@@ -146,6 +150,14 @@ function worksOn(
     new StreamWork(name, clock, streamCalls),
     new ModelWork(name, clock, models),
   ];
+}
+
+/** With a codec, clients and judges see payloads through it, as the replicas do. */
+function codecFor({ codec: encrypts, seed }: Plan, shared: SharedStore): WorldCodec | undefined {
+  if (!encrypts) return undefined;
+  const codec = new WorldCodec();
+  shared.store = sealedStore(shared.bare, { codec: codec.of(0, seededRandom(`codec of clients ${seed}`)) });
+  return codec;
 }
 
 /** One simulation: the replicas, the clients around them, and time. */

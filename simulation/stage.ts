@@ -6,6 +6,7 @@ import type { TestProcess } from "../testkit/kit/process.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import type { AlarmService } from "./alarm-service.ts";
+import type { WorldCodec } from "./codec.ts";
 import type { InsideEvent } from "./inside.ts";
 import type { LaneResult } from "./lanes.ts";
 import type { ModelAnswer, ModelCall } from "./models.ts";
@@ -45,6 +46,8 @@ export interface Stage {
   readonly alarmService: AlarmService | undefined;
   readonly sink: WorldSink | undefined;
   readonly shards: ShardClients | undefined;
+  /** Encrypts the payloads of replicas and clients; undefined: they are in clear. */
+  readonly codec: WorldCodec | undefined;
   readonly calls: BodyCall[];
   readonly faultHits: FaultHit[];
   readonly laneResults: LaneResult[];

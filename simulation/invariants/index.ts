@@ -21,6 +21,7 @@ import * as quotas from "./quotas.ts";
 import * as requestFences from "./request-fences.ts";
 import * as rewound from "./rewound.ts";
 import * as schedules from "./schedules.ts";
+import * as sealed from "./sealed.ts";
 import * as shards from "./shards.ts";
 import * as signals from "./signals.ts";
 import * as singletons from "./singletons.ts";
@@ -65,6 +66,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...talk,
   ...streams,
   ...models,
+  ...sealed,
   ...quotas,
   ...cursors,
   ...erasure,

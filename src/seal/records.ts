@@ -4,7 +4,14 @@ import { isSealed } from "../base/codec.ts";
 import { isHashed, payloadFields, textFields } from "../model/payloads.ts";
 import type { JournalRecord, NewRecord, RecordData, RecordKind } from "../model/records.ts";
 import type { PayloadContext } from "./payload-codec.ts";
-import { debouncePlace, type PayloadCoder, runPlace, schedulePlace, valuePlace } from "./payload-coder.ts";
+import {
+  debouncePlace,
+  type FoundAt,
+  type PayloadCoder,
+  runPlace,
+  schedulePlace,
+  valuePlace,
+} from "./payload-coder.ts";
 import type { RunSubject } from "./run-subjects.ts";
 
 type Fields = Record<string, unknown>;
@@ -178,6 +185,12 @@ async function openFields(
   }
   for (const field of payloadFields[kind as RecordKind] ?? []) {
     const stored = at(data, field);
+    const parts = sealedParts(stored);
+    if (parts.length > 0) {
+      const at = { tenant: owner.tenant, kind, field, places: [placeOf(owner), ...forkedFrom] };
+      data = replaced(data, field, await openParts(coder, stored as Fields, parts, at));
+      continue;
+    }
     if (!isSealed(stored) && !(textFields.has(`${kind} ${field}`) && typeof stored === "string")) continue;
     const places = [...(await placesOf(record, owner, relatives)), ...forkedFrom];
     const found = { tenant: owner.tenant, kind, field, places };
@@ -188,6 +201,30 @@ async function openFields(
     }
   }
   return data;
+}
+
+/**
+ * An obligation whose effect was settled without the key holds what the effect had: arguments and result, each sealed
+ * alone.
+ */
+export const sealedParts = (stored: unknown): string[] =>
+  typeof stored === "object" && stored !== null && !isSealed(stored)
+    ? ["args", "result"].filter((part) => isSealed((stored as Fields)[part]))
+    : [];
+
+export async function openParts(
+  coder: PayloadCoder,
+  stored: Fields,
+  parts: readonly string[],
+  at: FoundAt,
+): Promise<unknown> {
+  const opened = { ...stored };
+  for (const part of parts) {
+    const value = await coder.open(stored[part], at);
+    if (isSealed(value)) return value; // the whole cannot be used
+    opened[part] = value;
+  }
+  return opened;
 }
 
 /** The places that may own a payload of this record. */

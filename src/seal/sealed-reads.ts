@@ -7,8 +7,18 @@ import type { EffectRow, GateRow } from "../model/rows.ts";
 import type { ChunkPage, Page, ReadOps, StoredValue } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { type PayloadCoder, runPlace, valuePlace } from "./payload-coder.ts";
-import { businessScope, openRecord, type RecordOwner, type Relatives, sourcesOf } from "./records.ts";
+import {
+  businessScope,
+  openParts,
+  openRecord,
+  type RecordOwner,
+  type Relatives,
+  sealedParts,
+  sourcesOf,
+} from "./records.ts";
 import type { RunSubject, RunSubjects } from "./run-subjects.ts";
+
+type Fields = Record<string, unknown>;
 
 /** The reads of a store whose payloads are opened for this process. */
 export class SealedReads {
@@ -177,7 +187,11 @@ export class SealedReads {
     const places = [runPlace(run.id)];
     const open = (field: string) => (stored: unknown) =>
       this.#coder.open(stored, { tenant, kind: "effect.intended", field, places });
-    const args = await openedText(row.args, open("args"));
+    const args = await openedText(row.args, async (stored) => {
+      const parts = sealedParts(stored);
+      const at = { tenant, kind: "obligation.armed", field: "args", places };
+      return parts.length === 0 ? open("args")(stored) : openParts(this.#coder, stored as Fields, parts, at);
+    });
     const outcome =
       row.outcome === null
         ? null

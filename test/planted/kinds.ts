@@ -50,6 +50,7 @@ export const kinds = {
   "with a sink and several replicas": ({ sink, replicas }) => sink !== undefined && replicas > 1,
   "with a sink and a rewound store": ({ sink, rewind }) => sink !== undefined && rewind !== undefined,
   "with shards": ({ shards }) => shards !== undefined,
+  "with a codec": ({ codec }) => codec,
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 

@@ -10,6 +10,7 @@ import { leaseBugs } from "./bugs/leases.ts";
 import { neighbourBugs } from "./bugs/neighbours.ts";
 import { objectBugs } from "./bugs/objects.ts";
 import { queueBugs } from "./bugs/queues.ts";
+import { sealedBugs } from "./bugs/sealed.ts";
 import { serviceBugs } from "./bugs/services.ts";
 import { shardBugs } from "./bugs/shards.ts";
 import { sinkBugs } from "./bugs/sinks.ts";
@@ -41,6 +42,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Sinks", sinkBugs],
   ["Shards", shardBugs],
   ["Streams", streamBugs],
+  ["Encryption", sealedBugs],
 ];
 
 function tables(): string {

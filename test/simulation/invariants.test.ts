@@ -165,6 +165,14 @@ describe("the invariants", () => {
     fails({ ...evidence, sweeps: [{ ...first, token: 77n }] }, "bodiesHaveTerms");
   });
 
+  it("fail when a payload that was encrypted is stored in clear", async () => {
+    const world = await simulate({ ...calm, neighbours: { actions: [], walks: [] }, codec: true });
+    assert.deepEqual(brokenInvariants(world), []);
+    const { hidden, rows } = world.sealed!;
+    assert.ok(invariants.payloadsAreSealed!(world).judged > 3, "it judged nothing");
+    fails({ ...world, sealed: { hidden, rows: `${rows} ${[...hidden][0]}` } }, "payloadsAreSealed");
+  });
+
   it("fail when a shard has two owners or none, or replicas have uneven shares", async () => {
     const without = { signals: [], schedules: [], actions: [], guarded: [], unstarted: undefined, talk: undefined };
     const world = await simulate({ ...calm, ...without, singleton: undefined, shards: calmShards, healAtMs: 90_000 });
@@ -526,6 +534,7 @@ describe("the invariants", () => {
       "everyRunIsFound",
       "forksKeepWhatStands",
       "overlapPolicyHolds",
+      "payloadsAreSealed",
     ];
     const shards = ["oneOwnerForAShard", "shardsAreHeld", "shardsAreFair"];
     assert.deepEqual(neverJudged({ judged: all }).sort(), [...without, ...shards].sort());

@@ -66,8 +66,18 @@ export class Item {
     return this.#unserved;
   }
 
+  /** For a call: this process must be able to read them. */
   get args(): unknown {
-    return readable(decode(this.effect.args), { run: this.runId, effect: this.effect.name });
+    const about = { run: this.runId, effect: this.effect.name };
+    const args = readable(this.#storedArgs, about);
+    // Of an obligation that was armed without the key, each part is sealed alone.
+    for (const part of this.isCompensation ? Object.values(args as object) : []) readable(part, about);
+    return args;
+  }
+
+  /** As the store has them: an operator without the key settles an effect, too. */
+  get #storedArgs(): unknown {
+    return decode(this.effect.args);
   }
 
   get isCompensation(): boolean {
@@ -205,7 +215,7 @@ export class Item {
 
   #obligationOf(result: unknown) {
     const { run, pos } = this.ref;
-    return { run, pos, sub: 1, key: `${this.effect.key}:compensation`, args: { args: this.args, result } };
+    return { run, pos, sub: 1, key: `${this.effect.key}:compensation`, args: { args: this.#storedArgs, result } };
   }
 
   async write(records: readonly NewRecord[]): Promise<void> {

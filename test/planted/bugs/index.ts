@@ -7,6 +7,7 @@ import { leaseBugs } from "./leases.ts";
 import { neighbourBugs } from "./neighbours.ts";
 import { objectBugs } from "./objects.ts";
 import { queueBugs } from "./queues.ts";
+import { sealedBugs } from "./sealed.ts";
 import { serviceBugs } from "./services.ts";
 import { shardBugs } from "./shards.ts";
 import { sinkBugs } from "./sinks.ts";
@@ -34,4 +35,5 @@ export const bugs: readonly Bug[] = [
   ...sinkBugs,
   ...shardBugs,
   ...streamBugs,
+  ...sealedBugs,
 ];
