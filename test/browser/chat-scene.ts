@@ -86,14 +86,14 @@ export async function chatUpToApproval(
   ]);
   clock.elapse(2_300);
   const payload = { tool: "treasury.pay", input: { invoice: "2026-117", amount: 1_240 }, call: "call-2" };
-  const asked = await scene.append(term, term.head + 1, [
+  const searched = await scene.append(term, term.head + 1, [
     ...made(term, 0, first, { input: 1_040, output: 96, usd: 0.0061 }),
     lane(1, "/treasury.search call-1"),
     ...effectOf(1_000_000, "treasury.search", "call-1", { invoice: "2026-117" }, { amount: 1_240 }),
     reserved(term, 3),
   ]);
   clock.elapse(1_900);
-  const head = await scene.append(term, asked, [
+  const head = await scene.append(term, searched, [
     ...made(term, 3, second, { input: 1_220, output: 130, usd: 0.0074 }),
     lane(2, "/treasury.pay call-2"),
     done("gate.opened", { pos: 2_000_000, name: "tool approval", payload, binds: bound }),
@@ -102,7 +102,7 @@ export async function chatUpToApproval(
   return { term, head };
 }
 
-/** A chat whose first model call was lost in a crash and asked again, with an approval. */
+/** A chat whose first model call was lost in a crash and searched again, with an approval. */
 export async function chatOf(scene: Scene, store: Store, clock: PastClock): Promise<void> {
   const id = "chat-7";
   const { term, head } = await chatUpToApproval(scene, clock, id);

@@ -146,6 +146,9 @@ describe("every user", () => {
         path,
       ).toEqual([]);
     }
+    await page.goto("/runs/chat-7?tab=conversation");
+    await page.getByText("The content is hidden from your role.").waitFor();
+    expect(await page.getByText("Pay invoice 2026-117").count()).toBe(0);
     expect(await page.getByRole("link", { name: "Audit log" }).count()).toBe(0);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").fill(`operator.${secret}`);

@@ -55,6 +55,13 @@ describe("GET /v1/runs/{id}/conversation", () => {
     expect((await get("/v1/runs/chat/conversation?from=1&limit=1")).json).toMatchObject({ turns: [], from: 1 });
     expect((await get("/v1/runs/chat/conversation?limit=201")).json.code).toBe("TAPE_BAD_INPUT");
     expect((await get("/v1/runs/none/conversation")).json.code).toBe("TAPE_RUN_NOT_FOUND");
+    expect(json).toMatchObject({ hidden: true, turns: [{ answer: { parts: [{ type: "text", text: "", cut: 3 }] } }] });
+    expect(JSON.stringify(json)).not.toContain("yes");
+    for (const role of ["starter", "worker", "operator", "admin"] as const) {
+      const seen = (await get("/v1/runs/chat/conversation", tokenOf(tenant, role))).json;
+      expect(seen.hidden, role).toBeUndefined();
+      expect(seen, role).toMatchObject({ turns: [{ answer: { parts: [{ type: "text", text: "yes" }] } }] });
+    }
     const stranger = await get("/v1/runs/chat/conversation", tokenOf("other", "reader"));
     expect(stranger.json.code).toBe("TAPE_RUN_NOT_FOUND");
   });

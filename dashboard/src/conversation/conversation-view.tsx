@@ -27,7 +27,7 @@ export function ConversationView({ run, inner = false }: { readonly run: OfRun; 
         return (
           <section className="conversation" aria-label={`Conversation of ${run.id}`}>
             {!inner && <ConversationHead run={run} page={loaded.at(-1)!} turns={turns} />}
-            <Turns run={run} turns={turns} />
+            <Turns run={run} turns={turns} hidden={loaded[0]!.hidden === true} />
             <LoadMore of={pages} />
           </section>
         );
@@ -98,9 +98,18 @@ function CopyJson({ of }: { readonly of: unknown }) {
   );
 }
 
-function Turns({ run, turns }: { readonly run: OfRun; readonly turns: readonly Turn[] }) {
+function Turns({
+  run,
+  turns,
+  hidden,
+}: {
+  readonly run: OfRun;
+  readonly turns: readonly Turn[];
+  /** The stream is content, too. */
+  readonly hidden: boolean;
+}) {
   const answered = new Set(turns.flatMap(({ calls }) => calls.map(({ id }) => id)));
-  const isOpen = turns.some(({ open }) => open === true) && run.endedAt === null;
+  const isOpen = turns.some(({ open }) => open === true) && run.endedAt === null && !hidden;
   const card = (turn: Turn, live: ReadonlyMap<number, string>): ReactNode => {
     const own = (call: string): readonly Turn[] =>
       turns.filter(({ under }) => under?.pos === turn.pos && under.call === call);

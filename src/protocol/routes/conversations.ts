@@ -97,8 +97,8 @@ export const conversations = group({
     repeat: "read",
     summary:
       "Reads the run's conversation with models, turn by turn from the number from on: messages, answers, tool calls " +
-      "with their effects and approvals, tokens, costs and attempts; sums of all turns. A server may hide the content " +
-      "from readers",
+      "with their effects and approvals, tokens, costs and attempts; sums of all turns. For a reader the content is " +
+      "hidden: lengths are left",
     params: z.strictObject({ id: name }),
     query: z.strictObject({ from: wholeText.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({

@@ -1,5 +1,6 @@
 import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
+import { mayDo } from "../../model/roles.ts";
 import { readConversation } from "../../operator/conversation.ts";
 import type { ResponseOf } from "../../protocol/contract.ts";
 import type { conversations } from "../../protocol/routes/conversations.ts";
@@ -16,8 +17,10 @@ export function conversationHandlers({ store }: ServerDeps): HandlersOf<typeof c
   const { read } = store;
   const models = new Map<string, string>();
   return {
-    async "runs.conversation"({ params: { id }, query }, { tenant }) {
-      return (await readConversation(store, tenant, id, query)) as ResponseOf<"runs.conversation">;
+    async "runs.conversation"({ params: { id }, query }, { tenant, role }) {
+      // A reader watches how runs work. Callers who start runs and answer their gates also see what they are about.
+      const content = mayDo(role, "starter");
+      return (await readConversation(store, tenant, id, { ...query, content })) as ResponseOf<"runs.conversation">;
     },
     async "runs.modelUsage"({ query }, { tenant }) {
       const ids = [...new Set(query.of)];
