@@ -226,6 +226,30 @@ const rows: readonly (readonly [title: string, stats: readonly Plot[], plots: re
     ],
   ],
   [
+    "Models",
+    [],
+    [
+      [
+        "Calls",
+        "Calls of models per second, by outcome. Replayed calls do not count.",
+        "ops",
+        [["{{model}} {{outcome}}", rate("tape_model_calls_total", "model, outcome")]],
+      ],
+      [
+        "Tokens",
+        "Tokens per second, by direction.",
+        "ops",
+        [["{{model}} {{direction}}", rate("tape_model_tokens_total", "model, direction")]],
+      ],
+      [
+        "US dollars an hour",
+        "Cost of the calls for which a price is known.",
+        "short",
+        [["", `3600 * ${rate("tape_model_cost_usd_total", "job")}`]],
+      ],
+    ],
+  ],
+  [
     "Wake-ups, alarms, shards",
     [],
     [

@@ -12,7 +12,7 @@ import type { Term } from "../model/lease.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { FindRequest, RunSpec, Store } from "../store/contract/store.ts";
 import { specAsRecorded } from "./core/as-recorded.ts";
-import type { DriveEnd, RunResult, Suspicion } from "./core/handle.ts";
+import type { DriveEnd, ModelFigures, RunResult, Suspicion } from "./core/handle.ts";
 import { ImmediateSteps } from "./core/immediate.ts";
 import { Drive } from "./drive/drive.ts";
 import { HungWatch } from "./drive/hung.ts";
@@ -29,6 +29,8 @@ export interface RunDriverOptions {
   readonly random: Random;
   readonly log: Log;
   readonly tracing?: Tracer;
+  /** Called after each call of a model. */
+  readonly onModelCall?: (call: ModelFigures) => void;
   /** Runs driven at once. */
   readonly concurrency: number;
   /** The address under which other systems reach the server, for callbacks. */
@@ -329,7 +331,7 @@ export class RunDriver {
   }
 
   async #drive(driving: ActiveDrive, term: Term, sent: ClockReading, fresh?: RunSpec): Promise<DriveEnd> {
-    const { keeper, store, runner, tenant, clock, random, log, tracing } = this.#options;
+    const { keeper, store, runner, tenant, clock, random, log, tracing, onModelCall } = this.#options;
     const { journal } = term;
     const lease = keeper.adopt(fresh?.id ?? term.name ?? `run ${journal}`, term, sent, byRecovery);
     // An own lease that expired under load is not a crash. Counted before the first await, because `staleLimit` of the
@@ -348,7 +350,11 @@ export class RunDriver {
       const deps = { store, runner, lease, tenant, runId, clock, random, log, ...shared };
       // The starter's async context reaches this point.
       const startedAt = fresh === undefined ? undefined : tracing?.activeSpan();
-      const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
+      const traced = {
+        ...(tracing && { tracing }),
+        ...(startedAt && { startedAt }),
+        ...(onModelCall && { onModelCall }),
+      };
       const more = {
         ...(fresh && { fresh: specAsRecorded(store, tenant, fresh) }),
         ...(term.created !== undefined && { created: term.created }),

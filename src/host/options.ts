@@ -6,6 +6,7 @@ import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
 import type { Tracer } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
+import type { ModelFigures } from "../engine/core/handle.ts";
 import { TapeError } from "../model/errors.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import type { StartTiming } from "../sdk/start-options.ts";
@@ -265,19 +266,20 @@ export function millionths(budget: Readonly<Record<string, number>>): Record<str
 }
 
 /** What the run driver needs of an app's options. */
-export function drivingOptions({
-  replayPatience,
-  slowAfter,
-  publicUrl,
-  tracing,
-}: Pick<Partial<AppOptions<never>>, "replayPatience" | "slowAfter" | "publicUrl" | "tracing">): {
+export function drivingOptions(
+  options: Pick<Partial<AppOptions<never>>, "replayPatience" | "slowAfter" | "publicUrl" | "tracing">,
+  onModelCall?: (call: ModelFigures) => void,
+): {
   readonly patienceMs?: number;
   readonly slowMs?: number;
   readonly publicUrl?: string;
   readonly tracing?: Tracer;
+  readonly onModelCall?: (call: ModelFigures) => void;
 } {
+  const { replayPatience, slowAfter, publicUrl, tracing } = options;
   return {
     ...(tracing !== undefined && { tracing }),
+    ...(onModelCall !== undefined && { onModelCall }),
     ...(replayPatience !== undefined && {
       patienceMs: durationOrThrow("the app", "replayPatience", replayPatience, 1),
     }),

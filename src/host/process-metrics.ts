@@ -2,12 +2,14 @@ import type { AlarmCounts } from "../alarm/counted-alarms.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { Metrics, type Sample } from "../base/metrics.ts";
+import type { ModelFigures } from "../engine/core/handle.ts";
 import type { FanoutView } from "../events/fanout.ts";
 import type { Identity } from "../lease/identity.ts";
 import type { LeaseCount, LeaseCounts } from "../lease/lease-counts.ts";
 import type { ReactorStats } from "../reactor/runner.ts";
 import { CensusMetrics } from "../store/census-metrics.ts";
 import type { Store } from "../store/contract/store.ts";
+import { countedModels } from "./model-metrics.ts";
 import { type LoopPulse, ProcessHealth } from "./process-health.ts";
 import { summed } from "./process-reporter.ts";
 import type { HeldShards } from "./singleton/singletons.ts";
@@ -93,6 +95,8 @@ export class ProcessMetrics {
   readonly health: ProcessHealth;
   /** Counts a request to a push handler, by the reactor that it wakes. */
   readonly countPush: (reactor: string, outcome: PushOutcome) => void;
+  /** Counts a call of a model. */
+  readonly countModelCall: (call: ModelFigures) => void;
   /** Where the port listens; undefined without one. */
   url: string | undefined;
   #draining = false;
@@ -120,6 +124,7 @@ export class ProcessMetrics {
     );
     addSinkMetrics(registry, () => deps.fanouts.list());
     this.countPush = countedPushes(registry);
+    this.countModelCall = countedModels(registry);
     addPartMetrics(registry, deps);
     this.countLeases(deps.keeper.counts);
     const census = new CensusMetrics(registry, { read: store.read, tenant, clock });

@@ -173,7 +173,9 @@ export async function assembleReactors(options: AssemblyOptions): Promise<Assemb
     // An app that does not drive runs leaves the definitions of a server's queues to the processes that do.
     if (isRemote(store)) await defineQueues({ store, tenant, log }, runner.queues?.values() ?? []);
     const deps = { store, runner, keeper, tenant, ...seams };
-    running = startReactors({ specs: options.specs(app), deps, driver, drainMs, ...defined({ pendingAfterS }) });
+    const counted = { ...driver, onModelCall: app.metrics.countModelCall };
+    const bounds = { drainMs, ...defined({ pendingAfterS }) };
+    running = startReactors({ specs: options.specs(app), deps, driver: counted, ...bounds });
   } catch (error) {
     await close();
     throw error;

@@ -113,7 +113,7 @@ export class Tape implements AsyncDisposable {
   readonly #unserved: UnservedWarning;
   readonly #starts: Starts;
   readonly #reporter: ProcessReporter | undefined;
-  readonly #driving: ReturnType<typeof drivingOptions>;
+  readonly #driving: WorkerDriving;
   readonly #onDemand: OnDemand;
   readonly #serverless: Serverless | undefined;
   #closing: Promise<void> | undefined;
@@ -140,7 +140,7 @@ export class Tape implements AsyncDisposable {
     ({ gates: this.gates, timers: this.timers } = lists);
     this.#starts = new Starts({ ...shared, talk: this.#talk, workers: this.#workers });
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
-    this.#driving = drivingOptions(tracingFor(options));
+    this.#driving = drivingOptions(tracingFor(options), (call) => this.metrics.countModelCall(call));
     const keeper = new LeaseKeeper({ ...shared, identity: identify(process.env, random), timings: { ttlMs } });
     this.#keeper = keeper;
     const deps = { ...shared, runner, keeper };

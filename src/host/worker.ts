@@ -16,7 +16,7 @@ export interface WorkerOptions {
 
 export interface WorkerDriving
   extends WorkerOptions,
-    Pick<RunDriverOptions, "tracing" | "patienceMs" | "slowMs" | "publicUrl" | "onSettled"> {}
+    Pick<RunDriverOptions, "tracing" | "onModelCall" | "patienceMs" | "slowMs" | "publicUrl" | "onSettled"> {}
 
 /** Drives the runs of one runner's workflows and runs the reactors: by default the five built-in ones. */
 export class Worker implements AsyncDisposable {

@@ -235,7 +235,7 @@ it("openTelemetryMetrics exports the same figures, in base units", async () => {
   const families = [...(await app.metrics.text()).matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name]) => name!);
   const plain = families.map((name) => name.replace(/_(total|seconds)$/, ""));
   const withSamples = plain.filter(
-    (name) => !/unserved|failures|losses|takeovers|sink|retention|push|alarms|shards/.test(name),
+    (name) => !/unserved|failures|losses|takeovers|sink|retention|push|model|alarms|shards/.test(name),
   );
   expect(exported.map(({ descriptor }) => descriptor.name)).toEqual(expect.arrayContaining(withSamples));
   expect(points("tape_reactor_lag")?.descriptor.unit).toBe("s");

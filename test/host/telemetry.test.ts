@@ -14,6 +14,7 @@ import { openTelemetry } from "../../src/host/telemetry.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { assistant, ProviderError, ScriptedModel, user } from "../agent/scripted.ts";
 
 const exporter = new InMemorySpanExporter();
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
@@ -81,6 +82,47 @@ describe("traces for OpenTelemetry", () => {
     expect(steps[0]!.parentSpanContext?.spanId).toBe(drives[0]!.spanContext().spanId);
     expect(named("tape.effect mail").map(({ attributes }) => attributes["tape.replayed"])).toEqual([false]);
     expect(named("tape.step bad")[0]).toMatchObject({ status: { code: api.SpanStatusCode.ERROR, message: "no" } });
+  });
+
+  it("decisions of models have gen_ai attributes; replayed ones have no usage, failed ones an error", async () => {
+    const price = { scripted: { input: 100_000, output: 0 } };
+    const model = new ScriptedModel((k) => {
+      if (k === 2) throw new ProviderError(400);
+      return assistant("hello");
+    });
+    const ask = workflow("ask", async (tape) => {
+      await model.ask([user("one")], { price });
+      await tape.decide("plain", () => 1); // no model
+      await tape.gate(go);
+      await model.ask([user("two")]).catch(() => {});
+    });
+    const asking = createRunner({ workflows: [ask] });
+    const app = await Tape.open({ store: "memory:", runner: asking, tracing: openTelemetry(api) });
+    onTestFinished(() => app.close());
+    const run = await app.start(ask, undefined as never, { id: "asked" });
+    await expect.poll(() => run.status()).toBe("WAITING");
+    await app.signal("asked", go, 1);
+    await run.result();
+    const call = {
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "local",
+      "gen_ai.request.model": "scripted",
+      "gen_ai.agent.name": "clerk",
+    };
+    const used = {
+      "gen_ai.usage.input_tokens": 10,
+      "gen_ai.usage.output_tokens": 5,
+      "tape.cost_usd": 1,
+    };
+    const genAi = (name: string): object[] =>
+      named(name).map(({ attributes }) =>
+        Object.fromEntries(Object.entries(attributes).filter(([key]) => /^gen_ai|cost/.test(key))),
+      );
+    expect(genAi("tape.decision clerk 1")).toEqual([{ ...call, ...used }, call]);
+    expect(named("tape.decision clerk 1").map(({ attributes }) => attributes["tape.replayed"])).toEqual([false, true]);
+    expect(genAi("tape.decision plain")).toEqual([{}, {}]);
+    expect(genAi("tape.decision clerk 2")).toEqual([call]);
+    expect(named("tape.decision clerk 2")[0]).toMatchObject({ status: { code: api.SpanStatusCode.ERROR } });
   });
 
   it("without a tracer no span is created", async () => {

@@ -35,6 +35,7 @@ import { Callbacks } from "./callbacks.ts";
 import { spawnChild } from "./children.ts";
 import { openGate, sleepFor, sleepUntil } from "./gates.ts";
 import { cutOf } from "./lanes.ts";
+import { reportModelCall } from "./model-figures.ts";
 import { objectInRun } from "./objects.ts";
 import { type OperationHandle, Operations, type RecordOf, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
@@ -211,11 +212,11 @@ export class Context extends Operations implements TapeContext {
     const policy = options === undefined ? undefined : stepPolicyOf(name, options);
     let notes: DecisionDetails = {};
     // Each attempt starts without details, so that the record describes the one that succeeded.
-    const decide = (context: StepContext): T | Promise<T> => {
+    const decide = (handle: OperationHandle<T>, context: StepContext): T | Promise<T> => {
       let own: DecisionDetails = {};
       let parts: StreamWriter<unknown> | undefined;
       notes = own;
-      return body({
+      const made = body({
         get abortSignal() {
           return context.abortSignal;
         },
@@ -236,6 +237,7 @@ export class Context extends Operations implements TapeContext {
           return parts.write(part);
         },
       });
+      return reportModelCall(this.drive, handle, made, () => own);
     };
     const record: RecordOf = (pos, result) => ({ kind: "decision.made", data: { pos, name, ...result, ...notes } });
     return this.operation<T>({
@@ -244,8 +246,14 @@ export class Context extends Operations implements TapeContext {
       result: ({ record: { data } }) => unwrap<T>(data as RecordData<"decision.made">),
       begin: (handle) =>
         policy === undefined
-          ? this.body(handle, () => decide(new BodyContext(this, handle.pos)), record)
-          : new StepAttempts(this, handle, policy, attemptBody(this, handle, decide), record).start(),
+          ? this.body(handle, () => decide(handle, new BodyContext(this, handle.pos)), record)
+          : new StepAttempts(
+              this,
+              handle,
+              policy,
+              attemptBody(this, handle, (context) => decide(handle, context)),
+              record,
+            ).start(),
     });
   }
 

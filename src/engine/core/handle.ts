@@ -20,6 +20,14 @@ import type { History } from "../replay/history.ts";
 import type { Replay } from "../replay/replay.ts";
 import type { ImmediateSteps } from "./immediate.ts";
 
+/** A call of a model that this process has made; one that is replayed is none. */
+export interface ModelFigures {
+  readonly model: string;
+  readonly outcome: "ok" | "failed";
+  /** As the decision has recorded it. */
+  readonly usage?: Readonly<Record<string, number>>;
+}
+
 export interface DriveOptions {
   readonly store: Store;
   readonly runner: Runner;
@@ -36,6 +44,8 @@ export interface DriveOptions {
   /** Traces the drive; `startedAt` is the span of the run's starter. */
   readonly tracing?: Tracer;
   readonly startedAt?: SpanContext;
+  /** Called after each call of a model. */
+  readonly onModelCall?: (call: ModelFigures) => void;
   /** The run was claimed this long before its timer; the drive does not park until the timer has fired. */
   readonly preloadMs?: number;
   /** Which bodies of the workflows are synchronous, as far as this process has seen. */

@@ -1,4 +1,4 @@
-import type { Span } from "../../base/trace.ts";
+import type { Span, SpanAttributes } from "../../base/trace.ts";
 import type { TapeError } from "../../model/errors.ts";
 import type { NewRecord } from "../../model/records.ts";
 import type { ExecutionSite } from "../../sdk/current.ts";
@@ -36,6 +36,8 @@ export interface OperationHandle<T> extends BodyOf {
   endWithError(error: unknown, record: NewRecord): void;
   reject(error: unknown): void;
   resolve(value: T | Promise<T>): void;
+  /** Adds attributes to its span, if it is traced. */
+  describe(attributes: SpanAttributes): void;
 }
 
 /** Receives the end of each live operation. */
@@ -118,7 +120,7 @@ export class LiveOperation<T> implements OperationHandle<T>, PendingOperation {
 
   deliver(delivery: Delivery): void {
     const { kinds, name, result } = this.#operation;
-    this.#operations.drive.spans?.replayed(kinds[0]!, name, this.pos);
+    this.#operations.drive.spans?.replayed(kinds[0]!, name, this.pos, delivery.record);
     resolveWith(() => result(delivery), this);
   }
 
@@ -154,6 +156,10 @@ export class LiveOperation<T> implements OperationHandle<T>, PendingOperation {
     this.#span?.fail(error);
     this.#span?.end();
     this.#reject(error);
+  }
+
+  describe(attributes: SpanAttributes): void {
+    this.#span?.set(attributes);
   }
 
   end(record: NewRecord, value: T | Promise<T>): void {

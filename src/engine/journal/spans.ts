@@ -1,5 +1,7 @@
 import { fingerprint } from "../../base/canonical.ts";
 import type { Span, SpanAttributes, SpanContext, Tracer } from "../../base/trace.ts";
+import type { NewRecord } from "../../model/records.ts";
+import { genAiAttributes } from "./gen-ai.ts";
 
 export interface SpansOptions {
   readonly tracing: Tracer;
@@ -38,8 +40,11 @@ export class Spans {
     return this.#begin(kind, name, pos, false);
   }
 
-  replayed(kind: string, name: string, pos: number): void {
-    this.#begin(kind, name, pos, true).end();
+  replayed(kind: string, name: string, pos: number, { data }: Pick<NewRecord, "data">): void {
+    const span = this.#begin(kind, name, pos, true);
+    const { model } = data as { model?: unknown };
+    if (kind === "decision.made" && typeof model === "string") span.set(genAiAttributes(name, model));
+    span.end();
   }
 
   end(attributes: SpanAttributes): void {
