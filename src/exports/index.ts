@@ -1,3 +1,15 @@
+export { rebuildConversation } from "../agent/rebuild-conversation.ts";
+export type {
+  ConversationSums,
+  FailedAttempt,
+  RunConversation,
+  ToolEffect,
+  Turn,
+  TurnCall,
+  TurnChild,
+  TurnGate,
+  TurnUsage,
+} from "../agent/turn.ts";
 export type { Alarm, Alarms } from "../alarm/alarms.ts";
 export { type CloudTasksOptions, cloudTasksAlarms } from "../alarm/cloud-tasks.ts";
 export {
@@ -54,6 +66,7 @@ export { type RecordedCallOptions, type RecordStore, recordedCall } from "../gua
 export { type FencedRequest, fenceHeaders, RequestFence, type RequestFenceOptions } from "../guard/request-fence.ts";
 export { guardExternalSqlite, guardSqlite, type SqliteDatabase } from "../guard/sqlite.ts";
 export type { LeaseHolder, TokenHolder } from "../guard/token-holder.ts";
+export { conversationOf } from "../host/conversation.ts";
 export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { Fanouts } from "../host/fanouts.ts";
 export { type FollowRunOptions, followRun, type RunEvent, type RunFollower } from "../host/follow-run.ts";
@@ -142,6 +155,7 @@ export type { CycleStep } from "../model/queue-cycle.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
 export type { EffectRow } from "../model/rows.ts";
 export type { SinkPause } from "../model/sink-checkpoint.ts";
+export type { ConversationPage, ConversationRequest } from "../operator/conversation.ts";
 export type { ForkRequest } from "../operator/fork.ts";
 export type { CompensatedEffect, ForkedOperation, ForkPlan, RepeatedEffect } from "../operator/fork-plan.ts";
 export type { PreemptTarget } from "../operator/preempt.ts";

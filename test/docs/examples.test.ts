@@ -11,6 +11,7 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** What each example must print, line by line; a RegExp where the line holds a number that varies. */
 const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
+  agents: ["Is it recorded? Yes.", "[ 'clerk local/echo 1' ]", "12 tokens in, 3 out"],
   lease: [/^1n \S+ start released$/],
   once: ["1 1"],
   stores: [/ok: true/, /journal: \d+/, /fresh: true/, /durable: true/],

@@ -67,17 +67,17 @@ async function failed(s: Stage, p: Process, pay: AnyWorkflow): Promise<string> {
 describe("a fork", () => {
   it("gets another input on request, which its schema still has to check", async () => {
     const s = await stage();
-    const asked: unknown[] = [];
+    const answers: unknown[] = [];
     const ask = flow("ask", async (tape, { message }: { message: string }) => {
       const topic = await tape.step("topic", () => "rain");
-      asked.push(await tape.decide("answer", () => `${topic}: ${message}`));
+      answers.push(await tape.decide("answer", () => `${topic}: ${message}`));
     });
     const p = s.process(createRunner({ workflows: [ask] }));
     const first = await p.start(ask, { message: "will it rain?" }, { id: "first" });
     await p.over(first);
     const id = await fork(depsOf(s, p), first, request({ at: 1, input: { message: "and tomorrow?" } }));
     await p.over(id);
-    expect(asked).toEqual(["rain: will it rain?", "rain: and tomorrow?"]);
+    expect(answers).toEqual(["rain: will it rain?", "rain: and tomorrow?"]);
     const created = async (run: string) => (await s.records(run))[0]!.data as RecordData<"run.created">;
     expect((await created(id)).input).toEqual({ message: "and tomorrow?" });
     expect((await created(id)).checked).toBeUndefined();
