@@ -16,7 +16,7 @@ import { buildIfStale } from "./dashboard.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
-const subpaths = ["index", "ai", "kafka", "nats", "push", "redis"];
+const subpaths = ["index", "ai", "kafka", "mcp", "nats", "push", "redis"];
 const entryPoints = [...subpaths.map((name) => `src/exports/${name}`), "testkit/index"];
 
 rmSync(dist, { recursive: true, force: true });

@@ -28,6 +28,8 @@ export type ToolOutcome =
       readonly ok: false;
       readonly status: "failed" | "denied" | "not approved" | "unknown" | "already requested";
       readonly words: string;
+      /** Of a failed effect: what its body threw. */
+      readonly error?: unknown;
     };
 
 /** One call that the model requests. */
@@ -265,7 +267,7 @@ class OpenToolCall {
 function outcomeOf(result: EffectResult<unknown>): ToolOutcome {
   if (result.status === "failed") {
     const cause = result.error === undefined ? result.reason : describeThrown(result.error);
-    return failed(`it did not happen (${result.reason}): ${cause}`);
+    return failed(`it did not happen (${result.reason}): ${cause}`, result.error);
   }
   const { value } = result;
   const thrown =
@@ -273,7 +275,10 @@ function outcomeOf(result: EffectResult<unknown>): ToolOutcome {
   return typeof thrown === "string" ? failed(thrown) : { ok: true, value };
 }
 
-const failed = (words: string): ToolOutcome => ({ ok: false, status: "failed", words });
+const failed = (words: string, error?: unknown): ToolOutcome => ({
+  ...{ ok: false, status: "failed", words },
+  ...(error !== undefined && { error }),
+});
 
 const denied = (reason: string | undefined): ToolOutcome => ({
   ok: false,

@@ -78,6 +78,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   connect: ["Hello Ada", "COMPLETED default"],
   serve: ["200 { status: 'ok' }"],
   mcp: ["true", "triage { text: 'I paid twice' } true", "I paid twice: billing"],
+  "mcp-tools": ["paid 7 with 120"],
   push: ["204 hello Ada", "401"],
   react: ["2 2 true"],
   receive: ["204 204", "shipped 7 1"],
@@ -202,6 +203,7 @@ async function placeExample(place: string, { name, source }: Example, to: string
 const imported: Readonly<Record<string, string>> = {
   "durable-tape": "src/exports/index.ts",
   "durable-tape/ai": "src/exports/ai.ts",
+  "durable-tape/mcp": "src/exports/mcp.ts",
   "durable-tape/push": "src/exports/push.ts",
   ai: "node_modules/ai/dist/index.js",
   "ai/test": "node_modules/ai/dist/test/index.js",

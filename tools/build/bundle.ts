@@ -6,7 +6,7 @@ import { bundledName, places } from "./places.ts";
 
 /** Modules that are loaded from outside: the entry points of the package, and the programs of bin/. */
 const entries = [
-  ...["index", "ai", "kafka", "nats", "push", "redis", ...adapters].map((name) => `src/exports/${name}.ts`),
+  ...["index", "ai", "kafka", "mcp", "nats", "push", "redis", ...adapters].map((name) => `src/exports/${name}.ts`),
   ...["testkit/index.ts", "src/cli/main.ts", "src/cli/reactors/main.ts"],
 ];
 

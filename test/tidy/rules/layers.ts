@@ -15,7 +15,7 @@ export const layers: readonly (readonly string[])[] = [
   ["operator", "deploy"],
   ["reactor", "events", "server"],
   ["host"],
-  ["push", "ai"],
+  ["push", "ai", "mcp-tools"],
   ["cli"],
   ["exports"],
   ["testkit"], // beside src, published as durable-tape/testing
