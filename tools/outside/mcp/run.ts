@@ -8,6 +8,7 @@ import { typeCheck } from "../checks.ts";
 import { finish, sumOf } from "../totals.ts";
 import { officialClients } from "./clients.ts";
 import { conformance } from "./conformance.ts";
+import { toolsAsEffects } from "./effects.ts";
 import { serveFixtures } from "./fixtures.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "tape-outside-mcp-"));
@@ -23,6 +24,7 @@ try {
   const totals = sumOf([
     await typeCheck(import.meta.dirname),
     await officialClients({ store: url, server: `${closed.url}/mcp`, token: `outside.${secret}` }),
+    await toolsAsEffects(),
     await conformance(`${open.url}/mcp`, "expected-of-server.yml"),
     await conformance(fixtures.url, "expected-of-fixtures.yml"),
   ]);
