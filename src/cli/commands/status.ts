@@ -4,6 +4,7 @@ import { outputOption, storeOptions, withApp } from "../app.ts";
 import type { Command } from "../command.ts";
 import { lasting, printJson, wantsJson } from "../output.ts";
 import { diagnose, unservedText } from "./doctor.ts";
+import { mcpFindings } from "./doctor-mcp.ts";
 import type { Finding } from "./finding.ts";
 import { queueState, slotsText } from "./queue-text.ts";
 import { liveStatuses, readOverview, type StoreOverview } from "./store-overview.ts";
@@ -59,14 +60,24 @@ function queueText(queue: QueueView, now: number): string {
 const doctor: Command = {
   name: "doctor",
   summary: "checks Node, configuration, store, clock, leases and reactors, with a fix for each problem",
-  options: { ...storeOptions, ...outputOption },
+  options: {
+    mcp: { value: "COMMAND|URL", help: "instead: lists an MCP server's tools, and which policies their hints suggest" },
+    ...storeOptions,
+    ...outputOption,
+  },
   run: async (invocation) => {
+    const server = invocation.text("mcp");
     let findings: readonly Finding[];
     try {
-      findings = await withApp(invocation, ({ store, tenant, url }) => diagnose(store, tenant, url));
+      findings =
+        server === undefined
+          ? await withApp(invocation, ({ store, tenant, url }) => diagnose(store, tenant, url))
+          : await mcpFindings(server);
     } catch (error) {
       if (!(error instanceof TapeError)) throw error;
-      findings = [{ check: "store", state: "fail", message: error.message, next: error.next }];
+      findings = [
+        { check: server === undefined ? "store" : "mcp", state: "fail", message: error.message, next: error.next },
+      ];
     }
     if (wantsJson(invocation)) printJson(invocation, findings);
     else {
