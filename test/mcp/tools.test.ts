@@ -69,14 +69,18 @@ describe("tools that read", () => {
     };
     const plain = { kind: "decision.made", data: { pos: 21, name: "judge", value: "yes", rationale: "it fits" } };
     await store.fenced.append(fence, { after: scene.head, records: [decided, plain] as NewRecord[] });
-    const { turns } = (await call("conversation", { run: scene.run }, "reader")).json;
-    expect(turns.map(({ turn }: { turn: string }) => turn)).toEqual([
-      ...["start", "tool", "approval wanted", "tool", "model", "model"],
+    const { json } = await call("conversation", { run: scene.run }, "reader");
+    expect(json).toMatchObject({ run: scene.run, sums: { turns: 2, input: 7, output: 2, models: ["openai/gpt"] } });
+    expect(json.turns).toMatchObject([
+      {
+        n: expect.any(Number),
+        model: "openai/gpt",
+        messages: [message("user", "pay 7")],
+        answer: message("assistant", "paying"),
+      },
+      { agent: "judge" },
     ]);
-    expect(turns.slice(-2)).toMatchObject([
-      { model: "openai/gpt", messages: [message("user", "pay 7")], answer: message("assistant", "paying") },
-      { name: "judge", value: "yes", rationale: "it fits" },
-    ]);
+    expect(await codeOf(call("conversation", { run: "ghost" }, "reader"))).toBe("TAPE_RUN_NOT_FOUND");
   });
 
   it("deliver everything in bounded pages, and a row that is too long in parts", async () => {
