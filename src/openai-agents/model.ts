@@ -22,7 +22,7 @@ import {
 import { defined } from "../base/defined.ts";
 import { TapeError } from "../model/errors.ts";
 import { assertKnownKeys, shown } from "../sdk/validate.ts";
-import { faultOf, loadErrorClasses, revive } from "./errors.ts";
+import { errorClasses, faultOf } from "./errors.ts";
 import { groupsOf, itemsOf, messageOf, partsOf } from "./items.ts";
 
 /** Options of durable models. */
@@ -120,7 +120,7 @@ class DurableModel implements Model {
   }
 
   async #call(request: ModelRequest, invoke: Invoke): Promise<ModelResponse> {
-    await loadErrorClasses();
+    await errorClasses.load();
     const { agent = this.#name, provider = "openai", ...options } = this.#options;
     const { systemInstructions, input, signal, tracing: _, modelSettings, tools, ...settings } = request;
     const { retry: __, ...sentSettings } = modelSettings;
@@ -139,7 +139,7 @@ class DurableModel implements Model {
       answerOf,
       restore,
       faultOf,
-      revive,
+      revive: (failure) => errorClasses.revive(failure),
     };
     return (await modelCall(call, options)).result;
   }
