@@ -44,6 +44,7 @@ describe("docs and code name the same things, both ways", () => {
     ["src/exports/ai.ts", "## `durable-tape/ai`\n"],
     ["src/exports/mcp.ts", "## `durable-tape/mcp`\n"],
     ["testkit/index.ts", "## `durable-tape/testing`\n"],
+    ["src/exports/adk.ts", "## `durable-tape/adk`\n"],
     ["src/exports/langgraph.ts", "## `durable-tape/langgraph`\n"],
     ["src/exports/openai-agents.ts", "## `durable-tape/openai-agents`\n"],
   ])("exports of %s", (file, heading) => {

@@ -9,7 +9,7 @@ export const layers: readonly (readonly string[])[] = [
   ["sdk", "protocol"],
   ["agent"],
   ["store", "connector", "lease"],
-  ["langgraph", "openai-agents"], // adapters of agent frameworks
+  ["adk", "langgraph", "openai-agents"], // adapters of agent frameworks
   ["client", "alarm", "seal"], // stores too: over the wire, with alarms ahead of writes, with sealed payloads
   ["engine", "guard", "config", "mcp"],
   ["operator", "deploy"],

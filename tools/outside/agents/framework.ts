@@ -57,6 +57,8 @@ export interface TeamSetup {
 /** What the suite needs of a framework. */
 export interface Framework {
   readonly name: string;
+  /** true: the tools of one turn run one after the other. */
+  readonly sequential?: boolean;
   agent(setup: AgentSetup): DurableAgent;
   /** Experts that work at the same time, by the framework's own means. Returns `<topic>: <answer>` for each, in order. */
   team(setup: TeamSetup): DurableAgent;
