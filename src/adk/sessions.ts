@@ -13,8 +13,9 @@ import {
   trimTempState,
 } from "@google/adk";
 import { Transcript } from "../agent/transcript.ts";
-import { isTapeError } from "../model/errors.ts";
+import { isTapeError, TapeError } from "../model/errors.ts";
 import type { TapeContext } from "../sdk/context.ts";
+import type { Store, StoredValue } from "../store/contract/store.ts";
 
 type State = Record<string, unknown>;
 type SessionKey = Pick<DeleteSessionRequest, "appName" | "userId" | "sessionId">;
@@ -25,6 +26,13 @@ interface Head {
   readonly createdAt: number;
 }
 
+/** Where sessions can be listed: an open `Tape`, or a store with a tenant. */
+export interface ListedValues {
+  readonly store: Pick<Store, "read">;
+  readonly tenant: string;
+}
+
+const maxListed = 10_000;
 /** What sessions share changes seldom; each conflict means that another writer made progress. */
 const maxWrites = 50;
 
@@ -43,12 +51,15 @@ export class TapeSessionService extends BaseSessionService {
   /** Events of parallel branches come in any order. They are stored in the order of their branches. */
   #waiting: { readonly key: SessionKey; readonly event: Event }[] = [];
 
+  readonly #listed: (() => ListedValues) | undefined;
   /** Ends the invocation with its next event. */
   #ending: { readonly error: unknown } | undefined;
 
-  constructor(tape: TapeContext) {
+  /** `listed`: only for `listSessions`, because a run by itself knows values by their keys alone. */
+  constructor(tape: TapeContext, listed?: () => ListedValues) {
     super();
     this.#tape = tape;
+    this.#listed = listed;
   }
 
   /** Only what a session service throws leaves the framework's runner as it is. */
@@ -69,8 +80,6 @@ export class TapeSessionService extends BaseSessionService {
       before.version,
     );
     this.#known.add(place);
-    await this.#enter(usersOf(appName), userId);
-    await this.#enter(sessionsOf(appName, userId), id);
     return (await this.getSession(key))!;
   }
 
@@ -95,17 +104,11 @@ export class TapeSessionService extends BaseSessionService {
     return session;
   }
 
-  /** Reads all of the sessions that it lists. */
+  /** Needs `listed`. At most 10 000 sessions. */
   override async listSessions(request: ListSessionsRequest): Promise<ListSessionsResponse> {
     const { appName, userId, limit, page, order } = request;
-    const users = userId === undefined ? await this.#names(usersOf(appName)) : [userId];
-    const all: Session[] = [];
-    for (const user of users) {
-      for (const sessionId of await this.#names(sessionsOf(appName, user))) {
-        const found = await this.#stored({ appName, userId: user, sessionId });
-        if (found !== undefined) all.push({ ...found, state: {}, events: [] });
-      }
-    }
+    const found = await this.#tape.sample("sessions", () => this.#headsOf(appName, userId));
+    const all = found.map((head) => createSession({ ...head, appName, state: {}, events: [] }));
     const sign = order === "asc" ? 1 : -1;
     if (order) all.sort((a, b) => sign * (a.lastUpdateTime - b.lastUpdateTime) || a.id.localeCompare(b.id));
     const totalItems = all.length;
@@ -126,13 +129,6 @@ export class TapeSessionService extends BaseSessionService {
     await this.#events(key).clear();
     await this.#tape.values.put(keyOf(key), null, version);
     this.#known.delete(keyOf(key));
-    await this.#change(sessionsOf(appName, userId), async (list) => {
-      const all = await list.items();
-      await list.replaceLast(
-        all.length,
-        all.filter((id) => id !== sessionId),
-      );
-    });
   }
 
   override async appendEvent({ session, event: given }: AppendEventRequest): Promise<Event> {
@@ -190,25 +186,34 @@ export class TapeSessionService extends BaseSessionService {
   }
 
   #events(key: SessionKey): Transcript<Event> {
-    const place = keyOf(key);
+    const place = eventsOf(key);
     const found = this.#transcripts.get(place) ?? new Transcript<Event>(this.#tape, place);
     this.#transcripts.set(place, found);
     return found;
   }
 
-  #names(place: string): Promise<readonly string[]> {
-    return new Transcript<string>(this.#tape, place).items();
-  }
-
-  async #enter(place: string, name: string): Promise<void> {
-    await this.#change(place, async (list) => {
-      if (!(await list.items()).includes(name)) await list.append([name]);
-    });
-  }
-
-  /** Lists of sessions are shared by runs, so each change reads the list again. */
-  async #change(place: string, change: (list: Transcript<string>) => Promise<void>): Promise<void> {
-    await this.#again(() => change(new Transcript(this.#tape, place)));
+  async #headsOf(app: string, user?: string): Promise<{ id: string; userId: string; lastUpdateTime: number }[]> {
+    if (this.#listed === undefined) {
+      const why = "listSessions needs the app: new TapeSessionService(tape, () => app)";
+      throw new TapeError("TAPE_BAD_INPUT", why, { field: "listed" });
+    }
+    const of = this.#listed();
+    const heads: { id: string; userId: string; lastUpdateTime: number }[] = [];
+    for await (const { key, value } of valuesUnder(of, headsUnder(app, user))) {
+      if (value == null) continue;
+      const [userId, id] = key.split("/").slice(-2).map(decodeURIComponent) as [string, string];
+      const [last] = await of.store.read.values(
+        of.tenant,
+        `${eventsOf({ appName: app, userId, sessionId: id })}/`,
+        1,
+        undefined,
+        "desc",
+      );
+      const event = (last?.value as { items?: readonly Event[] } | undefined)?.items?.at(-1);
+      heads.push({ id, userId, lastUpdateTime: event?.timestamp ?? (value as Head).createdAt });
+      if (heads.length === maxListed) break;
+    }
+    return heads;
   }
 
   async #again(work: () => Promise<void>): Promise<void> {
@@ -223,10 +228,12 @@ export class TapeSessionService extends BaseSessionService {
 }
 
 const part = (text: string): string => encodeURIComponent(text);
+const headsUnder = (app: string, user?: string): string =>
+  `adk/${part(app)}/sessions/${user === undefined ? "" : `${part(user)}/`}`;
 const keyOf = ({ appName, userId, sessionId }: SessionKey): string =>
-  `adk/${part(appName)}/session/${part(userId)}/${part(sessionId)}`;
-const sessionsOf = (app: string, user: string): string => `adk/${part(app)}/sessions/${part(user)}`;
-const usersOf = (app: string): string => `adk/${part(app)}/users`;
+  `${headsUnder(appName, userId)}${part(sessionId)}`;
+const eventsOf = ({ appName, userId, sessionId }: SessionKey): string =>
+  `adk/${part(appName)}/events/${part(userId)}/${part(sessionId)}`;
 const appState = (app: string): string => `adk/${part(app)}/state`;
 const userState = (app: string, user: string): string => `adk/${part(app)}/user/${part(user)}`;
 
@@ -234,3 +241,13 @@ const userState = (app: string, user: string): string => `adk/${part(app)}/user/
 const plainOf = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** All values under a prefix, a page at a time. */
+async function* valuesUnder({ store, tenant }: ListedValues, prefix: string): AsyncGenerator<StoredValue> {
+  for (let after: string | undefined; ; ) {
+    const page = await store.read.values(tenant, prefix, undefined, after);
+    yield* page;
+    if (page.more !== true) return;
+    after = page.at(-1)!.key;
+  }
+}

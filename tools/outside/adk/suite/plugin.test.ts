@@ -59,7 +59,7 @@ it("a replayed tool changes the state again, and calls without ids keep the ids 
     .filter(({ kind }) => kind === "value.written")
     .map(({ data }) => data as { key: string; value: unknown });
   expect(written.find(({ key }) => key === "adk/treasury/user/ada")?.value).toEqual({ seen: true });
-  const events = written.findLast(({ key }) => key.endsWith("/ada/s/0"))!.value as {
+  const events = written.findLast(({ key }) => key === "adk/treasury/events/ada/s/0")!.value as {
     items: { actions: { stateDelta: object } }[];
   };
   expect(events.items.filter(({ actions }) => "count" in actions.stateDelta)).toHaveLength(1);

@@ -103,8 +103,8 @@ const untimed = (found: unknown): unknown =>
 it("answers as ADK's own service in memory does, and another run reads the same", async () => {
   const theirs = new InMemorySessionService();
   let answers = 0;
-  const { start } = await opened(none, async (tape, text) => {
-    const ours = new TapeSessionService(tape);
+  const { start, tape: virtual } = await opened(none, async (tape, text) => {
+    const ours = new TapeSessionService(tape, () => ({ store: virtual.store, tenant: virtual.tape.tenant }));
     if (text === "read") return await ours.getSession({ appName: "app", userId: "bob", sessionId: "s3" });
     const [held, others]: [Held, Held] = [new Map(), new Map()];
     for (const [k, call] of calls.entries()) {
@@ -123,8 +123,12 @@ it("answers as ADK's own service in memory does, and another run reads the same"
 });
 
 it("runs may create sessions of one user at the same time; two that talk in one session cannot mix", async () => {
-  const { start, view } = await opened(none, async (tape, text) => {
-    const service = new TapeSessionService(tape);
+  const {
+    start,
+    view,
+    tape: virtual,
+  } = await opened(none, async (tape, text) => {
+    const service = new TapeSessionService(tape, () => ({ store: virtual.store, tenant: virtual.tape.tenant }));
     if (text === "list") return (await service.listSessions({ ...ada })).totalItems;
     const own = await service.createSession({ ...ada, sessionId: text });
     const shared = await service.getOrCreateSession({ ...ada, sessionId: "shared" });
@@ -139,6 +143,11 @@ it("runs may create sessions of one user at the same time; two that talk in one 
   expect((await view("a")).outcome).toBe("said");
   expect((await view("b")).outcome).toMatchObject({ code: "TAPE_VERSION_CONFLICT" });
   expect((await start("list", { id: "list" })).outcome).toBe(4);
+});
+
+it("says what it needs to list sessions", async () => {
+  const { start } = await opened(none, (tape) => new TapeSessionService(tape).listSessions(ada));
+  expect((await start("list")).outcome).toMatchObject({ code: "TAPE_BAD_INPUT" });
 });
 
 it("stores the events of parallel branches once and in one order, however they interleave", async () => {
