@@ -9,7 +9,7 @@ export {
   interrupted,
   type StoredState,
 } from "../langgraph/interrupted.ts";
-export type { ValuesOf } from "../langgraph/keys.ts";
 export { TapeSaver, type TapeSaverOptions } from "../langgraph/saver.ts";
 export { TapeStore, type TapeStoreOptions } from "../langgraph/store.ts";
 export { durableTools, type ToolKit, type ToolPolicies } from "../langgraph/tools.ts";
+export type { ValuesOf } from "../store/value-keys.ts";

@@ -17,8 +17,8 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import { type Random, systemRandom } from "../base/random.ts";
 import { TapeError } from "../model/errors.ts";
+import { deleteUnder, part, type ValuesOf, valuesUnder } from "../store/value-keys.ts";
 import { updateValue } from "../store/values.ts";
-import { deleteUnder, part, type ValuesOf, valuesUnder } from "./keys.ts";
 
 /** A serialised value: its type by the serializer, and its text; bytes where it is no text. */
 type TypedData = readonly [type: string, data: string | Uint8Array];

@@ -12,8 +12,8 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import { TapeError } from "../model/errors.ts";
 import type { StoredValue } from "../store/contract/store.ts";
+import { deleteKey, part, type ValuesOf, valuesUnder } from "../store/value-keys.ts";
 import { updateValue } from "../store/values.ts";
-import { deleteKey, part, type ValuesOf, valuesUnder } from "./keys.ts";
 
 /** An item as it is stored. The time of its last change is that of the value. */
 interface StoredItem {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { isTapeError } from "../model/errors.ts";
-import type { Store, StoredValue } from "../store/contract/store.ts";
+import type { Store, StoredValue } from "./contract/store.ts";
 
-/** Where a graph's data lives: an open `Tape`, or a store with a tenant. */
+/** Where an adapter keeps its values: an open `Tape`, or a store with a tenant. */
 export interface ValuesOf {
   readonly store: Pick<Store, "read" | "intake">;
   readonly tenant: string;
