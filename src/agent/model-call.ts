@@ -120,8 +120,8 @@ const defaultOutage: Duration = "24h";
 const defaultOutputTokens = 4_096;
 /** Longer than the pause that a driver waits in memory, so that the run parks. */
 const parkedMs = 2_500;
-/** A record has a name and notes besides its value. */
-const maxRecordBytes = defaultLimits.payloadBytes - 1_536 * 1_024;
+/** Large parts of an answer become blobs. A sealed blob takes a third more than its answer. */
+const maxRecordBytes = defaultLimits.blobBytes / 2;
 const maxFactChars = 2_048;
 
 /**

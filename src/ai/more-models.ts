@@ -25,7 +25,7 @@ export function durableEmbedding<M extends OtherModel>(model: M, options: ModelO
   });
 }
 
-/** An image model whose calls are recorded once. An answer with more than 2.5 MiB is refused with TAPE_TOO_LARGE. */
+/** An image model whose calls are recorded once. An answer with more than 32 MiB is refused with TAPE_TOO_LARGE. */
 export function durableImage<M extends OtherModel>(model: M, options: ModelOptions = {}): M {
   return durableCalls("durableImage", model, options, "doGenerate", {
     request: ({ prompt }) => prompt,

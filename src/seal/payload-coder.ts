@@ -4,6 +4,7 @@ import { decode, encode, isSealed, SealedPayload, sealedFault } from "../base/co
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import { hashPrefix, isHashed } from "../model/payloads.ts";
+import { mayBeBlob } from "../store/blob-store.ts";
 import { checkPayload } from "../store/validate/entry.ts";
 import type { EncodedPayload, PayloadCodec, PayloadContext, RedactPayload } from "./payload-codec.ts";
 
@@ -39,11 +40,14 @@ export class PayloadCoder {
   readonly #codec: PayloadCodec | undefined;
   readonly #redact: RedactPayload | undefined;
   readonly #limits: Limits;
+  /** For values that the store splits after they are sealed. */
+  readonly #blobLimits: Limits;
 
   constructor(codec: PayloadCodec | undefined, redact: RedactPayload | undefined, limits: Limits) {
     this.#codec = codec;
     this.#redact = redact;
     this.#limits = limits;
+    this.#blobLimits = { ...limits, payloadBytes: limits.blobBytes };
   }
 
   /** The payload as stores get it. */
@@ -51,7 +55,8 @@ export class PayloadCoder {
     if ((payload === undefined && also === undefined) || isSealed(payload)) return payload;
     const value = this.redacted(payload, context);
     const codec = this.#codec;
-    const text = checkPayload(context.field, () => encode(value), this.#limits);
+    const limits = mayBeBlob(context.kind, context.field) ? this.#blobLimits : this.#limits;
+    const text = checkPayload(context.field, () => encode(value), limits);
     if (codec === undefined) return value;
     // JSON has no line feeds: what comes before one is not the payload.
     const whole = also === undefined ? text : `${JSON.stringify(also)}\n${text}`;

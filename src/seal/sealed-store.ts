@@ -40,7 +40,13 @@ const sealedSize = (bytes: number): number => Math.ceil((bytes * 4) / 3) + envel
 /** A payload that is refused before it is sealed is refused where its author can handle it. */
 function sealedLimits(limits: Limits): Limits {
   const inside = (bytes: number): number => Math.max(1, Math.floor(((bytes - envelopeBytes) * 3) / 4));
-  return { ...limits, payloadBytes: inside(limits.payloadBytes), chunkBytes: inside(limits.chunkBytes) };
+  const { payloadBytes, chunkBytes, blobBytes } = limits;
+  return {
+    ...limits,
+    payloadBytes: inside(payloadBytes),
+    chunkBytes: inside(chunkBytes),
+    blobBytes: inside(blobBytes),
+  };
 }
 
 /**

@@ -48,6 +48,9 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   "decision.made": ["value", "request", "response"],
 };
 
+/** Whether the store takes a value here that is larger than a record. */
+export const mayBeBlob = (kind: string, field: string): boolean => fields[kind]?.includes(field) === true;
+
 /** A part and its text. */
 interface Part {
   readonly ref: BlobRef;

@@ -179,12 +179,26 @@ describe("a model call", () => {
     expect(model.calls).toBe(1);
   });
 
+  const drawing = (bytes: number): ScriptedModel => {
+    const data = new Uint8Array(bytes).fill(7);
+    return new ScriptedModel(() => ({ role: "assistant", parts: [{ type: "file", mediaType: "image/png", data }] }));
+  };
+
+  it("records a large file beside the journal, and replays it whole", async () => {
+    const model = drawing(5 * 1024 * 1024);
+    const { outcome, made } = await ran(async (tape) => {
+      const { parts } = await model.ask([user("draw")]);
+      await tape.sleep("1h");
+      const [file] = parts as readonly { data: Uint8Array }[];
+      return [file!.data.length, file!.data.at(-1)];
+    });
+    expect(outcome).toEqual([5 * 1024 * 1024, 7]);
+    expect(model.calls).toBe(1);
+    expect(made).toHaveLength(1);
+  });
+
   it("refuses a file that no record can hold, and is paid for", async () => {
-    const data = new Uint8Array(5 * 1024 * 1024);
-    const model = new ScriptedModel(() => ({
-      role: "assistant",
-      parts: [{ type: "file", mediaType: "image/png", data }],
-    }));
+    const model = drawing(32 * 1024 * 1024);
     const { outcome, records } = await ran(() => model.ask([user("draw")]));
     expect(outcome).toMatchObject({ code: "TAPE_TOO_LARGE" });
     expect(String(outcome)).toContain("1 files");

@@ -32,7 +32,7 @@ describe("other models", () => {
     expect(made).toMatchObject([{ model: "local/vectors", usage: { input: 3, output: 0 } }, { usage: { input: 3 } }]);
   });
 
-  it("draw once, and refuse an image that no record holds", async () => {
+  it("draw once, also a large image, and refuse one that no record holds", async () => {
     let calls = 0;
     const draw = (bytes: number) => ({
       specificationVersion: "v4" as const,
@@ -55,8 +55,9 @@ describe("other models", () => {
     expect(outcome).toBe(1_000);
     expect(calls).toBe(1);
     expect(JSON.stringify(records.map(({ data }) => data))).not.toContain("secret");
-    expect((await drawing(5_000_000)).outcome).toMatchObject({ code: "TAPE_TOO_LARGE" });
-    expect(calls).toBe(2);
+    expect((await drawing(5_000_000)).outcome).toBe(5_000_000);
+    expect((await drawing(30_000_000)).outcome).toMatchObject({ code: "TAPE_TOO_LARGE" });
+    expect(calls).toBe(3);
     expect(() => durableImage({} as never)).toThrow(/durableImage needs a model/);
   });
 });

@@ -214,3 +214,37 @@ describe("a codec that fails", () => {
     await expect(open(store, {} as never)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
   });
 });
+
+describe("a value that is larger than a record", () => {
+  const size = 5 * 1024 * 1024;
+  const scan = workflow("scan", async (tape) => {
+    const bytes = await tape.step("read", () => new Uint8Array(size).fill(7));
+    await tape.gate(go);
+    return [bytes.length, bytes.at(-1)];
+  });
+  const scanner = createRunner({ workflows: [scan] });
+
+  it("is stored as a sealed blob, and another process with the key reads it whole", async () => {
+    const store = await shared();
+    const first = await Tape.open({ store, runner: scanner, codec: testCodec(), log: "silent" });
+    cleanups.push(() => first.close());
+    const { id } = await first.start(scan, undefined);
+    await waits(store, id);
+    await first.close();
+    const second = await Tape.open({ store, runner: scanner, codec: testCodec(), log: "silent" });
+    cleanups.push(() => second.close());
+    await second.signal(id, go, "on");
+    expect(await (await second.run(id)).result()).toEqual([size, 7]);
+    const [read] = (await store.read.journal("default", { run: id })).filter(({ kind }) => kind === "step.done");
+    expect(JSON.stringify(read!.data).length).toBeLessThan(1_000);
+  });
+
+  it("is refused above the limit of a blob, where its author can handle it", async () => {
+    const store = await openStore("memory:", { limits: { blobBytes: 1024 * 1024 } });
+    cleanups.push(() => store.close());
+    const app = await Tape.open({ store, runner: scanner, codec: testCodec(), log: "silent" });
+    cleanups.push(() => app.close());
+    const run = await app.start(scan, undefined);
+    await expect(run.result()).rejects.toThrow("TAPE_TOO_LARGE");
+  });
+});
