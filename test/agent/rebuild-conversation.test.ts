@@ -206,6 +206,22 @@ describe("the conversation of a run", () => {
     expect(JSON.stringify(withoutContent(settings))).not.toContain(secret);
   });
 
+  it("shows answers that are stored beside the journal, and the length of one that is too long", async () => {
+    const many: Message = {
+      role: "assistant",
+      parts: Array.from({ length: 40 }, (_, k) => ({ type: "text", text: `${k} ${"y".repeat(30_000)}` })),
+    };
+    const answers = [many, assistant("z".repeat(3_000_000))];
+    const model = new ScriptedModel((k) => answers[k - 1]!);
+    const { page } = await opened(async () => {
+      for (const _ of answers) await model.ask([user("go")]);
+    });
+    const { turns } = await page();
+    expect(turns.map(({ answer }) => answer)).toEqual([many]);
+    const [last] = (await page({ from: 1 })).turns;
+    expect(last!.answer!.parts).toMatchObject([{ type: "text", text: "", cut: 3_000_002 }]);
+  });
+
   it("comes in pages, bounded in turns and in text, each with the sums of all", async () => {
     const long = "x".repeat(900_000);
     const model = new ScriptedModel((k) => assistant(k <= 4 ? long : `answer ${k}`));
@@ -222,6 +238,7 @@ describe("the conversation of a run", () => {
       from = next;
     }
     expect(sizes).toEqual([2, 3, 3]);
+    expect((await page({ limit: 1 })).turns[0]!.answer).toEqual(assistant(long));
     expect(seen).toEqual(Array.from({ length: 8 }, (_, k) => JSON.stringify([user(`${k}`)])));
     expect((await page({ from: 100 })).turns).toEqual([]);
     for (const wrong of [{ limit: 0 }, { limit: 201 }, { from: -1 }, { from: 0.5 }]) {

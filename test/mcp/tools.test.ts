@@ -69,7 +69,7 @@ describe("tools that read", () => {
     };
     const plain = { kind: "decision.made", data: { pos: 21, name: "judge", value: "yes", rationale: "it fits" } };
     await store.fenced.append(fence, { after: scene.head, records: [decided, plain] as NewRecord[] });
-    const { json } = await call("conversation", { run: scene.run }, "reader");
+    const { json } = await call("conversation", { run: scene.run }, "operator");
     expect(json).toMatchObject({ run: scene.run, sums: { turns: 2, input: 7, output: 2, models: ["openai/gpt"] } });
     expect(json.turns).toMatchObject([
       {
@@ -80,6 +80,9 @@ describe("tools that read", () => {
       },
       { agent: "judge" },
     ]);
+    const { json: hidden } = await call("conversation", { run: scene.run }, "reader");
+    expect(hidden).toMatchObject({ hidden: true, sums: { turns: 2, input: 7 } });
+    expect(JSON.stringify(hidden.turns)).not.toContain("pay 7");
     expect(await codeOf(call("conversation", { run: "ghost" }, "reader"))).toBe("TAPE_RUN_NOT_FOUND");
   });
 
