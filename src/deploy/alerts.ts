@@ -232,6 +232,21 @@ export const alertRules: readonly AlertRule[] = [
     shown: "alarms cannot be set, so writes are refused with TAPE_UNARMED",
   },
   {
+    alert: "TapeShardsUnheld",
+    expr: "max by (job, name) (tape_singleton_shards_unheld) > 0",
+    for: "2m",
+    severity: "page",
+    summary: "{{ $value }} shards of singleton {{ $labels.name }} have no holder",
+    section: "shards-have-no-holder",
+    fires: [
+      constant('tape_singleton_shards_unheld{job="tape",instance="a",name="sweep"}', 2),
+      constant('tape_singleton_shards_unheld{job="tape",instance="b",name="sweep"}', 2),
+    ],
+    quiet: [constant('tape_singleton_shards_unheld{job="tape",instance="a",name="sweep"}', 0)],
+    labels: { job: "tape", name: "sweep" },
+    shown: "2 shards of singleton sweep have no holder",
+  },
+  {
     alert: "TapeFeedBlocked",
     expr: "max by (job) (tape_feed_blocked_seconds) > 60",
     for: "1m",

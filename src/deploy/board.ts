@@ -271,6 +271,13 @@ const rows: readonly (readonly [title: string, stats: readonly Plot[], plots: re
         "short",
         [["{{instance}} {{name}}", 'sum by (instance, name) (tape_singleton_shards{job=~"$job"})']],
       ],
+      [
+        "Shards without a holder",
+        "Shards that no process takes.",
+        "short",
+        [["{{name}}", store("tape_singleton_shards_unheld", "name")]],
+        1,
+      ],
     ],
   ],
 ];

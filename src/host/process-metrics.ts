@@ -80,6 +80,9 @@ function addPartMetrics(registry: Metrics, { alarms, singletons }: ProcessMetric
   registry.series("tape_singleton_shards", "Shards that this process holds, by singleton.", "gauge", () =>
     singletons.shards().map(({ name, held }): Sample => [{ name }, held]),
   );
+  registry.series("tape_singleton_shards_unheld", "Shards that no process takes, by singleton.", "gauge", () =>
+    singletons.shards().map(({ name, unheld }): Sample => [{ name }, unheld]),
+  );
 }
 
 /**

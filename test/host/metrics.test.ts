@@ -107,7 +107,16 @@ describe("app.metricsHandler", () => {
     const body = ({ sleep }: SingletonContext) => sleep("1h");
     await time.during(app.singleton("sweep", body, { shards: 4, max: 3 }));
     await time.during(time.sleep(10_000));
-    expect(figure((await get("/metrics")).text, 'tape_singleton_shards{name="sweep"}')).toBe(3);
+    const { text } = await get("/metrics");
+    const figures = ["tape_singleton_shards", "tape_singleton_shards_unheld"];
+    expect(figures.map((name) => figure(text, `${name}{name="sweep"}`))).toEqual([3, 1]);
+  });
+
+  it("counts no shard as unheld that a process takes", async () => {
+    const { app, time, get } = await scene();
+    await time.during(app.singleton("sweep", ({ sleep }) => sleep("1h"), { shards: 4 }));
+    await time.during(time.sleep(10_000));
+    expect(figure((await get("/metrics")).text, 'tape_singleton_shards_unheld{name="sweep"}')).toBe(0);
   });
 
   it("has the figures of the sinks that this process runs", async () => {

@@ -339,10 +339,12 @@ describe("a singleton with shards", () => {
     const stage = await Stage.open();
     const a = await stage.join(6, { max: 4 });
     await stage.elapse(20_000);
-    expect([a.sharded.shards.length, a.logged.includes("singleton.shards_unheld")]).toEqual([4, true]);
+    expect([a.sharded.shards.length, a.sharded.unheld]).toEqual([4, 2]);
+    expect(a.logged).toContain("singleton.shards_unheld");
     const b = await stage.join(6, { max: 4 });
     await stage.elapse(20_000);
     expect([stage.held(), stage.counts()]).toEqual([all(6), [3, 3]]);
+    expect([a.sharded.unheld, b.sharded.unheld]).toEqual([0, 0]);
     await stage.stop(a, b);
   });
 

@@ -80,7 +80,7 @@ export class ShardedSingleton {
   #isHinted = false;
   /** The journals of all shards that a poll has seen: hints about others are of runs. */
   #journals: ReadonlySet<number> = new Set();
-  #isUnheld = false;
+  #unheld = 0;
   #isChanged = false;
   #loop: Promise<void> | undefined;
   #before: Promise<Shard["before"]> | undefined;
@@ -102,6 +102,11 @@ export class ShardedSingleton {
   /** The shards that this process holds, lowest first. */
   get shards(): readonly number[] {
     return [...this.#held.keys()].sort((a, b) => a - b);
+  }
+
+  /** Shards that stayed free at the last poll, because no replica takes them. */
+  get unheld(): number {
+    return this.#unheld;
   }
 
   view(): SingletonView {
@@ -336,15 +341,15 @@ export class ShardedSingleton {
     void singleton.stop();
   }
 
-  /** A shard is free and no replica has room for it. */
+  /** Shards stay free: no replica has room for them. */
   #reportUnheld(free: readonly number[]): void {
     const { clock, log } = this.#deps;
-    const oldest = Math.min(...free.map((index) => this.#freeSince.get(index) ?? Number.POSITIVE_INFINITY));
-    const isUnheld = clock.mono() - oldest > 3 * courtesyMs;
-    if (isUnheld && !this.#isUnheld) {
-      log("warn", "singleton.shards_unheld", { name: this.name, shards: free.slice(0, 20), held: this.#held.size });
+    const since = clock.mono() - 3 * courtesyMs;
+    const unheld = free.filter((index) => (this.#freeSince.get(index) ?? Number.POSITIVE_INFINITY) < since);
+    if (unheld.length > 0 && this.#unheld === 0) {
+      log("warn", "singleton.shards_unheld", { name: this.name, shards: unheld.slice(0, 20), held: this.#held.size });
     }
-    this.#isUnheld = isUnheld;
+    this.#unheld = unheld.length;
   }
 
   #reportChanged(stranger: SeenShard | undefined): void {

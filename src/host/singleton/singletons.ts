@@ -3,10 +3,11 @@ import { type ShardedOptions, ShardedSingleton, type ShardsDeps } from "./sharde
 import { Singleton, type SingletonOptions, type SingletonView } from "./singleton.ts";
 import type { SingletonWork } from "./term.ts";
 
-/** How many shards of a singleton this process holds. */
+/** How many shards of a singleton this process holds, and how many no process takes. */
 export interface HeldShards {
   readonly name: string;
   readonly held: number;
+  readonly unheld: number;
 }
 
 /** The singletons of one app: each name once, all stopped together. */
@@ -60,7 +61,7 @@ export class Singletons {
   /** Of the sharded singletons. */
   shards(): HeldShards[] {
     return [...this.#byName.values()].flatMap((one) =>
-      one instanceof ShardedSingleton ? [{ name: one.name, held: one.shards.length }] : [],
+      one instanceof ShardedSingleton ? [{ name: one.name, held: one.shards.length, unheld: one.unheld }] : [],
     );
   }
 
