@@ -55,7 +55,7 @@ export class TapeSessionService extends BaseSessionService {
   /** Ends the invocation with its next event. */
   #ending: { readonly error: unknown } | undefined;
 
-  /** `listed`: only for `listSessions`, because a run by itself knows values by their keys alone. */
+  /** `listed`: only for `listSessions`, because a run knows values by their keys alone. */
   constructor(tape: TapeContext, listed?: () => ListedValues) {
     super();
     this.#tape = tape;
