@@ -85,13 +85,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
       new TrialWork(name, clock, trials),
       worksOn({ name, clock }, time, { insideEvents, streamCalls, models }),
     );
-  const runnerOf = ({ once, thrice, limited }: ReturnType<typeof programs>): Runner =>
-    createRunner({
-      workflows: [once, thrice, limited],
-      effects: effects.all,
-      queues: queuesOf(plan.queues),
-      objects: usesObjects(plan) ? [roster] : [],
-    });
+  const runnerOf = runnersOf(plan, effects);
   const workflows = programsOn({ name: "server", clock: time });
   const runner = runnerOf(workflows);
   const fresh = options.fresh === true || plan.rewind !== undefined;
@@ -137,6 +131,17 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     await time.during(shared.close()); // writes in flight at the cut-off are still committed
   }
 }
+
+/** The runner of a process with these workflows. */
+const runnersOf =
+  (plan: Plan, effects: SimulatedEffects) =>
+  ({ once, thrice, limited }: ReturnType<typeof programs>): Runner =>
+    createRunner({
+      workflows: [once, thrice, limited],
+      effects: effects.all,
+      queues: queuesOf(plan.queues),
+      objects: usesObjects(plan) ? [roster] : [],
+    });
 
 /** The bodies of one process, each with the ledger that it fills. */
 function worksOn(
