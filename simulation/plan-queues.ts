@@ -2,8 +2,10 @@ import { type Random, seededRandom } from "../src/base/random.ts";
 import type { QueueOptions } from "../src/sdk/queue.ts";
 import { chance, pick, times } from "./draw.ts";
 import { type Fault, faultOf, type Rewind, rewindOf, type Shape } from "./plan-faults.ts";
+import { caller } from "./plan-models.ts";
 import { noNeighbours, type PlannedNeighbours } from "./plan-neighbours.ts";
 import type { PlannedRun } from "./plan-runs.ts";
+import { streamer } from "./plan-streams.ts";
 
 export interface PlannedQueue {
   readonly name: string;
@@ -66,9 +68,11 @@ function withTroubles<P extends QueuedPlan>(random: Random, plan: P): P {
   const remote = plan.remote.map((one) => one || (connected && chance(random, 0.7)));
   const faults = connected ? times(2, () => faultOf(random, { ...plan, remote })) : [];
   const rewind = chance(random, rewindShare) ? rewindOf(random) : undefined;
-  // A wedged process is judged in a calm world. What neighbours and the clients of a talker know might be forgotten.
+  // A wedged process is judged in a calm world. What neighbours, clients of a talker, readers of a stream and models
+  // know might be forgotten.
   if (JSON.stringify(plan.runs).includes('"op":"trial"')) return plan;
-  const keeps = plan.talk !== undefined || plan.neighbours !== noNeighbours;
+  const isRemembered = plan.runs.some(({ id }) => id === streamer || id === caller);
+  const keeps = plan.talk !== undefined || plan.neighbours !== noNeighbours || isRemembered;
   return { ...plan, remote, faults: [...plan.faults, ...faults], rewind: plan.rewind ?? (keeps ? undefined : rewind) };
 }
 
