@@ -104,18 +104,19 @@ describe("the seed documents, as written", () => {
     expect(await exitOf(child)).toBe(0);
   });
 
-  it("tape-deploy.sh renders a service for each reactor, with at least one instance", { timeout: 60_000 }, async () => {
+  it("reactor-service, min-instances: tape-deploy.sh renders one for each reactor", { timeout: 60_000 }, async () => {
     const deploy = `  store: { url: "postgres://tape:\${DB_PASSWORD}@db.internal/tape" }
   deploy:
     image: europe-docker.pkg.dev/my-project/tape/app:1
     secrets: { DB_PASSWORD: tape-db-password }
     gcp: { project: my-project, region: europe-west1 }
 `;
-    const folder = seedProject({ "tape.yaml": fixture("reactors.yaml") + deploy });
+    const reap = '    reap_aged_obligations: { handler: "app.reap:reap_once" }\n';
+    const folder = seedProject({ "tape.yaml": fixture("reactors.yaml") + reap + deploy });
     const { child, text } = shell(fixture("tape-deploy.sh"), folder);
     expect(await exitOf(child), text()).toBe(0);
     const rendered = readdirSync(join(folder, "deploy/gcp"));
-    for (const name of reactors) {
+    for (const name of [...reactors, "reap-aged-obligations"]) {
       expect(rendered).toContain(`tape-reactor-${name}.yaml`);
       const service = parse(readFileSync(join(folder, `deploy/gcp/tape-reactor-${name}.yaml`), "utf8")) as {
         metadata: { name: string };
