@@ -20,8 +20,8 @@ export interface KillOptions {
 }
 
 /** A fan-out process that is ready. */
-export function startFanout(url: string, receiver: string, ttlMs: number): Promise<ChildProcess> {
-  const child = fork(script, [url, receiver, String(ttlMs)], {
+export function startFanout(url: string, receiver: string, ttlMs: number, window = 1_000): Promise<ChildProcess> {
+  const child = fork(script, [url, receiver, String(ttlMs), String(window)], {
     execArgv: [],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
