@@ -43,11 +43,16 @@ export class PayloadCoder {
   /** For values that the store splits after they are sealed. */
   readonly #blobLimits: Limits;
 
-  constructor(codec: PayloadCodec | undefined, redact: RedactPayload | undefined, limits: Limits) {
+  constructor(
+    codec: PayloadCodec | undefined,
+    redact: RedactPayload | undefined,
+    limits: Limits,
+    { splits = false }: { readonly splits?: boolean } = {},
+  ) {
     this.#codec = codec;
     this.#redact = redact;
     this.#limits = limits;
-    this.#blobLimits = { ...limits, payloadBytes: limits.blobBytes };
+    this.#blobLimits = splits ? { ...limits, payloadBytes: limits.blobBytes } : limits;
   }
 
   /** The payload as stores get it. */

@@ -1,5 +1,6 @@
 import type { Awaitable } from "../base/chain.ts";
 import type { Limits } from "../model/limits.ts";
+import { splitsValues } from "../store/blob-store.ts";
 import type { IntakeOps, Store } from "../store/contract/store.ts";
 import type { PayloadCodec, RedactPayload } from "./payload-codec.ts";
 import { PayloadCoder, schedulePlace } from "./payload-coder.ts";
@@ -55,7 +56,7 @@ function sealedLimits(limits: Limits): Limits {
  */
 export function sealedStore<S extends Store>(inner: S, { codec, redact }: SealOptions): S & SealedStore {
   const limits = codec === undefined ? inner.limits : sealedLimits(inner.limits);
-  const coder = new PayloadCoder(codec, redact, limits);
+  const coder = new PayloadCoder(codec, redact, limits, { splits: splitsValues(inner) });
   const subjects = new RunSubjects(inner.read);
   const writes = new SealedWrites(coder, subjects, limits);
   const intake = (ops: IntakeOps): IntakeOps => writes.intake(ops);

@@ -24,6 +24,9 @@ export function withBlobs<S extends Store>(store: S): S {
 /** The store with references, for what passes records on. */
 export const withoutBlobs = (store: Store): Store => inners.get(store) ?? store;
 
+/** Whether this store takes values that are larger than a record. */
+export const splitsValues = (store: Store): boolean => inners.has(store);
+
 const inners = new WeakMap<Store, Store>();
 
 /** The same methods, some of them replaced. The others are looked up at each call, as they would be without this. */
@@ -48,7 +51,7 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   "decision.made": ["value", "request", "response"],
 };
 
-/** Whether the store takes a value here that is larger than a record. */
+/** Whether such a store takes one here. */
 export const mayBeBlob = (kind: string, field: string): boolean => fields[kind]?.includes(field) === true;
 
 /** A part and its text. */
@@ -65,7 +68,7 @@ function blobWrites({ fenced, limits }: Store): FencedOps {
       await fenced.putBlob(fence, { blob: ref.blob, n, chunks: chunks.length, text: chunk });
     }
   };
-  const split = async (fence: Fence, entry: AppendRequest): Promise<AppendRequest> => {
+  const stored = async (fence: Fence, entry: AppendRequest): Promise<AppendRequest> => {
     const parts = new Map<string, Part>();
     const records = entry.records.map((record) => withoutParts(record, parts));
     for (const part of parts.values()) await put(fence, part);
@@ -73,11 +76,11 @@ function blobWrites({ fenced, limits }: Store): FencedOps {
   };
   return replacing(fenced, {
     append: (fence, entry) =>
-      hasParts(entry) ? split(fence, entry).then((small) => fenced.append(fence, small)) : fenced.append(fence, entry),
+      hasParts(entry) ? stored(fence, entry).then((small) => fenced.append(fence, small)) : fenced.append(fence, entry),
     async appendAll(batch) {
       if (!Array.isArray(batch) || !batch.some((item) => hasParts(item?.[1]))) return fenced.appendAll(batch);
       const small = batch.map(
-        async ([fence, entry]) => [fence, hasParts(entry) ? await split(fence, entry) : entry] as const,
+        async ([fence, entry]) => [fence, hasParts(entry) ? await stored(fence, entry) : entry] as const,
       );
       return fenced.appendAll(await Promise.all(small));
     },
@@ -95,13 +98,17 @@ function isLarge({ kind, data }: NewRecord): boolean {
   return (fields[kind] ?? []).some((field) => {
     const value = (data as Readonly<Record<string, unknown>>)[field];
     if (typeof value !== "object" || value === null) return typeof value === "string" && value.length > partChars;
-    const { rest, parts } = weigh(value);
-    return parts || rest > restChars;
+    try {
+      const { rest, parts } = weigh(value);
+      return parts || rest > restChars;
+    } catch {
+      return false; // a getter or a proxy that throws: the append rejects it with the reason
+    }
   });
 }
 
 /** Characters outside large parts, and whether there is one. An estimate: the codec decides what can be stored. */
-function weigh(value: unknown, depth = 0): { readonly rest: number; readonly parts: boolean } {
+function weigh(value: unknown, above: object[] = []): { readonly rest: number; readonly parts: boolean } {
   if (typeof value === "string")
     return value.length > partChars ? { rest: 0, parts: true } : { rest: value.length + 3, parts: false };
   if (typeof value !== "object" || value === null) return { rest: 8, parts: false };
@@ -111,13 +118,16 @@ function weigh(value: unknown, depth = 0): { readonly rest: number; readonly par
   }
   let rest = 2;
   let parts = false;
-  if (depth > maxDepth) return { rest, parts };
+  // The codec rejects a cycle and what is deeper. In a cycle with two ways, each level would double the work.
+  if (above.length > maxDepth || above.includes(value)) return { rest, parts };
+  above.push(value);
   const items = value instanceof Map || value instanceof Set ? [...value] : undefined;
   for (const key in items ?? value) {
-    const found = weigh((items ?? (value as Record<string, unknown>))[key as never], depth + 1);
+    const found = weigh((items ?? (value as Record<string, unknown>))[key as never], above);
     rest += found.rest + key.length + 4;
     parts ||= found.parts;
   }
+  above.pop();
   return { rest, parts };
 }
 
@@ -133,10 +143,17 @@ function withoutParts(record: NewRecord, parts: Map<string, Part>): NewRecord {
   const data: Record<string, unknown> = { ...record.data };
   for (const field of fields[record.kind]!) {
     if (data[field] === undefined) continue;
-    const { rest } = weigh(data[field]);
-    data[field] = rest > restChars ? partOf(data[field], "value", parts) : replaced(data[field], parts);
+    data[field] = split(data[field], parts);
   }
   return { ...record, data } as NewRecord;
+}
+
+function split(value: unknown, parts: Map<string, Part>): unknown {
+  try {
+    return weigh(value).rest > restChars ? partOf(value, "value", parts) : replaced(value, parts);
+  } catch {
+    return value; // a cycle, or a getter that throws the second time: the append rejects it with the reason
+  }
 }
 
 /** A copy in which references stand for large parts. Only plain containers are opened. */

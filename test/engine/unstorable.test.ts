@@ -5,13 +5,14 @@ import { type Effect, effect, type Semantics } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { onBothStores } from "../kit/both-stores.ts";
 
-const both = onBothStores({ payloadBytes: 64 * 1024 });
+const both = onBothStores({ payloadBytes: 64 * 1024, blobBytes: 66 * 1024 });
 
 const hostile = (): never => {
   throw new Error("unreadable");
 };
 const cycle: Record<string, unknown> = {};
 cycle.self = cycle;
+cycle.again = cycle;
 const deep = (): unknown => {
   let value: unknown = 1;
   for (let k = 0; k < 300; k++) value = [value];
@@ -27,6 +28,7 @@ const unstorable: Readonly<Record<string, readonly [make: () => unknown, code: s
   "a function": [() => ({ f: () => 1 }), "TAPE_NOT_ENCODABLE"],
   "a symbol": [() => [Symbol("x")], "TAPE_NOT_ENCODABLE"],
   "a cycle": [() => cycle, "TAPE_NOT_ENCODABLE"],
+  "a cycle beside a long text": [() => ({ cycle, text: "x".repeat(70_000) }), "TAPE_NOT_ENCODABLE"],
   "an instance with methods": [() => new Account(), "TAPE_NOT_ENCODABLE"],
   "a response": [() => new Response("x"), "TAPE_NOT_ENCODABLE"],
   "a promise inside": [() => ({ p: Promise.resolve(1) }), "TAPE_NOT_ENCODABLE"],

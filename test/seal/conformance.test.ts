@@ -22,6 +22,8 @@ const except: Readonly<Record<string, string>> = {
   "names inside records may be any text": "rows have hashed business keys",
   "another tenant's names, numbers and secrets open nothing: fenced":
     "it compares refusals that quote a ciphertext, which differs each time",
+  "a record with a reference is accepted once its journal has the whole blob":
+    "references are made below the codec, of sealed payloads",
   "delivers every record and note once, in journal order, for every page size": "the feed of all tenants is not opened",
   "misses nothing while several clients write": "the feed of all tenants is not opened",
   "the same append from two clients is written once, and both succeed":
