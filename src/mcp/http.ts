@@ -1,5 +1,5 @@
 import { eventsType, jsonType } from "../protocol/transport.ts";
-import { errorMessage, RpcError, type RpcNotification, type RpcResponse, rpcCodes } from "./json-rpc.ts";
+import { errorMessage, invalidRequest, type RpcNotification, type RpcResponse } from "./json-rpc.ts";
 import { type McpServer, newSession, type Session } from "./mcp-server.ts";
 import { maxBatch } from "./stdio.ts";
 import { assumedVersion, hasBatches, isVersion, protocolVersions } from "./versions.ts";
@@ -75,5 +75,4 @@ async function* events(
 
 const document = (json: object, status = 200): HttpReply => ({ status, type: jsonType, body: JSON.stringify(json) });
 
-const refusal = (message: string): HttpReply =>
-  document(errorMessage(null, new RpcError(rpcCodes.invalidRequest, message)), 400);
+const refusal = (message: string): HttpReply => document(errorMessage(null, invalidRequest(message)), 400);

@@ -82,4 +82,6 @@ function isId(id: unknown): id is RpcId {
   return Number.isSafeInteger(id) || (typeof id === "string" && id.length <= maxNameChars);
 }
 
-const invalidRequest = (message: string): RpcError => new RpcError(rpcCodes.invalidRequest, message);
+/** Its data has the code that Tape's other calls give for bad input. */
+export const invalidRequest = (message: string): RpcError =>
+  new RpcError(rpcCodes.invalidRequest, message, { code: "TAPE_BAD_INPUT" });

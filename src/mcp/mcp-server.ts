@@ -9,6 +9,7 @@ import type { Api } from "./api.ts";
 import {
   errorMessage,
   idOf,
+  invalidRequest,
   isObject,
   notification,
   RpcError,
@@ -106,7 +107,7 @@ export class McpServer {
     const { api } = this.#options;
     if (method === "initialize") return this.#initialize(params, session);
     if (method === "ping") return {};
-    if (session.version === undefined) throw new RpcError(rpcCodes.invalidRequest, `${method}: initialize first`);
+    if (session.version === undefined) throw invalidRequest(`${method}: initialize first`);
     switch (method) {
       case "tools/list":
         return this.#list(params);

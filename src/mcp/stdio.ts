@@ -2,7 +2,7 @@ import { StringDecoder } from "node:string_decoder";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
-import { errorMessage, isObject, notification, RpcError, type RpcId, rpcCodes } from "./json-rpc.ts";
+import { errorMessage, invalidRequest, isObject, notification, RpcError, type RpcId, rpcCodes } from "./json-rpc.ts";
 import { isShown, type McpServer, newSession, type Peer } from "./mcp-server.ts";
 import type { MessageLevel } from "./tool.ts";
 import { hasBatches } from "./versions.ts";
@@ -96,7 +96,7 @@ class Conversation {
     const { version } = this.#session;
     if (version === undefined || !hasBatches(version) || json.length === 0 || json.length > maxBatch) {
       const message = `a batch has 1 to ${maxBatch} messages, and only version 2025-03-26 has batches`;
-      this.#send(errorMessage(null, new RpcError(rpcCodes.invalidRequest, message)));
+      this.#send(errorMessage(null, invalidRequest(message)));
       return;
     }
     const answers = (await Promise.all(json.map((one) => this.#answer(one)))).filter((one) => one !== undefined);
@@ -107,7 +107,7 @@ class Conversation {
     const id = isObject(json) ? (json.id as RpcId | undefined) : undefined;
     if (id !== undefined && this.#inProgress.size >= maxInProgress) {
       const message = `at most ${maxInProgress} requests at once`;
-      return errorMessage(id, new RpcError(rpcCodes.invalidRequest, message));
+      return errorMessage(id, invalidRequest(message));
     }
     const controller = new AbortController();
     const peer: Peer = { signal: controller.signal, notify: (message) => this.#send(message) };

@@ -23,6 +23,7 @@ describe("the protocol", () => {
 
   it("answers messages as written here", async () => {
     const { post } = await mcpStage();
+    const data = { code: "TAPE_BAD_INPUT" };
     const exchanged: readonly (readonly [sent: unknown, status: number, answer: unknown])[] = [
       [{ jsonrpc: "2.0", id: "a", method: "ping" }, 200, { jsonrpc: "2.0", id: "a", result: {} }],
       [{ jsonrpc: "2.0", method: "notifications/initialized" }, 202, ""],
@@ -41,17 +42,25 @@ describe("the protocol", () => {
       [
         { jsonrpc: "2.0", id: null, method: "ping" },
         400,
-        { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "id must be a short string or an integer" } },
+        {
+          jsonrpc: "2.0",
+          id: null,
+          error: { code: -32_600, message: "id must be a short string or an integer", data },
+        },
       ],
       [
         { id: 5, method: "ping" },
         200,
-        { jsonrpc: "2.0", id: 5, error: { code: -32_600, message: 'a message is an object with jsonrpc: "2.0"' } },
+        {
+          jsonrpc: "2.0",
+          id: 5,
+          error: { code: -32_600, message: 'a message is an object with jsonrpc: "2.0"', data },
+        },
       ],
       [
         { jsonrpc: "2.0", id: 6, method: "ping", params: [1] },
         200,
-        { jsonrpc: "2.0", id: 6, error: { code: -32_600, message: "params must be an object" } },
+        { jsonrpc: "2.0", id: 6, error: { code: -32_600, message: "params must be an object", data } },
       ],
       [
         { jsonrpc: "2.0", id: 8, method: "logging/setLevel", params: { level: "info" } },

@@ -62,7 +62,7 @@ export function judge(shot: Shot, replies: readonly Reply[], hidden: readonly Hi
     if (reply.timedOut) find("no response", "the server did not respond within 45 s");
     if (reply.status === 0) continue;
     json = jsonIn(reply);
-    code = (json as { code?: unknown } | undefined)?.code as string | undefined;
+    code = codeIn(json) as string | undefined;
     judgeStatus(reply, json, find, shot.method === "HEAD" || (shot.raw !== undefined && /^HEAD /.test(sent)));
     for (const { text, what, of } of hidden) {
       const isHidden = of === undefined || of !== shot.sender.tenant;
@@ -82,8 +82,14 @@ export function judge(shot: Shot, replies: readonly Reply[], hidden: readonly Hi
 
 type Find = (rule: string, message: string) => void;
 
+/** An error of JSON-RPC has the code in its data. */
+function codeIn(json: unknown): unknown {
+  const { code, error } = (json ?? {}) as { code?: unknown; error?: { data?: { code?: unknown } } };
+  return code ?? error?.data?.code;
+}
+
 function judgeStatus({ status, headers, text, whole }: Reply, json: unknown, find: Find, bodiless: boolean): void {
-  const code = (json as { code?: unknown } | undefined)?.code;
+  const code = codeIn(json);
   if (status >= 500 && !(typeof code === "string" && overload.has(code))) {
     find("server error", `${status} ${text.slice(0, 300)}`);
   }
