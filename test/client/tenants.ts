@@ -1,5 +1,7 @@
 import type { Term } from "../../src/model/lease.ts";
-import type { Store } from "../../src/store/contract/store.ts";
+import type { StartSignal, Store } from "../../src/store/contract/store.ts";
+
+const isSigned = (signal: StartSignal | undefined): boolean => signal?.via !== undefined;
 
 /**
  * Joins the stores of several credentials: a credential has one tenant, the suite has many. Each call goes to the store of
@@ -36,7 +38,8 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
       signal: (tenant, run, signal) => (signal?.via === undefined ? intake : behind.intake).signal(tenant, run, signal),
       cancel: (tenant, run, ask) => (ask?.via === undefined ? intake : behind.intake).cancel(tenant, run, ask),
       async createRuns(tenant, specs, first) {
-        const verdicts = await (await of(tenant)).intake.createRuns(tenant, specs, first);
+        const signed = Array.isArray(specs) && specs.some((spec) => spec?.signals?.some?.(isSigned));
+        const verdicts = await (signed ? behind : await of(tenant)).intake.createRuns(tenant, specs, first);
         tenants.add(tenant);
         return verdicts;
       },
