@@ -2,7 +2,10 @@ import { z } from "zod";
 import { group } from "../route.ts";
 import { fence, name, target, whole, wholeText } from "../shapes.ts";
 
-const blob = z.string().max(64).regex(/^[0-9a-f]{64}$/);
+const blob = z
+  .string()
+  .max(64)
+  .regex(/^[0-9a-f]{64}$/);
 /** A chunk is text of at most half a million characters; the store checks it. */
 const text = z.string().min(1).max(1_048_576);
 const chunk = z.strictObject({ chunks: whole, text });
