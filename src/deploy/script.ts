@@ -11,6 +11,8 @@ export function preamble({ image }: Plan): string[] {
     'cd "$(dirname "$0")"',
     ...needed.map((name) => `: "\${${name}:?set ${name}, a part of the image in tape.yaml}"`),
     `IMAGE="${image}"`,
+    "# shellcheck disable=SC2016 # the names of the variables are searched for, not their values",
+    `TEMPLATE=${shellWord(image)}`,
     "work=$(mktemp -d)",
     `trap 'rm -rf "$work"' EXIT`,
     "",
@@ -18,8 +20,8 @@ export function preamble({ image }: Plan): string[] {
     "fill() {",
     "  local text",
     '  text=$(<"$1")',
-    "  # shellcheck disable=SC2016 # the variable's name is searched for, not its value",
-    `  printf '%s\\n' "\${text//${shellWord(image)}/$IMAGE}" >"$work/$1"`,
+    // In quotes: the first slash of an image without variables would end the pattern.
+    `  printf '%s\\n' "\${text//"$TEMPLATE"/$IMAGE}" >"$work/$1"`,
     "}",
   ];
 }

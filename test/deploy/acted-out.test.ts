@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of tape.yaml
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
@@ -60,8 +61,13 @@ describe("Dockerfile, acted out in a folder", () => {
 });
 
 describe("deploy.sh, with programs that only record their calls", () => {
-  function deployed(target: Target, names: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    const out = folderOf(target);
+  function deployed(
+    target: Target,
+    names: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    yaml = sample,
+  ) {
+    const out = folderOf(target, yaml);
     const programs = recordingPrograms(join(out, "..", "recording"), names);
     const options = {
       encoding: "utf8",
@@ -90,6 +96,21 @@ describe("deploy.sh, with programs that only record their calls", () => {
     const applied = readFileSync(join(seen, "tape-reactor-outbox.yaml"), "utf8");
     expect(applied).toContain(`image: ${image}\n`);
     expect(applied).not.toContain("GIT_SHA");
+  });
+
+  it.each([
+    ["kubernetes", "registry.example/p/tape/app:1"],
+    ["gcp", "registry.example/p/tape/app:1"],
+    ["gcp", "registry.example/p/app:${TAG:-latest}"],
+  ] as const)("%s: the image %s is applied as it is written", (target, written) => {
+    const yaml = sample.replace(/image: .*/, `image: "${written}"`);
+    const programs = target === "gcp" ? ["docker", "gcloud"] : ["docker", "kubectl"];
+    const { status, calls, stderr, seen } = deployed(target, programs, {}, yaml);
+    expect([status, stderr]).toEqual([0, ""]);
+    const image = written.replace("${TAG:-latest}", "latest");
+    expect(calls[1]).toBe(`docker push ${image}`);
+    const applied = readFileSync(join(seen, "tape-reactor-outbox.yaml"), "utf8");
+    expect([...applied.matchAll(/image: "?([^"\n]+)/g)].map(([, name]) => name)).toEqual([image]);
   });
 
   it("stops before anything happens without the variable of the image", () => {
