@@ -47,6 +47,8 @@ export interface Answer {
   readonly held: readonly number[];
   /** An alarm that came before anything was due: another one is set. */
   readonly early: boolean;
+  /** When a request of the process for an alarm failed last. */
+  readonly unarmedAt: number | undefined;
 }
 
 interface AlarmServiceDeps {
@@ -78,6 +80,8 @@ export class AlarmService {
   readonly #boundMs: number;
   /** Requests that each replica is serving. */
   readonly #serving = new Map<string, number>();
+  /** When a request for an alarm failed last, by process. */
+  readonly #unarmedAt = new Map<string, number>();
 
   constructor(deps: AlarmServiceDeps) {
     const { plan, time, shared } = deps;
@@ -97,8 +101,16 @@ export class AlarmService {
 
   /** What a replica opens its app with. */
   optionsOf(process: TestProcess): ServerlessOptions {
-    const fetch = (url: string, init: RequestInit): Promise<Response> =>
-      process.callUpstream("alarm", () => this.tasks.fetch(url, init));
+    const fetch = async (url: string, init: RequestInit): Promise<Response> => {
+      const failed = (): unknown => this.#unarmedAt.set(process.name, this.#deps.time.wall());
+      const sent = process.callUpstream("alarm", () => this.tasks.fetch(url, init));
+      const response = await sent.catch((error: unknown) => {
+        failed();
+        throw error;
+      });
+      if (response.status >= 500) failed();
+      return response;
+    };
     return { alarms: this.#alarms(process.clock, fetch), waker: { wake: (reactor) => this.#wake(reactor) } };
   }
 
@@ -160,7 +172,8 @@ export class AlarmService {
     const at = time.wall();
     const leases = await shared.bare.read.leases(tenant, { held: true });
     const own = leases.filter(({ journal, token }) => this.#terms.get(`${journal} ${token}`) === process);
-    this.answers.push({ at, process, to, ...answer, held: own.map(({ journal }) => journal) });
+    const held = own.map(({ journal }) => journal);
+    this.answers.push({ at, process, to, ...answer, held, unarmedAt: this.#unarmedAt.get(process) });
   }
 
   /** A wake-up may be lost, doubled or late. Its sender never learns. */

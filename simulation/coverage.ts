@@ -295,6 +295,12 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     plan.serverless !== undefined && feed.some((r) => r.kind === "term.ended" && r.data.reason === "drained"),
   "event sent after its successor's": ({ sink }) =>
     sink?.arrivals.some(({ token }, k) => sink.arrivals.slice(0, k).some((one) => one.token > token)) === true,
+  "dead letter stored again by a successor": ({ sink }) =>
+    sink?.letters.some(({ event }) => {
+      const refused = sink.arrivals.filter(({ id, what }) => id === event && what === "refused");
+      const byToken = [...Map.groupBy(refused, ({ token }) => token).values()];
+      return byToken.length > 1 && byToken[0]!.length >= 3;
+    }) === true,
   "sink from now on taken over": ({ sink, named, checkpoints }) =>
     sink?.plan.from === "now" &&
     new Set(checkpoints.filter(({ journal }) => named.get(journal) === sinkLease(sinkName)).map(({ token }) => token))

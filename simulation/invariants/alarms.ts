@@ -39,15 +39,16 @@ export const everyRunIsFound: Invariant = ({ agendaChecks, plan, healedAt }) => 
 
 /**
  * A replica that has answered all its requests holds no run and no item: its host may freeze it now. One that was paused
- * or lost a response may hold what it does not know of, until that expires; so may one whose run has stalled.
+ * or lost a response may hold what it does not know of, until that expires; so may one whose run has stalled, and one
+ * that could set no alarm while a body called its upstream.
  */
-export const answeredHoldsNothing: Invariant = ({ answers, faultHits, runs }) => {
+export const answeredHoldsNothing: Invariant = ({ answers, faultHits, runs, plan }) => {
   const stalling = new Set(runs.flatMap(({ workflow, journal }) => (workflow === "limited" ? [journal] : [])));
-  return each(answers, ({ at, process, to, held }) => {
+  return each(answers, ({ at, process, to, held, unarmedAt }) => {
     const wasHit = faultHits.some(
       (hit) => process.startsWith(`${hit.fault.replica}.`) && startWallMs + hit.at <= at && hit.fault.kind !== "busy",
     );
-    if (wasHit) return exempt;
+    if (wasHit || (unarmedAt !== undefined && at - unarmedAt <= plan.ttlMs)) return exempt;
     const kept = held.filter((journal) => !stalling.has(journal));
     return kept.length === 0 ? [] : [`at ${at} ${process} answered its ${to} and held the journals ${kept.join(", ")}`];
   });

@@ -35,6 +35,27 @@ export const eventsAreInOrder: Invariant = ({ sink }) => {
   });
 };
 
+/**
+ * A term repeats only what was sent beyond the checkpoint, which is a window at most. The checkpoint may be older after a
+ * restore, and after a write of it that was delayed beyond the next one.
+ */
+export const repeatsAreBounded: Invariant = ({ sink, lost, faultHits }) => {
+  const isDelayed = faultHits.some(({ fault: { kind, at } }) => kind === "hang" && at === "append");
+  const terms = new Map<bigint, Set<string>>();
+  const repeats = new Map<bigint, Set<string>>();
+  for (const { id, token, what } of sink?.arrivals ?? []) {
+    if (what !== "received") continue;
+    const isRepeat = [...terms].some(([earlier, ids]) => earlier < token && ids.has(id));
+    terms.set(token, (terms.get(token) ?? new Set()).add(id));
+    if (isRepeat) repeats.set(token, (repeats.get(token) ?? new Set()).add(id));
+  }
+  return each(terms.keys(), (token) => {
+    if (lost !== undefined || isDelayed) return exempt;
+    const size = repeats.get(token)?.size ?? 0;
+    return size <= sink!.plan.window ? [] : [`${size} events were repeated under token ${token}`];
+  });
+};
+
 /** A dead letter is an event that the receiver refused three times and never received. */
 export const deadLettersAreTrue: Invariant = ({ sink }) =>
   each(sink?.letters ?? [], ({ event }) => {

@@ -14,11 +14,12 @@ const regressions: readonly string[] = [
   "431753",
   "728388",
   "20773028472",
+  "11936", // a replica that could set no alarm kept a run whose effect was under way
   "19897", // a dead replica without a shard left, and what none had wanted was kept for a minute
 ];
 
 /** Seeds that reach the rarest marks, which fewer than one in 120 does: every file runs them, and so needs fewer others. */
-const rare: readonly number[] = [53, 86, 90, 143, 209, 488, 494, 624, 694, 1348, 1879, 2090, 2144, 2276];
+const rare: readonly number[] = [53, 86, 90, 143, 209, 488, 494, 624, 694, 826, 1348, 1879, 2090, 2144, 2276];
 
 const perFile = 660;
 const fresh = 50;

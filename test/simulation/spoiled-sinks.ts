@@ -20,6 +20,13 @@ export const spoiledSinks: Readonly<Record<string, (world: Evidence) => Evidence
       return { arrivals: arrivals.filter(({ id }) => id !== first.id) };
     }),
   eventsAreInOrder: (world) => changed(world, ({ arrivals }) => ({ arrivals: arrivals.toReversed() })),
+  repeatsAreBounded: (world) => {
+    const changes = changed(world, ({ arrivals, plan }) => ({
+      plan: { ...plan, window: 0 },
+      arrivals: [...arrivals, { ...arrivals.find(({ what }) => what === "received")!, token: 999n }],
+    }));
+    return { ...changes, faultHits: [] };
+  },
   deadLettersAreTrue: (world) =>
     changed(world, ({ letters, arrivals }) => {
       const received = arrivals.find(({ what }) => what === "received")!;
