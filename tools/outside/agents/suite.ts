@@ -78,9 +78,10 @@ async function shownText({ store, tenant, run }: CrashRound): Promise<string> {
 export async function opened(
   agent: DurableAgent,
   run: (tape: TapeContext, text: string) => Promise<unknown> = (tape, text) => agent.run(tape, text),
+  others: Parameters<typeof createRunner>[0]["workflows"] = [],
 ) {
   const chat = workflow("chat", run);
-  const runner = createRunner({ workflows: [chat], effects: agent.effects });
+  const runner = createRunner({ workflows: [chat, ...others], effects: agent.effects });
   const tape = await VirtualTape.open({ runner, log: "silent" });
   onTestFinished(() => tape.close());
   const view = async (id = "run") => (await tape.settle()).find((one) => one.id === id)!;

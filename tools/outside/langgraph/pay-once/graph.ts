@@ -1,8 +1,8 @@
 import { tool } from "@langchain/core/tools";
 import { z } from "zod";
+import { point, transfer } from "../../agents/bank.ts";
 import { ScriptedChat } from "../suite/scripted-chat.ts";
 import { treasurer } from "../suite/treasurer.ts";
-import { point, transfer } from "./bank.ts";
 
 const find = (invoice: string): string => {
   point("in search");

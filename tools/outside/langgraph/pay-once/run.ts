@@ -2,7 +2,7 @@
 import { createRunner, outcome, Tape, workflow } from "durable-tape";
 import { durableChat, durableTools, interrupted } from "durable-tape/langgraph";
 import { createAgent } from "langchain";
-import { payments } from "./bank.ts";
+import { payments } from "../../agents/bank.ts";
 import { input, model, pay, search } from "./graph.ts";
 
 const kit = durableTools("treasury", [search, pay], {

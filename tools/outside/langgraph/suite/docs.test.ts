@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { FakeOpenAi } from "../../agents/fake-openai.ts";
 import { PageExamples } from "../../examples.ts";
-import { FakeOpenAi } from "./fake-openai.ts";
 
 const suite = join(import.meta.dirname, "..");
 const page = new PageExamples("langgraph.md", suite);

@@ -3,7 +3,7 @@ import { createRunner, followRun, workflow } from "durable-tape";
 import { durableChat, durableTools, interrupted } from "durable-tape/langgraph";
 import { createAgent } from "langchain";
 import { afterEach, describe, expect, it } from "vitest";
-import { FakeOpenAi, type Reply } from "./fake-openai.ts";
+import { FakeOpenAi, type Reply } from "../../agents/fake-openai.ts";
 import { open, user } from "./programs.ts";
 import { bank, pay, policies, search } from "./treasurer.ts";
 

@@ -15,7 +15,7 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A server that speaks the chat protocol of OpenAI, whole and streamed: LangChain's own client talks to it. */
+/** A server that speaks the chat protocol of OpenAI, whole and streamed: clients of frameworks talk to it. */
 export class FakeOpenAi {
   readonly requests: Body[] = [];
   readonly #server: Server;
