@@ -1,5 +1,5 @@
 import { encode, sizeOf } from "../base/codec.ts";
-import type { TapeContext } from "../sdk/context.ts";
+import type { ValuesContext } from "../sdk/context.ts";
 
 /** `next`: the list continues on the following page. */
 interface Page<T> {
@@ -12,6 +12,11 @@ interface OpenPage<T> {
   readonly page: Page<T>;
 }
 
+/** A run, or what reads and writes values in its place. */
+interface Place {
+  readonly values: Pick<ValuesContext, "read" | "put">;
+}
+
 /** A page is rewritten with each addition, so it is small. */
 const maxPageItems = 50;
 const maxPageBytes = 128 * 1024;
@@ -22,11 +27,11 @@ const maxPageBytes = 128 * 1024;
  * with TAPE_VERSION_CONFLICT, and no message is lost or mixed.
  */
 export class Transcript<T> {
-  readonly #tape: TapeContext;
+  readonly #tape: Place;
   readonly #key: string;
   #pages: OpenPage<T>[] | undefined;
 
-  constructor(tape: TapeContext, key: string) {
+  constructor(tape: Place, key: string) {
     this.#tape = tape;
     this.#key = key;
   }

@@ -115,6 +115,16 @@ function asStream(part: Content, id: string): readonly Content[] {
   ];
 }
 
+/** The whole answer of a stream, for a model that has no other way to answer. */
+export async function answerOfStream({ stream }: StreamResult): Promise<ModelResult> {
+  const answer = new GatheredAnswer();
+  for await (const part of stream) {
+    if (part.type === "error") throw part.error;
+    answer.add(part);
+  }
+  return answer.generated();
+}
+
 /** The parts of a stream as the content that `doGenerate` would have returned. */
 class GatheredAnswer {
   readonly #content: Record<string, unknown>[] = [];

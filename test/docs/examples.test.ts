@@ -88,7 +88,10 @@ const pages = [
   "README.md",
   // The examples of brokers need servers: `npm run test:brokers` runs them. Those of frameworks need them: `npm run outside`.
   ...(await readdir(join(root, "docs")))
-    .filter((f) => f.endsWith(".md") && !["adk.md", "brokers.md", "langgraph.md", "openai-agents.md"].includes(f))
+    .filter(
+      (f) =>
+        f.endsWith(".md") && !["adk.md", "brokers.md", "langgraph.md", "mastra.md", "openai-agents.md"].includes(f),
+    )
     .map((f) => `docs/${f}`),
 ];
 const found = pages.map((page) => examplesIn(join(root, page)));

@@ -46,6 +46,7 @@ describe("docs and code name the same things, both ways", () => {
     ["testkit/index.ts", "## `durable-tape/testing`\n"],
     ["src/exports/adk.ts", "## `durable-tape/adk`\n"],
     ["src/exports/langgraph.ts", "## `durable-tape/langgraph`\n"],
+    ["src/exports/mastra.ts", "## `durable-tape/mastra`\n"],
     ["src/exports/openai-agents.ts", "## `durable-tape/openai-agents`\n"],
   ])("exports of %s", (file, heading) => {
     expect(tableNames(reference, heading).sort()).toEqual(exportedNames(read(file)).sort());

@@ -16,6 +16,7 @@ export const layers: readonly (readonly string[])[] = [
   ["reactor", "events", "server"],
   ["host"],
   ["push", "ai", "mcp-tools"],
+  ["mastra"], // an adapter too; its models are those of the AI SDK
   ["cli"],
   ["exports"],
   ["testkit"], // beside src, published as durable-tape/testing
