@@ -5,7 +5,7 @@ import { TapeError } from "../model/errors.ts";
 import { type Effect, effect } from "../sdk/effect.ts";
 import type { EffectContext, EffectOptions } from "../sdk/effect-types.ts";
 import { AckLost, DefiniteFailure, NotSent, type Observation } from "../sdk/outcomes.ts";
-import { assertKnownKeys, assertOneOf, booleanOr, durationOf, shown } from "../sdk/validate.ts";
+import { assertKnownKeys, assertName, assertOneOf, booleanOr, durationOf, shown } from "../sdk/validate.ts";
 import { plain } from "./plain.ts";
 
 /**
@@ -69,6 +69,25 @@ const policyKeys = [
   ...["semantics", "retry", "timeout", "settleDelay", "isDefinite", "allowUnsafe", "dispatch", "businessKey"],
   ...["observe", "compensate", "approve", "approvers", "approvalTimeout", "local", "onUnknown", "reportAfter"],
 ];
+
+/** Options of `durableTools`. */
+export interface DurableToolsOptions {
+  /** true: every tool needs a policy. */
+  readonly strict?: boolean;
+}
+
+/** Checks what `durableTools` of each adapter takes. */
+export function assertToolKit(
+  group: string,
+  tools: readonly string[],
+  policies: object,
+  options: DurableToolsOptions,
+): void {
+  assertName("durableTools: the group", group);
+  assertKnownKeys("durableTools", options, ["strict"]);
+  booleanOr("durableTools", "strict", options.strict);
+  assertKnownKeys(`durableTools ${group}: the policies`, policies, tools);
+}
 
 /** Nothing is known of the tool: it may take long, and after a crash only an operator can say what it did. */
 const unknownToolTimeout: Duration = "10m";

@@ -1,10 +1,16 @@
 import { type DurableTool, durableTool, type ToolOutcome } from "../agent/tool-call.ts";
-import type { AnyToolPolicy, ToolArgs, ToolBody, ToolPolicy } from "../agent/tool-policy.ts";
+import {
+  type AnyToolPolicy,
+  assertToolKit,
+  type DurableToolsOptions,
+  type ToolArgs,
+  type ToolBody,
+  type ToolPolicy,
+} from "../agent/tool-policy.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Workflow } from "../sdk/context.ts";
 import { current } from "../sdk/current.ts";
 import type { Effect } from "../sdk/effect.ts";
-import { assertKnownKeys, assertName, booleanOr } from "../sdk/validate.ts";
 
 /** A tool of the AI SDK: an object with `execute`. */
 export interface ToolLike {
@@ -35,11 +41,6 @@ export interface ToolKit<T> {
   readonly effects: readonly Effect<ToolArgs, unknown>[];
 }
 
-export interface DurableToolsOptions {
-  /** true: every tool needs a policy. */
-  readonly strict?: boolean;
-}
-
 /**
  * Makes tools of the AI SDK durable: each call is an effect of the current run with the policy of its tool. A tool
  * without `execute` is left as it is: the SDK does not run it.
@@ -54,10 +55,7 @@ export function durableTools<T extends Readonly<Record<string, ToolLike>>>(
   policies: ToolPolicies<T> = {},
   options: DurableToolsOptions = {},
 ): ToolKit<T> {
-  assertName("durableTools: the group", group);
-  assertKnownKeys("durableTools", options, ["strict"]);
-  booleanOr("durableTools", "strict", options.strict);
-  assertKnownKeys(`durableTools ${group}: the policies`, policies, Object.keys(tools));
+  assertToolKit(group, Object.keys(tools), policies, options);
   const effects: Effect<ToolArgs, unknown>[] = [];
   const wrapped = Object.entries(tools).map(([name, tool]) => {
     const policy = policies[name as keyof T] as AnyToolPolicy | undefined;
@@ -102,8 +100,8 @@ function wrapTool(tool: ToolLike, durable: DurableTool): ToolLike {
   return { ...tool, execute, ...(byGate && { needsApproval: undefined }) } as ToolLike;
 }
 
-/** The SDK gives the message of an error to the model. */
-function resultOf(outcome: ToolOutcome): unknown {
+/** The SDK gives the message of an error to the model. So does Mastra. */
+export function resultOf(outcome: ToolOutcome): unknown {
   if (outcome.ok) return outcome.value;
   throw Object.assign(new Error(outcome.words), { name: "ToolCallFailed", status: outcome.status });
 }

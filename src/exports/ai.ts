@@ -2,7 +2,7 @@ export { type Approval, type ApprovalRequest, toolApproval } from "../agent/appr
 export type { Message, ModelRecord, Part, RequestNote } from "../agent/conversation.ts";
 export type { ModelOptions } from "../agent/model-call.ts";
 export type { Price, Prices, Usage } from "../agent/price.ts";
-export type { ToolArgs, ToolPolicy } from "../agent/tool-policy.ts";
+export type { DurableToolsOptions, ToolArgs, ToolPolicy } from "../agent/tool-policy.ts";
 export { withApprovals } from "../ai/approvals.ts";
 export {
   type ChatApp,
@@ -17,7 +17,6 @@ export { durableEmbedding, durableImage } from "../ai/more-models.ts";
 export type { LanguageModelLike } from "../ai/shapes.ts";
 export {
   asTool,
-  type DurableToolsOptions,
   durableTools,
   type ExecutedTool,
   type ToolKit,

@@ -1,10 +1,9 @@
 export { type Approval, toolApproval } from "../agent/approval.ts";
 export type { Price, Prices } from "../agent/price.ts";
-export type { ToolPolicy } from "../agent/tool-policy.ts";
+export type { DurableToolsOptions, ToolPolicy } from "../agent/tool-policy.ts";
 export { type DurableModelOptions, durableModel, durableProvider } from "../openai-agents/model.ts";
 export { TapeSession } from "../openai-agents/session.ts";
 export {
-  type DurableToolsOptions,
   durableTools,
   type ToolKit,
   type ToolPolicies,

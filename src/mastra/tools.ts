@@ -1,10 +1,17 @@
 import { createTool } from "@mastra/core/tools";
-import { type DurableTool, durableTool, type ToolOutcome } from "../agent/tool-call.ts";
-import type { AnyToolPolicy, ToolArgs, ToolBody, ToolPolicy } from "../agent/tool-policy.ts";
+import { type DurableTool, durableTool } from "../agent/tool-call.ts";
+import {
+  type AnyToolPolicy,
+  assertToolKit,
+  type DurableToolsOptions,
+  type ToolArgs,
+  type ToolBody,
+  type ToolPolicy,
+} from "../agent/tool-policy.ts";
+import { resultOf } from "../ai/tools.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Effect } from "../sdk/effect.ts";
 import { DefiniteFailure } from "../sdk/outcomes.ts";
-import { assertKnownKeys, assertName, booleanOr } from "../sdk/validate.ts";
 
 /** A tool of Mastra, as `createTool` makes it, or an agent that another one consults. */
 export type ToolOrAgent = ToolLike | AgentLike;
@@ -55,11 +62,6 @@ export interface ToolKit<T> {
 /** A tool that consults an agent. */
 export type AgentTool = ReturnType<typeof createTool>;
 
-export interface DurableToolsOptions {
-  /** true: every tool needs a policy. */
-  readonly strict?: boolean;
-}
-
 /**
  * Makes tools of Mastra durable: each call is an effect of the current run with the policy of its tool. An agent among
  * them becomes a tool that consults it, in a lane of its own.
@@ -74,10 +76,7 @@ export function durableTools<T extends Readonly<Record<string, ToolOrAgent>>>(
   policies: ToolPolicies<T> = {},
   options: DurableToolsOptions = {},
 ): ToolKit<T> {
-  assertName("durableTools: the group", group);
-  assertKnownKeys("durableTools", options, ["strict"]);
-  booleanOr("durableTools", "strict", options.strict);
-  assertKnownKeys(`durableTools ${group}: the policies`, policies, Object.keys(tools));
+  assertToolKit(group, Object.keys(tools), policies, options);
   const effects: Effect<ToolArgs, unknown>[] = [];
   const wrapped = Object.entries(tools).map(([name, tool]) => {
     const policy = policies[name as keyof T] as AnyToolPolicy | undefined;
@@ -153,9 +152,3 @@ const approving = ({ requestContext, workspace }: Context): object => ({
   ...(requestContext !== undefined && { requestContext: Object.fromEntries(requestContext.entries()) }),
   workspace,
 });
-
-/** Mastra gives the message of an error to the model. */
-function resultOf(outcome: ToolOutcome): unknown {
-  if (outcome.ok) return outcome.value;
-  throw Object.assign(new Error(outcome.words), { name: "ToolCallFailed", status: outcome.status });
-}

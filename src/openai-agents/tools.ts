@@ -1,9 +1,8 @@
 import { type FunctionTool, tool as frameworkTool, type RunContext, type Tool } from "@openai/agents";
 import { type DurableTool, durableTool, type ToolOutcome } from "../agent/tool-call.ts";
-import type { AnyToolPolicy, ToolArgs } from "../agent/tool-policy.ts";
+import { type AnyToolPolicy, assertToolKit, type DurableToolsOptions, type ToolArgs } from "../agent/tool-policy.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Effect } from "../sdk/effect.ts";
-import { assertKnownKeys, assertName, booleanOr } from "../sdk/validate.ts";
 
 interface Details {
   readonly toolCall?: { readonly callId: string };
@@ -40,11 +39,6 @@ export interface ToolKit {
   readonly effects: readonly Effect<ToolArgs, unknown>[];
 }
 
-export interface DurableToolsOptions {
-  /** true: every tool needs a policy. */
-  readonly strict?: boolean;
-}
-
 /** A policy for each tool, by its name. Its functions name the type of the input that they read. */
 export type ToolPolicies = Readonly<Record<string, AnyToolPolicy>>;
 
@@ -62,15 +56,9 @@ export function durableTools(
   policies: ToolPolicies = {},
   options: DurableToolsOptions = {},
 ): ToolKit {
-  assertName("durableTools: the group", group);
-  assertKnownKeys("durableTools", options, ["strict"]);
-  booleanOr("durableTools", "strict", options.strict);
   const callable = tools.filter((one): one is FunctionTool => one.type === "function");
-  assertKnownKeys(
-    `durableTools ${group}: the policies`,
-    policies,
-    callable.map(({ name }) => name),
-  );
+  const names = callable.map(({ name }) => name);
+  assertToolKit(group, names, policies, options);
   const effects: Effect<ToolArgs, unknown>[] = [];
   const wrapped = tools.map((one): Tool => {
     if (one.type !== "function") return one;
