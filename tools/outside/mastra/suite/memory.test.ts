@@ -2,7 +2,7 @@ import type { MastraDBMessage } from "@mastra/core/agent";
 import { Agent } from "@mastra/core/agent";
 import { InMemoryStore, type MemoryStorage } from "@mastra/core/storage";
 import { Memory } from "@mastra/memory";
-import { createRunner, type TapeContext, workflow } from "durable-tape";
+import { createRunner, gate, type TapeContext, workflow } from "durable-tape";
 import { durableAgent, durableModel, durableTools, TapeStorage, toolApproval } from "durable-tape/mastra";
 import { crashAtEveryBoundary } from "durable-tape/testing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
@@ -185,6 +185,33 @@ it.each(["generate", "stream"] as const)(
   },
 );
 
+it("a replayed run reads what it read before, whatever others have changed", async () => {
+  const seen: unknown[] = [];
+  const proceed = gate<boolean>("proceed");
+  const { tape, start, view } = await opened({ effects: [], run: async () => "" }, async (tape, text) => {
+    const memory = await memoryOf(new TapeStorage());
+    if (text === "write") {
+      await memory.saveMessages({ messages: many(0, 1) });
+      await memory.updateResource({ resourceId: "ada", workingMemory: "likes tea" });
+      return "written";
+    }
+    const { total } = await memory.listMessages({ threadId: "t" });
+    seen.push([total, await memory.getResourceById({ resourceId: "ada" })]);
+    if (text === "slow") await tape.gate(proceed); // it parks, and is replayed
+    return "read";
+  });
+  expect((await start("slow", { id: "slow" })).status).toBe("WAITING");
+  expect((await start("write", { id: "writer" })).outcome).toBe("written");
+  await tape.signal("slow", proceed, true);
+  expect((await view("slow")).outcome).toBe("read");
+  expect((await start("quick", { id: "quick" })).outcome).toBe("read");
+  expect(seen).toEqual([
+    [0, null],
+    [0, null],
+    [1, expect.objectContaining({ workingMemory: "likes tea" })],
+  ]);
+});
+
 it("of two runs that talk in one thread at the same time, the second one ends", async () => {
   const { effects, turn } = treasurerWith(new Memory({ storage: new TapeStorage() }));
   const { tape, start, view } = await opened({ effects, run: async () => "" }, async (_tape, text) => {
@@ -193,8 +220,9 @@ it("of two runs that talk in one thread at the same time, the second one ends", 
   });
   await start("first", { id: "first" });
   await start("second", { id: "second" });
-  for (const id of ["first", "second"]) await tape.signal(id, toolApproval, { approved: false });
+  await tape.signal("first", toolApproval, { approved: false });
   expect((await view("first")).outcome).toBe("saved");
+  await tape.signal("second", toolApproval, { approved: false });
   const { status, outcome } = await view("second");
   // Mastra wraps what its processors throw, and keeps the message alone.
   expect([status, (outcome as Error).message]).toEqual(["FAILED", expect.stringContaining("TAPE_VERSION_CONFLICT")]);

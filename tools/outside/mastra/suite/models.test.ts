@@ -88,6 +88,19 @@ it.each([
   expect((answers[0] as string[])[0]).toBe(words[0]);
 });
 
+it.each(["generate", "stream"] as const)("a model of AI SDK 5 is counted (%s)", async (mode) => {
+  const usage = { inputTokens: 20, outputTokens: 10, totalTokens: 30, cachedInputTokens: 5 };
+  const parts = ["text-start", "text-delta", "text-end"].map((type) => ({ type, id: "1", delta: "Done." }));
+  const finish = { finishReason: "stop", usage };
+  const model = {
+    ...{ specificationVersion: "v2", provider: "local", modelId: "five", supportedUrls: {} },
+    doGenerate: async () => ({ content: [{ type: "text", text: "Done." }], ...finish, warnings: [] }),
+    doStream: async () => ({ stream: ReadableStream.from([...parts, { type: "finish", ...finish }]) }),
+  };
+  const { answers, spent } = await answered(durableModel(model, strict) as never, mode);
+  expect([answers, spent]).toEqual([[["Done."], ["Done."]], [30]]);
+});
+
 it("what is no model is refused", () => {
   expect(() => durableModel({ specificationVersion: "v1", doGenerate: 1 } as never)).toThrow("TAPE_BAD_INPUT");
   expect(() => durableModel("openai/gpt-6", { agnet: "x" } as never)).toThrow("agnet");
