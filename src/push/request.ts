@@ -1,5 +1,6 @@
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
+import { boundedBody } from "../base/request-body.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Verify } from "./verify/verify.ts";
 
@@ -38,7 +39,7 @@ export function admitted(
   };
   return async (request) => {
     if (request.method !== "POST") return refused(405, "use POST", { allow: "POST" });
-    const body = await bodyOf(request, maxBytes);
+    const body = await boundedBody(request, maxBytes);
     if (body === undefined) return refused(413, `the body is larger than ${maxBytes} bytes`);
     let verdict: Awaited<ReturnType<Verify["check"]>>;
     try {
@@ -53,20 +54,6 @@ export function admitted(
     const challenge = verdict.status === 401 ? { "www-authenticate": "Bearer" } : {};
     return refused(verdict.status, verdict.status === 401 ? "not authenticated" : "not permitted", challenge);
   };
-}
-
-/** The body, read only as far as it may go; undefined: it is longer. */
-async function bodyOf(request: Request, maxBytes: number): Promise<Uint8Array | undefined> {
-  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) return undefined;
-  if (request.body === null) return new Uint8Array();
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of request.body) {
-    bytes += part.length;
-    if (bytes > maxBytes) return undefined;
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }
 
 export const noContent = (): Response => new Response(null, { status: 204 });
