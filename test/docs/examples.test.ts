@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adapters } from "../../tools/build/adapters.ts";
 import { type Example, examplesIn } from "./examples.ts";
 
 const run = promisify(execFile);
@@ -84,14 +85,13 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   receive: ["204 204", "shipped 7 1"],
 };
 
+/** The examples of brokers need servers: `npm run test:brokers` runs them. Those of frameworks need them: `npm run outside`. */
+const elsewhere = ["brokers.md", ...adapters.map((name) => `${name}.md`)];
+
 const pages = [
   "README.md",
-  // The examples of brokers need servers: `npm run test:brokers` runs them. Those of frameworks need them: `npm run outside`.
   ...(await readdir(join(root, "docs")))
-    .filter(
-      (f) =>
-        f.endsWith(".md") && !["adk.md", "brokers.md", "langgraph.md", "mastra.md", "openai-agents.md"].includes(f),
-    )
+    .filter((f) => f.endsWith(".md") && !elsewhere.includes(f))
     .map((f) => `docs/${f}`),
 ];
 const found = pages.map((page) => examplesIn(join(root, page)));

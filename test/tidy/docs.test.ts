@@ -48,6 +48,7 @@ describe("docs and code name the same things, both ways", () => {
     ["src/exports/langgraph.ts", "## `durable-tape/langgraph`\n"],
     ["src/exports/mastra.ts", "## `durable-tape/mastra`\n"],
     ["src/exports/openai-agents.ts", "## `durable-tape/openai-agents`\n"],
+    ["src/exports/world.ts", "## `durable-tape/world`\n"],
   ])("exports of %s", (file, heading) => {
     expect(tableNames(reference, heading).sort()).toEqual(exportedNames(read(file)).sort());
   });
@@ -62,7 +63,7 @@ describe("docs and code name the same things, both ways", () => {
     const used = new Set(
       [
         ...`${["src", "testkit", "simulation"].map(sourcesUnder).join("\n")}\n${sourcesUnder("test/postgres")}`.matchAll(
-          /\benv(?:\.|\[")(TAPE_\w+|OPENSHELL_\w+|HOSTNAME|NO_COLOR)\b/g,
+          /\benv(?:\.|\[")(TAPE_\w+|WORKFLOW_TAPE_\w+|OPENSHELL_\w+|HOSTNAME|NO_COLOR)\b/g,
         ),
       ].map(([, name]) => name!),
     );

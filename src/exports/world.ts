@@ -1,0 +1,2 @@
+export type { WorldOptions } from "../world/options.ts";
+export { createWorld } from "../world/world.ts";
