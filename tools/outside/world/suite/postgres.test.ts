@@ -1,12 +1,4 @@
-import { type PostgresServer, startPostgres } from "../../../../test/postgres/server.ts";
+import { postgresPlace } from "./places.ts";
 import { validate } from "./validate.ts";
 
-let server: PostgresServer;
-validate(
-  "the world on PostgreSQL",
-  async () => {
-    server = await startPostgres({ major: 18 });
-    return server.url;
-  },
-  () => server.stop(),
-);
+validate(postgresPlace());

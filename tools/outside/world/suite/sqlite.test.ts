@@ -1,3 +1,4 @@
+import { sqlitePlace } from "./places.ts";
 import { validate } from "./validate.ts";
 
-validate("the world on SQLite", async (folder) => `sqlite:${folder}/tape.db`);
+validate(sqlitePlace());
