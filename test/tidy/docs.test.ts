@@ -44,6 +44,7 @@ describe("docs and code name the same things, both ways", () => {
     ["src/exports/ai.ts", "## `durable-tape/ai`\n"],
     ["src/exports/mcp.ts", "## `durable-tape/mcp`\n"],
     ["testkit/index.ts", "## `durable-tape/testing`\n"],
+    ["src/exports/a2a.ts", "## `durable-tape/a2a`\n"],
     ["src/exports/adk.ts", "## `durable-tape/adk`\n"],
     ["src/exports/langgraph.ts", "## `durable-tape/langgraph`\n"],
     ["src/exports/mastra.ts", "## `durable-tape/mastra`\n"],

@@ -1,2 +1,2 @@
 /** Subpaths whose code and declarations import a framework, which only their users have installed: an optional peer. */
-export const adapters: readonly string[] = ["adk", "langgraph", "mastra", "openai-agents", "world"];
+export const adapters: readonly string[] = ["a2a", "adk", "langgraph", "mastra", "openai-agents", "world"];

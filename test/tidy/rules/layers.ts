@@ -15,7 +15,7 @@ export const layers: readonly (readonly string[])[] = [
   ["operator", "deploy"],
   ["reactor", "events", "server"],
   ["host"],
-  ["push", "ai", "mcp-tools", "world"],
+  ["push", "a2a", "ai", "mcp-tools", "world"],
   ["mastra"], // an adapter too; its models are those of the AI SDK
   ["cli"],
   ["exports"],
