@@ -39,6 +39,15 @@ describe("statements.gen.ts", () => {
     expect(statementTypes(postgres, sqlite)).toBe(readFileSync(schemaFiles.statements, "utf8"));
   });
 
+  it("PostgreSQL takes no number as 32 bits, except those with a small bound", () => {
+    const small = ["weight of partition.adjust", "n of blob.get", "n of blob.put", "chunks of blob.put"];
+    const narrow = [...postgres].flatMap(([name, { params }]) =>
+      [...params].flatMap(([param, type]) => (type === "int4" || type === "int2" ? [`${param} of ${name}`] : [])),
+    );
+    // An amount, a time or a journal compared with a literal is one: cast the parameter to bigint.
+    expect(narrow.sort()).toEqual([...small, "boundMs of transaction.enter"].sort());
+  });
+
   /** The same descriptions with one statement changed. */
   const changed = (
     of: Descriptions,

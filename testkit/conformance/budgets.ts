@@ -110,6 +110,9 @@ export const budgets: Cases = ({ it }, fresh) => {
     const [run, other] = [await begin(store, { budget: { usd: max } }), await begin(store, { budget: { usd: max } })];
     await run.write(charge(run.journal, { usd: max }, {}), charge(run.journal, { usd: max }, {}, 1));
     await other.write(reserve(other.journal, { usd: max }));
+    // What one call of a model reserves: 4,096 tokens in millionths do not fit into 32 bits.
+    await other.write(charge(other.journal, {}, { usd: max }), reserve(other.journal, { usd: max }, 1));
+    assert.deepEqual(await budget(store, other.id), { usd: [max, max, 0] });
     assert.deepEqual(await budget(store, run.id), { usd: [max, 0, max] });
     const { units } = await store.read.spend(tenant);
     assert.deepEqual(units, [{ unit: "usd", runs: 2, cap: max, reserved: max, spent: max }]);

@@ -6,7 +6,7 @@
 insert into tape.budgets(run, unit, cap, spent, tenant)
 select :run, :unit, -1, least(:spent, 9007199254740991), o.tenant from tape.runs o
 where o.journal = :run and o.tenant is not distinct from :tenant and o.root = (select b.root from tape.runs b where b.journal = :by)
-  and ((select count(*) from tape.budgets u where u.run = :run) < :max and :reserved = 0
+  and ((select count(*) from tape.budgets u where u.run = :run) < :max and :reserved::bigint = 0
     or exists (select 1 from tape.budgets u where u.run = :run and u.unit = :unit))
 on conflict(run, unit) do update set reserved = tape.budgets.reserved - :reserved, spent = least(tape.budgets.spent + :spent, 9007199254740991)
 where tape.budgets.reserved >= :reserved;
