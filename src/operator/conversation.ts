@@ -5,7 +5,7 @@ import { TapeError } from "../model/errors.ts";
 import { notFound } from "../model/not-found.ts";
 import type { Store } from "../store/contract/store.ts";
 import { journalPages } from "../store/read-all.ts";
-import { charsOf, LongAnswers, maxPageChars } from "./long-answers.ts";
+import { ConversationTexts, charsBeside } from "./conversation-texts.ts";
 
 /** Which part of a conversation to read. */
 export interface ConversationRequest {
@@ -39,6 +39,8 @@ export interface ConversationPage {
 
 const defaultTurns = 50;
 const maxTurns = 200;
+/** Content of a page; one turn is always on it. */
+const maxPageChars = 2 * 1024 * 1024;
 const maxBars = 500;
 /** A conversation of 10 000 turns: reading more would keep a server busy for one caller. */
 const maxRecords = 100_000;
@@ -56,18 +58,16 @@ export async function readConversation(
   const view = await read.run(tenant, run);
   if (view === undefined) throw notFound("run", run);
   const builder = new ConversationBuilder();
-  const long = new LongAnswers(read, tenant, run);
+  const texts = new ConversationTexts(read, tenant, run);
   let count = 0;
   for await (const records of journalPages((seq) => read.journal(tenant, { run }, { from: seq }))) {
-    for (const record of records) {
-      await long.open(record);
-      builder.add(record);
-    }
+    for (const record of records) builder.add(await texts.record(record));
     count += records.length;
     if (count >= maxRecords) break;
   }
   const { turns, sums } = builder.build();
-  const page = await Promise.all(pageOf(turns.slice(from, from + limit)).map((turn) => long.turn(turn)));
+  const page: Turn[] = [];
+  for (const turn of pageOf(turns.slice(from, from + limit))) page.push(await texts.turn(turn));
   const completed = await new Completion(read, tenant, run).of(page);
   const end = from + page.length;
   return {
@@ -86,7 +86,8 @@ const badPage = (field: string, needs: string): TapeError =>
 function pageOf(turns: readonly Turn[]): readonly Turn[] {
   let chars = 0;
   const end = turns.findIndex((turn, k) => {
-    chars += charsOf(turn);
+    const { messages, answer, calls } = turn;
+    chars += charsBeside(turn) + (JSON.stringify([messages, answer, calls])?.length ?? 0);
     return k > 0 && chars > maxPageChars;
   });
   return end < 0 ? turns : turns.slice(0, end);

@@ -206,20 +206,36 @@ describe("the conversation of a run", () => {
     expect(JSON.stringify(withoutContent(settings))).not.toContain(secret);
   });
 
-  it("shows answers that are stored beside the journal, and the length of one that is too long", async () => {
-    const many: Message = {
-      role: "assistant",
-      parts: Array.from({ length: 40 }, (_, k) => ({ type: "text", text: `${k} ${"y".repeat(30_000)}` })),
-    };
-    const answers = [many, assistant("z".repeat(3_000_000))];
+  it("has texts that the store keeps beside the journal, and the sizes of files", async () => {
+    const long = (k: number): string => `answer ${k} ${"x".repeat(100_000)}`;
+    const many = Array.from({ length: 30 }, (_, k) => ({ type: "text", text: `${k} ${"y".repeat(50_000)}` }) as const);
+    const file = { type: "file", mediaType: "image/png", data: new Uint8Array(200_000) } as const;
+    const answers: Message[] = [
+      assistant(long(1)),
+      { role: "assistant", parts: [...many, { type: "tool_call", id: "c-1", name: "pay", input: { invoice: 7 } }] },
+      { role: "assistant", parts: [file] },
+    ];
     const model = new ScriptedModel((k) => answers[k - 1]!);
-    const { page } = await opened(async () => {
-      for (const _ of answers) await model.ask([user("go")]);
+    const { tape, page } = await opened(async () => {
+      for (let k = 0; k < answers.length; k++) await model.ask([user(`${k}`)]);
     });
+    const records = await tape.store.read.journal(tape.tape.tenant, { run: "run" });
+    const made = records.flatMap(({ kind, data }) => (kind === "decision.made" ? [data.value] : []));
+    expect(made.map((value) => JSON.stringify(value).length < 1_000)).toEqual([true, true, true]); // references
     const { turns } = await page();
-    expect(turns.map(({ answer }) => answer)).toEqual([many]);
-    const [last] = (await page({ from: 1 })).turns;
-    expect(last!.answer!.parts).toMatchObject([{ type: "text", text: "", cut: 3_000_002 }]);
+    expect(turns[0]!.answer).toEqual(assistant(long(1)));
+    expect(turns[1]!.answer!.parts.slice(0, 30)).toEqual(many);
+    expect(turns[1]!.calls).toMatchObject([{ id: "c-1", name: "pay", input: { invoice: 7 } }]);
+    expect(turns[2]!.answer!.parts).toEqual([{ type: "file", mediaType: "image/png", bytes: expect.any(Number) }]);
+    const hidden = await page({ content: false });
+    expect(hidden.turns[0]!.answer!.parts).toEqual([{ type: "text", text: "", cut: long(1).length }]);
+  });
+
+  it("has the length of a text that is too long for a page", async () => {
+    const model = new ScriptedModel(() => assistant("z".repeat(5_000_000)));
+    const { page } = await opened(() => model.ask([user("go")]).then(() => {}));
+    const [turn] = (await page()).turns;
+    expect(turn!.answer!.parts).toMatchObject([{ type: "text", text: "", cut: 5_000_002 }]);
   });
 
   it("comes in pages, bounded in turns and in text, each with the sums of all", async () => {
@@ -238,7 +254,6 @@ describe("the conversation of a run", () => {
       from = next;
     }
     expect(sizes).toEqual([2, 3, 3]);
-    expect((await page({ limit: 1 })).turns[0]!.answer).toEqual(assistant(long));
     expect(seen).toEqual(Array.from({ length: 8 }, (_, k) => JSON.stringify([user(`${k}`)])));
     expect((await page({ from: 100 })).turns).toEqual([]);
     for (const wrong of [{ limit: 0 }, { limit: 201 }, { from: -1 }, { from: 0.5 }]) {
