@@ -3,8 +3,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-const { onTestFinished } = globalThis as unknown as typeof import("vitest");
-
 /** How a program ended each time, what the bank has paid, and what the program printed. */
 export interface KilledProgram {
   readonly ends: readonly string[];
@@ -19,23 +17,34 @@ export async function killed(
   options: Readonly<Record<string, string>> = {},
 ): Promise<KilledProgram> {
   const folder = mkdtempSync(join(tmpdir(), "tape-pay-once-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const places = { STORE: `sqlite:${join(folder, "tape.db")}`, BANK_FILE: join(folder, "bank") };
-  const ends: string[] = [];
-  let answer = "";
-  for (const KILL of [point, ""]) {
-    const env = { ...process.env, ...options, ...places, KILL };
-    const child = spawn(process.execPath, [program], { env, stdio: ["ignore", "pipe", "pipe"] });
-    let errors = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (answer += text));
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-    const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
-      child.once("close", (...end) => resolve(end)),
-    );
-    ends.push(signal ?? `exit code ${code}`);
-    if (code !== 0 && signal === null) throw new Error(errors);
+  const places = { ...options, STORE: `sqlite:${join(folder, "tape.db")}`, BANK_FILE: join(folder, "bank") };
+  try {
+    const first = await ended(program, { ...places, KILL: point });
+    const second = await ended(program, { ...places, KILL: "" });
+    const payments = readFileSync(places.BANK_FILE, "utf8").trim().split("\n");
+    const answer = `${first.printed}${second.printed}`.trim();
+    console.log(`${basename(program)}: killed ${point}, resumed: ${payments.length} payments; "${answer}"`);
+    return { ends: [first.how, second.how], payments, answer };
+  } finally {
+    rmSync(folder, { recursive: true });
   }
-  const payments = readFileSync(places.BANK_FILE, "utf8").trim().split("\n");
-  console.log(`${basename(program)}: killed ${point}, resumed: ${payments.length} payments; "${answer.trim()}"`);
-  return { ends, payments, answer: answer.trim() };
+}
+
+async function ended(
+  program: string,
+  env: Readonly<Record<string, string>>,
+): Promise<{ how: string; printed: string }> {
+  const child = spawn(process.execPath, [program], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let printed = "";
+  let errors = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
+    child.once("close", (...end) => resolve(end)),
+  );
+  if (code !== 0 && signal === null) throw new Error(errors);
+  return { how: signal ?? `exit code ${code}`, printed };
 }
