@@ -43,7 +43,9 @@ const sink = z.strictObject({
     .optional()
     .describe("Function that receives events: file#export"),
   allow: z.array(name).max(100).optional().describe("Addresses that may be reached although they are not public"),
-  kinds: names.optional().describe("Records that become events: outline, effects, all, kinds, or groups such as run.*"),
+  kinds: names
+    .optional()
+    .describe("Records that become events: outline, effects, wants, all, kinds, or groups such as run.*"),
   workflows: names.optional().describe("Only records of these workflows"),
   labels: z
     .array(name.regex(/^[^:]+:/, "must be LABEL:VALUE"))

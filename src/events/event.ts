@@ -3,6 +3,7 @@ import { spanContextOfRun } from "../engine/journal/spans.ts";
 import { type RecordKind, recordVersion } from "../model/records.ts";
 import type { FeedRecord, Subject, SubjectRun } from "../store/contract/store.ts";
 import { factsOf } from "./facts.ts";
+import { wantsOf } from "./wants.ts";
 
 /**
  * A record and what it is about, as CloudEvents 1.0 names it. Nothing in it depends on the process that sends it, except
@@ -34,6 +35,8 @@ export interface TapeEvent {
   readonly tapetoken: string;
   /** An operator had it sent again. */
   readonly tapereplayed?: true;
+  /** The reactor that the record gives work to: the name that a push handler reads. */
+  readonly tapewants?: string;
   /** Of the trace that all spans of the run belong to. */
   readonly traceparent?: string;
   readonly data: EventData;
@@ -95,6 +98,7 @@ export function eventOf(
   const { journal, seq, at, kind } = record;
   const { run, item, name } = subject ?? {};
   const about = run?.id ?? name;
+  const wants = wantsOf(record);
   return {
     ...attributesOf(context, kind, at),
     id: eventIdOf(record),
@@ -102,6 +106,7 @@ export function eventOf(
     partitionkey: run?.root ?? name ?? `journal ${journal}`,
     sequence: String(seq).padStart(10, "0"),
     tapejournal: String(journal),
+    ...(wants !== undefined && { tapewants: wants }),
     ...(trace !== undefined && { traceparent: trace }),
     data: {
       ...(run && { run }),

@@ -2,10 +2,11 @@ import { suggest } from "../base/suggest.ts";
 import { TapeError } from "../model/errors.ts";
 import { type JournalRecord, type RecordKind, recordKinds } from "../model/records.ts";
 import type { Subject } from "../store/contract/store.ts";
+import { wantsOf } from "./wants.ts";
 
 /** Which records become events. */
 export interface EventFilter {
-  /** `outline` (default), `effects`, `all`, kinds such as `run.ended`, and groups such as `run.*`. */
+  /** `outline` (default), `effects`, `wants`, `all`, kinds such as `run.ended`, and groups such as `run.*`. */
   readonly kinds?: readonly string[];
   /** Only of these workflows. Records of named leases have none. */
   readonly workflows?: readonly string[];
@@ -40,7 +41,14 @@ const inOutline: Test = ({ kind, data }) =>
   outline.has(kind) || (notable[kind]?.includes(String((data as { to?: unknown }).to)) ?? false);
 const ofEffects: Test = ({ kind }) => kind.startsWith("effect.") || kind.startsWith("obligation.");
 
-const sets: Readonly<Record<string, Test>> = { outline: inOutline, effects: ofEffects, all: () => true };
+const forReactors: Test = (record) => wantsOf(record) !== undefined;
+
+const sets: Readonly<Record<string, Test>> = {
+  outline: inOutline,
+  effects: ofEffects,
+  wants: forReactors,
+  all: () => true,
+};
 
 /** A checked filter in two parts: by the record alone, and by what it is about. */
 export interface Matcher {

@@ -4,7 +4,8 @@ import { fnv1a } from "../../src/base/fnv1a.ts";
 import { factsOf, holdsValue } from "../../src/events/facts.ts";
 import { matcherOf } from "../../src/events/filter.ts";
 import { LowWater } from "../../src/events/low-water.ts";
-import { type JournalRecord, recordKinds, recordSchemas } from "../../src/model/records.ts";
+import { wantsOf } from "../../src/events/wants.ts";
+import { type JournalRecord, type RecordKind, recordKinds, recordSchemas } from "../../src/model/records.ts";
 
 const record = (kind: string, data: object = {}): JournalRecord =>
   ({ kind, data, journal: 7, seq: 1, token: 1n, at: 5 }) as unknown as JournalRecord;
@@ -31,6 +32,30 @@ describe("a filter", () => {
     ).toEqual(Array(4).fill(true));
     expect(kind(record("step.failed"))).toBe(false);
     expect(recordKinds.every((name) => matcherOf({ kinds: ["all"] }).kind(record(name)))).toBe(true);
+  });
+
+  it("takes what gives work to a reactor, which the event names", () => {
+    const { kind } = matcherOf({ kinds: ["wants"] });
+    const cases: [kind: RecordKind, data: object, wants: string | undefined][] = [
+      ["run.created", {}, "recovery"],
+      ["signal.sent", {}, "recovery"],
+      ["cancel.requested", {}, "recovery"],
+      ["term.ended", { nextReactor: "outbox" }, "outbox"],
+      ["term.ended", {}, undefined],
+      ["effect.intended", { dispatch: "outbox" }, "outbox"],
+      ["effect.intended", { dispatch: "inline" }, undefined],
+      ["effect.settled", { to: "UNKNOWN" }, "reconciler"],
+      ["effect.settled", { to: "CONFIRMED" }, undefined],
+      ["effect.evidence", {}, "reconciler"],
+      ["run.compensating", {}, "compensation"],
+      ["obligation.due", {}, "compensation"],
+      ["timer.set", {}, undefined],
+      ["step.done", {}, undefined],
+    ];
+    for (const [name, data, wants] of cases) {
+      const wanted = record(name, data);
+      expect([name, wantsOf(wanted), kind(wanted)]).toEqual([name, wants, wants !== undefined]);
+    }
   });
 
   it("compares workflow and labels of the run", () => {

@@ -17,13 +17,22 @@ const hello = workflow("hello", async (tape, name: string) => tape.step("greet",
 const nap = workflow("nap", async (tape) => tape.sleep("2h"));
 const runner = createRunner({ workflows: [hello, nap] });
 
+interface GoogleRequest {
+  readonly path: string;
+  readonly body: Record<string, unknown>;
+}
+
 /** A FAKE of the REST API of Google Cloud: it accepts everything and keeps the requests. */
-async function google(): Promise<{ url: string; requests: { path: string; body: Record<string, unknown> }[] }> {
-  const requests: { path: string; body: Record<string, unknown> }[] = [];
+async function google(
+  receive: (request: GoogleRequest) => Promise<void> = async () => {},
+): Promise<{ url: string; requests: readonly GoogleRequest[] }> {
+  const requests: GoogleRequest[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    requests.push({ path: request.url ?? "", body: JSON.parse(Buffer.concat(chunks).toString()) });
+    const received = { path: request.url ?? "", body: JSON.parse(Buffer.concat(chunks).toString()) };
+    requests.push(received);
+    await receive(received);
     response.writeHead(200, { "content-type": "application/json" }).end('{"messageIds":[]}');
   });
   server.listen(0, "127.0.0.1");
@@ -52,18 +61,25 @@ it("fanout.py: the journal of a store, named by its URL, goes to a topic of Pub/
   expect(requests[0]!.path).toBe("/v1/projects/p/topics/tape:publish");
 });
 
-it("push-subscription: a message of Pub/Sub wakes the handler of its reactor", async () => {
+it("push-subscription: messages of the fan-out's topic wake the handler of their reactor", async () => {
   expect(inline.get("push-subscription")).toContain("Pub/Sub push subscription on a Cloud Run handler");
   await using app = await Tape.open({ store: "memory:", runner, work: false, log: "silent" });
   const handler = pushHandler(app, { reactors: ["recovery"], verify: unverified("a test calls its own handler") });
-  const push = async (reactor: string) => {
-    const message = { messageId: "1", attributes: { reactor }, data: "" };
-    const body = JSON.stringify({ message, subscription: "projects/p/subscriptions/recovery" });
-    return (await handler(new Request("https://app.example/", { method: "POST", body }))).status;
-  };
+  const answers: [wants: string | undefined, status: number][] = [];
+  // A subscription without a filter: each message goes to the handler, which reads the name of the reactor.
+  const { url: endpoint } = await google(async ({ body }) => {
+    for (const message of body.messages as { attributes: Record<string, string> }[]) {
+      const pushed = JSON.stringify({ message, subscription: "projects/p/subscriptions/recovery" });
+      const { status } = await handler(new Request("https://app.example/", { method: "POST", body: pushed }));
+      answers.push([message.attributes["ce-tapewants"], status]);
+    }
+  });
+  const sink = pubsubSink({ topic: "projects/p/topics/tape", endpoint, token: () => undefined });
+  const fanout = await runEventFanout(app, { name: "wake", sink, from: "start", filter: { kinds: ["wants"] } });
+  onTestFinished(() => fanout.stop());
   const run = await app.start(hello, "Ada", { id: "r" });
-  expect([await push("outbox"), (await app.runs.get("r"))?.status]).toEqual([204, "RUNNABLE"]);
-  expect([await push("recovery"), await run.result()]).toEqual([204, "hello Ada"]);
+  expect(await run.result()).toBe("hello Ada");
+  await vi.waitFor(() => expect(answers).toEqual([["recovery", 204]]));
 });
 
 it("cloud-tasks: an alarm is a task with a scheduleTime, and the timer's own time is one", async () => {
