@@ -53,6 +53,22 @@ describe("a model call", () => {
     });
   });
 
+  it.each([
+    ["a URL", (k: number) => new URL(`https://example.org/${k}`)],
+    ["a date", (k: number) => new Date(k)],
+    ["bytes", (k: number) => Buffer.from([k])],
+    ["a class", (k: number) => Object.assign(new (class Usage {})(), { k })],
+    ["a field that is undefined", (k: number) => (k === 0 ? { at: undefined } : {})],
+    ["a longer list", (k: number) => Array.from({ length: k })],
+  ])("compares messages by value: %s", async (_, of) => {
+    const model = new ScriptedModel((k) => assistant(`answer ${k}`));
+    const file = (k: number) => ({ role: "user", parts: [{ type: "file", data: of(k) }] }) as never;
+    const { made } = await ran(async () => {
+      for (const k of [0, 0, 1]) await model.ask([file(k), user("same")]);
+    });
+    expect(made.map(({ request }) => request.before?.messages)).toEqual([undefined, 2, undefined]);
+  });
+
   it("is recorded: replay calls nothing and returns the same", async () => {
     const model = new ScriptedModel((k) => assistant(`answer ${k}`));
     const { outcome } = await ran(async (tape) => {
