@@ -1,3 +1,4 @@
+import { benchAgents } from "./agents.ts";
 import { benchAsks } from "./asks.ts";
 import { readResults, writeReport, writeResults } from "./charts.ts";
 import { benchEvents } from "./events/all.ts";
@@ -27,6 +28,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   migrate: benchMigrate,
   neighbours: benchNeighbours,
   sleeps: benchSleeps,
+  agents: benchAgents,
   asks: benchAsks,
   streams: benchStreams,
   profile: benchProfile,
