@@ -5,11 +5,15 @@ import { parseArgs } from "node:util";
 import { createRunner, stream, Tape, workflow } from "../src/exports/index.ts";
 import { startPostgres } from "../test/postgres/server.ts";
 import type { BenchOptions } from "./run.ts";
+import { dbosStreams } from "./streams/dbos.ts";
 import { killStreams } from "./streams/kill.ts";
 import { live, type Place } from "./streams/live.ts";
 import { say } from "./work.ts";
 
 const tokens = stream<string>("tokens");
+
+/** Of writers that are killed: their TTL of a second has to be longer than the store's transactions. */
+export const killUrl = (postgres: string): string => `${postgres}?transaction_bound_ms=500`;
 
 /** Writes as fast as it can. */
 const burst = workflow("burst", (tape, count: number) =>
@@ -19,8 +23,14 @@ const burst = workflow("burst", (tape, count: number) =>
   }),
 );
 
+interface Throughput {
+  readonly chunks: number;
+  readonly perSecond: number;
+  readonly resumedNearTheEnd: number | undefined;
+}
+
 /** Chunks a second of one run with one reader, and what a reader reads that resumes near the end. */
-async function throughput(url: string, count: number): Promise<object> {
+async function throughput(url: string, count: number): Promise<Throughput> {
   await using app = await Tape.open({ store: url, runner: createRunner({ workflows: [burst] }), log: "silent" });
   await (await app.start(burst, 1_000)).result(); // warm-up
   const from = performance.now();
@@ -40,6 +50,8 @@ async function throughput(url: string, count: number): Promise<object> {
  *                   bodies that write to no stream
  *   besideBodies    the same without streams, ÷ without these bodies
  *   perSecond       chunks of one run as fast as it writes, with one reader
+ *   dbos            the same of DBOS with `writeStream` and `readStream`, on the same PostgreSQL server; `ratio` is
+ *                   perSecond on PostgreSQL ÷ the fastest of DBOS's (`--no-dbos` leaves it out)
  *   kills           kill -9 of the writing process; duplicates and gaps of readers must be 0
  */
 export async function benchStreams({ flags }: BenchOptions): Promise<object> {
@@ -50,6 +62,7 @@ export async function benchStreams({ flags }: BenchOptions): Promise<object> {
       rate: { type: "string", default: "50" },
       chunks: { type: "string", default: "20000" },
       kills: { type: "string", default: "100" },
+      "no-dbos": { type: "boolean", default: false },
       seconds: { type: "string", default: "5" },
       only: { type: "string" },
       json: { type: "boolean" },
@@ -57,7 +70,7 @@ export async function benchStreams({ flags }: BenchOptions): Promise<object> {
   });
   const [runs, rate, seconds] = [Number(values.runs), Number(values.rate), Number(values.seconds)];
   const figures: Record<string, object> = {};
-  const measure = async (name: string, place: Place, killed: string): Promise<void> => {
+  const measure = async (name: string, place: Place, killed: string): Promise<Throughput> => {
     const kills = Number(values.kills);
     const size = { bodies: Math.max(4, kills * 6), chunks: 20, gapMs: 10 };
     const one = {
@@ -69,6 +82,7 @@ export async function benchStreams({ flags }: BenchOptions): Promise<object> {
     };
     say(`${name}: ${JSON.stringify(one)}`);
     figures[name] = one;
+    return one.throughput;
   };
   const folder = await mkdtemp(join(tmpdir(), "tape-streams-"));
   const file = (name: string): string => `sqlite:${join(folder, name)}`;
@@ -77,7 +91,12 @@ export async function benchStreams({ flags }: BenchOptions): Promise<object> {
     if (values.only !== "sqlite") {
       const server = await startPostgres({ major: 18, settings: {} });
       try {
-        await measure("postgres", { url: server.url, remote: false }, server.url);
+        const { perSecond } = await measure("postgres", { url: server.url, remote: false }, killUrl(server.url));
+        if (!values["no-dbos"]) {
+          const dbos = await dbosStreams(server.url, Math.ceil(Number(values.chunks) / 10));
+          figures.dbos = { ...dbos, ratio: Math.round((perSecond / dbos.perSecond) * 10) / 10 };
+          say(`dbos: ${JSON.stringify(figures.dbos)}`);
+        }
       } finally {
         await server.stop();
       }
