@@ -7,8 +7,8 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { hydrateWorkflowReturnValue } from "@workflow/core/serialization";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { newTenant, open, type Place } from "./places.ts";
+import { expect, onTestFinished, vi } from "vitest";
+import { type Cases, newTenant, open, type Place } from "./places.ts";
 
 const wait = { timeout: 50_000, interval: 50 };
 const children = join(import.meta.dirname, "child.ts");
@@ -56,60 +56,58 @@ function ledger(): { readonly file: string; lines(): string[][] } {
 }
 
 /** Processes that die. */
-export function crash(place: Place): void {
-  describe(`kill -9 on ${place.title}`, () => {
-    it("between queue and handler loses no message", async () => {
-      const { file, lines } = ledger();
-      const tenant = newTenant();
-      const sender = start(place, tenant, [children, "send"]);
-      const messageId = await firstLine(sender);
-      await killed(sender);
-      expect(lines()).toEqual([]);
-      const receiver = start(place, tenant, [children, "receive", file]);
-      await vi.waitFor(() => expect(lines()).toEqual([[String(receiver.pid), messageId, "1"]]), wait);
-    });
+export function crash({ it, place }: Cases): void {
+  it("between queue and handler loses no message", async () => {
+    const { file, lines } = ledger();
+    const tenant = newTenant();
+    const sender = start(place, tenant, [children, "send"]);
+    const messageId = await firstLine(sender);
+    await killed(sender);
+    expect(lines()).toEqual([]);
+    const receiver = start(place, tenant, [children, "receive", file]);
+    await vi.waitFor(() => expect(lines()).toEqual([[String(receiver.pid), messageId, "1"]]), wait);
+  });
 
-    it("between a failed connection and the handler loses no message", async () => {
-      const { file, lines } = ledger();
-      const tenant = newTenant();
-      // It delivers to a port at which no server listens.
-      const sender = start(place, tenant, [children, "send", "started"], {
-        WORKFLOW_TAPE_BASE_URL: "http://127.0.0.1:9",
-      });
-      const messageId = await firstLine(sender);
-      await killed(sender);
-      const receiver = start(place, tenant, [children, "receive", file]);
-      await vi.waitFor(() => expect(lines()).toEqual([[String(receiver.pid), messageId, "1"]]), wait);
+  it("between a failed connection and the handler loses no message", async () => {
+    const { file, lines } = ledger();
+    const tenant = newTenant();
+    // It delivers to a port at which no server listens.
+    const sender = start(place, tenant, [children, "send", "started"], {
+      WORKFLOW_TAPE_BASE_URL: "http://127.0.0.1:9",
     });
+    const messageId = await firstLine(sender);
+    await killed(sender);
+    const receiver = start(place, tenant, [children, "receive", file]);
+    await vi.waitFor(() => expect(lines()).toEqual([[String(receiver.pid), messageId, "1"]]), wait);
+  });
 
-    it("in the middle of a delivery has the message delivered again", async () => {
-      const { file, lines } = ledger();
-      const tenant = newTenant();
-      const first = start(place, tenant, [children, "receive", file, "hang"]);
-      await firstLine(first);
-      const messageId = await firstLine(start(place, tenant, [children, "send"]));
-      await vi.waitFor(() => expect(lines()).toEqual([[String(first.pid), messageId, "1"]]), wait);
-      await killed(first);
-      const second = start(place, tenant, [children, "receive", file]);
-      await vi.waitFor(() => expect(lines()).toHaveLength(2), wait);
-      expect(lines()[1]).toEqual([String(second.pid), messageId, "1"]);
-    });
+  it("in the middle of a delivery has the message delivered again", async () => {
+    const { file, lines } = ledger();
+    const tenant = newTenant();
+    const first = start(place, tenant, [children, "receive", file, "hang"]);
+    await firstLine(first);
+    const messageId = await firstLine(start(place, tenant, [children, "send"]));
+    await vi.waitFor(() => expect(lines()).toEqual([[String(first.pid), messageId, "1"]]), wait);
+    await killed(first);
+    const second = start(place, tenant, [children, "receive", file]);
+    await vi.waitFor(() => expect(lines()).toHaveLength(2), wait);
+    expect(lines()[1]).toEqual([String(second.pid), messageId, "1"]);
+  });
 
-    it("of the framework's server leaves workflows that another one completes", { timeout: 120_000 }, async () => {
-      const tenant = newTenant();
-      const world = open(place, tenant);
-      for (const afterMs of [0, 400, 1_200]) {
-        const first = await framework(place, tenant);
-        const run = await invoke(first.port, "sleepWorkflow");
-        await delay(afterMs); // wherever it is by then, the result is the same
-        await killed(first.child);
-        const second = await framework(place, tenant);
-        await vi.waitFor(async () => expect((await world.runs.get(run)).status).toBe("completed"), wait);
-        const { output } = await world.runs.get(run);
-        expect(await hydrateWorkflowReturnValue(output, run, undefined)).toBe(3);
-        await killed(second.child);
-      }
-    });
+  it("of the framework's server leaves workflows that another one completes", { timeout: 120_000 }, async () => {
+    const tenant = newTenant();
+    const world = open(place, tenant);
+    for (const afterMs of [0, 400, 1_200]) {
+      const first = await framework(place, tenant);
+      const run = await invoke(first.port, "sleepWorkflow");
+      await delay(afterMs); // wherever it is by then, the result is the same
+      await killed(first.child);
+      const second = await framework(place, tenant);
+      await vi.waitFor(async () => expect((await world.runs.get(run)).status).toBe("completed"), wait);
+      const { output } = await world.runs.get(run);
+      expect(await hydrateWorkflowReturnValue(output, run, undefined)).toBe(3);
+      await killed(second.child);
+    }
   });
 }
 

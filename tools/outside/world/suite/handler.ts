@@ -6,7 +6,7 @@ import type { MessageId, World } from "@workflow/world";
 export const queueName = "__wkf_workflow_pay";
 
 /** What a handler was called with. */
-export interface Received {
+export interface ReceivedMessage {
   readonly message: unknown;
   readonly attempt: number;
   readonly messageId: MessageId;
@@ -29,7 +29,7 @@ export async function serve(fetch: Fetch): Promise<{ readonly url: string; close
 /** The route of a world's workflows; `answer` is called with each message. */
 export function route(
   world: World,
-  answer: (received: Received) => Promise<undefined | { timeoutSeconds: number }>,
+  answer: (received: ReceivedMessage) => Promise<undefined | { timeoutSeconds: number }>,
 ): Fetch {
   return world.createQueueHandler("__wkf_workflow_", (message, { attempt, messageId }) =>
     answer({ message, attempt, messageId }),

@@ -1,3 +1,4 @@
+import { describe, it } from "vitest";
 import { crash } from "./crash.ts";
 import { events } from "./events.ts";
 import { hooks } from "./hooks.ts";
@@ -5,5 +6,9 @@ import { postgresPlace } from "./places.ts";
 import { queue } from "./queue.ts";
 import { streams } from "./streams.ts";
 
-const place = postgresPlace();
-for (const suite of [events, hooks, streams, queue, crash]) suite(place);
+const cases = { it, place: postgresPlace() };
+describe("events", () => events(cases));
+describe("hooks", () => hooks(cases));
+describe("streams", () => streams(cases));
+describe("messages", () => queue(cases));
+describe("kill -9", () => crash(cases));

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createWorld, type WorldOptions } from "durable-tape/world";
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { afterAll, afterEach, beforeAll, type TestAPI } from "vitest";
 import { type PostgresServer, startPostgres } from "../../../../test/postgres/server.ts";
 
 /** Where the worlds of a file keep what they have. */
@@ -10,6 +10,12 @@ export interface Place {
   readonly title: string;
   /** Known once the tests of the file have started. */
   url(): string;
+}
+
+/** What registers test cases, and where their worlds are. */
+export interface Cases {
+  readonly it: TestAPI;
+  readonly place: Place;
 }
 
 export function sqlitePlace(): Place {
