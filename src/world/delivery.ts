@@ -32,9 +32,12 @@ const whileUnreachable: StepRetryPolicy = { attempts: 60, base: 250, factor: 2, 
 /** The longest delay of a message or between its deliveries. */
 export const maxDelayMs = 366 * 24 * 3_600_000;
 
-/** What messages are: runs of this workflow. So recovery, timers and back-off of messages are those of runs. */
-export function messageWorkflow(deliver: Deliver): Workflow<QueuedMessage, { deliveries: number }> {
-  return workflow("workflow.message", async (tape, message: QueuedMessage) => {
+/**
+ * What messages are: runs of this workflow. So recovery, timers and back-off of messages are those of runs. Its name has
+ * the prefix, because processes with another prefix have other handlers.
+ */
+export function messageWorkflow(prefix: string, deliver: Deliver): Workflow<QueuedMessage, { deliveries: number }> {
+  return workflow(`${prefix}.message`, async (tape, message: QueuedMessage) => {
     for (let n = 1; n <= maxDeliveries; n++) {
       const body = ({ abortSignal }: { readonly abortSignal: AbortSignal }): Promise<Answer> =>
         deliver(message, tape.runId, n, abortSignal);

@@ -76,6 +76,9 @@ export class RunLogs {
       const state = this.#take(run);
       try {
         return await this.#append(run, state, decide, prepare);
+      } catch (error) {
+        if (isTapeError(error, "TAPE_JOURNAL_DAMAGED")) state.run = undefined; // half an entry is in it: not to be kept
+        throw error;
       } finally {
         this.#keep(run, state);
       }

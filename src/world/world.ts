@@ -33,7 +33,7 @@ export function createWorld(given: WorldOptions = {}): World & Required<Pick<Wor
   const opened = once(() => openParts(options));
   const secret = once(async () => secretOf((await opened()).deps));
   const deliver = postTo({ clock, secret, baseUrl: () => baseUrlOf(options, process.env) });
-  const messages = messageWorkflow(deliver);
+  const messages = messageWorkflow(options.prefix, deliver);
   const working = once(async () => {
     const { concurrency } = options;
     const { app } = await opened();
