@@ -80,7 +80,7 @@ export async function serve(makeHandler: (card: AgentCard) => DefaultRequestHand
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const requestHandler = makeHandler(cardOf(url));
   web.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler }));
-  web.use("/rpc", jsonRpcHandler({ requestHandler, userBuilder }));
+  web.use("/rpc", jsonRpcHandler({ requestHandler, userBuilder, legacyCompat: { enabled: true } }));
   web.use("/rest", restHandler({ requestHandler, userBuilder }));
   return { url, server };
 }
@@ -90,6 +90,7 @@ const cardOf = (url: string): AgentCard =>
     ...{ name: "scripted", description: "An agent that follows a script", version: "1.0.0" },
     supportedInterfaces: [
       { url: `${url}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+      { url: `${url}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
       { url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
     ],
     capabilities: { streaming: true, pushNotifications: true },
