@@ -80,6 +80,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     const lengths = [undefined, 0, 1, 2, 100];
     return [Task.toJSON(last), await Promise.all(lengths.map(async (n) => Task.toJSON(await get(ada, id, n))))];
   },
+  "several messages under one id": async ({ ada }) => {
+    const { id: taskId } = await sent(ada, message("input-required", { message: { messageId: "same" } }));
+    for (const text of ["input-required 1", "input-required 2"])
+      await sent(ada, message(text, { message: { taskId, messageId: "same" } }));
+    return Task.toJSON(await sent(ada, message("artifact-text", { message: { taskId, messageId: "same" } })));
+  },
   "list: filters": async ({ ada }) => {
     const contextId = crypto.randomUUID();
     const start = new Date().toISOString();

@@ -1,9 +1,9 @@
-import { type StreamResponse, type Task, TaskState } from "@a2a-js/sdk";
+import { type Task, TaskState } from "@a2a-js/sdk";
 import { DefaultRequestHandler } from "@a2a-js/sdk/server";
 import { NotSent } from "durable-tape";
 import { durableModel } from "durable-tape/ai";
 import { expect, it } from "vitest";
-import { eventsOf, message } from "./clients.ts";
+import { message } from "./clients.ts";
 import { ada, card, done, opened, shown, words } from "./opened.ts";
 
 const answers = ["I look it up.", "It is 42."];
@@ -29,26 +29,30 @@ it("answers of models are messages, in their order; those of other lanes are not
   expect(shown(await send("go"))).toEqual([done, undefined, [answers[1]], ["go", ...answers]]);
 });
 
-it("words that a crash cut off are replaced", async () => {
+it("words of an attempt that was lost are replaced", async () => {
   let attempts = 0;
+  const shownOnce = Promise.withResolvers<void>();
   const { handler } = await opened((tape) =>
     tape.decide(
       "say",
       async (decision) => {
         await decision.emit(++attempts === 1 ? "wrong " : "right ");
-        if (attempts === 1) throw new NotSent("lost");
+        if (attempts === 1) {
+          await shownOnce.promise;
+          throw new NotSent("lost");
+        }
         await decision.emit("answer");
         return "right answer";
       },
       { retry: { attempts: 2, base: "1ms" } },
     ),
   );
-  const events: StreamResponse[] = await eventsOf(handler.sendMessageStream(message("go"), ada));
   let text = "";
-  for (const { payload } of events) {
+  for await (const { payload } of handler.sendMessageStream(message("go"), ada)) {
     if (payload?.$case !== "artifactUpdate" || payload.value.lastChunk) continue;
     const more = String(payload.value.artifact?.parts[0]?.content?.value);
     text = payload.value.append ? text + more : more;
+    shownOnce.resolve();
   }
   expect([attempts, text]).toEqual([2, "right answer"]);
 });
