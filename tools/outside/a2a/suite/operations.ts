@@ -9,6 +9,16 @@ const isEnded = ({ status }: Task): boolean => [3, 4, 5, 7].includes(status!.sta
 const get = (client: Client, id: string, historyLength?: number) =>
   client.getTask({ id, tenant: "", ...(historyLength !== undefined && { historyLength }) });
 
+/** Sends each, at a time of its own: lists are sorted by milliseconds. */
+async function sentApart(client: Client, contextId: string, names: readonly string[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const name of names) {
+    ids.push((await sent(client, message(name, { message: { contextId } }))).id);
+    for (const from = Date.now(); Date.now() < from + 2; ) await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  return ids;
+}
+
 /** What the SDK's client throws: the class and the codes of the protocol. */
 async function failure(work: Promise<unknown> | (() => Promise<unknown>)): Promise<unknown> {
   try {
@@ -88,9 +98,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "list: filters": async ({ ada }) => {
     const contextId = crypto.randomUUID();
-    const start = new Date().toISOString();
-    for (const name of ["artifact-text", "input-required", "fail", "artifact-data"])
-      await sent(ada, message(name, { message: { contextId } }));
+    const start = new Date(Date.now() - 1_000).toISOString();
+    await sentApart(ada, contextId, ["artifact-text", "input-required", "fail", "artifact-data"]);
     const list = async (more: object) => {
       const request = { tenant: "", contextId, status: TaskState.TASK_STATE_UNSPECIFIED, pageToken: "", ...more };
       const { tasks, totalSize, pageSize, nextPageToken } = await ada.listTasks(request as never);
@@ -109,8 +118,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "list: pages": async ({ ada }) => {
     const contextId = crypto.randomUUID();
-    const ids: string[] = [];
-    for (let k = 0; k < 5; k++) ids.push((await sent(ada, message("artifact-text", { message: { contextId } }))).id);
+    const ids = await sentApart(ada, contextId, Array(5).fill("artifact-text"));
     const pages: number[][] = [];
     for (let pageToken = ""; ; ) {
       const page = await ada.listTasks({

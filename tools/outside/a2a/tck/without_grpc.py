@@ -4,26 +4,22 @@ import sys
 from types import ModuleType
 
 
-class AnyName(type):
-    """A class with a class under every name, so that it can be imported, called, raised and extended."""
-
-    def __getattr__(cls, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found = AnyName(name, (Exception,), {})
-        setattr(cls, name, found)
-        return found
+def absent_class(owner, name):
+    """A class under every name, so that it can be imported, called, raised and extended."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    found = AbsentClass(name, (Exception,), {})
+    setattr(owner, name, found)
+    return found
 
 
-class Absent(ModuleType):
+class AbsentClass(type):
+    __getattr__ = absent_class
+
+
+class AbsentModule(ModuleType):
     __path__ = []
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        found = AnyName(name, (Exception,), {})
-        setattr(self, name, found)
-        return found
+    __getattr__ = absent_class
 
 
 for absent in (
@@ -38,4 +34,4 @@ for absent in (
     "specification.generated.a2a_pb2",
     "specification.generated.a2a_pb2_grpc",
 ):
-    sys.modules[absent] = Absent(absent)
+    sys.modules[absent] = AbsentModule(absent)
