@@ -40,16 +40,24 @@ async function leaks(codec: PayloadCodec | undefined) {
   return { files: open + files().join(), lines: lines.join("\n"), events: JSON.stringify(events), answers, kept };
 }
 
-/** What a reader of the server gets: lists, journals, the feed and the page. */
+/** What callers of the server get: lists, journals, conversations, streams, the feed, tools of MCP and the page. */
 async function answersOf(url: string): Promise<string> {
   const get = async (path: string): Promise<string> => (await fetch(url + path)).text();
-  const runs = JSON.parse(await get("/v1/runs")) as { runs: { id: string }[] };
-  const of = runs.runs.flatMap(({ id }) => {
+  const call = async (name: string, args: object): Promise<string> => {
+    const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } };
+    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    return (await fetch(`${url}/mcp`, { method: "POST", headers, body: JSON.stringify(body) })).text();
+  };
+  const runs = JSON.parse(await get("/v1/runs")) as { runs: { id: string; status: string }[] };
+  const of = runs.runs.flatMap(({ id, status }) => {
     const run = `/v1/runs/${encodeURIComponent(id)}`;
-    return [run, `${run}/journal`, `${run}/journal?inbox=true`, `${run}/effects`, `${run}/gates`, `${run}/published`];
+    const parts = ["journal", "journal?inbox=true", "effects", "gates", "published", "conversation"];
+    if (status === "COMPLETED") parts.push("streams/tokens"); // other streams may go on
+    return [run, ...parts.map((part) => `${run}/${part}`)];
   });
+  const tools = runs.runs.flatMap(({ id }) => [call("get_run", { run: id }), call("conversation", { run: id })]);
   const lists = ["/v1/runs", "/v1/effects", "/v1/gates", "/v1/values", "/v1/schedules", "/v1/feed", "/v1/audit", "/"];
-  const texts = await Promise.all([...lists, ...of].map(get));
+  const texts = await Promise.all([...[...lists, ...of].map(get), ...tools, call("list_gates", {})]);
   return texts.join("\n");
 }
 
@@ -63,6 +71,7 @@ describe("with a codec", () => {
       answers: [],
     });
     expect(answers).toContain('"sealed"');
+    expect(answers).toContain('"result":{"content"'); // the tools answered
     expect(events).toContain('"sealed"');
     expect(lines).toContain("run.failed");
     expect(kept).toMatchObject({ results: "read" });
