@@ -52,7 +52,7 @@ async function answersOf(url: string): Promise<string> {
   const of = runs.runs.flatMap(({ id, status }) => {
     const run = `/v1/runs/${encodeURIComponent(id)}`;
     const parts = ["journal", "journal?inbox=true", "effects", "gates", "published", "conversation"];
-    if (status === "COMPLETED") parts.push("streams/tokens"); // other streams may go on
+    if (status === "COMPLETED") parts.push("streams/tokens"); // a run that waits may write more
     return [run, ...parts.map((part) => `${run}/${part}`)];
   });
   const tools = runs.runs.flatMap(({ id }) => [call("get_run", { run: id }), call("conversation", { run: id })]);
