@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { toolApproval } from "../../src/agent/approval.ts";
 import { crashAtEveryBoundary } from "../../testkit/kit/crash.ts";
 import type { CrashRound } from "../../testkit/kit/round.ts";
+import { noteRounds } from "../../tools/outside/rounds.ts";
 import { isSampled } from "../sample.ts";
 import { treasury, versions } from "./treasury.ts";
 
@@ -23,6 +24,7 @@ describe.each(versions)("an agent of AI SDK $sdk", (version) => {
     async (mode) => {
       const { chat, runner, bank, model } = treasury(version, mode, { strict: true, approve: true });
       let lost = 0;
+      let paidOnce = -1; // the round without a crash is not counted
       const report = await crashAtEveryBoundary({
         workflow: chat,
         input: "Pay invoice 2026-117",
@@ -37,6 +39,7 @@ describe.each(versions)("an agent of AI SDK $sdk", (version) => {
           const { store, tenant, run } = round;
           expect(run.status).toBe("COMPLETED");
           expect(bank.applied("pay")).toHaveLength(1);
+          paidOnce++;
           expect(model.calls).toBeLessThanOrEqual(4); // 3 without a crash, and the one that was lost
           const kinds = (await store.read.journal(tenant, { run: run.id })).map(({ kind }) => kind);
           expect(kinds.filter((kind) => kind === "decision.made")).toHaveLength(3); // a zombie's is refused
@@ -51,6 +54,8 @@ describe.each(versions)("an agent of AI SDK $sdk", (version) => {
       expect(report.reached).toBe(report.rounds);
       expect(report.rounds).toBeGreaterThan(15);
       expect(lost).toBeGreaterThan(0);
+      const { boundaries, rounds } = report;
+      noteRounds({ framework: `AI SDK ${version.sdk}`, agent: mode, boundaries: boundaries.length, rounds, paidOnce });
     },
   );
 });

@@ -1,6 +1,6 @@
 // Loaded into each Node process of a suite. Users have the frameworks beside the package; here the package's sources find
 // them in the folder of the suite, and the suite finds the sources under the name of the package.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,7 +10,9 @@ if (folder === undefined) throw new Error("TAPE_OUTSIDE names the folder of the 
 const root = pathToFileURL(join(import.meta.dirname, "..", "..", "/")).href;
 const manifest = join(folder, "package.json");
 const parentURL = pathToFileURL(manifest).href;
-const { dependencies = {} } = JSON.parse(readFileSync(manifest, "utf8")) as { dependencies?: object };
+// A suite without a tree of its own has its framework in the project's.
+const text = existsSync(manifest) ? readFileSync(manifest, "utf8") : "{}";
+const { dependencies = {} } = JSON.parse(text) as { dependencies?: object };
 const ours = new RegExp(`^(${Object.keys(dependencies).join("|") || "$."})(/|$)`);
 
 registerHooks({

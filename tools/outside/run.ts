@@ -1,11 +1,14 @@
 // `npm run outside` runs the suites that other projects publish for their own interfaces, and each adapter inside its
-// real framework. Every folder has a dependency tree of its own, which `npm install` of the project leaves alone. The last
-// line is one JSON object: `{ "langgraph": { "passed": …, "failed": …, "skipped": … }, … }`. `--only NAME` chooses.
+// real framework. Every folder has a dependency tree of its own, which `npm install` of the project leaves alone. Before
+// the last line comes a table of the rounds in which agents were crashed and paused at every boundary. The last line is
+// one JSON object: `{ "langgraph": { "passed": …, "failed": …, "skipped": … }, … }`. `--only NAME` chooses.
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { environmentOf, prepare } from "./folder.ts";
+import { readRounds, roundsFile, roundsTable } from "./rounds.ts";
 import { type Totals, totalsIn } from "./totals.ts";
 
 const here = import.meta.dirname;
@@ -18,11 +21,16 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 
+const scratch = mkdtempSync(join(tmpdir(), "tape-outside-rounds-"));
+const rounds = join(scratch, "rounds");
 const results: Record<string, Totals> = {};
 for (const name of values.only ?? names) {
   console.log(`\n── ${name}`);
   results[name] = await suite(name);
 }
+const noted = readRounds(rounds);
+rmSync(scratch, { recursive: true });
+if (noted.length > 0) console.log(`\n${roundsTable(noted)}\n`);
 const failed = Object.values(results).some(({ passed, failed }) => failed > 0 || passed === 0);
 // Exit only after the line is written, even if standard output is a slow pipe.
 process.stdout.write(`${JSON.stringify(results)}\n`, () => process.exit(failed ? 1 : 0));
@@ -38,7 +46,7 @@ async function suite(name: string): Promise<Totals> {
   }
   const child = spawn(process.execPath, [join(folder, "run.ts")], {
     cwd: folder,
-    env: environmentOf(folder),
+    env: { ...environmentOf(folder), [roundsFile]: rounds },
     stdio: ["ignore", "pipe", "inherit"],
   });
   let tail = "";

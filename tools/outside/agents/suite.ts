@@ -3,6 +3,7 @@ import { type CrashRound, crashAtEveryBoundary, VirtualTape } from "durable-tape
 import { toolApproval } from "../../../src/agent/approval.ts";
 import { seededRandom } from "../../../src/base/random.ts";
 import { current } from "../../../src/sdk/current.ts";
+import { noteRounds } from "../rounds.ts";
 import type { AgentSetup, DurableAgent, Framework, Mode, Script, ToolSpec } from "./framework.ts";
 import { bank, pay, policies, search, treasurer, words } from "./treasury.ts";
 
@@ -66,6 +67,8 @@ async function crashed(framework: Framework, mode: Mode): Promise<void> {
   expect(reached).toBe(rounds);
   expect(rounds).toBeGreaterThan(80);
   expect([Math.min(...counts), Math.max(...counts)]).toEqual([3, 4]);
+  const paidOnce = counts.length - 1; // without the round that has no crash
+  noteRounds({ framework: framework.name, agent: mode, boundaries: boundaries.length, rounds, paidOnce });
 }
 
 /** What a reader keeps of the run's stream. */

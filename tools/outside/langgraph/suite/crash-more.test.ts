@@ -6,9 +6,15 @@ import { crashAtEveryBoundary } from "durable-tape/testing";
 import { createAgent } from "langchain";
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { noteRounds } from "../../rounds.ts";
 import { user } from "./programs.ts";
 import { ScriptedChat } from "./scripted-chat.ts";
 import { bank, observed, pay, policies, search, transfer, treasurer } from "./treasurer.ts";
+
+function noted(agent: string, boundaries: readonly string[], rounds: number, paidOnce: number): void {
+  console.log(`${agent}: ${boundaries.length} boundaries, ${rounds} rounds`);
+  noteRounds({ framework: "LangGraph", agent, boundaries: boundaries.length, rounds, paidOnce });
+}
 
 const list = Annotation<string[]>({ reducer: (a, b) => [...a, ...b].sort(), default: () => [] });
 
@@ -22,16 +28,20 @@ it.each([false, true])(
       "chat",
       async (tape, text: string) => (await interrupted(tape, agent, user(text), { stream })).messages.length,
     );
-    const { rounds, reached, statuses } = await crashAtEveryBoundary({
+    let paid = -1; // the round without a crash is not counted
+    const { boundaries, rounds, reached, statuses } = await crashAtEveryBoundary({
       workflow: chat,
       input: "pay invoice 7",
       runner: createRunner({ workflows: [chat], effects: kit.effects }),
       signals: [{ gate: toolApproval, value: { approved: true }, times: "always" }],
       ledger: bank,
-      check: () => expect(bank.seen).toHaveLength(1),
+      check: () => {
+        expect(bank.seen).toHaveLength(1);
+        paid++;
+      },
     });
-    console.log(`approval, stream ${stream}: ${rounds} rounds`);
     expect([reached, statuses]).toEqual([rounds, { COMPLETED: rounds }]);
+    noted(`with approval, ${stream ? "stream" : "generate"}`, boundaries, rounds, paid);
   },
 );
 
@@ -63,7 +73,8 @@ it.each([false, true])(
       undefined,
       unknown
     >;
-    const { rounds, reached, statuses } = await crashAtEveryBoundary({
+    let paid = -1;
+    const { boundaries, rounds, reached, statuses } = await crashAtEveryBoundary({
       workflow: flow,
       input: undefined,
       runner: createRunner({ workflows: [flow], effects: kit.effects }),
@@ -72,9 +83,10 @@ it.each([false, true])(
       check: ({ run }) => {
         expect(bank.seen.map(({ businessKey }) => businessKey).sort()).toEqual(["7", "8"]);
         expect(run.outcome).toMatchObject({ done: ["7 re pay 7", "8 re pay 8"], verdict: "good" });
+        paid++;
       },
     });
-    console.log(`parallel, stream ${stream}: ${rounds} rounds`);
     expect([reached, statuses]).toEqual([rounds, { COMPLETED: rounds }]);
+    noted(`two tasks and an interrupt, ${stream ? "stream" : "generate"}`, boundaries, rounds, paid);
   },
 );

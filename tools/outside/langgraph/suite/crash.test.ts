@@ -3,6 +3,7 @@ import { durableChat, durableTools, interrupted } from "durable-tape/langgraph";
 import { crashAtEveryBoundary } from "durable-tape/testing";
 import { createAgent } from "langchain";
 import { describe, expect, it } from "vitest";
+import { noteRounds } from "../../rounds.ts";
 import { ScriptedChat } from "./scripted-chat.ts";
 import { bank, pay, policies, search, treasurer } from "./treasurer.ts";
 
@@ -37,5 +38,7 @@ describe("LangChain's own agent in a run, crashed and paused at every boundary",
     expect(rounds).toBeGreaterThan(60);
     expect(statuses).toEqual({ COMPLETED: rounds });
     expect(Math.min(...calls)).toBe(3);
+    const paidOnce = calls.length - 1; // without the round that has no crash
+    noteRounds({ framework: "LangGraph", agent: mode, boundaries: boundaries.length, rounds, paidOnce });
   });
 });
