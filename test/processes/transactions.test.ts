@@ -17,8 +17,9 @@ interface World {
   readonly shop: Shop;
 }
 
-async function worldAt(test: TestContext, url: string, ttlMs: number): Promise<World> {
-  await (await Tape.open({ store: url, runner: idle, work: false, report: false })).close();
+/** `create`: where the schema is created, without the short bounds of the test. */
+async function worldAt(test: TestContext, url: string, ttlMs: number, create = url): Promise<World> {
+  await (await Tape.open({ store: create, runner: idle, work: false, report: false })).close();
   const shop = await openShop(url);
   test.onTestFinished(() => shop.close());
   await shop.run("create table orders(id text primary key)");
@@ -36,7 +37,7 @@ const onSqlite = async (test: TestContext): Promise<World> => {
 const onPostgres = async (test: TestContext): Promise<World> => {
   const database = await freshDatabase(postgresUrl());
   test.onTestFinished(() => dropDatabase(database));
-  return worldAt(test, `${database}?transaction_bound_ms=500&connections=4`, 1_000);
+  return worldAt(test, `${database}?transaction_bound_ms=500&connections=4`, 1_000, database);
 };
 
 /** Runs a process until it has killed itself. */
