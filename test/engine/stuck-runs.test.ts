@@ -219,3 +219,35 @@ describe("resolve", () => {
     await expect(ask("missing", { as: "failed" })).rejects.toMatchObject({ code: "TAPE_RUN_NOT_FOUND" });
   });
 });
+
+describe("a run whose record the store rejects", () => {
+  it("is STUCK with the reason, released and logged, and resumes after a redrive", async () => {
+    const s = await stage();
+    const caller = flow("caller", async (tape) => {
+      await tape.step("good", () => 1);
+      return tape.step("bad", () => 2);
+    });
+    let broken = true;
+    const reject = async (records: readonly { kind: string; data: object }[], append: () => Promise<never>) => {
+      if (broken && records.some(({ data }) => "name" in data && data.name === "bad"))
+        throw new TapeError("TAPE_INVARIANT", "the database rejected a statement (22003)");
+      return append();
+    };
+    const { fenced } = s.store;
+    const rejecting = {
+      ...fenced,
+      append: (fence, entry) => reject(entry.records, () => fenced.append(fence, entry) as never),
+    } as typeof fenced;
+    const runner = createRunner({ workflows: [caller] });
+    const p = s.process(runner, { store: { ...s.store, fenced: rejecting } });
+    const id = await p.start(caller);
+    expect((await p.over(id)).status).toBe("STUCK");
+    expect(await s.kinds(id)).toEqual(["run.created", "step.done", "run.stuck", "term.ended"]);
+    expect(s.logged).toContainEqual(expect.objectContaining({ level: "error", event: "run.stuck" }));
+    expect((await stuckError(s.store, tenant, id)).message).toContain("the database rejected a statement (22003)");
+    broken = false; // a new version of the program
+    const deps = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, log: () => {}, runner };
+    await redrive(deps, id, { by: "ada", reason: "fixed" });
+    expect(await over(s, p, id)).toBe("COMPLETED");
+  });
+});

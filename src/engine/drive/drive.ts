@@ -45,6 +45,7 @@ const stuckCodes: ReadonlySet<ErrorCode> = new Set([
   ...(["TAPE_DIVERGED", "TAPE_INVARIANT", "TAPE_STALLED"] as const),
   ...(["TAPE_KEY_UNKNOWN", "TAPE_PAYLOAD_REFUSED"] as const),
 ]);
+const isStuckError = (error: unknown): error is TapeError => isTapeError(error) && stuckCodes.has(error.code);
 /** Errors after which another process may be able to. */
 const elsewhereCodes: ReadonlySet<ErrorCode> = new Set(["TAPE_NO_WORKER", "TAPE_RECORD_NEWER", "TAPE_NO_CODEC"]);
 /** How long a cancelled workflow may clean up before the run ends without it. */
@@ -172,12 +173,15 @@ export class Drive implements DriveHandle {
   fail(error: unknown): void {
     if (this.finished) return;
     const { log, runId } = this.options;
-    if (isTapeError(error) && stuckCodes.has(error.code)) {
+    const stuck = isStuckError(error);
+    if (stuck && this.journal?.over !== true) {
       this.bodyEnded = true;
       void this.markStuck(error).catch((failure: unknown) => this.fail(failure));
       return;
     }
-    if (isDamaged(error) && this.#halt("stuck")) return void stopRun(this.options, error, () => this.#finish("stuck"));
+    // A store that rejects a record has ended the writer: a run that waited for it would be held without end.
+    if ((isDamaged(error) || (stuck && this.activeBodies === 0)) && this.#halt("stuck"))
+      return void stopRun(this.options, error, () => this.#finish("stuck"), this.journal?.head);
     log("warn", "run.drive_lost", { run: runId, ...errorFields(error) });
     const gone = isTapeError(error, "TAPE_FENCED") || isTapeError(error, "TAPE_LEASE_LOST");
     const elsewhere = isTapeError(error) && elsewhereCodes.has(error.code);

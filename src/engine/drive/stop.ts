@@ -21,23 +21,26 @@ export function stoppedOutcome({ created, stoppedEarly }: History): RunOutcome {
   return { cause: "cancelled", outcome, final: true };
 }
 
-/** A journal that lacks a record cannot be replayed: makes the run STUCK after the last record that is left. */
-export function stopRun(options: StopDeps, error: TapeError, then: () => void): void {
+/**
+ * Makes a run STUCK whose journal cannot be replayed or continued: after `head`, or after the last record that is left.
+ */
+export function stopRun(options: StopDeps, error: TapeError, then: () => void, head = options.lease.term.head): void {
   const { log, runId } = options;
   log("error", "run.stuck", { run: runId, ...errorFields(error) });
   const failed = (failure: unknown): void => log("warn", "run.release_failed", { run: runId, ...errorFields(failure) });
-  void appendStuck(options, error, failed).catch(failed).finally(then);
+  void appendStuck(options, error, head, failed).catch(failed).finally(then);
 }
 
 async function appendStuck(
   { store, tenant, lease }: StopDeps,
   error: TapeError,
+  after: number,
   failed: (failure: unknown) => void,
 ): Promise<void> {
   const handoff = { waitingFor: ["an operator"] };
-  let { head } = lease.term;
+  let head = after;
   try {
-    ({ head } = await store.fenced.append(lease.fence, { after: head, records: [stuckRecord(error, [])] }));
+    ({ head } = await store.fenced.append(lease.fence, { after, records: [stuckRecord(error, [])] }));
   } catch (failure) {
     failed(failure);
   }

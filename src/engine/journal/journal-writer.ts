@@ -104,6 +104,11 @@ export class JournalWriter {
     return !this.#writing && this.#queue.length === 0 && this.#undelivered.length === 0 && !this.#emitting;
   }
 
+  /** Nothing more is written. */
+  get over(): boolean {
+    return this.#over;
+  }
+
   send(write: PendingWrite): void {
     if (this.#over) {
       write.dropped?.();
