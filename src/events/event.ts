@@ -135,12 +135,20 @@ export function restoredEvent(context: EventContext, at: number): TapeEvent {
   };
 }
 
+let lastTime = { at: 0, text: new Date(0).toISOString() };
+
+/** Records of one transaction have the same time, and a time takes longer to write than the rest of an event. */
+function timeOf(at: number): string {
+  if (at !== lastTime.at) lastTime = { at, text: new Date(at).toISOString() };
+  return lastTime.text;
+}
+
 function attributesOf({ source, storeEpoch, token }: EventContext, kind: string, at: number) {
   return {
     specversion: "1.0",
     source,
     type: `dev.tape.${kind}`,
-    time: new Date(at).toISOString(),
+    time: timeOf(at),
     datacontenttype: "application/json",
     dataschema: schemaUriOf(kind),
     tapeepoch: storeEpoch,
