@@ -28,7 +28,7 @@ describe("the rounds of outside suites", () => {
 
   it("make a table with a row for each agent and the sum", () => {
     expect(roundsTable([stream, generate]).split("\n")).toEqual([
-      "| framework | agent | boundaries | rounds | paid once | zombie refused |",
+      "| framework | agent | boundaries | rounds | paid once | with a zombie |",
       "|---|---|---|---|---|---|",
       "| ADK | generate | 3 | 6 | 6 | 3 |",
       "| ADK | stream | 4 | 8 | 8 | 4 |",

@@ -37,7 +37,7 @@ export function roundsTable(all: readonly CrashRounds[]): string {
   const zombies = ({ rounds }: CrashRounds): number => rounds / 2;
   const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
   return [
-    row("framework", "agent", "boundaries", "rounds", "paid once", "zombie refused"),
+    row("framework", "agent", "boundaries", "rounds", "paid once", "with a zombie"),
     "|---|---|---|---|---|---|",
     ...sorted.map((one) => row(one.framework, one.agent, one.boundaries, one.rounds, one.paidOnce, zombies(one))),
     row(
