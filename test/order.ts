@@ -23,6 +23,7 @@ export const longest: readonly string[] = [
   "test/client/sockets.test.ts",
   "test/store/sqlite.test.ts",
   "test/host/gateway/replicas.test.ts",
+  "test/fuzz/fuzz.test.ts",
   "test/docs/examples.test.ts",
   "test/kit/crash.test.ts",
   "test/examples/crash-postgres.test.ts",
