@@ -4,8 +4,11 @@ import type { FeedRecord } from "../src/store/contract/store.ts";
 import type { Evidence } from "./evidence.ts";
 import { isStuckByStalls } from "./invariants/journal.ts";
 import { type RosterRun, rosterRuns } from "./invariants/objects.ts";
+import { replayedElsewhere } from "./invariants/scopes.ts";
 import { reordered } from "./lanes.ts";
+import { isNested } from "./scope-work.ts";
 import { shardedName } from "./shard-work.ts";
+import type { ArchiveEvent } from "./world-archive.ts";
 import { sinkName } from "./world-sink.ts";
 
 type Mark = (evidence: Evidence) => boolean;
@@ -27,6 +30,11 @@ const refused =
   (code: string): Mark =>
   ({ refusals }) =>
     refusals.has(code);
+
+const archived =
+  (what: ArchiveEvent): Mark =>
+  ({ retention }) =>
+    retention?.archive.includes(what) === true;
 
 /** Every kind of fault must hit every kind of call. At the most important writes it must hit both before and after. */
 const places = ["append", "claim", "renew", "intake", "read"] as const;
@@ -244,6 +252,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "lanes side by side": some((r) => r.kind === "lane.opened" && r.data.lane > 1),
   "lane result replayed": ({ laneResults }) => laneResults.some(({ called }) => !called),
   "lanes replayed in another order": ({ laneResults }) => reordered(laneResults),
+  "label changed": some((r) => r.kind === "labels.set" && r.data.unset.length > 0),
   "value published": ({ published }) => published.length > 0,
   "request answered": ({ asks }) => asks.some(({ to, code }) => to !== undefined && code === undefined),
   "request rejected": ({ asks }) => asks.some(({ code }) => code === "TAPE_ASK_REJECTED"),
@@ -318,12 +327,49 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
         r.kind === "term.started" &&
         r.data.previous?.endReason === "expired",
     ),
+  "archive refused a file": archived("refused"),
+  "archive lost a file": archived("lost"),
+  "archive denied a file that it has": archived("denied"),
+  "file of a crashed sweeper removed": archived("removed"),
+  "sweeper replaced between two files": ({ retention }) =>
+    new Set(retention?.prunes.map(({ token }) => token)).size > 1,
+  "sweeper interrupted between archive and store": ({ retention }) =>
+    retention?.hits.some(({ at, edge }) => at === "retention.prune" || (at === "archive" && edge === "after")) === true,
+  "pinned run taken over": ({ feed, runs }) =>
+    feed.some((r) => r.kind === "term.started" && r.data.reason === "recovery" && isPinned(runs, r.journal)),
+  "pinned run outlived the processes of its build": ({ builds, runs }) =>
+    builds?.outages.some((outage) =>
+      builds.terms.some(({ journal, build, at }) => {
+        const run = runs.find((one) => one.journal === journal);
+        return build === outage.build && at >= outage.to && run?.workflow === "pinned" && run.createdAt < outage.from;
+      }),
+    ) === true,
+  "run moved to another build": some(
+    (r) => r.kind === "run.pinned" && r.data.trial === undefined && r.data.refused === undefined,
+  ),
+  "move refused by the code": some((r) => r.kind === "run.pinned" && r.data.refused !== undefined),
+  "new run left to the current build": ({ feed, plan }) =>
+    plan.builds?.current !== undefined &&
+    feed.some((r) => r.kind === "run.created" && r.data.workflow === "pinned" && r.data.build === undefined),
+  "scope timed out": some((r) => r.kind === "scope.closed" && r.data.reason === "timeout"),
+  "scope cancelled by its code": some((r) => r.kind === "scope.closed" && r.data.reason === "cancelled"),
+  "scope ended inside another": ({ feed, scopeSights }) =>
+    scopeSights.length > 0 && feed.some((r) => r.kind === "scope.closed" && isNested(feed, r.journal, r.data.of)),
+  "scope replayed by another process": ({ scopeSights }) => replayedElsewhere(scopeSights),
+  "effect refused by its scope after it was sent": ({ scopeSights }) =>
+    scopeSights.some(({ effect }) => effect?.sent === true),
+  "effect withdrawn with its scope": some((r) => r.kind === "effect.withdrawn"),
+  "saga compensated": some((r) => r.kind === "saga.compensated"),
+  "saga compensated what a child did": some((r) => r.kind === "children.due"),
+  "detached run started": some((r) => r.kind === "run.created" && r.data.startedBy !== undefined),
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation compensated by its root": ({ effects }) =>
     effects.some(({ role, run, root, status }) => role === "compensation" && run !== root && status === "COMPENSATED"),
 };
 
+const isPinned = (runs: Evidence["runs"], journal: number): boolean =>
+  runs.some((run) => run.journal === journal && run.workflow === "pinned");
 const admits = (r: FeedRecord): boolean => r.kind === "term.started" && r.data.admitted !== undefined;
 const isQueued = (feed: readonly FeedRecord[], journal: number): boolean =>
   feed.some((r) => r.journal === journal && r.kind === "run.created" && r.data.queue !== undefined);

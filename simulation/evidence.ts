@@ -16,15 +16,18 @@ import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
 import { checkProjection } from "../testkit/projection.ts";
 import type { AgendaCheck, Answer } from "./alarm-service.ts";
 import type { BookingRow } from "./bookings.ts";
+import type { BuildEvidence } from "./build-clients.ts";
 import type { AcknowledgedCall, KeylessSignal } from "./clients.ts";
 import type { GuardedCall } from "./guarded-clients.ts";
 import type { InsideEvent } from "./inside.ts";
+import { type LabelList, labelListsOf } from "./label-lists.ts";
 import type { LaneResult } from "./lanes.ts";
 import { type ByteCount, type KeyHistory, keptOf, type QuotaCheck } from "./neighbours.ts";
 import type { ObjectAnswer, ObjectRead } from "./object-clients.ts";
 import type { OperatorAction } from "./operator.ts";
 import type { Plan } from "./plan.ts";
 import type { LimitChange, QueueStart } from "./queue-clients.ts";
+import type { RetentionEvidence } from "./retainers.ts";
 import type { RewindLoss } from "./rewinder.ts";
 import type { ScheduleHistory } from "./schedule-clients.ts";
 import type { ShardEvidence } from "./shard-work.ts";
@@ -36,7 +39,7 @@ import type { StreamReader } from "./stream-reader.ts";
 import type { StreamCall } from "./streaming.ts";
 import type { FenceEvent, Sweep } from "./sweeper.ts";
 import type { AskResult, CallbackResult } from "./talk-clients.ts";
-import { neighbourTenant } from "./tenants.ts";
+import { neighbourTenant, retainedTenant } from "./tenants.ts";
 import type { TrialCall } from "./trials.ts";
 import type { ValueOperation } from "./value-clients.ts";
 import type { WalkResult } from "./walkers.ts";
@@ -87,6 +90,8 @@ export interface Evidence {
   };
   /** Calls of models, and what workflows received. */
   readonly models: Stage["models"];
+  /** What code saw of operations inside scopes, and of scopes. */
+  readonly scopeSights: Stage["scopeSights"];
   /** The texts of all blobs that records refer to, by journal and name. */
   readonly blobs: ReadonlyMap<string, string>;
   readonly queueStarts: readonly QueueStart[];
@@ -113,6 +118,8 @@ export interface Evidence {
   readonly asks: readonly AskResult[];
   readonly callbackCalls: readonly CallbackResult[];
   readonly published: readonly PublishedValue[];
+  /** The lists by each label that a run ever had. */
+  readonly labelLists: readonly LabelList[];
   /** Rows of transactional steps and of the callers' own transactions. */
   readonly bookings: readonly BookingRow[];
   readonly quotas: readonly QuotaCheck[];
@@ -126,7 +133,9 @@ export interface Evidence {
   readonly checkpoints: readonly SeenCheckpoint[];
   readonly sink: SinkEvidence | undefined;
   readonly shards: ShardEvidence | undefined;
+  readonly builds: BuildEvidence | undefined;
   readonly sealed: SealedEvidence | undefined;
+  readonly retention: RetentionEvidence | undefined;
   /** Names of named leases, by journal. */
   readonly named: ReadonlyMap<number, string>;
   readonly lost: RewindLoss | undefined;
@@ -175,6 +184,7 @@ export interface Witnesses
   readonly streamReader: Pick<StreamReader, "rest">;
   readonly walkers: { readonly walks: Evidence["walks"] };
   readonly rewinder: Pick<Evidence, "lost">;
+  readonly retainers: { evidence(): Promise<Evidence["retention"]> };
 }
 
 export async function collectEvidence(stage: Stage, ledger: WorldLedger, witnesses: Witnesses): Promise<Evidence> {
@@ -202,7 +212,7 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     trialCalls,
     insideEvents,
     streams: { calls: stage.streamCalls, ...(await witnesses.streamReader.rest()) },
-    models: stage.models,
+    ...{ models: stage.models, scopeSights: stage.scopeSights },
     blobs: await blobsOf(stage, feed),
     queueStarts: witnesses.queues.starts,
     limitChanges: witnesses.queues.changes,
@@ -223,17 +233,18 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     asks: witnesses.talk.asks,
     callbackCalls: witnesses.talk.calls,
     published: await witnesses.talk.published(),
+    labelLists: await labelListsOf(store, feed),
     bookings: shared.bookings,
     quotas: witnesses.neighbours.quotaChecks,
     measured: witnesses.neighbours.measured,
     keptValues: witnesses.neighbours.histories,
     walks: witnesses.walkers.walks,
-    sweeps: sweeper.sweeps,
-    fenceEvents: sweeper.fenceEvents,
+    ...{ sweeps: sweeper.sweeps, fenceEvents: sweeper.fenceEvents },
     renewals: shared.renewals,
     checkpoints: shared.checkpoints,
-    shards: stage.shards?.evidence,
+    ...{ shards: stage.shards?.evidence, builds: stage.builds },
     sealed: await sealedEvidence(stage),
+    retention: await witnesses.retainers.evidence(),
     sink: stage.sink && (await sinkEvidence(stage.sink, shared)),
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
     lost: witnesses.rewinder.lost,
@@ -267,9 +278,19 @@ async function sinkEvidence(sink: WorldSink, { store }: Stage["shared"]): Promis
 /** Without the neighbours' records: neighbours are judged by the responses they got. */
 async function feedOf({ plan, shared: { store } }: Stage): Promise<FeedRecord[]> {
   const feed = plan.codec ? await openedFeed(store) : await wholeFeed(store);
-  if (plan.neighbours.actions.length === 0) return feed;
-  const theirs = new Set((await store.read.leases(neighbourTenant)).map(({ journal }) => journal));
+  const others = await othersOf(plan, store);
+  if (others.length === 0) return feed;
+  const theirs = new Set(others);
   return feed.filter(({ journal }) => !theirs.has(journal));
+}
+
+/** Journals of tenants that are judged by what their clients know. */
+async function othersOf(plan: Plan, { read }: Stage["shared"]["store"]): Promise<number[]> {
+  const tenants: string[] = [];
+  if (plan.neighbours.actions.length > 0) tenants.push(neighbourTenant);
+  if (plan.retention !== undefined) tenants.push(retainedTenant);
+  const leases = await Promise.all(tenants.map((of) => read.leases(of)));
+  return leases.flat().map(({ journal }) => journal);
 }
 
 /** The feed of all tenants is not opened: what belongs to the tenant is replaced by what its own feed has. */

@@ -27,6 +27,12 @@ function* smaller(plan: Plan): Generator<Plan> {
   }
   for (const run of queued) yield { ...plan, queues: { ...plan.queues, runs: queued.filter((one) => one !== run) } };
   if (plan.sink !== undefined) yield { ...plan, sink: undefined };
+  if (plan.retention !== undefined) yield { ...plan, retention: undefined };
+  for (const fault of plan.retention?.faults ?? []) {
+    const left = plan.retention!.faults.filter((one) => one !== fault);
+    yield { ...plan, retention: { ...plan.retention!, faults: left } };
+  }
+  if (plan.builds !== undefined) yield { ...plan, builds: undefined };
   const { shards } = plan;
   if (shards !== undefined) yield { ...plan, shards: undefined };
   for (const change of shards?.changes ?? []) {
@@ -101,7 +107,9 @@ export function describePlan(plan: Plan): string[] {
     wrong.length > 0 ? `wrong clocks: ${wrong.join("; ")}` : "",
     rewind === undefined ? "" : `at ${rewind.atMs} back to ${rewind.snapshotAtMs}, away for ${rewind.awayMs} ms`,
     singleton === undefined ? "" : `a singleton every ${singleton.everyMs} ms`,
+    ...(plan.builds === undefined ? [] : [`builds ${JSON.stringify(plan.builds)}`]),
     ...(plan.shards === undefined ? [] : [`shards ${JSON.stringify(plan.shards)}`]),
+    ...(plan.retention === undefined ? [] : [`retention ${JSON.stringify(plan.retention)}`]),
     ...plan.schedules.map((one) => `schedule ${JSON.stringify(one)}`),
     ...(plan.values.length > 0 ? [`${plan.values.length} writes of values`] : []),
     ...plan.runs.map((run) => `run ${JSON.stringify(run)}`),

@@ -78,7 +78,13 @@ function pauseOf(random: Random, replica: number, ttlMs: number): Fault {
 
 const publishOf = (value: number): Op => ({ op: "publish", name: value % 3 === 0 ? "stage" : "progress", value });
 
-/** Publishes between all of its waits: a stale driver has something older to publish. */
+/** The first of both is the one that a stale driver may still be writing. */
+const shownOf = (value: number): Op[] => {
+  const label: Op = { op: "label", value };
+  return value % 2 === 0 ? [publishOf(value), label] : [label, publishOf(value)];
+};
+
+/** Publishes and labels itself between all of its waits: a stale driver has something older to publish. */
 function opsOf(random: Random, answers: number, starts: number): Op[] {
   const waits: Op[] = [
     ...times(answers, (): Op => ({ op: "answer" })),
@@ -89,7 +95,7 @@ function opsOf(random: Random, answers: number, starts: number): Op[] {
   ];
   const shuffled = waits.map((op) => ({ op, at: random.int(1_000) })).sort((a, b) => a.at - b.at);
   return shuffled.flatMap(({ op }, k): Op[] => [
-    ...times(4, (n): Op[] => [publishOf(4 * k + n), { op: "step", fails: false }]).flat(),
+    ...times(4, (n): Op[] => [...shownOf(4 * k + n), { op: "step", fails: false }]).flat(),
     op,
   ]);
 }

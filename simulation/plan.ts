@@ -10,12 +10,15 @@ import {
   scheduleOf,
   valueWritesOf,
 } from "./plan-actions.ts";
+import { type PlannedBuilds, withBuilds } from "./plan-builds.ts";
 import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
 import { withModels } from "./plan-models.ts";
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import { type PlannedObjects, withObjects } from "./plan-objects.ts";
 import { type PlannedQueues, withQueues } from "./plan-queues.ts";
+import { type PlannedRetention, withRetention } from "./plan-retention.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withEndsInDoubt, withLanes } from "./plan-runs.ts";
+import { withScopes } from "./plan-scopes.ts";
 import { withPausedSenders } from "./plan-senders.ts";
 import { type PlannedServerless, withServerless } from "./plan-serverless.ts";
 import { type PlannedShards, withShards } from "./plan-shards.ts";
@@ -76,6 +79,10 @@ export interface Plan {
   readonly sink: PlannedSink | undefined;
   /** A singleton in shards. */
   readonly shards: PlannedShards | undefined;
+  /** Ended runs that are archived and deleted. */
+  readonly retention: PlannedRetention | undefined;
+  /** Two builds of one program. */
+  readonly builds: PlannedBuilds | undefined;
   /** The replicas encrypt payloads. */
   readonly codec: boolean;
   readonly faults: readonly Fault[];
@@ -127,7 +134,8 @@ export function planOf(seed: number | string): Plan {
   const hosted = withServerless(seed, withObjects(seed, withQueues(seed, streaming)));
   // A fan-out is a process that always runs.
   const sunk = hosted.serverless === undefined ? withSink(seed, hosted) : { ...hosted, sink: undefined };
-  return withCodec(seed, withShards(seed, sunk));
+  const built = withBuilds(seed, withRetention(seed, withCodec(seed, withShards(seed, sunk))));
+  return built.builds === undefined ? withScopes(seed, built) : built;
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

@@ -9,6 +9,7 @@ import type { InsideOp, InsideWork } from "./inside.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
 import type { ModelOp, ModelWork } from "./models.ts";
 import { callRoster, type ObjectOp } from "./objects.ts";
+import type { DetachedOp, ScopeOp, ScopeWork } from "./scope-work.ts";
 import type { StreamOp, StreamWork } from "./streaming.ts";
 import { runTalkOp, type TalkOp } from "./talk-ops.ts";
 import { type TrialOp, type TrialWork, trialStallMs } from "./trials.ts";
@@ -30,6 +31,8 @@ export type Op =
   | StreamOp
   | ModelOp
   | ObjectOp
+  | ScopeOp<Op>
+  | DetachedOp<Op>
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
   | { readonly op: "put"; readonly key: string }
@@ -47,7 +50,7 @@ export function programs(
   local: LaneWork,
   onToken: (token: string) => void,
   trials: TrialWork,
-  [inside, streaming, models]: readonly [InsideWork, StreamWork, ModelWork],
+  [inside, streaming, models, scopes]: readonly [InsideWork, StreamWork, ModelWork, ScopeWork],
 ): Readonly<Record<"once" | "thrice" | "limited", Workflow<Program, unknown>>> {
   const runOps = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
     const results: unknown[] = [];
@@ -69,12 +72,12 @@ export function programs(
       case "guarded":
         return tape.gate(guardedGate);
       case "publish":
+      case "label":
       case "answer":
       case "callback":
         return runTalkOp(tape, op, onToken);
       case "sleep":
-        // A date in the world's calendar. One computed from a wrong clock would be an hour away.
-        return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(startWallMs + 3 * op.ms);
+        return sleepFor(tape, op.ms);
       case "child":
         return spawn(tape, once, op);
       case "all":
@@ -94,12 +97,12 @@ export function programs(
         return models.run(tape, op);
       case "object":
         return callRoster(tape, op.key, op.work);
+      case "scope":
+        return scopes.run(tape, op, (inner) => runOp(tape, inner));
+      case "detached":
+        return scopes.detach(tape, once, op);
       case "tidy":
-        try {
-          return await runOps(tape, op.ops);
-        } finally {
-          await tape.step("tidy", () => {});
-        }
+        return tidied(tape, () => runOps(tape, op.ops));
       case "spend":
         return spend(tape, op);
       case "put":
@@ -111,6 +114,14 @@ export function programs(
   const once: Workflow<Program, unknown> = workflow("once", (tape, program: Program) => runOps(tape, program.ops));
   const thrice = workflow("thrice", once.run, { retry: { attempts: 3, base: "2s" } });
   return { once, thrice, limited: workflow("limited", once.run, { maxStall: trialStallMs }) };
+}
+
+async function tidied(tape: TapeContext, work: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await work();
+  } finally {
+    await tape.step("tidy", () => {});
+  }
 }
 
 async function spawn(
@@ -149,3 +160,7 @@ const step = (tape: TapeContext, fails: boolean): Promise<number> =>
     if (fails) throw new Error("a step failed");
     return tape.runId.length;
   });
+
+/** Odd ones sleep until a date in the world's calendar. One computed from a wrong clock would be an hour away. */
+const sleepFor = (tape: TapeContext, ms: number): Promise<void> =>
+  ms % 2 === 0 ? tape.sleep(ms) : tape.sleepUntil(startWallMs + 3 * ms);

@@ -3,6 +3,7 @@ import type { RemoteStore } from "../src/client/remote.ts";
 import { openRemote } from "../src/client/store.ts";
 import { Tape, type TapeOptions } from "../src/host/tape.ts";
 import { isTapeError } from "../src/model/errors.ts";
+import type { Term } from "../src/model/lease.ts";
 import type { WireRequest } from "../src/protocol/transport.ts";
 import type { Store } from "../src/store/contract/store.ts";
 import { type Boundary, type CrashPoint, TestProcess } from "../testkit/kit/process.ts";
@@ -48,7 +49,8 @@ export class Replica {
 
   /** Starts a new incarnation. It may crash before it is open, so the caller does not wait for it. */
   boot(): void {
-    const { plan, time, shared } = this.#stage;
+    const { plan, time, shared, builds } = this.#stage;
+    if (builds?.isStopped(this.#index)) return;
     const name = `${this.#index}.${++this.#incarnation}`;
     const hints = seededRandom(`hints ${plan.seed} ${name}`);
     const process = new TestProcess({
@@ -98,7 +100,12 @@ export class Replica {
     const log = shards?.logOf(process) ?? this.#stage.log;
     const random = seededRandom(`replica ${plan.seed} ${process.name}`);
     const store = this.connected ? await this.#connect(process) : process.store;
-    const options = { store, runner: runnerIn(process, runnerOn(process), calls), clock: process.clock, random };
+    const options = {
+      store,
+      runner: runnerIn(process, runnerOn(process, this.#index), calls),
+      clock: process.clock,
+      random,
+    };
     const serverless = alarmService && { serverless: alarmService.optionsOf(process) };
     const sealing = codec && { codec: codec.of(this.#incarnation, seededRandom(`codec ${plan.seed} ${process.name}`)) };
     const more = { tenant, leaseTtl: plan.ttlMs, log, report: shards !== undefined, ...serverless, ...sealing };
@@ -179,6 +186,7 @@ export class Replica {
     if (boundary.name === "claim.find" && Array.isArray(result)) {
       this.#stage.alarmService?.noteTerms(this.#process!.name, result);
     }
+    if (boundary.edge === "after") this.#stage.builds?.noteTerms(this.#index, termsIn(boundary));
     if (isTapeError(result)) refusals.set(result.code, (refusals.get(result.code) ?? 0) + 1);
     const at = kindOf(boundary);
     const special = this.#specialAppend(boundary);
@@ -251,6 +259,16 @@ export class Replica {
     log("info", "simulation.fault", { fault: describeFault(fault), boundary });
     return fault;
   }
+}
+
+/** Terms that the process gets with this response. */
+function termsIn({ name, result }: Boundary): Term[] {
+  if (!Array.isArray(result)) return [];
+  if (name === "claim.find") return result as Term[];
+  if (name !== "intake.createRuns") return [];
+  return (result as Awaited<ReturnType<Store["intake"]["createRuns"]>>).flatMap((one) =>
+    one.ok && one.term !== undefined ? [one.term] : [],
+  );
 }
 
 /** Polls that find no work are not counted: they would use up most faults. */

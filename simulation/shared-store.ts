@@ -85,6 +85,7 @@ export class SharedStore {
       claim: this.#group("claim"),
       fenced: this.#group("fenced"),
       read: this.#group("read"),
+      retention: this.#group("retention"),
       within: {
         ...this.#group("within"),
         step: (_source, body) => this.#step(body),
@@ -154,7 +155,7 @@ export class SharedStore {
     };
   }
 
-  #group<G extends "intake" | "claim" | "fenced" | "read" | "within">(group: G): NonNullable<Store[G]> {
+  #group<G extends "intake" | "claim" | "fenced" | "read" | "within" | "retention">(group: G): NonNullable<Store[G]> {
     return this.#proxy<NonNullable<Store[G]>>(group, () => this.#inner[group]!);
   }
 

@@ -1,4 +1,5 @@
 import { fingerprint } from "../src/base/canonical.ts";
+import type { Clock } from "../src/base/clock.ts";
 import { type Log, silentLog } from "../src/base/log.ts";
 import { seededRandom } from "../src/base/random.ts";
 import type { Tape } from "../src/host/tape.ts";
@@ -9,6 +10,7 @@ import type { TestProcess } from "../testkit/kit/process.ts";
 import { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import type { WorldLedger } from "../testkit/kit/world.ts";
 import { AlarmService } from "./alarm-service.ts";
+import { BuildClients } from "./build-clients.ts";
 import { CallerClients } from "./caller-clients.ts";
 import { Clients } from "./clients.ts";
 import { WorldCodec } from "./codec.ts";
@@ -24,14 +26,18 @@ import { ObjectClients } from "./object-clients.ts";
 import { roster } from "./objects.ts";
 import { SimulatedOperator } from "./operator.ts";
 import { type OrphanReport, OrphanWatch } from "./orphan-watch.ts";
+import { pinnedIn } from "./pinned.ts";
 import type { Plan } from "./plan.ts";
+import type { BuildName } from "./plan-builds.ts";
 import { usesObjects } from "./plan-objects.ts";
 import { programs } from "./program.ts";
 import { QueueClients, queuesOf } from "./queue-clients.ts";
 import { Replica } from "./replica.ts";
 import { SimulatedResolver } from "./resolver.ts";
+import { Retainers } from "./retainers.ts";
 import { Rewinder } from "./rewinder.ts";
 import { ScheduleClients } from "./schedule-clients.ts";
+import { type ScopeSight, ScopeWork } from "./scope-work.ts";
 import { ShardClients } from "./shard-clients.ts";
 import { SharedStore } from "./shared-store.ts";
 import { callsAtRest, restOf, sinkCaughtUp } from "./sink-rest.ts";
@@ -77,13 +83,14 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const insideEvents: InsideEvent[] = [];
   const streamCalls: StreamCall[] = [];
   const models: ModelLedger = { calls: [], answers: [] };
+  const scopeSights: ScopeSight[] = [];
   const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
     programs(
       effects,
       new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults),
       onToken,
       new TrialWork(name, clock, trials),
-      worksOn({ name, clock }, time, { insideEvents, streamCalls, models }),
+      worksOn({ name, clock }, time, { insideEvents, streamCalls, models, scopeSights }),
     );
   const runnerOf = runnersOf(plan, effects);
   const workflows = programsOn({ name: "server", clock: time });
@@ -93,19 +100,21 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const shared = await SharedStore.open(time, seededRandom(`store ${plan.seed}`), fresh, clock);
   const log: Log = (level, event, fields) => options.log?.(level, event, { now: time.now, ...fields });
   const deps = { plan, time, shared, runner };
-  const { serverless } = plan;
+  const { serverless, shards } = plan;
   const alarmService = serverless && new AlarmService({ ...deps, plan: { ...plan, serverless } });
   if (alarmService !== undefined) shared.store = alarmService.armed(shared.bare);
   const codec = codecFor(plan, shared);
   const faultHits: FaultHit[] = [];
-  const { shards } = plan;
+  const builds = plan.builds && new BuildClients(plan.builds, time);
   const stage: Stage = {
     ...deps,
     shards:
       shards && new ShardClients({ plan: { ...plan, shards }, time, faultHits, log: options.log ? log : silentLog }),
     alarmService,
     codec,
-    runnerOn: (process) => runnerOf(programsOn(process)),
+    builds,
+    runnerOn: (process, replica) =>
+      runnerOf(programsOn(process), builds && { build: builds.buildOf(replica), clock: process.clock }),
     orphanWatch: new OrphanWatch(shared, tenant, unstepped(plan.wallStep)),
     server: serverOn(deps),
     sweeper: new Sweeper(time, plan.seed),
@@ -118,6 +127,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     insideEvents,
     streamCalls,
     models,
+    scopeSights,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,
@@ -135,9 +145,13 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
 /** The runner of a process with these workflows. */
 const runnersOf =
   (plan: Plan, effects: SimulatedEffects) =>
-  ({ once, thrice, limited }: ReturnType<typeof programs>): Runner =>
+  (
+    { once, thrice, limited }: ReturnType<typeof programs>,
+    builds?: { readonly build: BuildName; readonly clock: Clock },
+  ): Runner =>
     createRunner({
-      workflows: [once, thrice, limited],
+      ...(builds !== undefined && { build: builds.build }),
+      workflows: [once, thrice, limited, ...(builds === undefined ? [] : [pinnedIn(builds.build, builds.clock)])],
       effects: effects.all,
       queues: queuesOf(plan.queues),
       objects: usesObjects(plan) ? [roster] : [],
@@ -147,13 +161,19 @@ const runnersOf =
 function worksOn(
   { name, clock }: Pick<TestProcess, "name" | "clock">,
   time: VirtualTime,
-  ledgers: { insideEvents: InsideEvent[]; streamCalls: StreamCall[]; models: ModelLedger },
-): readonly [InsideWork, StreamWork, ModelWork] {
-  const { insideEvents, streamCalls, models } = ledgers;
+  ledgers: {
+    insideEvents: InsideEvent[];
+    streamCalls: StreamCall[];
+    models: ModelLedger;
+    scopeSights: ScopeSight[];
+  },
+): readonly [InsideWork, StreamWork, ModelWork, ScopeWork] {
+  const { insideEvents, streamCalls, models, scopeSights } = ledgers;
   return [
     new InsideWork(clock, time, insideEvents),
     new StreamWork(name, clock, streamCalls),
     new ModelWork(name, clock, models),
+    new ScopeWork(name, scopeSights),
   ];
 }
 
@@ -181,6 +201,7 @@ class SimulationRun implements Witnesses {
   readonly neighbours: Neighbours;
   readonly walkers: Walkers;
   readonly rewinder: Rewinder;
+  readonly retainers: Retainers;
   readonly results: { readonly run: string; readonly status: string; readonly outcome: string }[] = [];
   readonly faults: string[] = [];
   /** When the last fault was healed, and when everything had settled after that. */
@@ -196,6 +217,7 @@ class SimulationRun implements Witnesses {
     this.#stage = stage;
     this.#replicas = Array.from({ length: stage.plan.replicas }, (_, k) => new Replica(stage, k));
     if (stage.shards !== undefined) stage.shards.replicas = this.#replicas;
+    if (stage.builds !== undefined) stage.builds.replicas = this.#replicas;
     if (stage.alarmService !== undefined) {
       stage.alarmService.replicas = () => this.#replicas.flatMap(({ name, tape }) => (tape ? [{ name, tape }] : []));
     }
@@ -213,6 +235,7 @@ class SimulationRun implements Witnesses {
     this.neighbours = new Neighbours(stage);
     this.walkers = new Walkers(stage);
     this.rewinder = new Rewinder(stage);
+    this.retainers = new Retainers(stage);
     this.#resolver = new SimulatedResolver(stage, ledger, this.operator);
   }
 
@@ -244,7 +267,9 @@ class SimulationRun implements Witnesses {
       this.neighbours.run(),
       this.walkers.run(),
       this.rewinder.run(),
+      this.retainers.run(),
       this.#stage.shards?.run(),
+      this.#stage.builds?.run(this.clients, this.operator),
     ]).then(() => {
       clientsBusy = false;
     });
@@ -262,6 +287,7 @@ class SimulationRun implements Witnesses {
     this.healedAt = time.wall();
     this.#stage.shards?.noteHeal();
     for (const replica of this.#replicas) replica.heal(!this.#replicas.some(({ alive }) => alive));
+    this.#stage.builds?.heal();
     await allClients;
     if (!(await this.#waitUntilSettled())) return;
     this.settledAt = time.wall();

@@ -6,6 +6,7 @@ import type { TestProcess } from "../testkit/kit/process.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import type { AlarmService } from "./alarm-service.ts";
+import type { BuildClients } from "./build-clients.ts";
 import type { WorldCodec } from "./codec.ts";
 import type { InsideEvent } from "./inside.ts";
 import type { LaneResult } from "./lanes.ts";
@@ -13,6 +14,7 @@ import type { ModelAnswer, ModelCall } from "./models.ts";
 import type { OrphanWatch } from "./orphan-watch.ts";
 import type { Plan } from "./plan.ts";
 import type { Fault } from "./plan-faults.ts";
+import type { ScopeSight } from "./scope-work.ts";
 import type { ShardClients } from "./shard-clients.ts";
 import type { SharedStore } from "./shared-store.ts";
 import type { StreamCall } from "./streaming.ts";
@@ -38,7 +40,7 @@ export interface Stage {
   readonly orphanWatch: OrphanWatch;
   readonly runner: Runner;
   /** A runner for one process, whose own work uses that process's clock. */
-  readonly runnerOn: (process: Pick<TestProcess, "name" | "clock">) => Runner;
+  readonly runnerOn: (process: Pick<TestProcess, "name" | "clock">, replica: number) => Runner;
   /** Serves the same store; connected replicas reach it through the wire. */
   readonly server: TapeServer;
   readonly sweeper: Sweeper;
@@ -46,6 +48,8 @@ export interface Stage {
   readonly alarmService: AlarmService | undefined;
   readonly sink: WorldSink | undefined;
   readonly shards: ShardClients | undefined;
+  /** Pinned runs of two builds. */
+  readonly builds: BuildClients | undefined;
   /** Encrypts the payloads of replicas and clients; undefined: they are in clear. */
   readonly codec: WorldCodec | undefined;
   readonly calls: BodyCall[];
@@ -54,6 +58,7 @@ export interface Stage {
   /** Tokens of callbacks, in the order in which code first received them. */
   readonly tokens: string[];
   readonly trialCalls: readonly TrialCall[];
+  readonly scopeSights: readonly ScopeSight[];
   readonly models: { readonly calls: readonly ModelCall[]; readonly answers: readonly ModelAnswer[] };
   readonly insideEvents: InsideEvent[];
   readonly streamCalls: readonly StreamCall[];

@@ -4,6 +4,7 @@ import { askGate } from "./ask-gate.ts";
 /** What the talker does between its waits. */
 export type TalkOp =
   | { readonly op: "publish"; readonly name: string; readonly value: number }
+  | { readonly op: "label"; readonly value: number }
   | { readonly op: "answer" }
   | { readonly op: "callback" };
 
@@ -12,6 +13,10 @@ export async function runTalkOp(tape: TapeContext, op: TalkOp, onToken: (token: 
   switch (op.op) {
     case "publish":
       tape.publish(op.name, op.value);
+      return op.value;
+    case "label":
+      // Each label is removed two later, and not set again: one that a stale driver brings back stays.
+      tape.label({ [`p${op.value}`]: "yes", [`p${op.value - 2}`]: undefined });
       return op.value;
     case "answer":
       return answerRequest(tape);

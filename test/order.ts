@@ -25,6 +25,7 @@ export const longest: readonly string[] = [
   "test/host/gateway/replicas.test.ts",
   "test/fuzz/fuzz.test.ts",
   "test/docs/examples.test.ts",
+  "test/golden/golden.test.ts",
   "test/kit/crash.test.ts",
   "test/examples/crash-postgres.test.ts",
   "test/cli/demo.test.ts",

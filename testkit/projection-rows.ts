@@ -16,6 +16,7 @@ export interface RunState {
   labels: string | null;
   outcome: string | null;
   parent: number | null;
+  parentPos: number | null;
   root: number;
   ended: boolean;
 }
@@ -29,11 +30,20 @@ export interface LeaseState {
   notes: number;
   open: boolean;
   doomed: boolean;
+  /** The first record and the first position of the run's current generation. */
+  begins: number;
+  beginsPos: number;
   /** Only of runs: other claimants declare it with each term. */
   maxStallMs: number | null;
   /** It has a queue, starts later, or has a unique key. */
   queued: boolean;
+  /** Of a run that is pinned. */
+  build?: string;
 }
+/** Restates the rule of the model: otherwise an error in it would repeat itself here. */
+export const routed = ({ kind, build }: LeaseState, reactor: string | null): string | null =>
+  kind === "run" && reactor === "recovery" && build !== undefined ? `recovery@${build}` : reactor;
+
 type Stored<K extends Change["do"]> = {
   -readonly [F in keyof Extract<Change, { do: K }>]: Extract<Change, { do: K }>[F];
 };
@@ -59,3 +69,7 @@ export type BudgetState = Omit<Stored<"budget.create">, "do" | "cap"> & {
   spent: number;
 };
 export type ClaimState = Omit<Stored<"business_key.claim">, "do"> & { tenant: string };
+
+/** A change in a message. */
+export const show = (value: unknown): string =>
+  JSON.stringify(value, (_key, one: unknown) => (typeof one === "bigint" ? `${one}` : one));

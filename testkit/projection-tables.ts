@@ -1,22 +1,28 @@
 import { type Change, isRequired } from "../src/model/changes.ts";
-import type {
-  BudgetState,
-  ClaimState,
-  EffectState,
-  GateState,
-  LeaseState,
-  PublishedState,
-  ReplyState,
-  RunState,
-  TimerState,
+import * as generations from "./projection-generations.ts";
+import { changeBudget, claimKey } from "./projection-keys.ts";
+import { LabelTable } from "./projection-labels.ts";
+import {
+  type BudgetState,
+  type ClaimState,
+  type EffectState,
+  type GateState,
+  type LeaseState,
+  type PublishedState,
+  type ReplyState,
+  type RunState,
+  routed,
+  show,
+  type TimerState,
 } from "./projection-rows.ts";
 import { type SlotRow, SlotTable } from "./projection-slots.ts";
 import { RevertibleMap, Rollback } from "./revertible-map.ts";
 
-const openEffects = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
 const openObligations = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
 const finals = ["COMPLETED", "FAILED", "CANCELLED", "COMPENSATED"];
 const includesName = (list: string, name: string): boolean => list.split(",").includes(name);
+const isUnsent = ({ role, status, uncertain, semantics }: EffectState): boolean =>
+  role === "effect" && status === "PENDING" && (!uncertain || semantics === "read");
 const keyOf = (...parts: readonly (string | number)[]): string => JSON.stringify(parts);
 
 /**
@@ -39,6 +45,7 @@ export class ProjectionTables {
   readonly claims = new RevertibleMap<string, ClaimState>(this.rollback);
   /** Every business key that was ever claimed, so that dropped ones are checked too. */
   readonly claimed = new RevertibleMap<string, ClaimState>(this.rollback);
+  readonly labels = new LabelTable(this.rollback);
   /**
    * Records that changes write into other journals, matched with those in the feed. Positive: a change wrote it, and it
    * was not seen yet. Negative: seen, but not explained yet. Either may come first in the feed.
@@ -83,19 +90,27 @@ export class ProjectionTables {
   }
 
   #perform(change: Change): boolean {
+    if (generations.isOfGenerations(change)) return generations.perform(this, change);
     switch (change.do) {
       case "run.create":
         return this.#createRun(change);
       case "lease.create": {
         const { journal, kind, run, token, nextReactor, maxStallMs } = change;
         const tenant = change.tenant ?? this.leases.get(change.source ?? 0)?.tenant ?? "";
-        const blank = { owner: null, notes: 0, open: true, doomed: false };
+        const blank = { owner: null, notes: 0, open: true, doomed: false, ...generations.firstGeneration };
         const queued = change.queue !== null;
         this.leases.set(journal, { kind, tenant, run, token, nextReactor, ...blank, maxStallMs, queued });
         return true;
       }
+      case "labels.create":
+        return true; // run.create has the labels
+      case "labels.set":
+        return this.labels.change(this.runs, change);
       case "lease.limit":
-        return this.leases.change(change.journal, { maxStallMs: change.maxStallMs });
+      case "lease.pin": {
+        const { do: _do, journal, ...set } = change;
+        return this.leases.change(journal, set);
+      }
       case "slot.create":
       case "slot.assert_unnested":
       case "slot.set":
@@ -115,9 +130,9 @@ export class ProjectionTables {
         return true;
       }
       case "lease.wake": {
-        const { journal, nextReactor } = change;
-        const lease = this.leases.get(journal);
-        if (lease?.owner === null && lease.open) this.leases.change(journal, { nextReactor });
+        const lease = this.leases.get(change.journal);
+        const nextReactor = lease && routed(lease, change.nextReactor);
+        if (lease?.owner === null && lease.open) this.leases.change(change.journal, { nextReactor: nextReactor! });
         return true;
       }
       case "lease.release":
@@ -127,15 +142,18 @@ export class ProjectionTables {
       case "effect.status":
         return this.#setEffectStatus(change);
       case "effects.withdraw":
-        return this.#setStatuses(
-          change.run,
-          (e) =>
-            e.run === change.run &&
-            e.role === "effect" &&
-            e.status === "PENDING" &&
-            (!e.uncertain || e.semantics === "read"),
-          "WITHDRAWN",
-        );
+      case "effect.withdraw": {
+        const only = change.do === "effect.withdraw" ? change.pos : undefined;
+        const isMeant = (e: EffectState) => e.run === change.run && (only === undefined || e.pos === only);
+        return this.#setStatuses(change.run, (e) => isMeant(e) && isUnsent(e), "WITHDRAWN");
+      }
+      case "item.sweep": {
+        const { item, status } = this.effects.get(keyOf(change.run, change.pos, 0)) ?? {};
+        if (status !== "WITHDRAWN" || this.leases.get(item ?? 0)?.owner !== null) return false;
+        return this.leases.change(item ?? 0, { nextReactor: null });
+      }
+      case "obligations.make_due_below":
+        return this.#setStatuses(change.run, (e) => e.status === "ARMED" && this.#isBelow(e.run, change), "PENDING");
       case "obligations.make_due":
         return this.#setStatuses(
           change.run,
@@ -157,10 +175,10 @@ export class ProjectionTables {
         }
         return true;
       case "business_key.claim":
-        return this.#claim(change);
+        return claimKey(this, change);
       case "business_key.replace":
         this.#dropClaims(({ scope, businessKey }) => scope === change.scope && businessKey === change.businessKey);
-        return this.#claim({ ...change, do: "business_key.claim" });
+        return claimKey(this, { ...change, do: "business_key.claim" });
       case "business_key.drop":
         return this.#dropClaims(({ run, pos }) => run === change.run && pos === change.pos);
       case "business_keys.sweep":
@@ -179,11 +197,6 @@ export class ProjectionTables {
         if (this.gates.get(key)?.status !== "OPEN") return false;
         return this.gates.change(key, { status: change.to, value: change.value });
       }
-      case "gates.withdraw":
-        for (const [key, { run, status }] of this.gates) {
-          if (run === change.run && status === "OPEN") this.gates.change(key, { status: "WITHDRAWN" });
-        }
-        return true;
       case "published.put": {
         const { run, name, value, seq } = change;
         this.published.set(keyOf(run, name), { run, name, value, seq });
@@ -208,20 +221,15 @@ export class ProjectionTables {
       }
       case "timer.fire":
         return this.#perform({ ...change, do: "timer.status", to: "FIRED", required: true });
-      case "timers.cancel":
-        for (const [key, { run, status }] of this.timers) {
-          if (run === change.run && status === "SET") this.timers.change(key, { status: "CANCELLED" });
-        }
-        return true;
       case "budget.create": {
         const { run, unit, cap } = change;
         this.budgets.set(keyOf(run, unit), { run, unit, cap, reserved: 0, spent: 0 });
         return true;
       }
       case "budget.reserve":
-        return this.#changeBudget(change.by, change.run, change.unit, change.amount, 0);
+        return changeBudget(this, change.by, change.run, change.unit, change.amount, 0);
       case "budget.charge":
-        return this.#changeBudget(change.by, change.run, change.unit, -change.reserved, change.spent);
+        return changeBudget(this, change.by, change.run, change.unit, -change.reserved, change.spent);
       case "gate.wait_again":
         return true; // no view shows which signal came first
       case "value.put":
@@ -231,14 +239,18 @@ export class ProjectionTables {
   }
 
   #createRun(change: Extract<Change, { do: "run.create" }>): boolean {
-    const { journal, id, workflow, version, inputHash, labels, parent } = change;
+    const { journal, id, workflow, version, inputHash, labels, parent, parentPos, source } = change;
     const above = parent === null ? undefined : this.runs.get(parent);
-    const tenant = change.tenant ?? above?.tenant ?? "";
+    const starter = source === null ? undefined : this.runs.get(source);
+    const tenant = change.tenant ?? above?.tenant ?? starter?.tenant ?? "";
+    if (starter !== undefined && starter.phase !== "LIVE") return false;
     if (above !== undefined && above.phase !== "LIVE") return false;
     if ([...this.runs.values()].some((run) => run.tenant === tenant && run.id === id)) return false;
+    this.labels.add(tenant, labels);
     const root = above?.root ?? journal;
     const blank = { phase: "LIVE", cause: null, stuckFrom: null, outcome: null, ended: false } as const;
-    this.runs.set(journal, { journal, tenant, id, workflow, version, inputHash, labels, parent, root, ...blank });
+    const row = { journal, tenant, id, workflow, version, inputHash, labels, parent, parentPos, root };
+    this.runs.set(journal, { ...row, ...blank });
     return true;
   }
 
@@ -261,7 +273,7 @@ export class ProjectionTables {
   #isSettled(journal: number, armed: boolean): boolean {
     const owes = ({ run, root, role, surplus, status }: EffectState) =>
       role === "effect"
-        ? run === journal && openEffects.includes(status)
+        ? run === journal && generations.openEffects.includes(status)
         : (run === journal || root === journal) &&
           !surplus &&
           (openObligations.includes(status) || (armed && status === "ARMED"));
@@ -274,7 +286,7 @@ export class ProjectionTables {
   #release({ journal, notesTaken: taken, nextReactor, open }: Extract<Change, { do: "lease.release" }>): boolean {
     const lease = this.leases.get(journal);
     if (lease === undefined || (lease.kind !== "name" && lease.notes !== taken)) return false;
-    const next = this.slots.isBack(journal) ? null : nextReactor;
+    const next = this.slots.isBack(journal) ? null : routed(lease, nextReactor);
     return this.leases.change(journal, {
       token: lease.token + 1n,
       owner: null,
@@ -328,6 +340,11 @@ export class ProjectionTables {
     return parent === null ? [run] : [run, ...this.#lineOf(parent)];
   }
 
+  #isBelow(run: number, { run: parent, pos }: { readonly run: number; readonly pos: number }): boolean {
+    const line = this.#lineOf(run).map((one) => this.runs.get(one));
+    return line.some((one) => one?.parent === parent && one.parentPos === pos);
+  }
+
   #setStatuses(_run: number, which: (effect: EffectState) => boolean, to: EffectState["status"]): boolean {
     const chosen = [...this.effects].filter(([, effect]) => which(effect));
     for (const [key] of chosen) this.effects.change(key, { status: to });
@@ -353,37 +370,8 @@ export class ProjectionTables {
     return true;
   }
 
-  #claim({ run, pos, scope, businessKey }: Extract<Change, { do: "business_key.claim" }>): boolean {
-    const tenant = this.runs.get(run)?.tenant ?? "";
-    const key = keyOf(tenant, scope, businessKey);
-    if (this.claims.has(key)) return false;
-    const claim = { tenant, run, pos, scope, businessKey };
-    this.claims.set(key, claim);
-    this.claimed.set(key, claim);
-    return true;
-  }
-
   #dropClaims(which: (claim: ClaimState) => boolean): boolean {
     for (const [key, claim] of this.claims) if (which(claim)) this.claims.delete(key);
     return true;
   }
-
-  #changeBudget(by: number, run: number, unit: string, reserved: number, spent: number): boolean {
-    const key = keyOf(run, unit);
-    const root = this.runs.get(run)?.root;
-    if (root === undefined || this.runs.get(by)?.root !== root) return false;
-    const known = this.budgets.get(key);
-    const budget = known ?? { run, unit, cap: null, reserved: 0, spent: 0 };
-    const next = {
-      reserved: budget.reserved + reserved,
-      spent: Math.min(budget.spent + spent, Number.MAX_SAFE_INTEGER),
-    };
-    const capped = reserved > 0 && next.reserved + next.spent > (budget.cap ?? Number.MAX_SAFE_INTEGER); // a charge has happened, a reservation may be refused
-    if (next.reserved < 0 || capped) return false;
-    this.budgets.set(key, { ...budget, ...next });
-    return true;
-  }
 }
-
-export const show = (value: unknown): string =>
-  JSON.stringify(value, (_key, one: unknown) => (typeof one === "bigint" ? `${one}` : one));

@@ -10,11 +10,13 @@ import type { NewRecord, RecordData } from "../src/model/records.ts";
 import { isSealedStore } from "../src/seal/sealed-store.ts";
 import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts";
 import { statusOf } from "../src/store/decode-rows.ts";
-import { feedPages } from "../src/store/read-all.ts";
 import { foldInSomeOrder, type RecordSink } from "./fold-order.ts";
-import { allQueues, queueRows } from "./projection-queues.ts";
-import type { RunState } from "./projection-rows.ts";
-import { ProjectionTables, show } from "./projection-tables.ts";
+import { queueCounts, readFeed } from "./projection-feed.ts";
+import { firstGeneration } from "./projection-generations.ts";
+import { labelRows } from "./projection-labels.ts";
+import { queueRows } from "./projection-queues.ts";
+import { type RunState, routed, show } from "./projection-rows.ts";
+import { ProjectionTables } from "./projection-tables.ts";
 
 /**
  * Checks that the tables are the fold of the records. Reads every record through the feed, applies its changes to
@@ -38,36 +40,12 @@ export async function checkProjection(given: Store, tenants: readonly string[]):
   return faults;
 }
 
-async function readFeed(store: Store, tenants: readonly string[]) {
-  const tenantOf = new Map<number, string>();
-  for (const tenant of tenants) {
-    for (const { journal } of await wholeFeed(store, tenant)) tenantOf.set(journal, tenant);
-  }
-  const all = await wholeFeed(store);
-  return { tenantOf, records: all.filter(({ journal }) => journal === storeJournal || tenantOf.has(journal)) };
-}
-
-/** What each queue counts. Queues are configuration, like schedules: no record explains them. */
-async function queueCounts(store: Store, tenants: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const counts = new Map<string, string>();
-  for (const tenant of tenants) {
-    for (const { name, spec } of await allQueues(store, tenant)) counts.set(`${tenant}/${name}`, spec.counts);
-  }
-  return counts;
-}
-
 interface FoldContext {
   readonly tenantOf: ReadonlyMap<number, string>;
   readonly counts: ReadonlyMap<string, string>;
 }
 
 const storeJournal = 1;
-
-async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
-  const records: FeedRecord[] = [];
-  for await (const page of feedPages(store.read, { tenant })) records.push(...page);
-  return records;
-}
 
 /** Folds the records into tables, and lists where they do not fit. `loose`: in any order that the journals allow. */
 function foldRecords(records: readonly FeedRecord[], context: FoldContext, loose: boolean) {
@@ -98,6 +76,9 @@ class Fold implements RecordSink {
       if (kind === "run.pruned") this.#pruned.add(`${data.tenant}/${data.id}`);
       if (kind === "run.created" && data.parent !== undefined) {
         this.#opened.set(`child ${data.parent.journal} ${data.id}`, journal);
+      }
+      if (kind === "run.created" && data.startedBy !== undefined) {
+        this.#opened.set(`detached ${tenantOf.get(journal)} ${data.id}`, journal);
       }
     }
   }
@@ -141,7 +122,7 @@ class Fold implements RecordSink {
         break;
       case "lease.named": {
         const tenant = this.#tenantOf.get(journal) ?? "";
-        const closed = { notes: 0, open: true, doomed: false, queued: false, maxStallMs: null };
+        const closed = { notes: 0, open: true, doomed: false, queued: false, maxStallMs: null, ...firstGeneration };
         const blank = { token: 0n, owner: null, nextReactor: null, ...closed };
         this.tables.leases.set(journal, { kind: "name", tenant, run: journal, ...blank });
         return;
@@ -150,12 +131,13 @@ class Fold implements RecordSink {
         this.#countSeen(record);
         return;
       case "run.created":
-        if (data.parent === undefined) this.#create(record, data);
+        if (data.parent === undefined && !this.#isStarted(journal, data)) this.#create(record, data);
         this.#countSeen(record);
         return;
       case "term.started":
         if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not increase`);
         else this.tables.leases.change(journal, { token, owner: data.owner, nextReactor: null, doomed: false });
+        if (data.build !== undefined) this.#pin(record, data.build);
         this.#startTerm(record, data);
         return;
       default:
@@ -168,7 +150,7 @@ class Fold implements RecordSink {
     if (kind === "child.started" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
     // Records do not contain the nonce, so it is not compared.
     const { queued } = lease;
-    const none = { nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0 };
+    const none = { nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0, maxLabels: 0 };
     const context = { journal, kind: lease.kind, token, ...none, queued, allocate: this.#allocator(record) };
     this.#apply(record, () => changesOf(record, context, record.seq));
   }
@@ -184,12 +166,17 @@ class Fold implements RecordSink {
     }
   }
 
+  /** The record of another run creates it; that of a pruned one is gone. */
+  #isStarted(journal: number, { startedBy }: RecordData<"run.created">): boolean {
+    return startedBy !== undefined && !this.#pruned.has(`${this.#tenantOf.get(journal)}/${startedBy}`);
+  }
+
   #create(record: FeedRecord, data: RecordData<"run.created">): void {
     const { journal } = record;
     const none = () => {
       throw new Error("creating a run opens no other journal");
     };
-    const start = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0 };
+    const start = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0, maxLabels: 0 };
     const context: RecordContext = { journal, kind: "run", ...start, queued: false, allocate: none };
     this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, context));
     const lease = this.tables.leases.get(journal);
@@ -197,6 +184,14 @@ class Fold implements RecordSink {
       const token = (lease.token > this.#floor ? lease.token : this.#floor) + 1n;
       this.tables.leases.change(journal, { token, owner: data.holder.owner, nextReactor: null });
     }
+  }
+
+  /** The first term of a build pins the run, once. */
+  #pin(record: FeedRecord, build: string): void {
+    const { journal } = record;
+    const known = this.tables.leases.get(journal)?.build;
+    if (known !== undefined) this.#fault(`${where(record)}: pins to ${build} a run of ${known}`);
+    this.tables.leases.change(journal, { build });
   }
 
   /** A run of a queue gets its slot with a term; then it does not expire any more. */
@@ -213,7 +208,11 @@ class Fold implements RecordSink {
   #allocator(record: NewRecord & { readonly journal: number }): () => number {
     return () => {
       const { data, kind, journal } = record;
-      if (kind === "child.started") return this.#opened.get(`child ${journal} ${data.id}`) ?? this.#notInFeed();
+      if (kind === "child.started") {
+        const detached = `detached ${this.#tenantOf.get(journal)} ${data.id}`;
+        const key = data.startedBy === undefined ? `child ${journal} ${data.id}` : detached;
+        return this.#opened.get(key) ?? this.#notInFeed();
+      }
       const { run = journal, pos, sub = 0 } = data as { run?: number; pos: number; sub?: number };
       return this.#opened.get(`item ${run} ${pos} ${sub}`) ?? this.#notInFeed();
     };
@@ -237,7 +236,7 @@ class Fold implements RecordSink {
     const notes = lease.notes + 1;
     if (notes !== seq) this.#fault(`${where(record)}: it should be note ${notes}`);
     // An item that already waits for a reactor keeps waiting for that one.
-    const nextReactor = lease.kind === "run" ? "recovery" : (lease.nextReactor ?? "reconciler");
+    const nextReactor = lease.kind === "run" ? routed(lease, "recovery") : (lease.nextReactor ?? "reconciler");
     const free = lease.owner === null && !lease.doomed && !this.tables.slots.isBack(journal);
     this.tables.leases.change(journal, free ? { notes, nextReactor } : { notes });
     if (kind === "signal.sent") this.tables.addSignal(journal, seq);
@@ -314,14 +313,17 @@ async function compare(store: Store, tenant: string, tables: ProjectionTables): 
   }
   for (const [journal, lease] of tables.leases) {
     if (lease.tenant !== tenant) continue;
-    const { kind, run, token, owner, nextReactor, maxStallMs } = lease;
+    const { kind, run, token, owner, nextReactor, maxStallMs, build, begins } = lease;
     const state = tables.slots.rows.get(journal)?.state ?? null;
     const view = await read.lease(tenant, { journal });
     // Without a limit in its records, the term of a run may have one that its claimant declared.
     const limit = maxStallMs === null ? null : view?.maxStallMs;
-    const found = view && [view.kind, view.run, view.token, view.owner, view.nextReactor, limit, view.slot];
-    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, nextReactor, maxStallMs, state]);
+    const { begins: first = 1 } = view ?? {};
+    const shown = view && [view.kind, view.run, view.token, view.owner, view.nextReactor, limit, view.slot, view.build];
+    const expected = [kind, run, token, owner, nextReactor, maxStallMs, state, build, begins];
+    expect(`the lease of journal ${journal}`, shown && [...shown, first], expected);
   }
+  for (const [about, found, expected] of await labelRows(store, tenant, tables)) expect(about, found, expected);
   for (const [about, found, expected] of await queueRows(store, tenant, tables.slots)) expect(about, found, expected);
   return faults;
 }

@@ -11,6 +11,7 @@ const calls = {
   "overview.history": ["GET", "/v1/overview/history"],
   "budgets.list": ["GET", "/v1/budgets"],
   "quotas.get": ["GET", "/v1/quota"],
+  "retention.get": ["GET", "/v1/retention"],
   "journals.names": ["GET", "/v1/journals"],
   "runs.list": ["GET", "/v1/runs"],
   "runs.get": ["GET", "/v1/runs/{id}"],

@@ -44,6 +44,9 @@ export const history = () =>
     ...notLive,
   });
 
+export const retention = () =>
+  queryOptions({ queryKey: ["retention"], queryFn: () => call("retention.get"), refetchInterval: 30_000, ...notLive });
+
 export const quota = () => queryOptions({ queryKey: ["quota"], queryFn: () => call("quotas.get") });
 
 /** The body of /healthz, which the contract leaves open. */

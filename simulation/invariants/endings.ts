@@ -1,8 +1,10 @@
+import { scopeTimer } from "../../src/model/projection.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { Evidence } from "../evidence.ts";
 import { inboxOf, mainJournals, recordsOf } from "./journal.ts";
 import { across, combine, each, exempt, type Invariant, notApplicable, settles } from "./judge.ts";
+import { sagaOf } from "./scopes.ts";
 
 const obligations = ({ effects }: Evidence, run: number): EffectRow[] =>
   effects.filter((effect) => effect.run === run && effect.role === "compensation" && !effect.surplus);
@@ -21,11 +23,15 @@ export const compensatedExactly: Invariant = (evidence) =>
     const endedBadly = status === "FAILED" || status === "CANCELLED";
     const endedWell = line.every((above) => above.status === "COMPLETED");
     if (!compensated && !endedBadly && !endedWell) return notApplicable;
-    return each(obligations(evidence, journal), ({ key, name, status: is }) => {
+    return each(obligations(evidence, journal), (row) => {
+      const { key, name, status: is } = row;
       const faults: string[] = [];
       if (compensated && is !== "COMPENSATED") faults.push(`${id} is COMPENSATED, but ${name} is ${is}`);
       if (endedBadly && is !== "COMPENSATED" && is !== "DISCHARGED")
         faults.push(`${id} is ${status} and still owes ${name} (${is})`);
+      // What a failed saga has compensated stays so, although the run ended well.
+      if (endedWell && sagaOf(evidence, row) !== undefined)
+        return is === "COMPENSATED" ? faults : [`${id}: a saga has failed, and ${name} is ${is}`];
       if (endedWell && is !== "DISCHARGED") faults.push(`${id} ended well, but ${name} is still ${is}`);
       if (endedWell && evidence.calls.some((call) => call.role === "compensation" && call.key === key))
         faults.push(`${id} ended well, but ${name} was compensated`);
@@ -42,10 +48,13 @@ export const obligationsArmed: Invariant = ({ effects }) =>
       : [`${name} (${key}) is confirmed, and has no obligation`];
   });
 
-/** Applies to runs with several compensations. */
-export const newestFirst: Invariant = (evidence) =>
-  each(evidence.runs, ({ id, journal }) => {
-    const keys = new Map(obligations(evidence, journal).map(({ key, pos }) => [key, pos]));
+/** Applies to runs and to failed sagas with several compensations. */
+export const newestFirst: Invariant = (evidence) => {
+  const groups = evidence.runs.flatMap(({ id, journal }) => [
+    ...Map.groupBy(obligations(evidence, journal), (row) => `${id}, ${sagaOf(evidence, row) ?? "its end"}`),
+  ]);
+  return each(groups, ([what, rows]) => {
+    const keys = new Map(rows.map(({ key, pos }) => [key, pos]));
     const order = [
       ...new Set(
         evidence.calls.filter((call) => call.role === "compensation" && keys.has(call.key)).map(({ key }) => key),
@@ -55,8 +64,9 @@ export const newestFirst: Invariant = (evidence) =>
     const positions = order.map((key) => keys.get(key)!);
     return positions.every((pos, k) => k === 0 || pos < positions[k - 1]!)
       ? []
-      : [`${id} compensated in the order ${positions.join(", ")}`];
+      : [`${what}: compensated in the order ${positions.join(", ")}`];
   });
+};
 
 /** The timer that this record fires: by a note, or by the run's driver. */
 function firedBy(record: FeedRecord): string | undefined {
@@ -76,6 +86,8 @@ export const timersNeverEarly: Invariant = (evidence) =>
       }
       if (kind === "timer.set") due.set(`${data.pos} ${data.purpose}`, data.until ?? at + data.delayMs);
       if (kind === "step.failed" && data.timer) due.set(`${data.pos} retry ${data.attempt}`, at + data.delayMs);
+      if (kind === "scope.opened" && data.timeoutMs !== undefined)
+        due.set(`${data.pos} ${scopeTimer(data.again)}`, at + data.timeoutMs);
       if (kind === "gate.opened" && data.timeoutMs !== undefined) {
         due.set(`${data.pos} gate_timeout`, at + data.timeoutMs);
       }

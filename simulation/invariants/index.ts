@@ -2,6 +2,7 @@ import type { Evidence } from "../evidence.ts";
 import * as alarms from "./alarms.ts";
 import * as audit from "./audit.ts";
 import * as bookings from "./bookings.ts";
+import * as builds from "./builds.ts";
 import * as cursors from "./cursors.ts";
 import * as effects from "./effects.ts";
 import * as endings from "./endings.ts";
@@ -11,6 +12,7 @@ import * as guarded from "./guarded.ts";
 import * as intents from "./intents.ts";
 import * as journal from "./journal.ts";
 import type { Invariant } from "./judge.ts";
+import * as labels from "./labels.ts";
 import * as lanes from "./lanes.ts";
 import * as leases from "./leases.ts";
 import * as liveness from "./liveness.ts";
@@ -19,8 +21,10 @@ import * as objects from "./objects.ts";
 import * as queues from "./queues.ts";
 import * as quotas from "./quotas.ts";
 import * as requestFences from "./request-fences.ts";
+import * as retention from "./retention.ts";
 import * as rewound from "./rewound.ts";
 import * as schedules from "./schedules.ts";
+import * as scopes from "./scopes.ts";
 import * as sealed from "./sealed.ts";
 import * as shards from "./shards.ts";
 import * as signals from "./signals.ts";
@@ -45,10 +49,12 @@ const {
 const { remembered, ...rewoundRules } = rewound;
 const { batchesOf: _batches, ...queueRules } = queues;
 const { rosterRuns: _handlers, ...objectRules } = objects;
+const { sagaOf: _saga, replayedElsewhere: _replayed, ...scopeRules } = scopes;
 
 /** Every invariant by its name. */
 export const invariants: Readonly<Record<string, Invariant>> = {
   ...journalRules,
+  ...labels,
   ...lanes,
   ...trials,
   ...leases,
@@ -72,12 +78,15 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...erasure,
   ...requestFences,
   ...liveness,
+  ...retention,
   ...rewoundRules,
   ...schedules,
   ...queueRules,
   ...objectRules,
+  ...scopeRules,
   ...singletons,
   ...shards,
+  ...builds,
   ...sinks,
   ...values,
   ...wire,

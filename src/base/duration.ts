@@ -1,7 +1,14 @@
-/** "250ms", "30s", "5m", "24h", "7d", or a number of milliseconds. */
-export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
+/** "250ms", "30s", "5m", "24h", "7d", "2y" (of 365 days), or a number of milliseconds. */
+export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d" | "y"}`;
 
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  y: 365 * 86_400_000,
+};
 /** A hundred years. A larger number is a mistake, such as seconds for milliseconds or a date for a duration. */
 const maxMs = 100 * 366 * 86_400_000;
 
@@ -10,7 +17,7 @@ export function durationMs(duration: Duration): number | undefined {
   let ms: number | undefined;
   if (typeof duration === "number") ms = duration;
   else if (typeof duration === "string") {
-    const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(duration);
+    const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|y)$/.exec(duration);
     if (match !== null) ms = Number(match[1]) * unitMs[match[2]!]!;
   }
   return ms !== undefined && Number.isFinite(ms) && ms >= 0 && ms <= maxMs ? ms : undefined;
@@ -22,6 +29,7 @@ const spellings: Readonly<Record<string, string>> = {
   m: "m min mins minute minutes",
   h: "h hr hrs hour hours",
   d: "d day days",
+  y: "y yr yrs year years",
 };
 
 /** The duration that a text such as "10 mins" probably means. */

@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { auditCommands } from "./commands/audit.ts";
+import { buildCommands } from "./commands/builds.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { conversation } from "./commands/conversation.ts";
@@ -15,6 +16,7 @@ import { mcp } from "./commands/mcp.ts";
 import { prune } from "./commands/prune.ts";
 import { queueCommands } from "./commands/queues.ts";
 import { quotaCommands } from "./commands/quotas.ts";
+import { retentionCommands } from "./commands/retention.ts";
 import { runCommands } from "./commands/runs.ts";
 import { serve } from "./commands/serve.ts";
 import { sinkCommands } from "./commands/sinks.ts";
@@ -38,9 +40,11 @@ export const commands: readonly Command[] = [
   ...effectCommands,
   ...leaseCommands,
   ...queueCommands,
+  ...buildCommands,
   ...sinkCommands,
   ...storeCommands,
   prune,
+  ...retentionCommands,
   serve,
   mcp,
   ...tokenCommands,

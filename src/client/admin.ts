@@ -12,10 +12,11 @@ export function remoteAdminWrites(deps: RemoteContext, key: string | undefined):
   const { caller, limits } = deps;
   const once = { key };
   return {
-    async putSchedule(tenant, { id, spec, nextAt, paused }, seen) {
+    async putSchedule(tenant, { id, spec, nextAt, paused }, seen, audit) {
       assertOwn(deps, tenant);
       const from = seen && { version: seen.version, spec: seen.spec };
-      const body = { spec, nextAt, paused, ...defined({ seen: from }) };
+      const change = audit && { by: audit.by, reason: audit.reason, changed: [...audit.changed] };
+      const body = { spec, nextAt, paused, ...defined({ seen: from, change }) };
       return caller.call("schedules.put", { params: { id }, body }, once);
     },
     async deleteSchedule(tenant, id) {

@@ -3,6 +3,7 @@ import type { LeaseTarget } from "../model/lease.ts";
 import { targetNotFound } from "../model/not-found.ts";
 import type { ClaimOps } from "../store/contract/store.ts";
 import { staleError } from "../store/validate/arguments.ts";
+import { claimOf } from "./builds.ts";
 import { assertOwn, inParts, isOwn, type RemoteContext } from "./context.ts";
 
 /** The heartbeat retries soon on its own, so a failed renewal must be reported early. */
@@ -24,7 +25,7 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
       return caller.call("store.acquire", { body });
     },
     async find(request) {
-      const { tenant, claimant, staleOf, staleLimit, workflows, kind, share, preload, queues, only } = request;
+      const { tenant, claimant, staleOf, staleLimit, workflows, kind, share, preload, queues, only, build } = request;
       if (!isOwn(deps, tenant)) return [];
       const { nextReactor, limit, nonce } = request;
       const body = {
@@ -35,6 +36,7 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
           preload,
           only,
           workflows: workflows && [...workflows],
+          build: build && claimOf(build),
           queues: queues?.map(({ name, room }) => ({ name, room })),
           share: share && { ...share, busy: [...share.busy] },
         }),

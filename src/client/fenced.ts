@@ -71,7 +71,8 @@ function fenceText(fence: Fence): string {
 function entryText(entry: AppendRequest, { limits }: RemoteContext): string {
   const { after, records, bodies } = checkEntry(entry, limits);
   const texts = records.map(({ kind, data }, k) => `{"kind":"${kind}","data":${dataText(bodies[k]!, data)}}`);
-  return `{"after":${after},"records":[${texts.join(",")}]}`;
+  const begins = entry.begins === undefined ? "" : `,"begins":${entry.begins}`;
+  return `{"after":${after},"records":[${texts.join(",")}]${begins}}`;
 }
 
 const versionText = `{"v":${recordVersion},`;

@@ -6,9 +6,11 @@ import type { IntakeOps } from "../store/contract/store.ts";
 import { noAttempt } from "../store/validate/arguments.ts";
 import { checkPayload, checkRunSpec, encodeRecord } from "../store/validate/entry.ts";
 import { remoteAdminWrites } from "./admin.ts";
+import { remoteBuildWrites } from "./builds.ts";
 import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
 import type { CreateBatcher } from "./create-batcher.ts";
 import { remoteQueueWrites } from "./queues.ts";
+import { remoteRetentionWrites } from "./retention.ts";
 import { remoteEventWrites } from "./sinks.ts";
 import { remoteStreamTokens } from "./streams.ts";
 import { remoteTalkWrites } from "./talk.ts";
@@ -20,7 +22,9 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
   return {
     ...remoteAdminWrites(deps, key),
     ...remoteQueueWrites(deps, key),
+    ...remoteBuildWrites(deps, key),
     ...remoteEventWrites(deps, key),
+    ...remoteRetentionWrites(deps, key),
     ...remoteTalkWrites(deps, key),
     ...remoteStreamTokens(deps),
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),

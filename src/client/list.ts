@@ -76,8 +76,13 @@ export function remoteLists(deps: RemoteContext): ListOps {
 
 const nothing = { started: 0, ended: 0, failed: 0, more: false } as const;
 
-function runQuery({ status, ...rest }: RunFilter) {
-  return defined({ ...rest, status: status && [...status] });
+function runQuery({ status, labels, ...rest }: RunFilter) {
+  const values = Object.entries(labels ?? {}).map(([key, of]) => [key, typeof of === "string" ? [of] : [...of]]);
+  return defined({
+    ...rest,
+    status: status && [...status],
+    labels: values.length === 0 ? undefined : (Object.fromEntries(values) as Record<string, string[]>),
+  });
 }
 
 /** Half of what the server takes in one address. */

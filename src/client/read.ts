@@ -5,12 +5,15 @@ import type { EffectRow } from "../model/rows.ts";
 import type { ReadOps } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { remoteAdminReads } from "./admin.ts";
+import { remoteAgenda } from "./agenda.ts";
 import { remoteBlobReads } from "./blobs.ts";
+import { remoteBuildReads } from "./builds.ts";
 import { remoteCensus } from "./census.ts";
 import { inParts, isOwn, type RemoteContext } from "./context.ts";
 import { remoteFeed } from "./feed.ts";
 import { remoteLists } from "./list.ts";
 import { remoteQueueReads } from "./queues.ts";
+import { remoteRetentionReads } from "./retention.ts";
 import { remoteEventReads } from "./sinks.ts";
 import { remoteStreamReads } from "./streams.ts";
 import { remoteTalkReads } from "./talk.ts";
@@ -23,7 +26,10 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     ...remoteLists(deps),
     ...remoteAdminReads(deps),
     ...remoteQueueReads(deps),
+    ...remoteBuildReads(deps),
+    ...remoteAgenda(deps),
     ...remoteEventReads(deps),
+    ...remoteRetentionReads(deps),
     ...remoteTalkReads(deps),
     ...remoteStreamReads(deps),
     ...remoteBlobReads(deps),
@@ -55,22 +61,6 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       const query = defined({ run, role, after, ...numbers, status: status && [...status] });
       const { effects, more = false } = await caller.call("effects.list", { query });
       return pageOf(effects as EffectRow[], more);
-    },
-    async dueTimers(limit, tenant) {
-      return own(tenant) ? (await caller.call("store.dueTimers", { body: { limit } })).timers : [];
-    },
-    async agenda(tenant, workflows, queues) {
-      if (!own(tenant)) return [];
-      const body = defined({ workflows: workflows && [...workflows], queues: queues && [...queues] });
-      const { items } = await caller.call("store.agenda", { body });
-      return items.map(({ reactor, dueInMs, lateMs }) => ({ reactor, dueInMs, lateMs }));
-    },
-    async unserved(workflows, minLagMs, tenant) {
-      if (!own(tenant)) return [];
-      return (await caller.call("store.unserved", { body: { workflows: [...workflows], minLagMs } })).unserved;
-    },
-    async dueSchedules(limit, tenant) {
-      return own(tenant) ? (await caller.call("store.dueSchedules", { body: { limit } })).schedules : [];
     },
     async businessKeyOwner(tenant, scope, businessKey) {
       if (!own(tenant)) return undefined;

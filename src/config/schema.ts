@@ -3,6 +3,7 @@ import { deploySchema } from "./deploy-schema.ts";
 import { eventsSchema } from "./events-schema.ts";
 import { pushSchema } from "./push-schema.ts";
 import { referenceForms, referencePattern } from "./reference.ts";
+import { retentionSchema } from "./retention-schema.ts";
 
 /** The built-in reactors, in the order in which they are listed. */
 export const builtIns = ["recovery", "reconciler", "outbox", "timers", "compensation"] as const;
@@ -305,6 +306,7 @@ export const configSchema = z
         push: pushSchema,
         reactors,
         events: eventsSchema,
+        retention: retentionSchema,
         deploy: deploySchema,
       })
       .prefault({})

@@ -226,6 +226,28 @@ const rows: readonly (readonly [title: string, stats: readonly Plot[], plots: re
     ],
   ],
   [
+    "Retention",
+    [],
+    [
+      [
+        "Archived and deleted",
+        "Runs that reached the archive and were deleted, and passes that failed, per second.",
+        "ops",
+        [
+          ["runs", rate("tape_retention_runs_total", "job")],
+          ["failed passes", rate("tape_retention_failures_total", "job")],
+        ],
+      ],
+      [
+        "Written",
+        "Bytes written to the archive, per second.",
+        "short",
+        [["bytes", rate("tape_retention_bytes_total", "job")]],
+      ],
+      ["Lag", "How long the oldest tree has been due.", "s", [["lag", store("tape_retention_lag_seconds", "job")]]],
+    ],
+  ],
+  [
     "Models",
     [],
     [

@@ -3,6 +3,7 @@ import { defined } from "../base/defined.ts";
 import { suggest } from "../base/suggest.ts";
 import { badConfig, type LoadedConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
+import { isBuild } from "../model/build.ts";
 import { assertNoSecrets, secretWarnings } from "./secrets.ts";
 import { type StoreAddress, storeAddress } from "./store-address.ts";
 
@@ -88,13 +89,25 @@ export function planDeployment(target: Target, loaded: LoadedConfig): Plan {
   return {
     ...{ project: project.name ?? "tape", image: deploy.image ?? "", services },
     migrate: store.kind === "server" ? undefined : [program("durable-tape"), "migrate"],
-    ...{ env: deploy.env, secrets: deploy.secrets, drainS: tape.drain_s, store, deploy },
+    ...{
+      env: { ...buildEnv(deploy.image), ...deploy.env },
+      secrets: deploy.secrets,
+      drainS: tape.drain_s,
+      store,
+      deploy,
+    },
     databaseEgress: databaseEgress(deploy.database.egress, store, problem),
     push: pushOf(tape),
     connections,
     tls: { enabled: tape.server.tls.cert !== undefined, clients: tape.server.tls.client_ca !== undefined },
     warnings: [...loaded.warnings, ...secretWarnings(deploy.env), ...connectionWarnings(connections, deploy)],
   };
+}
+
+/** The tag of the image names the build of its code, for pinned workflows. */
+function buildEnv(image = ""): Readonly<Record<string, string>> {
+  const tag = /:([^/:@]+)(?:@.*)?$/.exec(image)?.[1];
+  return tag !== undefined && tag !== "latest" && isBuild(tag) ? { TAPE_BUILD: tag } : {};
 }
 
 type Problem = (path: string, message: string) => Error;
@@ -222,8 +235,10 @@ function egressOf(text: string, path: string, problem: Problem): Egress {
 function databaseEgress(listed: readonly string[] | undefined, store: StoreAddress, problem: Problem): Egress[] {
   if (store.kind === "sqlite") return [];
   if (listed !== undefined) return listed.map((text) => egressOf(text, "tape.deploy.database.egress", problem));
-  const { host, port } = store;
-  return [{ cidr: host !== undefined && isIPv4(host) ? `${host}/32` : "0.0.0.0/0", port }];
+  return [store, ...(store.kind === "postgres" ? store.others : [])].map(({ host, port }) => ({
+    cidr: host !== undefined && isIPv4(host) ? `${host}/32` : "0.0.0.0/0",
+    port,
+  }));
 }
 
 /** Each process has a pool and one connection that listens. On one host the number of processes is fixed. */

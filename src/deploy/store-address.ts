@@ -6,6 +6,8 @@ export type StoreAddress =
       readonly kind: "postgres";
       readonly host: string | undefined;
       readonly port: number;
+      /** Of a URL with several hosts: all but the first. */
+      readonly others: readonly { readonly host: string | undefined; readonly port: number }[];
       /** Connections of one process. */
       readonly pool: number;
       readonly user: string | undefined;
@@ -21,8 +23,10 @@ const defaultPool = 8;
  * Reads a URL that may contain `${NAME}`, which no URL parser accepts everywhere. A URL that is one variable counts as
  * PostgreSQL: its scheme is in the secret.
  */
-export function storeAddress(url: string): StoreAddress {
-  if (/^(sqlite|memory):/.test(url)) return { kind: "sqlite" };
+export function storeAddress(text: string): StoreAddress {
+  if (/^(sqlite|memory):/.test(text)) return { kind: "sqlite" };
+  const list = /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@,]*((?:,[^/?#@,]*)*)/.exec(text)?.[1] ?? "";
+  const url = text.replace(list, "");
   const [, scheme = "", user, host, port, database, query = ""] =
     /^([a-z]+):\/\/(?:([^:@/]*)(?:[^@]*)@)?(\$\{\w+\}|\[[^\]]*\]|[^:/?#]*)(?::(\d+|\$\{\w+\}))?(?:\/([^?#]*))?(?:\?([^#]*))?/.exec(
       url,
@@ -33,9 +37,14 @@ export function storeAddress(url: string): StoreAddress {
   const pool = Number(known(new URLSearchParams(query).get("connections") ?? undefined) ?? defaultPool);
   return {
     ...{ kind: "postgres", host: known(host), port: Number(known(port) ?? 5432), pool },
-    ...{ user: known(user), database: known(database) },
+    ...{ user: known(user), database: known(database), others: list.split(",").slice(1).map(hostOf) },
     password: /^[a-z]+:\/\/[^:@/]*:\$\{(\w+)\}@/.exec(url)?.[1],
   };
+}
+
+function hostOf(text: string): { readonly host: string | undefined; readonly port: number } {
+  const [, host, port] = /^(\[[^\]]*\]|\$\{\w+\}|[^:]*)(?::(\d+|\$\{\w+\}))?$/.exec(text) ?? [];
+  return { host: known(host), port: Number(known(port) ?? 5432) };
 }
 
 const known = (part: string | undefined): string | undefined =>

@@ -7,18 +7,21 @@ import { type ClockReading, readClocks } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import { releaseJournal } from "../lease/release-journal.ts";
 import { checkStall } from "../lease/timings.ts";
-import { errorTable } from "../model/errors.ts";
+import type { BuildClaim } from "../model/build.ts";
 import type { Term } from "../model/lease.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { FindRequest, RunSpec, Store } from "../store/contract/store.ts";
 import { specAsRecorded } from "./core/as-recorded.ts";
 import type { DriveEnd, ModelFigures, RunResult, Suspicion } from "./core/handle.ts";
 import { ImmediateSteps } from "./core/immediate.ts";
-import { Drive } from "./drive/drive.ts";
+import type { Drive } from "./drive/drive.ts";
+import { driveGenerations } from "./drive/generations.ts";
 import { HungWatch } from "./drive/hung.ts";
 import { DrivenQueues } from "./driven-queues.ts";
 import { ChunkFlusher } from "./journal/chunk-flusher.ts";
+import { buildClaimOf, OwnBuild, type StartResults } from "./own-build.ts";
 import { maxGraceMs, Suspects } from "./suspects.ts";
+import { UnservedRuns } from "./unserved-runs.ts";
 
 export interface RunDriverOptions {
   readonly store: Store;
@@ -31,6 +34,7 @@ export interface RunDriverOptions {
   readonly tracing?: Tracer;
   /** Called after each call of a model. */
   readonly onModelCall?: (call: ModelFigures) => void;
+  readonly onReplayed?: (seconds: number) => void;
   /** Runs driven at once. */
   readonly concurrency: number;
   /** The address under which other systems reach the server, for callbacks. */
@@ -69,10 +73,6 @@ export interface DrivePoll {
   surrender(boundMs: number): Promise<readonly string[]>;
 }
 
-/** Another process may be about to claim them, so only runs that wait longer than this are reported. */
-const unservedAfterMs = 10_000;
-/** How often unserved runs are reported. */
-const reportEveryMs = 60_000;
 /**
  * Runs are loaded and replayed this long before their timer fires, so that a thousand simultaneous timers only have to
  * resume.
@@ -100,13 +100,15 @@ export class RunDriver {
   readonly #options: RunDriverOptions;
   readonly #drives = new Map<number, ActiveDrive>();
   readonly #queues: DrivenQueues;
+  /** undefined: it pins no workflow. */
+  readonly #build: OwnBuild | undefined;
   readonly #suspects: Suspects;
   readonly #hung: HungWatch;
   readonly #immediate = new ImmediateSteps();
   readonly #flusher: ChunkFlusher;
   readonly #stopListening: () => void;
   readonly #workflows: readonly string[];
-  #nextReportAt = Number.NEGATIVE_INFINITY;
+  readonly #unserved: UnservedRuns;
   #draining = false;
   /** Drives of preloaded runs that have not finished. */
   #preloaded = 0;
@@ -126,6 +128,9 @@ export class RunDriver {
     for (const { name, maxStallMs } of options.runner.workflows.values())
       checkStall(`workflow ${name}`, maxStallMs, options.keeper.timings);
     this.#queues = new DrivenQueues(options.runner.queues);
+    const build = buildClaimOf(options.runner);
+    this.#build = build && new OwnBuild(options, build);
+    this.#unserved = new UnservedRuns(options);
     this.#suspects = new Suspects({
       clock: options.clock,
       graceMs: Math.min(maxGraceMs, options.keeper.timings.ttlMs / 2),
@@ -147,16 +152,25 @@ export class RunDriver {
     return this.#queues.names;
   }
 
+  /** The build of this process, if it pins workflows. */
+  get build(): BuildClaim | undefined {
+    return this.#build?.last;
+  }
+
   /**
    * Creates runs and drives the new ones at once: creation and lease are one transaction. Those that wait in a queue are
    * found a hint later.
    */
-  async start(specs: readonly RunSpec[]): Promise<Awaited<ReturnType<Store["intake"]["createRuns"]>>> {
+  async start(specs: readonly RunSpec[]): Promise<StartResults> {
+    const start = (some: readonly RunSpec[], here: boolean) => this.#start(some, here && some.length <= this.capacity);
+    return this.#build === undefined ? start(specs, true) : this.#build.start(specs, start);
+  }
+
+  async #start(specs: readonly RunSpec[], here: boolean): Promise<StartResults> {
     const { store, keeper, tenant, random, clock } = this.#options;
-    const room = specs.length <= this.capacity;
     const sent = readClocks(clock);
     const first = { ...keeper.claimant("agent"), nonce: random.bits63() };
-    const verdicts = await store.intake.createRuns(tenant, specs, room ? first : undefined);
+    const verdicts = await store.intake.createRuns(tenant, specs, here ? first : undefined);
     for (const [k, verdict] of verdicts.entries()) {
       if (verdict.ok && verdict.term !== undefined) void this.#take(verdict.term, sent, specs[k]);
     }
@@ -210,23 +224,9 @@ export class RunDriver {
     return this.#releaseAll(() => true, drives);
   }
 
-  /**
-   * Logs runs that no process claims and that this process does not serve, at most once a minute. Returns how many it
-   * has logged.
-   */
-  async unserved(): Promise<number> {
-    const { store, tenant, clock, log } = this.#options;
-    if (clock.mono() < this.#nextReportAt) return 0;
-    this.#nextReportAt = clock.mono() + unservedAfterMs;
-    const found = await store.read.unserved(this.#workflows, unservedAfterMs, tenant);
-    if (found.length > 0) this.#nextReportAt = clock.mono() + reportEveryMs;
-    for (const { workflow, runs, lagMs } of found) {
-      const missing = `workflow ${workflow}`;
-      const { next } = errorTable.TAPE_NO_WORKER;
-      const about = { nextReactor: "recovery", workflow, runs, lagMs: Math.round(lagMs), missing };
-      log("warn", "reactor.no_handler", { ...about, code: "TAPE_NO_WORKER", next: `${next} Or cancel the runs.` });
-    }
-    return found.reduce((sum, { runs }) => sum + runs, 0);
+  /** Logs runs that no process claims and that this process does not serve. Returns how many it has logged. */
+  unserved(): Promise<number> {
+    return this.#unserved.report(this.#workflows, this.#build?.last);
   }
 
   /**
@@ -274,6 +274,7 @@ export class RunDriver {
     const { store, keeper, tenant, random, clock, preload = true } = this.#options;
     const room = Math.min(limit, this.capacity);
     if (room <= 0 || this.#workflows.length === 0) return { drives: [], lagMs: 0 };
+    const build = this.#build === undefined ? undefined : await this.#build.claim();
     const sent = readClocks(clock);
     this.#polls++;
     try {
@@ -287,6 +288,7 @@ export class RunDriver {
         tenant,
         workflows: this.#workflows,
         ...this.#queues.rooms(room),
+        ...(build !== undefined && { build }),
         ...(onlySlots && { only: "queues" as const }),
         ...(preload && { preload: this.#preloadRoom() }),
       });
@@ -331,7 +333,7 @@ export class RunDriver {
   }
 
   async #drive(driving: ActiveDrive, term: Term, sent: ClockReading, fresh?: RunSpec): Promise<DriveEnd> {
-    const { keeper, store, runner, tenant, clock, random, log, tracing, onModelCall } = this.#options;
+    const { keeper, store, runner, tenant, clock, random, log, tracing, onModelCall, onReplayed } = this.#options;
     const { journal } = term;
     const lease = keeper.adopt(fresh?.id ?? term.name ?? `run ${journal}`, term, sent, byRecovery);
     // An own lease that expired under load is not a crash. Counted before the first await, because `staleLimit` of the
@@ -350,11 +352,8 @@ export class RunDriver {
       const deps = { store, runner, lease, tenant, runId, clock, random, log, ...shared };
       // The starter's async context reaches this point.
       const startedAt = fresh === undefined ? undefined : tracing?.activeSpan();
-      const traced = {
-        ...(tracing && { tracing }),
-        ...(startedAt && { startedAt }),
-        ...(onModelCall && { onModelCall }),
-      };
+      const counting = { ...(onModelCall && { onModelCall }), ...(onReplayed && { onReplayed }) };
+      const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }), ...counting };
       const more = {
         ...(fresh && { fresh: specAsRecorded(store, tenant, fresh) }),
         ...(term.created !== undefined && { created: term.created }),
@@ -363,11 +362,10 @@ export class RunDriver {
         ...(this.#options.patienceMs !== undefined && { patienceMs: this.#options.patienceMs }),
         ...(this.#options.publicUrl !== undefined && { publicUrl: this.#options.publicUrl }),
       };
-      const drive = new Drive({ ...deps, ...traced, ...more });
-      driving.drive = drive;
-      if (driving.notified) drive.notify();
-      const end = await drive.run();
-      if (drive.settled !== undefined) this.#options.onSettled?.(journal, drive.settled);
+      const stopped = (): boolean => this.#draining || driving.surrendered === true;
+      const all = { ...deps, ...traced, ...more };
+      const { end, settled } = await driveGenerations(all, stopped, driving);
+      if (settled !== undefined) this.#options.onSettled?.(journal, settled);
       return end;
     } finally {
       if (term.preloaded) this.#preloaded--;

@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { suggest } from "../base/suggest.ts";
+import { isBuild } from "../model/build.ts";
 import type { QueuePosition, Store } from "../store/contract/store.ts";
 import { readQueues } from "../store/read-queues.ts";
 
@@ -70,6 +71,16 @@ async function reported(
   return found;
 }
 
+/** How many processes with a recent report have each build. */
+export async function processesByBuild(store: Pick<Store, "read">, tenant: string): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { body } of await store.read.processes(tenant)) {
+    const { build } = (body ?? {}) as { readonly build?: unknown };
+    if (isBuild(build)) counts.set(build, (counts.get(build) ?? 0) + 1);
+  }
+  return counts;
+}
+
 /** Younger work may be about to be claimed. */
 const unservedMs = 10_000;
 /** Enough to see which effects are affected. */
@@ -77,6 +88,8 @@ const maxItems = 200;
 
 export interface UnservedWorkflow {
   readonly workflow: string;
+  /** The build that the runs are pinned to: no process has it. */
+  readonly build: string | undefined;
   readonly runs: number;
   /** A similar name that a process has. */
   readonly suggestion: string | undefined;
@@ -88,9 +101,15 @@ export async function unservedWorkflows(store: Pick<Store, "read">, tenant: stri
   if (waiting.length === 0) return [];
   const served = await reportedWorkflows(store, tenant);
   if (served === undefined) return [];
+  const builds = await processesByBuild(store, tenant);
+  const isServed = ({ workflow, build }: { readonly workflow: string; readonly build?: string }): boolean =>
+    served.has(workflow) && (build === undefined || builds.has(build));
   return waiting
-    .filter(({ workflow }) => !served.has(workflow))
-    .map(({ workflow, runs }) => ({ workflow, runs, suggestion: suggest(workflow, [...served]) }));
+    .filter((one) => !isServed(one))
+    .map(({ workflow, build, runs }) => {
+      const suggestion = served.has(workflow) ? undefined : suggest(workflow, [...served]);
+      return { workflow, build, runs, suggestion };
+    });
 }
 
 export interface UnservedEffect {

@@ -66,6 +66,7 @@ export { type RecordedCallOptions, type RecordStore, recordedCall } from "../gua
 export { type FencedRequest, fenceHeaders, RequestFence, type RequestFenceOptions } from "../guard/request-fence.ts";
 export { guardExternalSqlite, guardSqlite, type SqliteDatabase } from "../guard/sqlite.ts";
 export type { LeaseHolder, TokenHolder } from "../guard/token-holder.ts";
+export { type BuildMove, Builds, type ListedBuild } from "../host/builds.ts";
 export { conversationOf } from "../host/conversation.ts";
 export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { Fanouts } from "../host/fanouts.ts";
@@ -79,10 +80,17 @@ export type { CallOptions, SignalOptions, SignalToStart, StartOptions } from "..
 export type { MetricsOptions, ProcessMetrics } from "../host/process-metrics.ts";
 export { type QueueAction, type QueueSettings, Queues } from "../host/queues.ts";
 export type { ReactorOptions, ReactorsByName } from "../host/reactor-options.ts";
+export type { RetentionOptions } from "../host/retention.ts";
 export { type EventFanout, runEventFanout } from "../host/run-event-fanout.ts";
 export type { RunHandle, StartItem, StartResult } from "../host/run-handle.ts";
 export { type Reactors, type RunReactorsOptions, runReactors } from "../host/run-reactors.ts";
-export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
+export {
+  type ScheduleChange,
+  type ScheduleOptions,
+  Schedules,
+  type ScheduleUpsert,
+  type ScheduleView,
+} from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
 export type { ServerlessOptions, SweepCounts, SweepOptions } from "../host/serverless.ts";
 export type { Reshard, ReshardRequest } from "../host/singleton/reshard.ts";
@@ -117,6 +125,7 @@ export { type AcquireOptions, type KeeperOptions, LeaseKeeper, type StandbyOptio
 export { Lease, type LeaseTransition } from "../lease/lease.ts";
 export type { Timings } from "../lease/timings.ts";
 export type { Approvers } from "../model/approvers.ts";
+export type { BuildClaim, BuildRow } from "../model/build.ts";
 export type { DeadLetter, LetterState, NewDeadLetter } from "../model/dead-letter.ts";
 export {
   type ErrorCode,
@@ -155,6 +164,7 @@ export type { CycleStep } from "../model/queue-cycle.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
 export type { EffectRow } from "../model/rows.ts";
 export type { SinkPause } from "../model/sink-checkpoint.ts";
+export type { MovePage, MoveRequest, MoveResult } from "../operator/builds.ts";
 export type { ConversationPage, ConversationRequest } from "../operator/conversation.ts";
 export type { ForkRequest } from "../operator/fork.ts";
 export type { CompensatedEffect, ForkedOperation, ForkPlan, RepeatedEffect } from "../operator/fork-plan.ts";
@@ -164,17 +174,22 @@ export type { Resolution, ResolveRequest } from "../operator/resolve.ts";
 export type { ReactorContext, ReactorHandler, ReactorResult } from "../reactor/custom.ts";
 export type { ReactorCounts } from "../reactor/reactor.ts";
 export type { ReactorStats } from "../reactor/runner.ts";
+export type { Archive } from "../retention/archive.ts";
 export type { Connector, ConnectorContext } from "../sdk/connector.ts";
 export type {
   BudgetContext,
   Child,
   DecisionContext,
   DecisionDetails,
+  DetachedOptions,
+  DetachedRun,
   EffectResult,
   GateAnswer,
   GateOptions,
   HandlerInput,
   HandlerWorkflow,
+  MapOptions,
+  MapOutcome,
   ObjectCalls,
   ObjectDefinition,
   ObjectHandlers,
@@ -208,6 +223,7 @@ export { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "..
 export { type KeyOptions, type QueueDefinition, type QueueOptions, queue, type RateOptions } from "../sdk/queue.ts";
 export type { QueueChoice } from "../sdk/queue-choice.ts";
 export type { Schema, SchemaResult } from "../sdk/schema.ts";
+export type { ScopeHandle, ScopeOptions } from "../sdk/scope.ts";
 export type { StartTiming } from "../sdk/start-options.ts";
 export { type StreamOptions, stream } from "../sdk/stream.ts";
 export type { OpenStream, StreamDefinition, StreamWriter } from "../sdk/stream-types.ts";
@@ -243,6 +259,9 @@ export type {
   AppendResult,
   AuditEntry,
   AuditInfo,
+  BuildReadOps,
+  BuildView,
+  BuildWriteOps,
   CallbackBody,
   Census,
   CensusOps,
@@ -263,12 +282,14 @@ export type {
   IdempotencyKey,
   InDoubtCount,
   IntakeOps,
+  LabelFilter,
   LeaseFilter,
   NewChunk,
   NewToken,
   OperatorReason,
   PartitionView,
   PauseView,
+  PinnedRun,
   PublishedValue,
   QueueDefined,
   QueuePosition,

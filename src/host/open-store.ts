@@ -56,6 +56,9 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
       const { limits: _, open: _open, remote, ...seams } = options; // the server sets the limits
       return openRemote(url, { ...seams, token: remote?.token ?? environmentToken(url, process.env), ...remote });
     }
+    case "bigtable":
+    case "spanner":
+      throw new TapeError("TAPE_STORE_PLANNED", `a store for ${scheme}: is planned, not there yet`, { scheme });
     default: {
       const near =
         scheme === undefined ? undefined : suggest(scheme, ["memory", "sqlite", "postgres", "alloydb", "https"]);

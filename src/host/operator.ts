@@ -39,6 +39,10 @@ function remoteOperator(store: RemoteStore, tenant: string): Operator {
         await remote.call("sinks.rewind", { params, body: { by, reason, event: change.event } });
       } else await remote.call(`sinks.${change.to}`, { params, body: { by, reason } });
     },
+    async moveRuns({ from, to, run, above, limit, withinMs, by, reason }) {
+      const body = { to, by, reason, ...defined({ run, above, limit, withinMs }) };
+      return remote.call("builds.move", { params: { build: from }, body });
+    },
     async forkPlan(id, at) {
       return remote.call("runs.forkPlan", { params: { id }, query: defined({ at }) });
     },

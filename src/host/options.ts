@@ -6,7 +6,7 @@ import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
 import type { Tracer } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
-import type { ModelFigures } from "../engine/core/handle.ts";
+import type { RunDriverOptions } from "../engine/run-driver.ts";
 import { TapeError } from "../model/errors.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import type { StartTiming } from "../sdk/start-options.ts";
@@ -17,6 +17,7 @@ import type { PayloadCodec, RedactPayload } from "../seal/payload-codec.ts";
 import type { Store, TransactionOps } from "../store/contract/store.ts";
 import type { MetricsOptions } from "./process-metrics.ts";
 import { type ReactorsByName, reactorSpecs } from "./reactor-options.ts";
+import { checkRetention, type RetentionOptions } from "./retention.ts";
 import { checkServerless, type ServerlessOptions } from "./serverless.ts";
 
 /** What `Tape.open` needs: a store, a runner, and settings. */
@@ -55,6 +56,8 @@ export interface AppOptions<App> {
    * twice must change nothing.
    */
   readonly redact?: RedactPayload;
+  /** Archives and deletes ended runs, in one process at a time. Default: ended runs are kept forever. */
+  readonly retention?: RetentionOptions;
   /** For hosts that scale to zero: alarms instead of loops. `work` and `report` then default to false. */
   readonly serverless?: ServerlessOptions;
 }
@@ -129,7 +132,7 @@ export interface SignalOptions {
 
 const workKeys = [
   ...["runner", "concurrency", "reactors", "leaseTtl", "replayPatience", "slowAfter", "clock", "random"],
-  ...["log", "tracing", "work", "report", "publicUrl", "metrics", "serverless", "codec", "redact"],
+  ...["log", "tracing", "work", "report", "publicUrl", "metrics", "serverless", "codec", "redact", "retention"],
 ];
 const openKeys = [...workKeys, "store", "tenant"];
 const connectKeys = [...workKeys, "token", "tls", "allowPlain", "retryForMs", "exchange"];
@@ -195,6 +198,7 @@ function checkWork<App>(subject: string, options: Omit<AppOptions<App>, "store" 
   checkPublicUrl(subject, publicUrl);
   checkMetrics(subject, options.metrics);
   checkCodec(subject, options);
+  checkRetention(subject, options.retention);
   checkServerless(subject, options.serverless);
   appLog(options.log, subject);
 }
@@ -268,18 +272,17 @@ export function millionths(budget: Readonly<Record<string, number>>): Record<str
 /** What the run driver needs of an app's options. */
 export function drivingOptions(
   options: Pick<Partial<AppOptions<never>>, "replayPatience" | "slowAfter" | "publicUrl" | "tracing">,
-  onModelCall?: (call: ModelFigures) => void,
-): {
+  counting: Pick<RunDriverOptions, "onModelCall" | "onReplayed"> = {},
+): Pick<RunDriverOptions, "onModelCall" | "onReplayed"> & {
   readonly patienceMs?: number;
   readonly slowMs?: number;
   readonly publicUrl?: string;
   readonly tracing?: Tracer;
-  readonly onModelCall?: (call: ModelFigures) => void;
 } {
   const { replayPatience, slowAfter, publicUrl, tracing } = options;
   return {
     ...(tracing !== undefined && { tracing }),
-    ...(onModelCall !== undefined && { onModelCall }),
+    ...counting,
     ...(replayPatience !== undefined && {
       patienceMs: durationOrThrow("the app", "replayPatience", replayPatience, 1),
     }),

@@ -3,10 +3,12 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { Metrics, type Sample } from "../base/metrics.ts";
 import type { ModelFigures } from "../engine/core/handle.ts";
+import type { RunDriverOptions } from "../engine/run-driver.ts";
 import type { FanoutView } from "../events/fanout.ts";
 import type { Identity } from "../lease/identity.ts";
 import type { LeaseCount, LeaseCounts } from "../lease/lease-counts.ts";
 import type { ReactorStats } from "../reactor/runner.ts";
+import type { RetentionCounts } from "../retention/pass.ts";
 import { CensusMetrics } from "../store/census-metrics.ts";
 import type { Store } from "../store/contract/store.ts";
 import { countedModels } from "./model-metrics.ts";
@@ -85,6 +87,14 @@ function addPartMetrics(registry: Metrics, { alarms, singletons }: ProcessMetric
   );
 }
 
+function addRetentionMetrics(registry: Metrics, counts: RetentionCounts): void {
+  const series = (name: string, help: string, figure: keyof RetentionCounts): void =>
+    registry.series(name, help, "counter", () => [[{}, counts[figure]]]);
+  series("tape_retention_runs_total", "Runs that this process has archived and deleted.", "runs");
+  series("tape_retention_bytes_total", "Bytes that this process has written to the archive.", "bytes");
+  series("tape_retention_failures_total", "Passes of the reactor retention that failed in this process.", "failures");
+}
+
 /**
  * The metrics and the health of this process. Its own figures are counters to be summed over processes; those of the
  * store (see {@link CensusMetrics}) are the same in each.
@@ -98,8 +108,11 @@ export class ProcessMetrics {
   readonly health: ProcessHealth;
   /** Counts a request to a push handler, by the reactor that it wakes. */
   readonly countPush: (reactor: string, outcome: PushOutcome) => void;
+  /** What the reactor `retention` has done in this process. */
+  readonly retention: RetentionCounts = { runs: 0, bytes: 0, files: 0, failures: 0 };
   /** Counts a call of a model. */
   readonly countModelCall: (call: ModelFigures) => void;
+  readonly countReplay: (seconds: number) => void;
   /** Where the port listens; undefined without one. */
   url: string | undefined;
   #draining = false;
@@ -128,7 +141,10 @@ export class ProcessMetrics {
     addSinkMetrics(registry, () => deps.fanouts.list());
     this.countPush = countedPushes(registry);
     this.countModelCall = countedModels(registry);
+    const help = "Seconds from the start of reading a run's journal until its code is live.";
+    this.countReplay = registry.histogram("tape_run_replay_seconds", help);
     addPartMetrics(registry, deps);
+    addRetentionMetrics(registry, this.retention);
     this.countLeases(deps.keeper.counts);
     const census = new CensusMetrics(registry, { read: store.read, tenant, clock });
     this.onScrape(() => census.refresh());
@@ -224,3 +240,11 @@ export class ProcessMetrics {
     return [...sums.values()].map(({ reactor, reason, count }) => [{ reactor, reason }, count]);
   }
 }
+
+/** What a run driver counts. The metrics may be created later than the driver. */
+export const countedBy = (app: {
+  readonly metrics: ProcessMetrics;
+}): Pick<RunDriverOptions, "onModelCall" | "onReplayed"> => ({
+  onModelCall: (call) => app.metrics.countModelCall(call),
+  onReplayed: (seconds) => app.metrics.countReplay(seconds),
+});

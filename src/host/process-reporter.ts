@@ -18,6 +18,8 @@ export interface ProcessActivity {
   readonly effects?: readonly string[];
   /** Queues whose runs it admits; absent likewise. */
   readonly queues?: readonly string[];
+  /** The builds of its runners that pin workflows; a process has one. */
+  readonly build?: string | undefined;
   /** Runs driven now. */
   readonly driving: number;
 }
@@ -111,7 +113,7 @@ export class ProcessReporter {
 
   async #report(): Promise<void> {
     const { store, tenant, identity, log } = this.#deps;
-    const { stats, singletons, driving, workflows, effects, queues } = this.#activity();
+    const { stats, singletons, driving, workflows, effects, queues, build } = this.#activity();
     const reactors = this.#rated(summed(stats));
     if (singletons.length + Object.keys(reactors).length === 0) return this.#remove();
     const body = {
@@ -122,6 +124,7 @@ export class ProcessReporter {
       ...(workflows && ifShort({ workflows })),
       ...(effects && ifShort({ effects })),
       ...(queues && ifShort({ queues })),
+      ...(build !== undefined && { build }),
     };
     this.#listed = true;
     try {
@@ -173,6 +176,7 @@ export function activityOf(
     singletons,
     ...(!drivesElsewhere && { workflows: all("workflows"), queues: all("queues") }),
     ...(!callsElsewhere && { effects: all("effects") }),
+    build: workers.map(({ build }) => build).find((build) => build !== undefined),
     driving: workers.reduce((sum, { driving }) => sum + driving, 0),
   };
 }

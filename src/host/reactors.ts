@@ -1,8 +1,10 @@
 import type { BackoffOptions } from "../base/backoff.ts";
+import { defined } from "../base/defined.ts";
 import type { ReactorSettings } from "../config/schema.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { RunDriver, type RunDriverOptions } from "../engine/run-driver.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
+import type { BuildClaim } from "../model/build.ts";
 import { compensation } from "../reactor/compensation.ts";
 import { customReactor, type ReactorContext, type ReactorHandler } from "../reactor/custom.ts";
 import { type LoopOptions, ReactorLoop } from "../reactor/loop.ts";
@@ -21,6 +23,10 @@ export interface ReactorSpec {
   readonly settings?: ReactorSettings;
   /** The user's function, with its handle. Under a built-in name it replaces that reactor. */
   readonly custom?: (context: ReactorContext) => ReturnType<ReactorHandler<never>>;
+  /** Between two calls of `custom`, if there are no settings. */
+  readonly intervalMs?: number;
+  /** Whether a call of `custom` is due before its interval has passed. */
+  readonly isRequested?: () => boolean;
 }
 
 export interface ReactorsOptions {
@@ -49,6 +55,8 @@ export interface RunningReactors {
   readonly effects: readonly string[];
   /** Queues whose runs it admits. */
   readonly queues: readonly string[];
+  /** Its build, if it pins workflows. */
+  readonly build: string | undefined;
   /** Claims nothing more, drains work in progress and releases the leases. */
   stop(): Promise<void>;
 }
@@ -130,7 +138,9 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
   const workflows = [...runner.workflows.keys()];
   const tuning = Object.fromEntries(specs.map(({ name, settings }) => [name, settings ? tuningOf(settings) : {}]));
   const queues = driver?.queues ?? [];
-  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, queues, tuning, drainMs, random });
+  const build = (): BuildClaim | undefined => driver?.build;
+  const served = { tenant, workflows, queues, build };
+  const loop = new ReactorLoop({ reactors, store, clock, log, ...served, tuning, drainMs, random });
   void loop.start();
   return {
     loop,
@@ -143,6 +153,7 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
     },
     workflows: driver === undefined ? [] : workflows,
     queues,
+    build: driver?.build?.build,
     async stop() {
       stopping.abort();
       // In parallel, because each has its own bound.
@@ -166,13 +177,13 @@ export function remoteLoop(
 
 /** A reactor of the user's. One with a name of its own is called at its interval. */
 function ownReactor(
-  { name, settings, custom }: ReactorSpec & Required<Pick<ReactorSpec, "custom">>,
+  { name, settings, custom, intervalMs, isRequested }: ReactorSpec & Required<Pick<ReactorSpec, "custom">>,
   { keeper, clock, random, log, retry }: ReactorDeps,
   stopping: AbortSignal,
 ): Reactor {
   const handler = (_app: undefined, context: ReactorContext) => custom(context);
   const options = { name, app: undefined, handler, keeper, clock, random, log, stopping };
-  if (settings === undefined) return customReactor(options);
+  if (settings === undefined) return customReactor({ ...options, ...defined({ intervalMs, isRequested }) });
   const maxStallS = settings.max_stall_s;
   return customReactor({
     ...options,

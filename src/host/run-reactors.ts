@@ -173,7 +173,7 @@ export async function assembleReactors(options: AssemblyOptions): Promise<Assemb
     // An app that does not drive runs leaves the definitions of a server's queues to the processes that do.
     if (isRemote(store)) await defineQueues({ store, tenant, log }, runner.queues?.values() ?? []);
     const deps = { store, runner, keeper, tenant, ...seams };
-    const counted = { ...driver, onModelCall: app.metrics.countModelCall };
+    const counted = { ...driver, onModelCall: app.metrics.countModelCall, onReplayed: app.metrics.countReplay };
     const bounds = { drainMs, ...defined({ pendingAfterS }) };
     running = startReactors({ specs: options.specs(app), deps, driver: counted, ...bounds });
   } catch (error) {
@@ -187,6 +187,7 @@ export async function assembleReactors(options: AssemblyOptions): Promise<Assemb
     workflows: running.workflows,
     effects: running.effects,
     queues: running.queues,
+    build: running.build,
   }));
   reporter.begin();
   app.metrics.countLeases(keeper.counts);

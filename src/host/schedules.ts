@@ -13,7 +13,7 @@ import { queueFieldsOf, queueKeys } from "../sdk/start-options.ts";
 import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
 import type { Workflow } from "../sdk/workflow.ts";
 import { isSealedStore } from "../seal/sealed-store.ts";
-import type { Store } from "../store/contract/store.ts";
+import type { ScheduleAudit, Store } from "../store/contract/store.ts";
 import { readList } from "../store/read-all.ts";
 
 /** When a schedule fires, and what it does about overlapping and missed firings. */
@@ -52,6 +52,14 @@ export interface ScheduleView extends Required<Pick<ScheduleOptions, "cron" | "t
   readonly lastRun: string | null;
   /** The last firing that could not start its run, with the error. */
   readonly lastError: { readonly at: number; readonly code: string; readonly message: string } | undefined;
+}
+
+/** What `upsert` has done. */
+export interface ScheduleUpsert {
+  readonly schedule: ScheduleView;
+  readonly created: boolean;
+  /** The fields of the rule that it has changed; empty: the rule was the same, and nothing was written. */
+  readonly changed: readonly string[];
 }
 
 const optionKeys = ["cron", "timeZone", "overlap", "catchUp", "catchUpWindow", "labels", "budget", ...queueKeys];
@@ -99,6 +107,55 @@ export class Schedules {
     const row = await this.#row(id);
     if (sameDefinition(model.decodeSchedule(id, row.spec), plan)) return this.#view(row);
     throw new TapeError("TAPE_SCHEDULE_EXISTS", `schedule ${id} exists with another definition`, { id });
+  }
+
+  /**
+   * Declares a schedule: creates it, or changes its rule to this one. The same declaration again writes nothing, so
+   * every replica may declare at its start; of two different ones the last wins. A paused schedule stays paused. Other
+   * times count from now, but a firing that is due already, and on time, is kept. The audit log has each change.
+   *
+   * @example
+   * await app.schedules.upsert("nightly", treasury, { day: "today" }, { cron: "0 4 * * *" }, { by: "treasury 2.1" });
+   */
+  async upsert<I>(
+    id: string,
+    workflow: Workflow<I, unknown>,
+    input: I,
+    options: ScheduleOptions,
+    audit: { readonly by?: string; readonly reason?: string } = {},
+  ): Promise<ScheduleUpsert> {
+    const { by = "program", reason = "declared by the program" } = audit;
+    const wanted = { ...(await startOf(workflow, input)), ...queueOf(workflow, input, options) };
+    for (let tries = 1; ; tries++) {
+      const row = (await this.#all()).find((schedule) => schedule.id === id);
+      try {
+        if (row === undefined) {
+          return { schedule: await this.create(id, workflow, input, options), created: true, changed: [] };
+        }
+        const plan = model.decodeSchedule(id, row.spec);
+        const changed = changedFields(
+          { ...plan, input: (await this.#view(row)).input },
+          { ...wanted, ...settings(options, defaults) },
+        );
+        if (changed.length === 0) return { schedule: await this.#view(row), created: false, changed };
+        const { uid, lastRun, lastError } = plan;
+        const start = changed.includes("input")
+          ? await this.#startOf(id, workflow, input)
+          : { ...wanted, input: plan.input };
+        const rule = { ...wanted, ...start, ...settings(options, defaults) };
+        const now = await this.#store.read.now();
+        const isDue = plan.dueAt !== null && plan.dueAt <= now && plan.dueAt > now - model.onTimeWindowMs;
+        const keeps = isDue || (rule.cron === plan.cron && rule.timeZone === plan.timeZone);
+        const dueAt = keeps ? plan.dueAt : (model.cronOf(rule).next(now) ?? null);
+        const next = { uid, lastRun, ...rule, dueAt, ...defined({ lastError }) };
+        const written = await this.#put(id, next, row.paused, row, { by, reason, changed });
+        return { schedule: await this.#view(written), created: false, changed };
+      } catch (error) {
+        // Another replica was faster: then its rule is the one to compare with.
+        const lost = isTapeError(error, "TAPE_VERSION_CONFLICT") || isTapeError(error, "TAPE_SCHEDULE_EXISTS");
+        if (!lost || tries === maxTries) throw error;
+      }
+    }
   }
 
   /**
@@ -154,9 +211,15 @@ export class Schedules {
     }
   }
 
-  #put(id: string, plan: model.SchedulePlan, paused: boolean, before: ScheduleRow | null): Promise<ScheduleRow> {
+  #put(
+    id: string,
+    plan: model.SchedulePlan,
+    paused: boolean,
+    before: ScheduleRow | null,
+    audit?: ScheduleAudit,
+  ): Promise<ScheduleRow> {
     const row = { id, spec: model.encodeSchedule(plan), nextAt: plan.dueAt, paused };
-    return this.#store.intake.putSchedule(this.#tenant, row, before);
+    return this.#store.intake.putSchedule(this.#tenant, row, before, audit);
   }
 
   /** With a codec, the input stays sealed in the schedule and goes so into its runs. */
@@ -266,6 +329,27 @@ const badOption = (field: string, message: string): TapeError => new TapeError("
 const millionth = 1_000_000;
 const scaled = (amounts: Readonly<Record<string, number>>, scale: (amount: number) => number): Record<string, number> =>
   Object.fromEntries(Object.entries(amounts).map(([unit, amount]) => [unit, scale(amount)]));
+
+type ScheduleRule = Settings & Pick<model.SchedulePlan, "workflow" | "version" | "input" | "queue">;
+const ruleFields = [
+  "workflow",
+  "version",
+  "input",
+  "queue",
+  "cron",
+  "timeZone",
+  "overlap",
+  "catchUp",
+  "windowMs",
+  "labels",
+  "budget",
+] as const satisfies readonly (keyof ScheduleRule)[];
+
+/** The fields in which two rules differ, by the names of the options. */
+function changedFields(before: ScheduleRule, after: ScheduleRule): string[] {
+  const differs = ruleFields.filter((field) => fingerprint([before[field]]) !== fingerprint([after[field]]));
+  return differs.map((field) => (field === "windowMs" ? "catchUpWindow" : field));
+}
 
 function sameDefinition(a: model.SchedulePlan, b: model.SchedulePlan): boolean {
   const definitionOf = ({

@@ -6,6 +6,8 @@ import type { Clock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields, reasonOf } from "../base/reason.ts";
+import { buildClaimOf } from "../engine/own-build.ts";
+import { plainReactor } from "../model/build.ts";
 import { TapeError } from "../model/errors.ts";
 import { assertKnownKeys, durationOf, shown } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
@@ -146,7 +148,8 @@ export class Serverless {
 
   #agenda(): Promise<AgendaItem[]> {
     const { store, tenant, runner } = this.#deps;
-    return store.read.agenda(tenant, [...runner.workflows.keys()], [...(runner.queues?.keys() ?? [])]);
+    const queues = [...(runner.queues?.keys() ?? [])];
+    return store.read.agenda(tenant, [...runner.workflows.keys()], queues, buildClaimOf(runner));
   }
 
   async #round(leftMs: number, signal: AbortSignal | undefined): Promise<Omit<SweepCounts, "alarmInMs">> {
@@ -185,7 +188,7 @@ export class Serverless {
   #onWake(wake: WakeHint): void {
     if (wake.of !== "reactor" || (wake.tenant ?? this.#deps.tenant) !== this.#deps.tenant) return;
     if (!this.#keeper.isWriting) return;
-    this.#hints.add(wake.reactor);
+    this.#hints.add(plainReactor(wake.reactor));
     if (this.#sweeps === 0) this.#deps.clock.immediate(() => this.#send());
   }
 

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "../base/clock.ts";
+import { systemClock } from "../base/clock.ts";
 import { defined } from "../base/defined.ts";
 import { systemRandom } from "../base/random.ts";
 import { openRemote } from "../client/open.ts";
@@ -22,6 +22,7 @@ import { withBlobs } from "../store/blob-store.ts";
 import type { FeedRecord, OperatorReason, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { journalPages } from "../store/read-all.ts";
+import { Builds } from "./builds.ts";
 import { Fanouts } from "./fanouts.ts";
 import { Leases } from "./leases.ts";
 import { type Lists, listsOf } from "./lists.ts";
@@ -46,12 +47,13 @@ import {
   type StartOptions,
   warnOfOldNode,
 } from "./options.ts";
-import { ProcessMetrics } from "./process-metrics.ts";
+import { countedBy, ProcessMetrics } from "./process-metrics.ts";
 import { activityOf, type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
 import { defineQueues, defineQueuesLater, Queues } from "./queues.ts";
 import { reactorSpecs } from "./reactor-options.ts";
 import type { ReactorSpec } from "./reactors.ts";
 import { ResultWaiter } from "./result-waiter.ts";
+import { retentionSpecs } from "./retention.ts";
 import { type RunHandle, runHandle, type StartItem, type StartResult } from "./run-handle.ts";
 import { Schedules } from "./schedules.ts";
 import { quietFor, sealedFor, tracingFor, unsealed } from "./sealing.ts";
@@ -87,6 +89,7 @@ export class Tape implements AsyncDisposable {
   readonly tenant: string;
   readonly schedules: Schedules;
   readonly queues: Queues;
+  readonly builds: Builds;
   readonly streams: Streams;
   readonly runs: Lists["runs"];
   readonly effects: Lists["effects"];
@@ -104,7 +107,6 @@ export class Tape implements AsyncDisposable {
   readonly #singletons: Singletons;
   readonly #operator: Operator;
   readonly #ownsStore: boolean;
-  readonly #clock: Clock;
   readonly #keeper: LeaseKeeper;
   readonly #deps: ReactorDeps;
   readonly #workers: Worker[] = [];
@@ -129,18 +131,18 @@ export class Tape implements AsyncDisposable {
     this.store = store;
     this.tenant = tenant;
     this.#ownsStore = ownsStore;
-    this.#clock = clock;
     const shared = { store, tenant, clock, random, log };
     this.#talk = new Talk(shared);
     this.schedules = new Schedules(store, tenant, random);
     this.queues = new Queues(store, tenant);
+    this.builds = new Builds({ store, tenant, clock }, () => this.#operator);
     this.streams = new Streams(shared);
     const lists = listsOf(store, tenant);
     ({ runs: this.runs, effects: this.effects, obligations: this.obligations } = lists);
     ({ gates: this.gates, timers: this.timers } = lists);
     this.#starts = new Starts({ ...shared, talk: this.#talk, workers: this.#workers });
     const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
-    this.#driving = drivingOptions(tracingFor(options), (call) => this.metrics.countModelCall(call));
+    this.#driving = drivingOptions(tracingFor(options), countedBy(this));
     const keeper = new LeaseKeeper({ ...shared, identity: identify(process.env, random), timings: { ttlMs } });
     this.#keeper = keeper;
     const deps = { ...shared, runner, keeper };
@@ -157,16 +159,14 @@ export class Tape implements AsyncDisposable {
     });
     const activity = (): ProcessActivity => activityOf(this.#workers, this.singletons, this.#onDemand);
     this.#unserved = new UnservedWarning(shared, () => activity().workflows ?? []);
-    const isDraining = (): boolean => this.#closing !== undefined;
     const parts = { fanouts: this.fanouts, singletons: this.#singletons, alarms: keptAhead?.counts };
-    this.metrics = new ProcessMetrics({ ...shared, ...parts, keeper, isDraining });
+    this.metrics = new ProcessMetrics({ ...shared, ...parts, keeper, isDraining: () => this.#closing !== undefined });
     this.metricsHandler = metricsHandler(this.metrics);
     if (report) this.#reporter = new ProcessReporter({ ...shared, identity: keeper.identity }, activity);
     const own = (): ReactorSpec[] =>
       reactorSpecs<Tape>("the app", options.reactors, () => this, { ttlMs, concurrency });
-    if (work) this.#work(runner, { concurrency }, own());
-    const driver = { concurrency, ...this.#driving };
-    this.#onDemand = new OnDemand(this, deps, () => ({ specs: own(), driver }));
+    if (work) this.#work(runner, { concurrency }, [...own(), ...retentionSpecs(options.retention, deps, this.metrics)]);
+    this.#onDemand = new OnDemand(this, deps, () => ({ specs: own(), driver: { concurrency, ...this.#driving } }));
     this.#serverless = keptAhead?.start({ ...deps, react: (name, bound) => this.react(name, bound) });
   }
 
@@ -362,7 +362,7 @@ export class Tape implements AsyncDisposable {
   }
 
   feed(options: Omit<FollowOptions, "tenant"> = {}): AsyncGenerator<FeedRecord> {
-    return followFeed(this.store, this.#clock, { ...options, tenant: this.tenant });
+    return followFeed(this.store, this.#deps.clock, { ...options, tenant: this.tenant });
   }
 
   /** Stops claiming, drains running work, releases leases, and closes the store if this app opened it. */

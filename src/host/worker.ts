@@ -16,7 +16,10 @@ export interface WorkerOptions {
 
 export interface WorkerDriving
   extends WorkerOptions,
-    Pick<RunDriverOptions, "tracing" | "onModelCall" | "patienceMs" | "slowMs" | "publicUrl" | "onSettled"> {}
+    Pick<
+      RunDriverOptions,
+      "tracing" | "onModelCall" | "onReplayed" | "patienceMs" | "slowMs" | "publicUrl" | "onSettled"
+    > {}
 
 /** Drives the runs of one runner's workflows and runs the reactors: by default the five built-in ones. */
 export class Worker implements AsyncDisposable {
@@ -38,6 +41,11 @@ export class Worker implements AsyncDisposable {
 
   get queues(): readonly string[] {
     return this.#draining === undefined ? this.#reactors.queues : [];
+  }
+
+  /** Its build, if it pins workflows. */
+  get build(): string | undefined {
+    return this.#draining === undefined ? this.#reactors.build : undefined;
   }
 
   get workflows(): readonly string[] {

@@ -62,6 +62,8 @@ export class Lease {
   #renewalListeners: OrderedListeners<number> | undefined;
   /** The journal's last seq, for the record that releases a named lease. Runs keep their own count. */
   head: number;
+  /** The first record of the run's current generation; 1: the run has only one. */
+  begins: number;
 
   constructor(
     name: string,
@@ -74,6 +76,7 @@ export class Lease {
     this.term = term;
     this.timings = timings;
     this.head = term.head;
+    this.begins = term.begins ?? 1;
     this.#sent = sent;
     this.#notes = term.notes;
     this.#checkpoint = term.checkpoint;

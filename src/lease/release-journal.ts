@@ -6,7 +6,10 @@ import type { Lease } from "./lease.ts";
 /** The part of a store that a release needs. */
 interface JournalStore {
   readonly fenced: {
-    append(fence: Fence, entry: { readonly after: number; readonly records: NewRecord[] }): Promise<unknown>;
+    append(
+      fence: Fence,
+      entry: { readonly after: number; readonly records: NewRecord[]; readonly begins?: number },
+    ): Promise<unknown>;
   };
   readonly read: {
     journal(
@@ -43,6 +46,7 @@ export async function releaseJournal(
   next: Handoff = {},
 ): Promise<boolean> {
   const target = { journal: lease.term.journal };
+  const generation = lease.begins > 1 ? { begins: lease.begins } : {};
   let after = head;
   let notesTaken = lease.notes;
   for (let tries = 0; tries < maxTries && lease.belief !== "lost"; tries++) {
@@ -55,7 +59,7 @@ export async function releaseJournal(
     };
     const data = { reason: next.endReason ?? "released", notesTaken, term: lease.stats(), ...more } as const;
     try {
-      await store.fenced.append(lease.fence, { after, records: [{ kind: "term.ended", data }] });
+      await store.fenced.append(lease.fence, { after, records: [{ kind: "term.ended", data }], ...generation });
       lease.end("given back");
       return true;
     } catch (error) {

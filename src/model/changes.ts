@@ -13,7 +13,7 @@ export type Change =
   | {
       readonly do: "run.create";
       readonly journal: number;
-      /** null for a child: it gets the parent's. */
+      /** null for a child: it gets that of the run that starts it. */
       readonly tenant: string | null;
       readonly id: string;
       readonly workflow: string;
@@ -22,6 +22,8 @@ export type Change =
       readonly labels: string | null;
       readonly parent: number | null;
       readonly parentPos: number | null;
+      /** The run that starts it; null: a client does. Without a parent it counts as a start of its tenant. */
+      readonly source: number | null;
     }
   | {
       readonly do: "lease.create";
@@ -40,7 +42,26 @@ export type Change =
       /** The queue of a run, see `leaseQueue`. */
       readonly queue: string | null;
     }
+  /** Lists the labels of a new run. */
+  | { readonly do: "labels.create"; readonly journal: number }
+  /** `set`: an object, `unset`: an array of keys, both in JSON. The run has at most `max` labels then. */
+  | {
+      readonly do: "labels.set";
+      readonly run: number;
+      readonly set: string;
+      readonly unset: string;
+      readonly max: number;
+    }
+  /** A new generation of the run, from record `seq`, position `pos` and the note after `notesTaken` on. */
+  | {
+      readonly do: "lease.begin";
+      readonly journal: number;
+      readonly seq: number;
+      readonly pos: number;
+      readonly notesTaken: number;
+    }
   | { readonly do: "lease.limit"; readonly journal: number; readonly maxStallMs: number }
+  | { readonly do: "lease.pin"; readonly journal: number; readonly build: string }
   /** The place of a new run in its queue; with the empty name it only starts later. */
   | {
       readonly do: "slot.create";
@@ -76,6 +97,7 @@ export type Change =
       readonly outcome: string | null;
       readonly parent: number | null;
     }
+  | { readonly do: "run.assert_continues"; readonly journal: number }
   | { readonly do: "run.assert_settled"; readonly journal: number; readonly armed: boolean }
   | {
       readonly do: "note.create";
@@ -129,8 +151,12 @@ export type Change =
       readonly newAuthority: number | null;
     }
   | { readonly do: "effects.withdraw"; readonly run: number }
+  /** One effect that was certainly never sent. */
+  | { readonly do: "effect.withdraw"; readonly run: number; readonly pos: number }
   | { readonly do: "business_keys.sweep"; readonly run: number }
   | { readonly do: "items.sweep"; readonly run: number }
+  /** The item of a withdrawn effect needs no reactor. */
+  | { readonly do: "item.sweep"; readonly run: number; readonly pos: number }
   | {
       readonly do: "business_key.claim";
       readonly run: number;
@@ -154,6 +180,8 @@ export type Change =
       readonly pos: number | null;
       readonly sub: number | null;
     }
+  /** The armed obligations of the child that the run started at `pos`, and of its descendants. */
+  | { readonly do: "obligations.make_due_below"; readonly run: number; readonly pos: number }
   | { readonly do: "obligations.release_next"; readonly run: number }
   | { readonly do: "obligations.discharge"; readonly run: number }
   | {
@@ -207,6 +235,8 @@ export type Change =
     }
   | { readonly do: "timer.fire"; readonly run: number; readonly pos: number; readonly purpose: string }
   | { readonly do: "timers.cancel"; readonly run: number }
+  /** The timers of the current generation that its code has set. */
+  | { readonly do: "timers.withdraw"; readonly run: number }
   | { readonly do: "budget.create"; readonly run: number; readonly unit: string; readonly cap: number }
   | {
       readonly do: "budget.reserve";
@@ -261,24 +291,32 @@ export type ChangeKind = Change["do"];
 export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "run.create": "TAPE_RUN_CONFLICT",
   "lease.create": "TAPE_INVARIANT",
+  "labels.create": null,
+  "labels.set": "TAPE_TOO_LARGE",
+  "lease.begin": "TAPE_ILLEGAL_TRANSITION",
   "lease.limit": null,
+  "lease.pin": null,
   "slot.create": "TAPE_QUEUE_UNKNOWN",
   "slot.assert_unnested": "TAPE_QUEUE_NESTED",
   "slot.set": null,
   "record.create": "TAPE_INVARIANT",
   "run.phase": "TAPE_ILLEGAL_TRANSITION",
+  "run.assert_continues": "TAPE_RUN_UNSETTLED",
   "run.assert_settled": "TAPE_RUN_UNSETTLED",
   "note.create": "TAPE_RUN_ENDED",
   "lease.wake": null,
   "effect.create": "TAPE_ILLEGAL_TRANSITION",
   "effect.status": "TAPE_ILLEGAL_TRANSITION",
   "effects.withdraw": null,
+  "effect.withdraw": "TAPE_ILLEGAL_TRANSITION",
   "business_keys.sweep": null,
   "items.sweep": null,
+  "item.sweep": null,
   "business_key.claim": "TAPE_BUSINESS_KEY_TAKEN",
   "business_key.replace": null,
   "business_key.drop": null,
   "obligations.make_due": "TAPE_ILLEGAL_TRANSITION",
+  "obligations.make_due_below": null,
   "obligations.release_next": null,
   "obligations.discharge": null,
   "gate.create": "TAPE_ILLEGAL_TRANSITION",
@@ -291,6 +329,7 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "timer.status": "TAPE_ILLEGAL_TRANSITION",
   "timer.fire": "TAPE_ILLEGAL_TRANSITION",
   "timers.cancel": null,
+  "timers.withdraw": null,
   "budget.create": "TAPE_INVARIANT",
   "budget.reserve": "TAPE_BUDGET_EXCEEDED",
   "budget.charge": "TAPE_BUDGET_EXCEEDED",
@@ -326,7 +365,9 @@ export function contended(change: Change): string | undefined {
       return `v${change.tenant ?? ""}/${change.key}`;
     case "effect.status":
     case "effect.create":
+    case "effect.withdraw":
     case "obligations.make_due":
+    case "obligations.make_due_below":
     case "obligations.release_next":
     case "obligations.discharge":
       return `e${change.run}`;

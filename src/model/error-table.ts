@@ -32,6 +32,11 @@ const table = {
     retry: "no",
     next: "Use memory:, sqlite:./file.db, postgres://…, alloydb://… or a server at https://…",
   },
+  TAPE_STORE_PLANNED: {
+    fault: "caller",
+    retry: "no",
+    next: "Use postgres://… or alloydb://… today: this store is planned, and this version does not have it.",
+  },
   TAPE_NO_TRANSACTION: {
     fault: "caller",
     retry: "no",
@@ -57,6 +62,11 @@ const table = {
     retry: "later",
     next: "A live run has this unique key: join it, wait for its end, or use another key.",
   },
+  TAPE_RUN_PINNED: {
+    fault: "operator",
+    retry: "later",
+    next: "Run a process of the named build until it is drained, or move the run: durable-tape builds move.",
+  },
   TAPE_QUEUE_UNKNOWN: {
     fault: "caller",
     retry: "no",
@@ -76,6 +86,11 @@ const table = {
     fault: "caller",
     retry: "no",
     next: 'The child would wait for a slot that a run above it holds: use another queue or key, or counts: "running".',
+  },
+  TAPE_OPEN_CHILDREN: {
+    fault: "caller",
+    retry: "later",
+    next: "Wait for the children before the run continues as new: await child.result(), or signal them to end.",
   },
   TAPE_RUN_GONE: {
     fault: "caller",
@@ -190,7 +205,7 @@ const table = {
   TAPE_TIMEOUT: {
     fault: "caller",
     retry: "later",
-    next: "Find out why the step takes so long; raise its timeout, or add a retry.",
+    next: "Find out why the step or scope takes so long; raise its timeout, or add a retry.",
   },
   TAPE_STREAM_CLOSED: {
     fault: "caller",

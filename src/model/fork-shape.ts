@@ -19,5 +19,8 @@ export const forkShape = z.strictObject({
   seeds: z.array(z.strictObject({ before: count, run: name, lanes: z.array(count).optional() })),
   /** The first position of each lane that is not kept. */
   lanes: z.array(count).optional(),
+  /** The first record of the other run that is kept, and its generation, if it has continued as new. */
+  begins: z.int().positive().exactOptional(),
+  generation: z.strictObject({ generation: z.int().min(2), pos: count }).exactOptional(),
 });
 export type ForkData = z.infer<typeof forkShape>;

@@ -51,6 +51,8 @@ export interface Term {
   readonly created?: string;
   /** What the previous holders of a named lease have left about their work; absent: nothing. */
   readonly checkpoint?: string;
+  /** The first record of the run's current generation; absent: the run has only one. */
+  readonly begins?: number;
 }
 
 /** A lease, by its run, its name or its journal. */
@@ -124,6 +126,10 @@ export interface LeaseView {
   readonly slot: SlotState | null;
   /** Of a named lease whose holders keep one. */
   readonly checkpoint?: string;
+  /** Of a run that is pinned to one. */
+  readonly build?: string;
+  /** The first record of its run's current generation; absent: the run has only one, or this is a list. */
+  readonly begins?: number;
 }
 
 /** One entry of the term history: a finished or current term, and why it started and ended. */

@@ -12,11 +12,16 @@ export interface Limits {
   readonly nameLength: number;
   /** Characters of a queue's key. Shorter than a name: it is part of every index of a queue. */
   readonly keyLength: number;
+  /** Labels of one run, and characters of a label's key or value. They are words to find runs by, not data. */
+  readonly labels: number;
+  readonly labelLength: number;
   /** Queues of one tenant. */
   readonly queues: number;
+  /** Builds of one tenant with live runs or processes. */
+  readonly builds: number;
   /** Starts that one debounced run takes; the last of them starts it at once. */
   readonly startMoves: number;
-  /** Records of one journal. 100 000: replaying more takes seconds, so split the work into child runs instead. */
+  /** Records of one generation of a journal. 100 000: replaying more takes seconds, so continue as new before that. */
   readonly journalRecords: number;
   /** Records in one append. */
   readonly appendRecords: number;
@@ -28,8 +33,10 @@ export interface Limits {
    */
   readonly pendingItems: number;
   readonly pendingBytes: number;
-  /** Notes ever sent to one inbox from outside. A run that needs more signals is a queue, not a run. */
+  /** Notes sent to one inbox from outside during one generation of its run. */
   readonly inboxNotes: number;
+  /** Unused notes that a run takes into its next generation. */
+  readonly carriedNotes: number;
   /** Signals that one start sends with its run. */
   readonly startSignals: number;
   /** Bytes of the checkpoint of a named lease. It is a position; what needs more is data for the values. */
@@ -46,8 +53,15 @@ export interface Limits {
   readonly streamBytes: number;
   /** Bytes of one blob: a large part of a recorded value, stored beside its record. 64 MiB: images and long audio. */
   readonly blobBytes: number;
-  /** Bytes of all blobs of one journal. A replay reads them all. */
+  /** Bytes of all blobs of one generation of a journal. A replay reads them all. */
   readonly journalBlobBytes: number;
+  /** Items of one `tape.map`, and how many of them are under way at once. */
+  readonly mapItems: number;
+  readonly mapConcurrency: number;
+  /** Open scopes of one run. */
+  readonly openScopes: number;
+  /** Scopes inside each other. */
+  readonly scopeDepth: number;
   /** Versions of one value kept for watchers. */
   readonly valueHistory: number;
   /** Rows in one page of a listing, a journal or the feed. */
@@ -67,7 +81,10 @@ export const defaultLimits: Limits = {
   payloadBytes: 4 * 1024 * 1024,
   nameLength: 512,
   keyLength: 256,
+  labels: 16,
+  labelLength: 128,
   queues: 1_000,
+  builds: 200,
   startMoves: 1_000,
   journalRecords: 100_000,
   appendRecords: 1_000,
@@ -75,6 +92,7 @@ export const defaultLimits: Limits = {
   pendingItems: 20_000,
   pendingBytes: 256 * 1024 * 1024,
   inboxNotes: 100_000,
+  carriedNotes: 1_000,
   startSignals: 100,
   checkpointBytes: 4 * 1024,
   publishedNames: 32,
@@ -84,6 +102,10 @@ export const defaultLimits: Limits = {
   streamBytes: 64 * 1024 * 1024,
   blobBytes: 64 * 1024 * 1024,
   journalBlobBytes: 1024 * 1024 * 1024,
+  mapItems: 100_000,
+  mapConcurrency: 1_000,
+  openScopes: 1_000,
+  scopeDepth: 32,
   valueHistory: 1_000,
   pageRows: 1_000,
   pageBytes: 8 * 1024 * 1024,

@@ -7,6 +7,7 @@ const kinds = {
   queue: { code: "TAPE_QUEUE_UNKNOWN", field: "queue" },
   sink: { code: "TAPE_SINK_UNKNOWN", field: "sink" },
   schedule: { code: "TAPE_SCHEDULE_NOT_FOUND", field: "id" },
+  build: { code: "TAPE_NOT_FOUND", field: "build" },
   token: { code: "TAPE_NOT_FOUND", field: "id" },
 } as const satisfies Record<string, { code: ErrorCode; field: string }>;
 

@@ -34,11 +34,14 @@ const agendaKinds: ReadonlySet<RecordKind> = new Set<RecordKind>([
   "obligation.settled",
   "gate.opened",
   "timer.set",
+  "scope.opened",
+  "children.due",
 ]);
 
 /** Whether appending this record can put something on the agenda. */
 export function mayEnterAgenda(record: NewRecord): boolean {
   if (record.kind === "step.failed") return record.data.timer !== undefined;
+  if (record.kind === "scope.opened") return record.data.timeoutMs !== undefined;
   if (record.kind === "gate.opened") return record.data.timeoutMs !== undefined;
   return agendaKinds.has(record.kind);
 }

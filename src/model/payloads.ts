@@ -9,6 +9,7 @@ import type { RecordKind } from "./records.ts";
  */
 export const payloadFields: { readonly [K in RecordKind]?: readonly string[] } = {
   "run.created": ["input"],
+  "run.continued": ["input"],
   "run.decided": ["outcome"],
   "run.ended": ["outcome"],
   "run.stuck": ["detail.last"],

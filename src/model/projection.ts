@@ -3,23 +3,16 @@ import type { Change } from "./changes.ts";
 import { TapeError } from "./errors.ts";
 import { itemKinds, nameKinds, noteKinds, storeKinds } from "./kinds.ts";
 import { type RunPhase, runMachine } from "./machines.ts";
+import { childStarted } from "./projection-creation.ts";
 import { armed, dispatched, intended, obligationSettled, settled, surplus } from "./projection-effects.ts";
-import { defaultPriority } from "./queue.ts";
+import { childrenDue, effectWithdrawn, scopeClosed, scopeOpened } from "./projection-scopes.ts";
 import { encodeBody, encodePayload, type RecordContext } from "./record-context.ts";
 import type { NewRecord, RecordData, RecordKind } from "./records.ts";
 import type { JournalKind } from "./rows.ts";
-import {
-  debouncePos,
-  debounceScope,
-  leaseQueue,
-  type SlotEvent,
-  startDelay,
-  startPos,
-  startsLater,
-  uniquePos,
-  uniqueScope,
-} from "./slot.ts";
+import { debouncePos, type SlotEvent, uniquePos } from "./slot.ts";
 
+export { changesOfCreation } from "./projection-creation.ts";
+export { isScopeTimer, scopeTimer } from "./projection-scopes.ts";
 export { encodeBody, type RecordContext } from "./record-context.ts";
 
 /**
@@ -41,6 +34,15 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
         { do: "gates.withdraw", run: own },
         { do: "timers.cancel", run: own },
       ];
+    case "run.continued": {
+      const { pos, notesTaken } = record.data;
+      return [
+        { do: "run.assert_continues", journal: own },
+        { do: "gates.withdraw", run: own },
+        { do: "timers.withdraw", run: own },
+        { do: "lease.begin", journal: own, seq, pos, notesTaken },
+      ];
+    }
     case "run.compensating":
       return [
         // Only once no effect is in doubt: a later confirmation would arm an obligation that never falls due.
@@ -59,6 +61,8 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
       return [];
     case "run.limited":
       return [{ do: "lease.limit", journal: own, maxStallMs: record.data.maxStallMs }];
+    case "run.pinned":
+      return [{ do: "lease.pin", journal: own, build: record.data.build }];
     case "step.failed": {
       const { pos, attempt, delayMs, timer } = record.data;
       if (timer === undefined) return [];
@@ -81,6 +85,14 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
     }
     case "child.started":
       return childStarted(record.data, place);
+    case "children.due":
+      return childrenDue(own, record.data);
+    case "scope.opened":
+      return scopeOpened(own, record.data);
+    case "scope.closed":
+      return scopeClosed(own, record.data);
+    case "effect.withdrawn":
+      return effectWithdrawn(own, record.data);
     case "effect.intended":
       return intended(record.data, place);
     case "effect.dispatched":
@@ -132,6 +144,11 @@ export function changesOf(record: NewRecord, place: RecordContext, seq = 0): Cha
     case "state.published": {
       const { name, value } = record.data;
       return [{ do: "published.put", run: own, name, value: encode(value), seq, max: place.maxNames }];
+    }
+    case "labels.set": {
+      const { set, unset } = record.data;
+      const texts = { set: JSON.stringify(set), unset: JSON.stringify(unset) };
+      return [{ do: "labels.set", run: own, ...texts, max: place.maxLabels }];
     }
     case "reply.sent":
       return replied(own, record.data);
@@ -205,79 +222,6 @@ function charged(
   });
 }
 
-/** The changes that create a run, its first record, its lease and its budget. */
-export function changesOfCreation(tenant: string | null, data: RecordData<"run.created">, at: RecordContext): Change[] {
-  const { id, workflow, version, inputHash, labels, parent, budget } = data;
-  const own = at.journal;
-  const changes: Change[] = [
-    {
-      do: "run.create",
-      journal: own,
-      tenant,
-      id,
-      workflow,
-      version: version ?? null,
-      inputHash,
-      labels: labels === undefined ? null : JSON.stringify(labels),
-      parent: parent?.journal ?? null,
-      parentPos: parent?.pos ?? null,
-    },
-    {
-      do: "lease.create",
-      journal: own,
-      kind: "run",
-      run: own,
-      tenant,
-      source: parent?.journal ?? null,
-      workflow,
-      token: 0n,
-      nextReactor: startsLater(data) ? null : "recovery",
-      maxStallMs: data.maxStallMs ?? null,
-      queue: leaseQueue(data),
-    },
-    { do: "record.create", journal: own, seq: 1, token: 0n, kind: "run.created", body: encodeBody(data) },
-  ];
-  for (const [unit, cap] of Object.entries(budget ?? {})) changes.push({ do: "budget.create", run: own, unit, cap });
-  if (leaseQueue(data) !== null) changes.push(...queuedCreation(data, own));
-  return changes;
-}
-
-/** What a run needs that waits in a queue, starts later, or has a unique key. */
-function queuedCreation(data: RecordData<"run.created">, own: number): Change[] {
-  const { workflow, queue, expiresMs, unique, debounce } = data;
-  const changes: Change[] = [];
-  const delay = startDelay(data);
-  if (queue !== undefined || delay !== undefined) {
-    changes.push({
-      do: "slot.create",
-      journal: own,
-      queue: queue?.name ?? "",
-      key: queue?.key ?? "",
-      class: queue?.priority ?? defaultPriority,
-      state: delay === undefined ? "QUEUED" : "DELAYED",
-      expires: expiresMs !== undefined,
-      weight: queue?.weight ?? null,
-    });
-  }
-  const timer = (purpose: string, delayMs: number, until: number | null): void => {
-    changes.push({ do: "timer.create", run: own, pos: startPos, purpose, delayMs, until });
-  };
-  if (delay !== undefined) timer("start", delay.delayMs, delay.until);
-  if (expiresMs !== undefined) {
-    const { delayMs, until } = delay ?? { delayMs: 0, until: null };
-    timer("expire", delayMs + expiresMs, until === null ? null : until + expiresMs);
-  }
-  if (unique !== undefined) {
-    const claim = { run: own, pos: uniquePos, scope: uniqueScope(workflow), businessKey: unique.key };
-    changes.push({ do: unique.onConflict === "cancel" ? "business_key.replace" : "business_key.claim", ...claim });
-  }
-  if (debounce !== undefined) {
-    const scope = debounceScope(workflow);
-    changes.push({ do: "business_key.claim", run: own, pos: debouncePos, scope, businessKey: debounce.key });
-  }
-  return changes;
-}
-
 const moved = ({ journal, queued }: RecordContext, event: SlotEvent): Change[] =>
   queued ? [{ do: "slot.set", journal, event }] : [];
 
@@ -294,24 +238,6 @@ export function valueWritten(
     { do: "value.put", ...value },
     { do: "value.log", ...value, through: value.version - keptVersions },
   ];
-}
-
-function childStarted(data: RecordData<"child.started">, place: RecordContext): Change[] {
-  const { pos, id, workflow, version, input, inputHash, labels, maxStallMs, queue } = data;
-  const child: RecordData<"run.created"> = {
-    id,
-    workflow,
-    input,
-    inputHash,
-    parent: { journal: place.journal, pos },
-    ...(version === undefined ? {} : { version }),
-    ...(labels === undefined ? {} : { labels }),
-    ...(maxStallMs === undefined ? {} : { maxStallMs }),
-    ...(queue === undefined ? {} : { queue }),
-  };
-  const created = changesOfCreation(null, child, { ...place, journal: place.allocate() });
-  if (queue === undefined) return created;
-  return [{ do: "slot.assert_unnested", journal: place.journal, queue: queue.name, key: queue.key }, ...created];
 }
 
 function ended(data: RecordData<"run.ended">, place: RecordContext): Change[] {

@@ -18,6 +18,8 @@ export interface RecordContext {
   readonly maxNames: number;
   /** The number of units that the runs of one tree may spend. */
   readonly maxUnits: number;
+  /** The number of labels that a run may have. */
+  readonly maxLabels: number;
 }
 
 /**

@@ -1,8 +1,14 @@
 import { z } from "zod";
 import { approversShape } from "./approvers.ts";
+import { isRouted } from "./build.ts";
+import { buildName, buildSchemas } from "./build-records.ts";
+import { childSchemas } from "./child-records.ts";
+import { generationSchemas } from "./continued-shape.ts";
 import { credential } from "./credential.ts";
 import { forkShape } from "./fork-shape.ts";
-import { queuedShape, startShape } from "./start-shape.ts";
+import { retentionSchemas } from "./retention-records.ts";
+import { scopeSchemas } from "./scope-records.ts";
+import { startShape } from "./start-shape.ts";
 import { talkSchemas } from "./talk-records.ts";
 
 export type { Credential } from "./credential.ts";
@@ -91,6 +97,8 @@ const schemas = {
     /** The starters (`token:ID` or `name:NAME`), for gates that they may not answer. */
     starters: z.array(name).exactOptional(),
     forkedFrom: name.optional(),
+    /** The run that started it as a detached child: a link, and nothing else. */
+    startedBy: name.exactOptional(),
     fork: forkShape.optional(),
     /** The input is the output of its schema: it was validated. */
     checked: z.literal(true).optional(),
@@ -100,6 +108,8 @@ const schemas = {
     deadlineMs: positiveMs.exactOptional(),
     /** Present if the same transaction grants the first term to the creator. */
     holder: holder.optional(),
+    /** The build that the run is pinned to with its first term. */
+    build: buildName.exactOptional(),
     ...startShape,
   }),
   "run.decided": z.strictObject({ cause: z.enum(["completed", "failed", "cancelled"]), outcome: value }),
@@ -112,6 +122,8 @@ const schemas = {
     /** The parent to notify in the same transaction. */
     parent: z.strictObject({ journal, pos: count, id: name }).optional(),
     term: termFigures.optional(),
+    /** How long the tree is kept after its end, as the workflow's code says. */
+    retainMs: positiveMs.exactOptional(),
   }),
   /** `effects`: those that an operator must resolve; resolving one resumes the run. */
   "run.stuck": z.strictObject({
@@ -134,9 +146,9 @@ const schemas = {
     /** `from` and `to` of other lanes. */
     lanes: z.array(z.strictObject({ from: count, to: count })).optional(),
   }),
-  /** The limits in the workflow's code, if they differ from those of the run so far. */
-  "run.limited": z.strictObject({ maxStallMs: positiveMs }),
-  "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
+  ...generationSchemas,
+  ...buildSchemas,
+  ...retentionSchemas,
   "store.restored": z.strictObject({ epoch: count, reason: text, ended: count }),
   "lease.named": z.strictObject({ name }),
   "term.started": z.strictObject({
@@ -146,6 +158,8 @@ const schemas = {
     auditReason: text.optional(),
     /** The slot that the run got with this term. */
     admitted: z.strictObject({ queue: name, key: text, waitedMs: ms }).exactOptional(),
+    /** The build that the run is pinned to with this term. */
+    build: buildName.exactOptional(),
     /** How the previous term ended, if its holder did not record it. */
     previous: z.strictObject({ ...termFigures.shape, token: tokenText, endReason: z.enum(termEnds) }).optional(),
   }),
@@ -154,7 +168,7 @@ const schemas = {
     /** Notes taken so far. The store refuses the end of a run's term while more are pending. */
     notesTaken: count,
     /** The reactor that should hold the journal next, after `delayMs`. Absent: none until a note arrives. */
-    nextReactor: name.optional(),
+    nextReactor: name.refine((reactor) => !isRouted(reactor), "only the store names a build here").optional(),
     delayMs: delayMs.optional(),
     waitingFor: z.array(text).optional(),
     term: termFigures.optional(),
@@ -201,18 +215,8 @@ const schemas = {
   "lane.opened": z.strictObject({ lane: z.int().positive(), name }),
   "patch.marked": z.strictObject({ pos: count, name }),
   "race.won": z.strictObject({ pos: count, winner: count }),
-  "child.started": z.strictObject({
-    pos: count,
-    id: name,
-    workflow: name,
-    version: text.optional(),
-    input: value,
-    inputHash: name,
-    labels: labels.optional(),
-    maxStallMs: positiveMs.exactOptional(),
-    queue: queuedShape.exactOptional(),
-  }),
-  "child.settled": z.strictObject({ pos: count, id: name, status: name, outcome: value.optional() }),
+  ...childSchemas,
+  ...scopeSchemas,
   "effect.intended": z.strictObject({
     pos: count,
     name,
@@ -335,7 +339,6 @@ const schemas = {
   "timer.cancelled": z.strictObject({ pos: count, purpose: name }),
   /** `fired`: the run's holder fired the timer with this record; otherwise the inbox has a note of the firing. */
   "sleep.ended": z.strictObject({ pos: count, fired: z.literal(true).optional() }),
-  "child.received": z.strictObject({ pos: count, childPos: count, status: name, outcome: value.optional() }),
   "run.suspected": z.strictObject({ crashes: count }),
   /** A replay timed out: the code did not request the operation of record `seq`. The run is released and retried. */
   "replay.stalled": z.strictObject({ attempt: count, seq: count, awaited: text, waitedMs: ms }),

@@ -66,6 +66,10 @@ export interface LeaseRow {
   readonly slot: SlotState | null;
   /** Where the work of a named lease has come to; null also where it was not read. */
   readonly checkpoint: string | null;
+  /** The build that a run is pinned to. */
+  readonly build: string | null;
+  /** The first record of the run's current generation; 1 also where it was not read. */
+  readonly begins: number;
 }
 
 /** An effect or a compensation as the store holds it. */

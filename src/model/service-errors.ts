@@ -57,6 +57,11 @@ export const serviceErrors = {
     retry: "no",
     next: "Make the named setting durable, or accept the loss explicitly in the store's URL.",
   },
+  TAPE_STORE_UNSUPPORTED: {
+    fault: "operator",
+    retry: "no",
+    next: "Use PostgreSQL 14 or newer, or a service that runs it. Nothing was written to this server.",
+  },
   TAPE_NODE_OUTDATED: {
     fault: "operator",
     retry: "no",
@@ -166,6 +171,11 @@ export const serviceErrors = {
     fault: "operator",
     retry: "no",
     next: "Replace the value by a variable, and name its secret in tape.deploy.secrets. Change a secret that was published.",
+  },
+  TAPE_ARCHIVE: {
+    fault: "operator",
+    retry: "later",
+    next: "Check the archive that tape.retention.archive names; nothing was deleted, and the next pass tries again.",
   },
   TAPE_UNVERIFIED: {
     fault: "caller",

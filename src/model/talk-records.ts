@@ -11,6 +11,8 @@ const value = z.unknown();
 export const talkSchemas = {
   /** The latest value of a name, which readers see without replay. */
   "state.published": z.strictObject({ pos: count, name, value }),
+  /** The run changes its labels. No key is in both. */
+  "labels.set": z.strictObject({ pos: count, set: z.record(text, text), unset: z.array(name) }),
   /**
    * `approves`: the open gates that the sender may answer, of those with approvers and, for a token, with a bound call;
    * `pos`: the gate whose token was sent. The store writes both. `asks`: the sender waits for a reply. `reason`: for the

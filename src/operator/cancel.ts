@@ -20,7 +20,8 @@ export async function cancelRun(deps: OperatorDeps, run: string, reason: Operato
 export async function endUnstarted(deps: OperatorDeps, run: string): Promise<boolean> {
   const { store, keeper, tenant, clock, random } = deps;
   const target = { run };
-  const status = (await store.read.run(tenant, run))?.status;
+  const view = await store.read.run(tenant, run);
+  const status = view?.status;
   const mayBeUnstarted = status === "RUNNABLE" || status === "RUNNING";
   if (!mayBeUnstarted || (await unstartedRun(store, tenant, run)) === undefined) return false;
   const sent = readClocks(clock);
@@ -29,6 +30,8 @@ export async function endUnstarted(deps: OperatorDeps, run: string): Promise<boo
     claimant: keeper.claimant("recovery"),
     nonce: random.bits63(),
     expect: "free_or_expired",
+    // No code is executed in this term, so that the run's build does not matter: its processes may be gone.
+    ...(view?.lease.build !== undefined && { reason: "cancellation" as const }),
   });
   if (!acquired.ok) return false;
   const { term } = acquired;

@@ -51,6 +51,8 @@ export interface ForkInput {
   readonly effects: ReadonlyMap<number, Pick<EffectRow, "status" | "uncertain">>;
   /** Statuses of the obligations of its effects, of its children's and of those it kept, by its own positions. */
   readonly obligations: ReadonlyMap<number, string>;
+  /** The current generation of a run that has continued as new, and its first position: only that can be forked. */
+  readonly generation?: { readonly generation: number; readonly pos: number };
 }
 
 interface Operation extends ForkedOperation {
@@ -64,13 +66,15 @@ interface Operation extends ForkedOperation {
 export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
   const operations = operationsOf(from.records);
   const ofLane = (lane: number): Operation[] => operations.filter(({ pos }) => laneOf(pos) === lane);
-  const lane = at === undefined ? 0 : laneOf(at);
-  const first = lane * laneRoom;
+  const begins = from.generation?.pos ?? 0;
+  const lane = laneOf(at ?? begins);
+  const first = Math.max(lane * laneRoom, begins);
   const last = ofLane(lane).at(-1)?.pos ?? first - 1;
   const open = ofLane(lane).find(({ done }) => !done);
   const point = at ?? open?.pos ?? last + 1;
   if (!Number.isSafeInteger(point) || point < first || point > last + 1) {
-    const message = `the position of a fork of this run is from ${first} to ${last + 1}`;
+    const earlier = point < begins ? "; the operations before belong to an earlier generation" : "";
+    const message = `the position of a fork of this run is from ${first} to ${last + 1}${earlier}`;
     throw new TapeError("TAPE_BAD_FORK_POINT", message, { at: point });
   }
   const lanes = cutsBeside(operations, point);
@@ -135,10 +139,14 @@ const operationNames: Readonly<Record<string, string>> = {
   "sample.taken": "sample",
   "patch.marked": "patch",
   "race.won": "race",
+  "scope.opened": "scope",
+  "scope.closed": "end of scope",
+  "saga.compensated": "compensation of saga",
   "effect.intended": "effect",
   "effect.received": "effect",
   "gate.opened": "gate",
   "state.published": "published value",
+  "labels.set": "labels",
   "reply.sent": "reply",
   "timer.set": "timer",
   "child.started": "child",

@@ -10,6 +10,7 @@ import { createdBy } from "../engine/replay/start-notes.ts";
 import { readClocks } from "../lease/belief.ts";
 import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
+import { changedLabels, type Labels } from "../model/labels.ts";
 import { notFound } from "../model/not-found.ts";
 import { laneOf } from "../model/record-context.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
@@ -64,7 +65,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
     id,
     workflow: created.workflow,
     input: request.input ?? created.input,
-    ...defined({ version: created.version, labels: created.labels, budget: created.budget }),
+    ...defined({ version: created.version, labels: labelsAt(from, cut), budget: created.budget }),
     ...defined({ maxStallMs: created.maxStallMs, deadlineMs: created.deadlineMs }),
     ...(created.checked && request.input === undefined && { checked: true }),
     ...queueOf(created),
@@ -79,6 +80,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
       reason,
       seeds: [...seeds, { run, ...cut }],
       ...(plan.lanes && { lanes: [...plan.lanes] }),
+      ...(from.generation && { begins: from.begins, generation: from.generation }),
     },
   };
   const sent = readClocks(clock);
@@ -95,6 +97,17 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
     lease.end("released");
   }
   return id;
+}
+
+/** The labels that the source had before the cut: those of its start, as its kept calls have changed them. */
+function labelsAt(
+  { created, records }: ForkSource,
+  { before, lanes }: { readonly before: number; readonly lanes?: readonly number[] },
+): Labels | undefined {
+  return records.reduce<Labels | undefined>((labels, record) => {
+    if (record.kind !== "labels.set" || record.data.pos >= cutOf(before, lanes, laneOf(record.data.pos))) return labels;
+    return changedLabels(labels ?? {}, record.data);
+  }, created.labels);
 }
 
 /** A fork waits in the same queue; it has no delay and no key of its own. */
@@ -126,6 +139,7 @@ const maxStarters = 64;
 
 interface ForkSource extends ForkInput {
   readonly journal: number;
+  readonly begins: number;
   readonly head: number;
   readonly created: RecordData<"run.created">;
 }
@@ -133,22 +147,43 @@ interface ForkSource extends ForkInput {
 async function source(store: Store, tenant: string, id: string): Promise<ForkSource> {
   const run: RunView | undefined = await store.read.run(tenant, id);
   if (run === undefined) throw notFound("run", id);
-  const raw = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER);
-  const [first] = raw;
+  const { journal } = run;
+  const { begins = 1 } = run.lease;
+  const raw = await readJournal(store, tenant, journal, { from: begins });
+  const [first] = begins === 1 ? raw : await store.read.journal(tenant, { journal }, { limit: 1 });
   if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");
-  const rows = await effectsOf(store, tenant, id, "effect");
+  const [continued] = raw;
+  const generation = continued?.kind === "run.continued" ? continued.data : undefined;
+  const rows = await effectsOf(store, tenant, id, "effect", generation?.pos);
   const effects = new Map(rows.map((row) => [row.pos, row]));
-  const notes = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER, true);
+  const noted = (generation?.notesTaken ?? 0) + 1;
+  const notes = await readJournal(store, tenant, journal, { from: noted, inbox: true });
   const records = withoutCancellationCharges(expandKeptRecords(raw), notes);
-  const obligations = await obligationsOf(store, tenant, run, first.data, records);
-  const created = createdBy(first.data, notes);
-  return { journal: run.journal, head: raw.at(-1)!.seq, created, records, effects, obligations };
+  const obligations = await obligationsOf(store, tenant, run, first.data, records, generation?.pos);
+  const created = generation === undefined ? createdBy(first.data, notes) : continuedAs(first.data, generation);
+  const shared = { journal, begins, head: raw.at(-1)!.seq, created, records, effects, obligations };
+  const own = generation ?? first.data.fork?.generation;
+  return own === undefined ? shared : { ...shared, generation: { generation: own.generation, pos: own.pos } };
+}
+
+/** A fork starts with the input of the current generation; what earlier ones kept of other runs is over. */
+function continuedAs(
+  { checked: _checked, fork: _fork, ...created }: RecordData<"run.created">,
+  { input, inputHash, checked }: RecordData<"run.continued">,
+): RecordData<"run.created"> {
+  return { ...created, input, inputHash, ...(checked && { checked }) };
 }
 
 /** All effects or compensations of one run; a position has fewer rows than a page. */
-function effectsOf(store: Store, tenant: string, run: string, role: "effect" | "compensation"): Promise<EffectRow[]> {
+function effectsOf(
+  store: Store,
+  tenant: string,
+  run: string,
+  role: "effect" | "compensation",
+  first = 0,
+): Promise<EffectRow[]> {
   return readGroups({
-    page: (from) => store.read.effects(tenant, { run, role, from }),
+    page: (from) => store.read.effects(tenant, { run, role, from: Math.max(from, first) }),
     groupOf: ({ pos }) => pos,
     maxRows: store.limits.pageRows,
     large: (_, page) => page,
@@ -181,16 +216,17 @@ async function obligationsOf(
   run: RunView,
   created: RecordData<"run.created">,
   records: readonly JournalRecord[],
+  firstPos = 0,
 ): Promise<ReadonlyMap<number, string>> {
   const found = new Map<number, string>();
   const note = (pos: number, status: string): void => {
     const before = found.get(pos);
     if (before === undefined || worstFirst.indexOf(status) < worstFirst.indexOf(before)) found.set(pos, status);
   };
-  for (const { pos, sub, status } of await effectsOf(store, tenant, run.id, "compensation")) {
+  for (const { pos, sub, status } of await effectsOf(store, tenant, run.id, "compensation", firstPos)) {
     if (sub === 1) note(pos, status);
   }
-  for (const { run: maker, before, lanes } of created.fork?.seeds ?? []) {
+  for (const { run: maker, before, lanes } of firstPos > 0 ? [] : (created.fork?.seeds ?? [])) {
     for (const { pos, sub, status } of await effectsOf(store, tenant, maker, "compensation")) {
       if (sub === 1 && pos < cutOf(before, lanes, laneOf(pos))) note(pos, status);
     }

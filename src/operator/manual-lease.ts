@@ -88,12 +88,13 @@ export async function appendLast(
   { store, tenant }: OperatorDeps,
   target: ManualTarget,
   lease: Lease,
-  { head, notes }: Term,
+  { head, notes, begins }: Term,
   records: (taken: number) => readonly NewRecord[],
 ): Promise<void> {
   for (let taken = notes; ; lease.assert()) {
     try {
-      await store.fenced.append(lease.fence, { after: head, records: [...records(taken)] });
+      const generation = begins === undefined ? {} : { begins };
+      await store.fenced.append(lease.fence, { after: head, records: [...records(taken)], ...generation });
       return;
     } catch (error) {
       // A named lease has no inbox.

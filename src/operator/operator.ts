@@ -1,5 +1,6 @@
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { AuditInfo, OperatorReason } from "../store/contract/store.ts";
+import { type MovePage, type MoveRequest, moveRuns } from "./builds.ts";
 import { cancelRun } from "./cancel.ts";
 import { type ForkRequest, fork, planFork } from "./fork.ts";
 import type { ForkPlan } from "./fork-plan.ts";
@@ -18,6 +19,8 @@ export interface Operator {
   preempt(target: PreemptTarget, request: PreemptRequest): Promise<void>;
   /** Pauses, resumes, rewinds or forgets a sink, under its lease. */
   changeSink(sink: string, change: SinkChange, audit: AuditInfo): Promise<void>;
+  /** Moves live runs to another build, whose processes replay them first. */
+  moveRuns(request: MoveRequest): Promise<MovePage>;
   forkPlan(run: string, at: number | undefined): Promise<ForkPlan>;
   /** The id of the new run. */
   fork(run: string, request: ForkRequest): Promise<string>;
@@ -31,6 +34,7 @@ export function localOperator(deps: ReactorDeps): Operator {
     cancel: async (run, reason) => void (await cancelRun(deps, run, reason)),
     preempt: (target, request) => preempt(deps, target, request),
     changeSink: (sink, change, audit) => changeSink(deps, sink, change, audit),
+    moveRuns: (request) => moveRuns(deps, request),
     forkPlan: (run, at) => planFork(deps, run, at),
     fork: (run, request) => fork(deps, run, request),
   };

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Route } from "./route.ts";
 import { blobs } from "./routes/blobs.ts";
+import { builds } from "./routes/builds.ts";
 import { conversations } from "./routes/conversations.ts";
 import { effects } from "./routes/effects.ts";
 import { leases } from "./routes/leases.ts";
@@ -8,6 +9,7 @@ import { mcp } from "./routes/mcp.ts";
 import { overview } from "./routes/overview.ts";
 import { queues } from "./routes/queues.ts";
 import { quotas } from "./routes/quotas.ts";
+import { retention } from "./routes/retention.ts";
 import { runs } from "./routes/runs.ts";
 import { service } from "./routes/service.ts";
 import { sinks } from "./routes/sinks.ts";
@@ -22,6 +24,7 @@ export const contract = {
   ...effects,
   ...leases,
   ...queues,
+  ...builds,
   ...sinks,
   ...values,
   ...overview,
@@ -31,6 +34,7 @@ export const contract = {
   ...conversations,
   ...blobs,
   ...quotas,
+  ...retention,
   ...service,
   ...mcp,
 } as const;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { decode, encode } from "../base/codec.ts";
 import { defined } from "../base/defined.ts";
+import { buildName } from "../model/build-records.ts";
 import type { TapeError } from "../model/errors.ts";
 import { type Fence, makeFence } from "../model/fence.ts";
 import { defaultLimits } from "../model/limits.ts";
@@ -94,6 +95,37 @@ export const labelText = z.codec(
     encode: ({ key, value: held }) => `${key.replaceAll("%", "%25").replaceAll(":", "%3A")}:${held}`,
   },
 );
+/** Values by key; a custom check, because z.record drops a key such as __proto__. */
+const labelValues = z.custom<Readonly<Record<string, readonly string[]>>>(
+  (held) => typeof held === "object" && held !== null && Object.values(held).every(Array.isArray),
+);
+const escapes = { key: /[%:,]/g, value: /[%,]/g } as const;
+const unescaped = (part: string): string => part.replace(/%(25|3A|2C)/g, (code) => decodeURIComponent(code));
+const escaped = (part: string, of: keyof typeof escapes): string =>
+  part.replace(escapes[of], (letter) => encodeURIComponent(letter));
+/** `key:value,…`; a run has all keys, and of several values of one key one. Escaped: % as %25, a comma as %2C, and in a key a colon as %3A. */
+export const labelsText = z.codec(
+  z
+    .string()
+    .max(16_384)
+    .regex(/^[^:,]+:[^,]*(,[^:,]+:[^,]*)*$/, "is key:value,…"),
+  labelValues,
+  {
+    decode: (given) => {
+      const values = new Map<string, string[]>();
+      for (const pair of given.split(",")) {
+        const colon = pair.indexOf(":");
+        const key = unescaped(pair.slice(0, colon));
+        values.set(key, [...(values.get(key) ?? []), unescaped(pair.slice(colon + 1))]);
+      }
+      return Object.fromEntries(values);
+    },
+    encode: (held) =>
+      Object.entries(held)
+        .flatMap(([key, values]) => values.map((one) => `${escaped(key, "key")}:${escaped(one, "value")}`))
+        .join(","),
+  },
+);
 /** A cursor of a list, which may hold a name. */
 export const cursorText = z.string().max(600);
 /** As long as Node allows a request line to be, with at most as many names as a page has rows. */
@@ -151,6 +183,18 @@ export const claimant = z.strictObject({
   maxStallMs: spanMs.exactOptional(),
 });
 
+export { buildName };
+
+/** Two lists of this many names fit into the body of a find, beside its workflows. */
+const maxPinned = 500;
+
+/** The build of a process, and the workflows that it pins. */
+export const buildClaim = z.strictObject({
+  build: buildName,
+  pinned: z.array(name).max(maxPinned),
+  leaves: z.array(name).max(maxPinned).exactOptional(),
+});
+
 /** Labels of a run or units of a budget. More than this belongs into the input. */
 const maxNamed = 256;
 
@@ -198,6 +242,7 @@ export const newRecord = z.strictObject({ kind: name, data: value });
 export const entry = z.strictObject({
   after: journal,
   records: z.array(newRecord).max(defaultLimits.appendRecords).min(1),
+  begins: journal.exactOptional(),
 });
 
 const journalRecord = { journal: z.int(), seq: z.int(), token: big, at: z.number(), kind: name, data: value };

@@ -9,6 +9,7 @@ import { sinkStates } from "../model/sink-state.ts";
 import {
   amounts,
   big,
+  buildName,
   fence,
   fenceOf,
   journal,
@@ -68,6 +69,8 @@ export const leaseView = z.strictObject({
   queue: z.string().nullable(),
   slot: z.enum(slotStates).nullable(),
   checkpoint: z.string().exactOptional(),
+  build: z.string().exactOptional(),
+  begins: journal.exactOptional(),
 });
 
 export const runView = z.strictObject({
@@ -118,6 +121,7 @@ const wireTerm = z.strictObject({
   queue: z.string().exactOptional(),
   created: z.string().exactOptional(),
   checkpoint: z.string().exactOptional(),
+  begins: journal.exactOptional(),
 });
 
 const letter = { journal, seq: whole, inbox: z.boolean(), kind: name, attempts: whole };
@@ -294,6 +298,7 @@ export const runSpec = z.strictObject({
   starters: z.array(name).max(64).exactOptional(),
   forkedFrom: name.exactOptional(),
   checked: z.literal(true).exactOptional(),
+  build: buildName.exactOptional(),
   ...startFields,
   fork: z
     .strictObject({
@@ -311,7 +316,7 @@ export const runSpec = z.strictObject({
 
 /** A run that a schedule starts: never a fork, and no caller chooses its starter. */
 export const scheduledRun = runSpec.omit({
-  ...{ fork: true, forkedFrom: true, starters: true, checked: true },
+  ...{ fork: true, forkedFrom: true, starters: true, checked: true, build: true },
   signals: true,
 });
 

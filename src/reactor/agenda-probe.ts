@@ -5,6 +5,7 @@ import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
 import { preloadMs } from "../engine/run-driver.ts";
 import { staleJitterMs } from "../lease/keeper.ts";
+import type { BuildClaim } from "../model/build.ts";
 import type { Store } from "../store/contract/store.ts";
 import { jittered } from "./runner.ts";
 
@@ -19,6 +20,8 @@ export interface AgendaProbeOptions {
   readonly workflows: readonly string[] | undefined;
   /** Queues whose runs this process can drive. */
   readonly queues: readonly string[];
+  /** Its build, if it pins workflows. */
+  readonly build: () => BuildClaim | undefined;
   /** Pause after a change; doubles up to `idleMs`. */
   readonly intervalMs: number;
   readonly idleMs: number;
@@ -86,13 +89,13 @@ export class AgendaProbe {
 
   /** Returns the milliseconds until the next work falls due. */
   async #poll(): Promise<number> {
-    const { store, tenant, workflows, queues, clock, wake } = this.#options;
+    const { store, tenant, workflows, queues, build, clock, wake } = this.#options;
     let nextMs = Number.POSITIVE_INFINITY;
     if (workflows !== undefined && clock.mono() >= this.#recoverAt) {
       this.#recoverAt = clock.mono() + recoverMs;
       wake("recovery");
     }
-    for (const { reactor, dueInMs } of await store.read.agenda(tenant, workflows, queues)) {
+    for (const { reactor, dueInMs } of await store.read.agenda(tenant, workflows, queues, build())) {
       if (reactor === undefined) {
         nextMs = Math.min(nextMs, this.#expiry(dueInMs));
         continue;

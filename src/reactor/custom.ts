@@ -48,6 +48,8 @@ export interface CustomOptions<App> {
   readonly log: Log;
   /** Interval between calls; absent: at every poll of the loop, which suits a replacement of a built-in reactor. */
   readonly intervalMs?: number;
+  /** Whether a call is due before its interval has passed. */
+  readonly isRequested?: () => boolean;
   /** A call that renews its lease without progress for longer than this loses it to another replica. */
   readonly maxStallMs?: number;
   readonly backoff?: BackoffOptions;
@@ -71,7 +73,7 @@ export function customReactor<App>(options: CustomOptions<App>): Reactor {
     name,
     dueInMs: () => Math.max(dueAt, restUntil) - clock.mono(),
     async runOnce(limit) {
-      if (clock.mono() < dueAt) return zeroCounts;
+      if (clock.mono() < dueAt && options.isRequested?.() !== true) return zeroCounts;
       const lease = await keeper.acquireOrSteal(`reactor ${name}`, { reactor: name, ...defined({ maxStallMs }) });
       if (lease === undefined) {
         restUntil = clock.mono() + backoffMs(++lostRaces, takeover, random); // another replica runs it

@@ -3,6 +3,7 @@ import { Lifecycle } from "../base/lifecycle.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { Handoff } from "../lease/release-journal.ts";
+import { type BuildClaim, ownReactor, plainReactor } from "../model/build.ts";
 import type { Store, WakeHint } from "../store/contract/store.ts";
 import { AgendaProbe } from "./agenda-probe.ts";
 import type { Reactor } from "./reactor.ts";
@@ -21,6 +22,8 @@ export interface LoopOptions extends ReactorTuning {
   readonly workflows?: readonly string[];
   /** Queues whose runs this process can drive. */
   readonly queues?: readonly string[];
+  /** The build of this process, if it pins workflows. */
+  readonly build?: () => BuildClaim | undefined;
   /** Settings of single reactors, by name. */
   readonly tuning?: Readonly<Record<string, ReactorTuning>>;
   /** How long `stop` waits for work in progress. Longer than the usual timeout of an effect. */
@@ -57,7 +60,7 @@ export class ReactorLoop {
     const runnerOf = (reactor: Reactor) =>
       new ReactorRunner(reactor, { ...options, ...options.tuning?.[reactor.name] }, hooks);
     this.#runners = options.reactors.map(runnerOf);
-    const { store, clock, random, log, tenant, workflows, queues = [] } = options;
+    const { store, clock, random, log, tenant, workflows, queues = [], build = () => undefined } = options;
     const onAgenda = this.#runners.filter((runner) => runner.onAgenda);
     const intervalMs = Math.min(...this.#runners.map((runner) => runner.intervalMs));
     // One poll for all: the shortest interval counts.
@@ -68,7 +71,7 @@ export class ReactorLoop {
     };
     const wake = (name: string | undefined): void => this.#wake(name);
     const timing = { clock, random, intervalMs, idleMs, takeover };
-    this.#probe = new AgendaProbe({ store, log, tenant, workflows, queues, ...timing, wake, polled });
+    this.#probe = new AgendaProbe({ store, log, tenant, workflows, queues, build, ...timing, wake, polled });
     this.#pollEveryMs = onAgenda.length > 0 ? idleMs : Math.min(...this.#runners.map((runner) => runner.idleMs));
     this.#life = new Lifecycle(
       () => this.#start(),
@@ -101,8 +104,9 @@ export class ReactorLoop {
     if (this.#runners.some(({ onAgenda }) => onAgenda)) this.#loops.push(this.#probe.run(this.#stopped.signal));
   }
 
-  #onWake(wake: WakeHint): void {
-    if (wake.of === "reactor" && !this.#concerns(wake)) return;
+  #onWake(hint: WakeHint): void {
+    const wake = hint.of === "reactor" ? this.#ownHint(hint) : hint;
+    if (wake === undefined || (wake.of === "reactor" && !this.#concerns(wake))) return;
     if (wake.of === "reactor" && wake.reactor !== "timers") this.#wake(wake.reactor);
     else if (wake.of === "reactor" || wake.of === "any") {
       // A new timer is rarely due at once, and "any" may concern other work. The agenda decides.
@@ -110,6 +114,13 @@ export class ReactorLoop {
       const isMeant = ({ name }: ReactorRunner): boolean => wake.of === "any" || name === wake.reactor;
       for (const runner of this.#runners) if (!runner.onAgenda && isMeant(runner)) runner.wake();
     }
+  }
+
+  /** A hint for runs of another build is none, unless the reactors run in processes whose builds are unknown here. */
+  #ownHint(hint: Extract<WakeHint, { of: "reactor" }>): typeof hint | undefined {
+    const { workflows, build } = this.#options;
+    const reactor = workflows === undefined ? plainReactor(hint.reactor) : ownReactor(hint.reactor, build?.()?.build);
+    return reactor === undefined ? undefined : { ...hint, reactor };
   }
 
   /** Another tenant's work, or a run that this process cannot drive, is no reason to poll. */

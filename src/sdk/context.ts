@@ -5,6 +5,7 @@ import type { GateDefinition, ReplyGate } from "./gate.ts";
 import type { QueueDefinition } from "./queue.ts";
 import type { QueueChoice } from "./queue-choice.ts";
 import type { Schema } from "./schema.ts";
+import type { ScopeHandle, ScopeOptions } from "./scope.ts";
 import type { OpenStream } from "./stream-types.ts";
 import type { Callback, CallbackOptions, GateAnswer, GateRequest, RawCallback } from "./talk.ts";
 import type { ClientOf, PostgresPool, SqliteConnection } from "./transaction.ts";
@@ -84,6 +85,22 @@ export type Branches<T extends readonly unknown[]> = {
 /** Options of a child run. */
 export interface SpawnOptions extends QueueChoice {
   readonly labels?: Readonly<Record<string, string>>;
+  readonly detached?: false;
+}
+
+/** Options of a run that outlives the one that starts it. */
+export interface DetachedOptions extends QueueChoice {
+  readonly detached: true;
+  /** If a run with this id, workflow and input exists, it is the one. Default: derived from this run's id. */
+  readonly id?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Its own; that of this run does not apply. */
+  readonly budget?: Readonly<Record<string, number>>;
+}
+
+/** A run without a parent. It is not waited for: what it leads to comes back as a signal, or is read by its id. */
+export interface DetachedRun {
+  readonly id: string;
 }
 
 /** A started child run. */
@@ -91,6 +108,19 @@ export interface Child<R> {
   readonly id: string;
   result(): Promise<R>;
 }
+
+/** Options of `tape.map`. */
+export interface MapOptions {
+  /** How many items at once. Default 10. */
+  readonly concurrency?: number;
+  /** Every item is processed, and the results are outcomes, as of `Promise.allSettled`. */
+  readonly settle?: boolean;
+}
+
+/** How one item of `tape.map` with `settle` ended. */
+export type MapOutcome<R> =
+  | { readonly status: "fulfilled"; readonly value: R }
+  | { readonly status: "rejected"; readonly reason: unknown };
 
 /** Values of the tenant, read and written inside a run. */
 export interface ValuesContext {
@@ -116,8 +146,18 @@ export interface BudgetContext {
   ): Promise<T>;
 }
 
+/** How long the journal of a run is, since the run last continued as new. */
+export interface JournalFigures {
+  /** Operations that the code has requested; most of them are one record each. */
+  readonly records: number;
+  /** Notes of the inbox up to the last signal that the code has received. */
+  readonly notes: number;
+  /** From 5,000 operations or notes on: time to continue as new. */
+  readonly long: boolean;
+}
+
 /** The durable operations of a workflow. Each is recorded once, and replay returns the recorded result. */
-export interface TapeContext {
+export interface TapeContext<I = never> {
   readonly runId: string;
   /**
    * Local work that may be repeated: runs at least once.
@@ -170,12 +210,53 @@ export interface TapeContext {
    * write, not awaited.
    */
   publish(name: string, value: unknown): void;
+  /**
+   * Changes labels of this run, by which lists find it; undefined removes one. Recorded with the next write, not
+   * awaited.
+   *
+   * @example
+   * tape.label({ customer: "acme", stage: "paid", draft: undefined });
+   */
+  label(labels: Readonly<Record<string, string | undefined>>): void;
+  /** How long the journal of this run has become: the same on replay. */
+  readonly journal: JournalFigures;
+  /**
+   * Ends this generation of the run and starts its function again with this input, in the same run: an endless loop
+   * whose journal stays short. Signals that no gate has taken yet are kept. It waits for effects without a result; with a
+   * child that lives it fails as TAPE_OPEN_CHILDREN.
+   *
+   * @example
+   * if (tape.journal.long) return tape.continueAsNew(state);
+   */
+  continueAsNew(input: I): Promise<never>;
   sleep(duration: Duration): Promise<void>;
   /** Sleeps until a Date or a time in milliseconds since 1970; a past time ends the sleep at once. */
   sleepUntil(moment: Date | number): Promise<void>;
+  /**
+   * Starts a child run. This run ends only after it, and an ending run cancels it. Detached, it is a run of its own:
+   * neither waited for nor cancelled, with a budget of its own, and `startedBy` names this run.
+   */
+  spawn<I, O>(workflow: Workflow<I, O>, input: I, options: DetachedOptions): Promise<DetachedRun>;
   spawn<I, O>(workflow: Workflow<I, O>, input: I, options?: SpawnOptions): Promise<Child<O>>;
   /** Starts a child run and waits for its result. */
   call<I, O>(workflow: Workflow<I, O>, input: I, options?: SpawnOptions): Promise<O>;
+  /**
+   * Calls a function for each item, a bounded number at once, and returns the results in the order of the items. The
+   * first failure stops further starts, and is thrown when the items under way are through.
+   *
+   * @example
+   * const pages = await tape.map(files, (file) => tape.call(parse, file), { concurrency: 20 });
+   */
+  map<T, R>(
+    items: readonly T[],
+    fn: (item: T, index: number) => R | Promise<R>,
+    options: MapOptions & { readonly settle: true },
+  ): Promise<MapOutcome<Awaited<R>>[]>;
+  map<T, R>(
+    items: readonly T[],
+    fn: (item: T, index: number) => R | Promise<R>,
+    options?: MapOptions,
+  ): Promise<Awaited<R>[]>;
   /**
    * A branch with positions of its own, so that replay finds its operations whatever other branches do. For concurrent
    * branches that await something else between operations. Names must be unique among concurrent branches.
@@ -183,7 +264,23 @@ export interface TapeContext {
    * @example
    * await Promise.all(shops.map((shop) => tape.lane(shop.id, async () => { const page = await load(shop); return tape.decide("pick", () => ask(page)); })));
    */
-  lane<T>(name: string, branch: (tape: TapeContext) => T | Promise<T>): Promise<T>;
+  lane<T>(name: string, branch: (tape: TapeContext<I>) => T | Promise<T>): Promise<T>;
+  /**
+   * Runs a function whose operations end together. When it returns or throws, its handle is cancelled or its time is
+   * over, what is still pending inside is refused: gates and timers are withdrawn, children are asked to stop, and
+   * effects that were not sent never will be. An effect that was sent stays sent; the error says which.
+   *
+   * @example
+   * await tape.scope(async (scope) => { if (await enough()) scope.cancel("enough"); });
+   */
+  scope<T>(work: (scope: ScopeHandle) => T | Promise<T>, options?: ScopeOptions): Promise<T>;
+  /** A scope with a time limit: when it is over, what is pending inside is refused with TAPE_TIMEOUT. */
+  timeout<T>(duration: Duration, work: (scope: ScopeHandle) => T | Promise<T>): Promise<T>;
+  /**
+   * A scope whose failure is compensated: every effect that was confirmed inside, newest first, also those of completed
+   * children. Then the error is thrown, and the run continues. Effects outside are left alone.
+   */
+  saga<T>(work: (scope: ScopeHandle) => T | Promise<T>): Promise<T>;
   /** Promise.race whose winner is recorded. */
   race<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]>;
   /** Promise.any whose winner is recorded. */
@@ -220,7 +317,7 @@ export interface TapeContext {
 /** An async function that a run executes, and executes again against its journal. */
 export interface Workflow<I, O> {
   readonly name: string;
-  readonly run: (tape: TapeContext, input: I) => Promise<O> | O;
+  readonly run: (tape: TapeContext<I>, input: I) => Promise<O> | O;
   readonly schema: Schema<I> | undefined;
   readonly version: string | undefined;
   readonly retry: RetryPolicy;
@@ -228,9 +325,15 @@ export interface Workflow<I, O> {
   readonly maxStallMs?: number;
   /** Absent: the run may take any time. */
   readonly deadlineMs?: number;
+  /** How long an ended run is kept; absent: as the store's policy says. */
+  readonly retainMs?: number;
   /** The queue in which its runs wait, unless their start names another. */
   readonly queue: QueueDefinition | undefined;
   readonly key: ((input: I) => string) | undefined;
+  /** Its runs are driven only by the build that drove them first. */
+  readonly pinned?: true;
+  /** It handles calls of an object, one run each: these do not continue as new. */
+  readonly handlesCalls?: true;
 }
 
 /** The state of one key, inside a handler. */

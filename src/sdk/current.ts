@@ -7,6 +7,8 @@ export interface ExecutionSite {
   readonly context: TapeContext;
   /** The current lane; absent: the run's main lane. */
   readonly lane?: object;
+  /** The innermost scope; absent: none. */
+  readonly scope?: object;
   /** The call of `budget.spend` that the code is part of. */
   readonly spend?: object;
   /** The running body and its operation. Operations requested inside it are refused, because replay runs no bodies. */

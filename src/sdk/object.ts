@@ -55,7 +55,8 @@ export function object<S, H extends ObjectHandlers<S>>(
     if (typeof run !== "function") throw bad(subject, "handlers", `${handler} is a function, not ${shown(run)}`);
     const body = async (tape: TapeContext, { key, input }: HandlerInput): Promise<unknown> =>
       run(tape, await loadState(tape, name, key, initial), input as never);
-    workflows.set(handler, workflow(`${name}.${handler}`, body, { queue: oneByOne, key: ({ key }) => key }));
+    const handles = workflow(`${name}.${handler}`, body, { queue: oneByOne, key: ({ key }) => key });
+    workflows.set(handler, { ...handles, handlesCalls: true });
   }
   return { name, initial, handlers, queue: oneByOne, workflows };
 }

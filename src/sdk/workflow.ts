@@ -1,4 +1,5 @@
 import type { Duration } from "../base/duration.ts";
+import { assertBuild } from "../model/build.ts";
 import { TapeError } from "../model/errors.ts";
 import { bindConnector, type Connector } from "./connector.ts";
 import type { TapeContext, Workflow } from "./context.ts";
@@ -7,7 +8,7 @@ import type { GateDefinition } from "./gate.ts";
 import { type AnyObject, assertObject } from "./object-definition.ts";
 import { assertQueue, type QueueDefinition } from "./queue.ts";
 import { type Schema, schemaOf, validate } from "./schema.ts";
-import { assertKnownKeys, assertName, durationOrThrow, functionOr, retryOf, shown } from "./validate.ts";
+import { assertKnownKeys, assertName, booleanOr, durationOrThrow, functionOr, retryOf, shown } from "./validate.ts";
 
 export type { Workflow } from "./context.ts";
 
@@ -26,10 +27,20 @@ export interface WorkflowOptions<I> {
   readonly maxStall?: Duration;
   /** Cancels a run that has not ended this long after it began. */
   readonly deadline?: Duration;
+  /**
+   * How long an ended run is kept before the reactor `retention` archives and deletes it. Recorded when the run ends;
+   * `tape.retention.workflows` wins over it.
+   */
+  readonly retain?: Duration;
   /** The queue in which its runs wait for a slot, unless their start names another. */
   readonly queue?: QueueDefinition;
   /** The key of a run in that queue. */
   readonly key?: (input: I) => string;
+  /**
+   * true: a run is driven only by processes of the build that drove it first, so that a deploy may change the code
+   * freely. The runner needs a `build`. Default: every process drives it, and changed code needs `tape.patched`.
+   */
+  readonly pinned?: boolean;
 }
 
 /**
@@ -38,7 +49,7 @@ export interface WorkflowOptions<I> {
  */
 export function workflow<I, O>(
   name: string,
-  run: (tape: TapeContext, input: I) => Promise<O> | O,
+  run: (tape: TapeContext<NoInfer<I>>, input: I) => Promise<O> | O,
   options: WorkflowOptions<I> = {},
 ): Workflow<I, O> {
   assertName("a workflow", name);
@@ -46,8 +57,9 @@ export function workflow<I, O>(
     throw new TapeError("TAPE_BAD_INPUT", `workflow ${name} needs a function, not ${shown(run)}`);
   }
   const subject = `workflow ${name}`;
-  assertKnownKeys(subject, options, ["input", "version", "retry", "maxStall", "deadline", "queue", "key"]);
-  const { input: schema, version, retry, queue, key } = options;
+  const keys = ["input", "version", "retry", "maxStall", "deadline", "retain", "queue", "key", "pinned"];
+  assertKnownKeys(subject, options, keys);
+  const { input: schema, version, retry, queue, key, pinned } = options;
   schemaOf(subject, "input", schema);
   if (version !== undefined) assertName(`the version of ${subject}`, version);
   retryOf(subject, retry, 1);
@@ -56,12 +68,15 @@ export function workflow<I, O>(
   if (key !== undefined && queue === undefined) {
     throw new TapeError("TAPE_BAD_INPUT", `${subject}: key needs a queue`, { field: "key" });
   }
-  const { maxStall, deadline } = options;
+  const { maxStall, deadline, retain } = options;
   const limits = {
     ...(maxStall !== undefined && { maxStallMs: wholeMs(subject, "maxStall", maxStall) }),
     ...(deadline !== undefined && { deadlineMs: wholeMs(subject, "deadline", deadline) }),
+    ...(retain !== undefined && { retainMs: wholeMs(subject, "retain", retain) }),
   };
-  return { name, run, schema, version, retry: retry ?? {}, queue, key, ...limits };
+  booleanOr(subject, "pinned", pinned);
+  const pin = pinned === true ? { pinned } : {};
+  return { name, run, schema, version, retry: retry ?? {}, queue, key, ...limits, ...pin };
 }
 
 /** Whole milliseconds of a duration that is longer than nothing. */
@@ -93,6 +108,8 @@ export interface Runner {
   readonly gates?: ReadonlyMap<string, GateDefinition<unknown>>;
   /** Queues whose runs this process drives. */
   readonly queues?: ReadonlyMap<string, QueueDefinition>;
+  /** The build of the code, to which runs of pinned workflows belong. */
+  readonly build?: string;
 }
 
 /**
@@ -110,8 +127,12 @@ export function createRunner(parts: {
   /** Queues that only starts name; those of the workflows are included. */
   readonly queues?: readonly QueueDefinition[];
   readonly objects?: readonly AnyObject[];
+  /** Names the code, such as a commit or an image tag. Pinned workflows need it. Default: TAPE_BUILD. */
+  readonly build?: string | undefined;
 }): Runner {
-  assertKnownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates", "queues", "objects"]);
+  assertKnownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates", "queues", "objects", "build"]);
+  const build = parts.build ?? (process.env.TAPE_BUILD || undefined);
+  if (build !== undefined) assertBuild(parts.build === undefined ? "TAPE_BUILD" : "a runner", build);
   const { effects = [], connectors = [], gates = [], queues = [], objects = [] } = parts;
   for (const queue of queues) assertQueue("a runner", queue);
   for (const object of objects) assertObject(object);
@@ -138,6 +159,7 @@ export function createRunner(parts: {
     },
     gates: byName("gate", gates) as ReadonlyMap<string, GateDefinition<unknown>>,
     queues: byName("queue", [...new Set([...queues, ...used])]),
+    ...(build !== undefined && { build }),
   };
 }
 

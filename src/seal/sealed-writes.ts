@@ -119,11 +119,10 @@ export class SealedWrites {
       execute: () => step.execute(),
       rollback: () => step.rollback(),
       abort: (error) => step.abort(error),
-      commit: async (fence, after, recordOf): Promise<AppendResult> => {
+      commit: async (fence, after, recordOf, begins): Promise<AppendResult> => {
         const owner = await this.#ownerOf(fence);
-        return step.commit(fence, after, (value) =>
-          chain(recordOf(value), (record) => sealRecord(this.#coder, record, owner)),
-        );
+        const sealed = (value: unknown) => chain(recordOf(value), (record) => sealRecord(this.#coder, record, owner));
+        return step.commit(fence, after, sealed, begins);
       },
     };
   }

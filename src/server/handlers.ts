@@ -1,5 +1,6 @@
 import type { Handlers, ServerDeps } from "./handler-types.ts";
 import { blobHandlers } from "./handlers/blobs.ts";
+import { buildHandlers } from "./handlers/builds.ts";
 import { conversationHandlers } from "./handlers/conversations.ts";
 import { effectHandlers } from "./handlers/effects.ts";
 import { leaseHandlers } from "./handlers/leases.ts";
@@ -7,6 +8,7 @@ import { mcpHandlers } from "./handlers/mcp.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
 import { queueHandlers } from "./handlers/queues.ts";
 import { quotaHandlers } from "./handlers/quotas.ts";
+import { retentionHandlers } from "./handlers/retention.ts";
 import { runHandlers } from "./handlers/runs.ts";
 import { serviceHandlers } from "./handlers/service.ts";
 import { sinkHandlers } from "./handlers/sinks.ts";
@@ -22,6 +24,7 @@ export function handlersOf(deps: ServerDeps): Handlers {
     ...effectHandlers(deps),
     ...leaseHandlers(deps),
     ...queueHandlers(deps),
+    ...buildHandlers(deps),
     ...sinkHandlers(deps),
     ...valueHandlers(deps),
     ...overviewHandlers(deps),
@@ -31,6 +34,7 @@ export function handlersOf(deps: ServerDeps): Handlers {
     ...conversationHandlers(deps),
     ...blobHandlers(deps),
     ...quotaHandlers(deps),
+    ...retentionHandlers(deps),
     ...serviceHandlers(deps),
     ...mcpHandlers(deps),
   };

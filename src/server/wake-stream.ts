@@ -1,4 +1,5 @@
 import { builtIns } from "../config/schema.ts";
+import { plainReactor } from "../model/build.ts";
 import type { WakeHint } from "../store/contract/store.ts";
 import type { ServerDeps } from "./handler-types.ts";
 
@@ -24,7 +25,7 @@ export async function* streamWakeHints(
   let wakeUp = (): void => {};
   const unsubscribe = store.onWake((wake) => {
     if (wake.of !== "any" && wake.tenant !== undefined && wake.tenant !== tenant) return;
-    const hint: WakeHint = wake.of === "reactor" && !known.has(wake.reactor) ? { of: "any" } : wake;
+    const hint: WakeHint = wake.of === "reactor" && !known.has(plainReactor(wake.reactor)) ? { of: "any" } : wake;
     if (pending.size >= maxPending) pending = new Map([["any", { of: "any" }]]);
     pending.set(JSON.stringify(hint), hint);
     wakeUp();

@@ -46,6 +46,7 @@ const restChars = 1024 * 1024;
 
 /** The fields of a run's own records with values of any size. Other kinds also change rows, which have their own limits. */
 const fields: Readonly<Record<string, readonly string[]>> = {
+  "run.continued": ["input"],
   "step.done": ["value"],
   "sample.taken": ["value"],
   "decision.made": ["value", "request", "response"],

@@ -30,7 +30,7 @@ const sinkFigures: readonly (readonly [name: string, help: string, figure: (row:
 ];
 
 export interface CensusSource {
-  readonly read: Pick<ReadOps, "census" | "sinks">;
+  readonly read: Pick<ReadOps, "census" | "sinks" | "retention">;
   readonly tenant: string;
   readonly clock: Clock;
 }
@@ -44,6 +44,7 @@ export class CensusMetrics {
   readonly #failed: () => void;
   #census: Census | undefined;
   #sinks: readonly SinkRow[] = [];
+  #retentionLagMs: number | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #pending: Promise<void> | undefined;
 
@@ -94,6 +95,12 @@ export class CensusMetrics {
       "How long the transaction has been open that holds the feed back; 0 if none does.",
       ({ feedBlockedMs }) => [[{}, seconds(feedBlockedMs)]],
     );
+    metrics.series(
+      "tape_retention_lag_seconds",
+      "How long the oldest tree of ended runs has been due for the archive; 0 if none is.",
+      "gauge",
+      () => (this.#retentionLagMs === undefined ? [] : [[{}, seconds(this.#retentionLagMs)]]),
+    );
     this.#addSinks(metrics);
   }
 
@@ -117,8 +124,11 @@ export class CensusMetrics {
     const { read, tenant, clock } = this.#source;
     this.#readAt = clock.mono();
     try {
-      [this.#census, this.#sinks] = await Promise.all([read.census(tenant), read.sinks(tenant, { limit: maxSinks })]);
+      const sinks = read.sinks(tenant, { limit: maxSinks });
+      const [census, rows, { lagMs }] = await Promise.all([read.census(tenant), sinks, read.retention(tenant)]);
+      [this.#census, this.#sinks, this.#retentionLagMs] = [census, rows, lagMs];
     } catch {
+      this.#retentionLagMs = undefined;
       this.#census = undefined;
       this.#sinks = []; // the metric counts it; the reactors log why the store does not respond
       this.#failed();

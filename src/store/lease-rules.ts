@@ -1,3 +1,4 @@
+import { mayDrive } from "../model/build.ts";
 import { TapeError } from "../model/errors.ts";
 import type { AcquireRequest, Claimant, LeaseView } from "../model/lease.ts";
 import type { SlotState } from "../model/queue.ts";
@@ -7,8 +8,9 @@ import type { RowOf } from "./sql/statements.gen.ts";
 
 /** Who may take a lease, why a term starts and how the previous one ended. Pure, and the same for every store. */
 
-/** Reads of runs leave the checkpoint out. */
-type LeaseColumns = Omit<RowOf<"lease.read">, "checkpoint"> & { readonly checkpoint?: string | null };
+/** Reads of runs leave the checkpoint out, reads of named leases the build, and lists the generation. */
+type LeaseColumns = Omit<RowOf<"lease.read">, "checkpoint" | "build" | "begins"> &
+  Partial<Pick<RowOf<"lease.read">, "checkpoint" | "build" | "begins">>;
 const orNull = <T>(value: unknown): T | null => (value === undefined ? null : (value as T | null));
 
 export function leaseRowOf(row: LeaseColumns): LeaseRow {
@@ -45,6 +47,8 @@ export function leaseRowOf(row: LeaseColumns): LeaseRow {
     queue: orNull<string>(row.queue),
     slot: orNull<SlotState>(row.slot),
     checkpoint: orNull<string>(row.checkpoint),
+    build: orNull<string>(row.build),
+    begins: Number(row.begins ?? 1),
   };
 }
 
@@ -83,22 +87,37 @@ export function viewOf(lease: LeaseRow, now: number, name: string | null): Lease
     queue: queue || null,
     slot,
     ...(lease.checkpoint === null ? {} : { checkpoint: lease.checkpoint }),
+    ...(lease.build === null ? {} : { build: lease.build }),
+    ...(lease.begins > 1 && { begins: lease.begins }),
   };
 }
 
-/** A request for a lease; `admits`: it comes from the run's queue and brings a slot. */
-export type TakeRequest = Pick<AcquireRequest, "expect" | "claimant" | "reason"> & { readonly admits?: boolean };
+/**
+ * A request for a lease. `admits`: it comes from the run's queue and brings a slot; `build`: of the process, whose code
+ * would drive the run.
+ */
+export type TakeRequest = Pick<AcquireRequest, "expect" | "claimant" | "reason"> & {
+  readonly admits?: boolean;
+  readonly build?: string;
+};
+
+/** Terms that execute no workflow code: an operator's, and one that ends a run that never started. */
+const isWithoutCode = ({ reason }: TakeRequest): boolean => reason === "manual" || reason === "cancellation";
 
 /**
- * Who may take the lease of a run that waits in a queue: the queue itself, together with a slot, and an operator, who
- * executes no workflow code. A run with a slot is taken over like any other, in its slot: an expired lease frees
- * nothing, because its holder may still act.
+ * Who may take the lease of a run that is pinned to a build, or waits in a queue: a process of that build, the queue
+ * itself, together with a slot, and a holder that executes no workflow code. A run with a slot is taken over like any
+ * other, in its slot: an expired lease frees nothing, because its holder may still act.
  */
 export function mayHandOut(
-  lease: Pick<LeaseRow, "journal" | "queue" | "slot">,
+  lease: Pick<LeaseRow, "journal" | "queue" | "slot" | "build">,
   request: TakeRequest,
 ): TapeError | undefined {
-  const { journal, queue, slot } = lease;
+  const { journal, queue, slot, build } = lease;
+  if (!mayDrive(build, request.build) && !isWithoutCode(request)) {
+    const message = `the run is pinned to build ${build}, and the claimant has ${request.build ?? "none"}`;
+    return new TapeError("TAPE_RUN_PINNED", message, { journal, build });
+  }
   if (slot === null || slot === "HELD" || request.reason === "manual") return undefined;
   if (request.admits === true && slot === "QUEUED") return undefined;
   const message = `the run has no slot of ${queue ? `queue ${queue}` : "any queue"}: it is ${slot}`;

@@ -7,11 +7,14 @@ interface NumberedRow {
   readonly seq: number;
 }
 
-/** Reads a journal page by page to its end. The `seq` of a journal is dense from 1; a gap is an error. */
-export async function readAll<R extends NumberedRow>(page: (from: number) => Promise<Page<R>>): Promise<R[]> {
+/** Reads a journal page by page from `first` to its end. The `seq` of a journal is dense; a gap is an error. */
+export async function readAll<R extends NumberedRow>(
+  page: (from: number) => Promise<Page<R>>,
+  first = 1,
+): Promise<R[]> {
   const all: R[] = [];
   for (;;) {
-    const from = all.length + 1;
+    const from = first + all.length;
     const some = await page(from);
     const gap = some.findIndex(({ seq }, k) => seq !== from + k);
     if (gap >= 0) throw damaged(from + gap, some[gap]!);

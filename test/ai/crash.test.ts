@@ -3,6 +3,7 @@ import { toolApproval } from "../../src/agent/approval.ts";
 import { crashAtEveryBoundary } from "../../testkit/kit/crash.ts";
 import type { CrashRound } from "../../testkit/kit/round.ts";
 import { noteRounds } from "../../tools/outside/rounds.ts";
+import { openBlankStore } from "../blank-database.ts";
 import { isSampled } from "../sample.ts";
 import { treasury, versions } from "./treasury.ts";
 
@@ -30,6 +31,7 @@ describe.each(versions)("an agent of AI SDK $sdk", (version) => {
         input: "Pay invoice 2026-117",
         runner,
         ledger: bank,
+        openStore: openBlankStore,
         signals: [{ gate: toolApproval, value: { approved: true }, times: "always" }],
         fresh: () => {
           model.calls = 0;

@@ -79,6 +79,9 @@ const executedBy: Readonly<
   "partition.return": { methods: ["claim.find"] },
   "queue.advance": { methods: ["claim.find"] },
   claim_many: { methods: ["claim.find"] },
+  "claim_many.pin": { methods: ["claim.find"] },
+  "lease.pin": { later: "it follows the creation, the term or the release of a run, which are listed" },
+  "build.see": { later: "a report of a process changes nothing that is due" },
   "lease.take": { methods: ["claim.find", "claim.acquire"] },
   "lease.doom": { methods: ["claim.acquire"] },
   "leases.doom": { methods: ["claim.restored"] },
@@ -90,6 +93,7 @@ const executedBy: Readonly<
   "lease.first": { methods: ["intake.createRuns"] },
   create_many: { methods: ["intake.createRuns"] },
   "create_many.counted": { methods: ["intake.createRuns"] },
+  "create_many.labelled": { methods: ["intake.createRuns"] },
   "create_many.queued": { methods: ["intake.createRuns"] },
   "timer.move": { methods: ["intake.createRuns"] },
   fire_many: { methods: ["intake.fireTimer"] },
@@ -112,12 +116,14 @@ const executedBy: Readonly<
   "park_many.queued": { change: "lease.release" },
   "note.count": { change: "note.create" },
   "items.sweep": { change: "items.sweep" },
+  "item.sweep": { later: "the item leaves the agenda" },
   "obligations.release_next": { change: "obligations.release_next" },
   "timer.create": { change: "timer.create" },
   "timer.fire": { later: "the timer leaves the agenda" },
   end_sleep_many: { later: "the timer leaves the agenda" },
   "timer.status": { later: "the timer leaves the agenda" },
   "timers.cancel": { later: "the timer leaves the agenda" },
+  "timers.withdraw": { later: "the timer leaves the agenda" },
   "timers.unexpire": { later: "the timer leaves the agenda" },
 };
 
@@ -152,6 +158,7 @@ describe("what puts something on the agenda", () => {
           keepVersions: 10,
           maxNames: 32,
           maxUnits: 64,
+          maxLabels: 16,
           allocate: () => 7,
         };
         try {

@@ -33,7 +33,7 @@ beforeAll(async () => {
     runner: createRunner({ workflows: [longNames, approves, fails] }),
     log: "silent",
   });
-  await app.start(longNames, { [long]: long }, { id: long, labels: { [long.slice(0, 60)]: long } });
+  await app.start(longNames, { [long]: long }, { id: long, labels: { [long.slice(0, 60)]: long.slice(0, 128) } });
   await app.start(approves, bidi, { id: "approve-7" });
   await (await app.start(fails, 1, { id: "failed-1" })).result().catch(() => {});
   await app.leases.acquire(long);

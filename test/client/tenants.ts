@@ -79,8 +79,8 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
       dueTimers: async (limit, tenant) => (await of(tenant)).read.dueTimers(limit, tenant),
       dueSchedules: async (limit, tenant) => (await of(tenant)).read.dueSchedules(limit, tenant),
       due: async (reactor, cap, tenant) => (await of(tenant)).read.due(reactor, cap, tenant),
-      async unserved(workflows, minLagMs, tenant) {
-        return (tenant === undefined ? behind : await of(tenant)).read.unserved(workflows, minLagMs, tenant);
+      async unserved(workflows, minLagMs, tenant, build) {
+        return (tenant === undefined ? behind : await of(tenant)).read.unserved(workflows, minLagMs, tenant, build);
       },
       async feed(cursor, limit, tenant) {
         return (tenant === undefined ? behind : await of(tenant)).read.feed(cursor, limit, tenant);

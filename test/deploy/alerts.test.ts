@@ -85,7 +85,7 @@ describe("the board", () => {
     const queries = panels().flatMap(({ targets: all }) => all.map(({ expr }) => readExpression(expr)));
     expect(queries.filter(({ faults, metrics }) => faults > 0 || metrics.length === 0)).toEqual([]);
     const shown = new Set(queries.flatMap(({ metrics }) => metrics));
-    const unshown = ["tape_census_failures_total", "tape_process_start_time_seconds"];
+    const unshown = ["tape_run_replay_seconds", "tape_census_failures_total", "tape_process_start_time_seconds"];
     expect([...shown, ...unshown].sort()).toEqual([...families].sort());
   });
 

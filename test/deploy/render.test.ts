@@ -188,6 +188,15 @@ describe("kubernetes", () => {
     });
   });
 
+  it("lets a reactor reach every host of a database with several", () => {
+    const all = rendered("kubernetes", sample.replace("${DB_HOST:-localhost}", "10.1.2.3,10.1.2.4:6432"));
+    const egress = at(find(all, "NetworkPolicy", "tape-reactor-timers"), "spec.egress") as unknown[];
+    expect(egress.slice(1)).toEqual([
+      { to: [{ ipBlock: { cidr: "10.1.2.3/32" } }], ports: [{ protocol: "TCP", port: 5432 }] },
+      { to: [{ ipBlock: { cidr: "10.1.2.4/32" } }], ports: [{ protocol: "TCP", port: 6432 }] },
+    ]);
+  });
+
   it("serves HTTPS probes with a certificate, and a bare port if clients need one, too", () => {
     const tls = (settings: string): unknown => {
       const yaml = sample.replace("server: {", `server: { tls: { cert: a.pem, key: b.pem${settings} },`);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { effectCommands } from "../../src/cli/commands/effects.ts";
-import { unresolvedEffectError } from "../../src/engine/drive/stuck-records.ts";
+import { unresolvedEffectError } from "../../src/engine/core/stuck-records.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { errorTable } from "../../src/model/errors.ts";
 

@@ -30,6 +30,26 @@ describe("a run whose workflow no process has", () => {
     expect(journal.map(({ kind }) => kind)).toEqual(["run.created", "term.started", "term.started", "run.ended"]);
   });
 
+  both("is ended by a cancel although it is pinned to a build whose processes are gone", async (open) => {
+    const { store, time, tape } = await open(createRunner({ workflows: [workflow("here", async () => 1)] }));
+    const { tenant } = tape;
+    await time.during(store.intake.reportBuild(tenant, "gone", ["nowhere"]));
+    await time.during(store.intake.createRuns(tenant, [{ id: "lost", workflow: "nowhere", input: 1 }]));
+    // A process of that build found it, and ended before it had executed anything.
+    const claimant = { owner: "dead", label: "dead", reactor: "recovery", ttlMs: 5_000 };
+    const build = { build: "gone", pinned: ["nowhere"] };
+    const request = { claimant, nextReactor: "recovery", staleOf: [], limit: 1, nonce: 7n, tenant, build };
+    const [term] = await time.during(store.claim.find({ ...request, workflows: ["nowhere"] }));
+    const data = { reason: "drained", notesTaken: 0, nextReactor: "recovery" } as const;
+    await time.during(store.fenced.append(term!.fence, { after: term!.head, records: [{ kind: "term.ended", data }] }));
+    expect((await time.during(store.read.run(tenant, "lost")))?.lease.nextReactor).toBe("recovery@gone");
+    await time.during(tape.cancel("lost", { reason: "its build is gone" }));
+    expect((await time.during(tape.runs.get("lost")))?.status).toBe("CANCELLED");
+    const journal = await time.during(store.read.journal(tenant, { run: "lost" }));
+    expect(journal.findLast(({ kind }) => kind === "term.started")?.data).toMatchObject({ reason: "cancellation" });
+    expect(await time.during(store.read.isDrained(tenant, "gone"))).toBe(true);
+  });
+
   it("is cancelled although the machine's clock jumps past the lease meanwhile", async () => {
     const store = await openStore("memory:");
     let jumpMs = 0;

@@ -60,14 +60,14 @@ let turns = 3;
 
 let share = 1;
 
-/** How many of these seeds to run: over the wire a tenth of them. */
+/** How many of these seeds to run: over the wire one in twenty of them. */
 export const seeds = (count: number): number => Math.ceil(count * share);
 
 /** Every later stage reaches its store through this: test/client runs the same tests over the wire. */
 export function reachThrough(way: Reach, turnsOnTheWay: number): void {
   reach = way;
   turns += turnsOnTheWay;
-  share = 0.1;
+  share = 0.05;
 }
 
 export async function stage(options: { limits?: object; store?: Store; clock?: ManualClock } = {}): Promise<Stage> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
-import { cancelledError } from "../../src/engine/context/operations.ts";
+import { cancelledError } from "../../src/engine/context/scope.ts";
 import { stuckError } from "../../src/engine/drive/stuck.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { preempt } from "../../src/operator/preempt.ts";

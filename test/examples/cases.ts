@@ -4,6 +4,7 @@ import * as many from "../../examples/import/agent.ts";
 import type { Ledger } from "../../examples/ledger.ts";
 import * as order from "../../examples/order/agent.ts";
 import * as treasury from "../../examples/treasury/agent.ts";
+import * as trip from "../../examples/trip/agent.ts";
 import { until } from "../../examples/until.ts";
 import type { GateDefinition, Runner, Tape, Workflow } from "../../src/exports/index.ts";
 
@@ -74,6 +75,29 @@ export const cases: readonly Case[] = [
     signals: cfoSignal(true),
     status: "COMPENSATED",
     world: ["wire sweep-2026-11-15", "reverse sweep-2026-11-15"],
+  },
+  {
+    name: "trip",
+    build(world) {
+      const { trip: workflow, runner } = trip.tripOn(trip.worldOn(world));
+      return { workflow: any(workflow), runner };
+    },
+    input: { id: "t-1", car: "van", within: "1h" },
+    signals: [signal(trip.confirmation, { agreed: true })],
+    status: "COMPLETED",
+    outcome: "booked",
+    world: ["flight t-1", "hotel t-1", "van t-1", "booked t-1"],
+  },
+  {
+    name: "trip, without a car",
+    build(world) {
+      const { trip: workflow, runner } = trip.tripOn(trip.worldOn(world, { rejected: ["van"] }));
+      return { workflow: any(workflow), runner };
+    },
+    input: { id: "t-1", car: "van", within: "1h" },
+    status: "COMPLETED",
+    outcome: "not available",
+    world: ["flight t-1", "hotel t-1", "cancel hotel t-1", "cancel flight t-1", "not available t-1"],
   },
   {
     name: "order",

@@ -5,11 +5,11 @@ import { isSampled, sampleDay } from "../sample.ts";
 import { rounds, survives } from "./survival.ts";
 
 /**
- * A round takes some hundred statements and four times as long as on SQLite. So only one boundary in forty is visited, and
+ * A round takes some hundred statements and four times as long as on SQLite. So only one boundary in eighty is visited, and
  * every kind of boundary at least once. The sample differs by example, mode and day. TAPE_TEST_EVERY_BOUNDARY=1 visits
  * them all.
  */
-const stride = 40;
+const stride = 80;
 const title = `every example survives crashes on PostgreSQL (sample of ${sampleDay})`;
 
 let server: Awaited<ReturnType<typeof startServer>>;

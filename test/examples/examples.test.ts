@@ -48,6 +48,7 @@ describe("every example is a program", () => {
   it.each([
     ["treasury", "world: book sweep-2026-11-15"],
     ["order", "world: free o-2"],
+    ["trip", "world: cancel flight t-3"],
     ["approval", "{ paid: true, why: 'approved by Grace' }"],
     ["agent", "{ answer: 'Ada has a mail.', turns: 3 }"],
     ["import", "world: 44 items"],
@@ -68,7 +69,9 @@ describe("every example is a program", () => {
     const entries = await readdir(join(root, "examples"), { withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
     const testedElsewhere = ["guarded", "reactors", "sandbox-gateway"]; // test/guard, test/cli/reactors.test.ts, test/host/gateway
-    expect(folders.sort()).toEqual(["agent", "approval", "import", "order", "treasury", ...testedElsewhere].sort());
+    expect(folders.sort()).toEqual(
+      ["agent", "approval", "import", "order", "treasury", "trip", ...testedElsewhere].sort(),
+    );
   });
 });
 

@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import { memoryLedger } from "../../examples/ledger.ts";
 import { type CrashReport, crashAtEveryBoundary } from "../../testkit/kit/crash.ts";
 import type { CrashMode, CrashOptions } from "../../testkit/kit/crash-options.ts";
+import { openBlankStore } from "../blank-database.ts";
 import { type Case, cases, happened } from "./cases.ts";
 
 type Choice = Pick<CrashOptions<never, unknown>, "openStore" | "only">;
@@ -26,6 +27,7 @@ export async function survives(case_: Case, mode: CrashMode, choice: Choice = {}
     fresh: () => world.clear(),
     modes: [mode],
     leaseTtlMs,
+    openStore: openBlankStore,
     ...choice,
     check: ({ run }) => {
       expect(run.status).toBe(case_.status);

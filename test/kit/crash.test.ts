@@ -7,6 +7,7 @@ import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { crashAtEveryBoundary } from "../../testkit/kit/crash.ts";
 import type { CrashMode } from "../../testkit/kit/crash-options.ts";
 import { WorldLedger } from "../../testkit/kit/world.ts";
+import { openBlankStore } from "../blank-database.ts";
 
 const world = new WorldLedger();
 const seen = (name: string, key: string | undefined) => {
@@ -56,6 +57,7 @@ describe("crash at every boundary", () => {
       runner,
       signals: [{ gate: cfo, value: true }],
       ledger: world,
+      openStore: openBlankStore,
       ...(modes && { modes }),
       ...(stride > 1 && { only: (_: string, index: number) => index % stride === 0 }),
     });

@@ -6,7 +6,7 @@ import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { crashAtEveryBoundary } from "../../testkit/kit/crash.ts";
-import { openBlank } from "../blank-database.ts";
+import { openBlank, openBlankStore } from "../blank-database.ts";
 
 const add = gate<number, { total: number }>("add", { reply: true });
 
@@ -26,6 +26,7 @@ describe("talking to a run that crashes", () => {
       modes: ["crash"],
       runner: createRunner({ workflows: [once] }),
       signals: [{ gate: add, value: 21 }],
+      openStore: openBlankStore,
       check: async ({ store, tenant: of, run }) => {
         expect((await store.read.reply(of, run.id, 1))?.value).toEqual({ total: 42 });
         const records = await store.read.journal(of, { run: run.id });
@@ -49,6 +50,7 @@ describe("talking to a run that crashes", () => {
       modes: ["crash"],
       runner: createRunner({ workflows: [asks] }),
       signals: [{ gate: go, value: 1, times: "always" }],
+      openStore: openBlankStore,
       check: async ({ store, tenant: of, run }) => {
         expect(run.outcome).toEqual(["received", "received", "received"]);
         expect(await store.read.journal(of, { run: run.id }, { inbox: true })).toHaveLength(3);

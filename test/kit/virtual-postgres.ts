@@ -21,17 +21,54 @@ export async function startServer() {
   });
 }
 
-export async function virtualPostgres(server: string, limits: Partial<Limits> = {}): Promise<VirtualPostgres> {
-  const url = await freshDatabase(server);
-  const store = await openStore(`${url}?accept_loss=true&connections=4`, { limits });
-  const clock = new pg.Client(url);
-  await clock.connect();
-  await clock.query(`
+/** Makes the virtual clock the only one of this database. */
+async function virtualClock(url: string): Promise<{ client: pg.Client; inTurn: InTurn }> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(`
     set synchronous_commit = off;
     create sequence tape.virtual minvalue 0;
     create or replace function tape.now_ms() returns bigint language sql volatile return (select last_value from tape.virtual);
   `);
-  const { rows } = await clock.query<{ name: string }>(
+  let lastSet = -1;
+  let last: Promise<unknown> = Promise.resolve();
+  /** One call after another, so that the same program makes the same calls in every round. */
+  const inTurn = <T>(now: number, call: () => Promise<T>): Promise<T> => {
+    const turn = last.then(async () => {
+      if (now !== lastSet) await client.query(`select setval('tape.virtual', ${now})`);
+      lastSet = now;
+      return call();
+    });
+    last = turn.catch(() => {});
+    return turn;
+  };
+  return { client, inTurn };
+}
+
+const openFor = (url: string, limits: Partial<Limits> = {}): Promise<Store> =>
+  openStore(`${url}?accept_loss=true&connections=4`, { limits });
+
+/** The store of this database on this clock, with what is in it. */
+export async function inVirtualTime(
+  url: string,
+  time: VirtualTime,
+): Promise<{ store: Store; close: () => Promise<void> }> {
+  const store = await openFor(url);
+  const { client, inTurn } = await virtualClock(url);
+  return {
+    store: inTime(store, time, inTurn),
+    async close() {
+      await store.close();
+      await client.end();
+    },
+  };
+}
+
+export async function virtualPostgres(server: string, limits: Partial<Limits> = {}): Promise<VirtualPostgres> {
+  const url = await freshDatabase(server);
+  const store = await openFor(url, limits);
+  const { client, inTurn } = await virtualClock(url);
+  const { rows } = await client.query<{ name: string }>(
     "select tablename as name from pg_tables where schemaname = 'tape' and tablename not in ('meta', 'migrations')",
   );
   const empty = rows
@@ -41,26 +78,14 @@ export async function virtualPostgres(server: string, limits: Partial<Limits> = 
       return `delete from tape.${name}${kept}`;
     })
     .join(";");
-  let lastSet = -1;
-  let last: Promise<unknown> = Promise.resolve();
-  /** One call after another, so that the same program makes the same calls in every round. */
-  const inTurn = <T>(now: number, call: () => Promise<T>): Promise<T> => {
-    const turn = last.then(async () => {
-      if (now !== lastSet) await clock.query(`select setval('tape.virtual', ${now})`);
-      lastSet = now;
-      return call();
-    });
-    last = turn.catch(() => {});
-    return turn;
-  };
   return {
     async open(time) {
-      await time.outside(() => clock.query(empty));
+      await time.outside(() => client.query(empty));
       return inTime(store, time, inTurn);
     },
     async close() {
       await store.close();
-      await clock.end();
+      await client.end();
     },
   };
 }

@@ -8,7 +8,7 @@ import { samples } from "../../testkit/conformance/misplaced.ts";
 
 const at = (kind: JournalKind, more: Partial<RecordContext> = {}): RecordContext => {
   let next = 100;
-  const fixed = { token: 5n, nonce: 6n, queued: false, keepVersions: 10, maxNames: 32, maxUnits: 64 };
+  const fixed = { token: 5n, nonce: 6n, queued: false, keepVersions: 10, maxNames: 32, maxUnits: 64, maxLabels: 16 };
   return { journal: 9, kind, ...fixed, allocate: () => ++next, ...more };
 };
 const record = <K extends RecordKind>(kind: K, more: Partial<RecordData<K>> = {}): NewRecord =>

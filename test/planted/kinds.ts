@@ -1,5 +1,6 @@
 import type { Plan } from "../../simulation/plan.ts";
 import { usesObjects } from "../../simulation/plan-objects.ts";
+import { scoper } from "../../simulation/plan-scopes.ts";
 
 /** A process is paused for longer than its lease lasts. */
 const isLongStop = ({ kind, forMs = 0 }: Plan["faults"][number], ttlMs: number): boolean =>
@@ -49,8 +50,11 @@ export const kinds = {
   "with a sink": ({ sink }) => sink !== undefined,
   "with a sink and several replicas": ({ sink, replicas }) => sink !== undefined && replicas > 1,
   "with a sink and a rewound store": ({ sink, rewind }) => sink !== undefined && rewind !== undefined,
+  "with retention": ({ retention }) => retention !== undefined,
   "with shards": ({ shards }) => shards !== undefined,
+  "with builds": ({ builds }) => builds !== undefined,
   "with a codec": ({ codec }) => codec,
+  "with scopes": ({ runs }) => runs.some(({ id }) => id === scoper),
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Bug } from "./bug.ts";
 import { alarmBugs } from "./bugs/alarms.ts";
+import { buildBugs } from "./bugs/builds.ts";
 import { effectBugs } from "./bugs/effects.ts";
 import { endingBugs } from "./bugs/endings.ts";
 import { journalBugs } from "./bugs/journals.ts";
@@ -10,6 +11,8 @@ import { leaseBugs } from "./bugs/leases.ts";
 import { neighbourBugs } from "./bugs/neighbours.ts";
 import { objectBugs } from "./bugs/objects.ts";
 import { queueBugs } from "./bugs/queues.ts";
+import { retentionBugs } from "./bugs/retention.ts";
+import { scopeBugs } from "./bugs/scopes.ts";
 import { sealedBugs } from "./bugs/sealed.ts";
 import { serviceBugs } from "./bugs/services.ts";
 import { shardBugs } from "./bugs/shards.ts";
@@ -41,8 +44,11 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Alarms", alarmBugs],
   ["Sinks", sinkBugs],
   ["Shards", shardBugs],
+  ["Retention", retentionBugs],
+  ["Builds", buildBugs],
   ["Streams", streamBugs],
   ["Encryption", sealedBugs],
+  ["Scopes, sagas and detached runs", scopeBugs],
 ];
 
 function tables(): string {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { invariants } from "../../simulation/invariants/index.ts";
+import { seedsOf } from "../simulation/seeds.ts";
 import type { Bug } from "./bug.ts";
 import { bugs } from "./bugs/index.ts";
 import { lastFound, promised } from "./find-seeds.ts";
@@ -68,7 +69,10 @@ describe("planted bugs", () => {
   it("break nothing in the same seeds once removed", { timeout }, async () => {
     const where = [...new Set([...found.values()].map(({ seed }) => seed))];
     expect(where.length).toBeGreaterThan(0);
-    expect(await copies[0]!.run([], { seeds: where, detectedBy: [] })).toEqual({ others: [] });
+    // The first file of seeds simulates most of them without any bug. Here the copy itself is tested, and the others.
+    const elsewhere = new Set(seedsOf(1));
+    const own = where.filter((seed, k) => k < 5 || !elsewhere.has(seed));
+    expect(await copies[0]!.run([], { seeds: own, detectedBy: [] })).toEqual({ others: [] });
     const moved = [...found].filter(([name, { seed }]) => seed !== before[name]).map(([name]) => name);
     if (moved.length > 0)
       console.log(`detected by other seeds than before (run node test/planted/find-seeds.ts): ${moved.join("; ")}`);

@@ -122,7 +122,10 @@ export function slotModel(scenario: SlotScenario, overrides: Partial<SlotRules> 
 
   const mayTake = (run: Run, admits: boolean): boolean => {
     if (rules.takeover === "needs a new slot" && !admits && run.slot !== null) return false;
-    return mayHandOut({ journal: 1, queue: "q", slot: run.slot?.state ?? null }, { ...REQUEST, admits }) === undefined;
+    return (
+      mayHandOut({ journal: 1, queue: "q", slot: run.slot?.state ?? null, build: null }, { ...REQUEST, admits }) ===
+      undefined
+    );
   };
 
   /** The first of the queue: runs that continue come before those that start. Equal ones are symmetric. */

@@ -317,6 +317,43 @@ describe("app.schedules", () => {
     expect(created?.data).toMatchObject({ input: { of: "y" }, budget: { usd: 2_000_000 } });
   });
 
+  it("upsert: creates, writes nothing for the same rule, and says what it changed of another", async () => {
+    const stage = await setClock("2026-11-15T00:30:00Z");
+    const { schedules, store } = stage;
+    const declare = (cron: string, of = "x") => schedules.upsert("s", report, { of }, { cron }, { by: "v2" });
+    expect(await declare("0 * * * *")).toMatchObject({ created: true, changed: [] });
+    const versionOf = async () => (await store.read.schedules(tenant))[0]!.version;
+    const first = await versionOf();
+    const same = await Promise.all([1, 2, 3].map(() => declare("0 * * * *")));
+    expect(same.map(({ created, changed }) => [created, changed])).toEqual(Array(3).fill([false, []]));
+    expect(await versionOf()).toBe(first);
+    await schedules.pause("s");
+    const both = await Promise.all([1, 2].map(() => declare("15 * * * *", "y")));
+    expect(both.map(({ changed }) => changed).sort()).toEqual([[], ["input", "cron"]]);
+    expect(await schedules.list()).toMatchObject([
+      { cron: "15 * * * *", input: { of: "y" }, paused: true, nextAt: Date.parse("2026-11-15T01:15Z") },
+    ]);
+    const audit = await store.read.audit(tenant);
+    expect(audit).toMatchObject([
+      { by: "v2", action: "schedule.change", detail: { schedule: "s", changed: ["input", "cron"] } },
+    ]);
+  });
+
+  it("upsert: another time neither loses a firing that is due nor repeats one", async () => {
+    const stage = await setClock("2026-11-15T00:59:00Z");
+    const declare = (cron: string) => stage.schedules.upsert("s", report, { of: "x" }, { cron, overlap: "allow" });
+    await declare("0 * * * *");
+    await stage.clock.elapse(70_000); // 01:00:10, due and not fired yet
+    expect((await declare("0 */2 * * *")).changed).toEqual(["cron"]);
+    await stage.poll();
+    expect(await started(stage)).toEqual(["s@2026-11-15T01:00:00.000Z"]);
+    await declare("0,1 * * * *");
+    await declare("0 * * * *");
+    await stage.poll();
+    expect(await started(stage)).toEqual(["s@2026-11-15T01:00:00.000Z"]);
+    expect(await stage.schedules.list()).toMatchObject([{ nextAt: Date.parse("2026-11-15T02:00Z") }]);
+  });
+
   it("loses no change of two concurrent operators, and reverts no firing", async () => {
     const stage = await setClock("2026-11-15T00:30:00Z");
     const { schedules } = stage;

@@ -14,6 +14,7 @@ const audit = { reason: "a test" };
 const none = (): Sample => ({});
 const byRun = ({ run }: Scene): Sample => ({ params: { id: run } });
 const byLease = ({ lease }: Scene): Sample => ({ params: { name: lease } });
+const byBuild = ({ build }: Scene): Sample => ({ params: { build } });
 const byQueue = ({ queue }: Scene): Sample => ({ params: { name: queue } });
 const bySink = ({ sink }: Scene): Sample => ({ params: { name: sink } });
 const target = ({ journal }: Scene) => ({ journal });
@@ -88,6 +89,14 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "queues.resume": (scene) => ({ ...byQueue(scene), body: audit }),
   "queues.set": (scene) => ({ ...byQueue(scene), body: { ...audit, change: { concurrency: 1, rate: null } } }),
   "queues.reset": (scene) => ({ ...byQueue(scene), query: audit }),
+  "builds.list": none,
+  "builds.runs": byBuild,
+  "builds.drained": byBuild,
+  "builds.current": (scene) => ({ ...byBuild(scene), body: audit }),
+  "builds.move": (scene) => ({
+    ...byBuild(scene),
+    body: { ...audit, to: scene.build.replace("b1", "b2"), withinMs: 0 },
+  }),
   "sinks.list": none,
   "sinks.deadLetters": bySink,
   "sinks.replay": (scene) => ({ ...bySink(scene), body: { ...audit, events: ["7:1:5"] } }),
@@ -158,6 +167,7 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "store.dueSchedules": () => ({ body: { limit: 10 } }),
   "store.agenda": () => ({ body: {} }),
   "store.reportProcess": () => ({ body: { owner: "o", label: "replica", body: { singletons: [] } } }),
+  "store.reportBuild": ({ build }) => ({ body: { build, workflows: ["quote"] } }),
   "store.removeProcess": () => ({ body: { owner: "o" } }),
   "store.due": () => ({ body: { reactor: "recovery", cap: 100 } }),
   "store.unserved": () => ({ body: { workflows: [], minLagMs: 0 } }),
@@ -173,6 +183,9 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "feed.frontier": none,
   "feed.follow": none,
   audit: none,
+  "retention.get": none,
+  "retention.run": () => ({ body: audit }),
+  "archived.list": none,
   "runs.prune": () => ({ body: { endedBefore: 1, limit: 10, ...audit } }),
   "store.restored": () => ({ body: audit }),
   "tokens.list": none,

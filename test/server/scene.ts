@@ -39,6 +39,8 @@ export interface Scene {
   readonly queue: string;
   /** A run that waits in it. */
   readonly queued: string;
+  /** A build with a live run. */
+  readonly build: string;
 }
 
 const claimant = { owner: "worker/1", label: "worker", reactor: "recovery", ttlMs: 3_600_000 };
@@ -152,6 +154,8 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     ...{ event: "7:1:5", journal: held.journal, seq: 1, inbox: false, kind: "run.created", attempts: 3 },
     ...{ code: "400", error: hidden },
   });
+  for (const build of ["b1", "b2"]) await store.intake.reportBuild(tenant, `${prefix}-${build}`, ["pay"]);
+  await write(await begin(`${prefix}-pinned`, { build: `${prefix}-b1` }), released);
   return {
     sink: `${prefix}-billing`,
     sinkFence: wireFence(sink.term),
@@ -159,7 +163,7 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     fence: wireFence(held),
     ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
     ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
-    ...{ token: `${tenant}-starter`, queue: `${prefix}-models`, queued: waiting.id },
+    ...{ token: `${tenant}-starter`, queue: `${prefix}-models`, queued: waiting.id, build: `${prefix}-b1` },
     ...{ talk: `${prefix}-talk`, callback, streamToken, blob },
     talkFence: wireFence(talk),
   };
@@ -178,7 +182,7 @@ export function ghostOf(scene: Scene): Scene {
     ...{ tenant: scene.tenant, run: "ghost-pay", idle: "ghost-idle", stuck: "ghost-stuck", inDoubt: "ghost-doubt" },
     ...{ journal, head: scene.head, item: 900_000_002, fence: { ...scene.fence, journal } },
     ...{ lease: "ghost-sweeper", key: "ghost-key", businessKey: "ghost-invoice", schedule: "ghost-nightly" },
-    ...{ token: "ghost-starter", queue: "ghost-models", queued: "ghost-queued" },
+    ...{ token: "ghost-starter", queue: "ghost-models", queued: "ghost-queued", build: "ghost-b1" },
     ...{ sink: "ghost-billing", sinkFence: { ...scene.sinkFence, journal } },
     ...{ talk: "ghost-talk", callback: `${journal}.0.${secret}`, talkFence: { ...scene.talkFence, journal } },
     blob: "f".repeat(64),

@@ -66,7 +66,7 @@ for (const [name, place] of Object.entries(places)) {
         }
       }
       expect(others).toBeGreaterThan(20);
-    });
+    }, 90_000); // a scene for each route that writes
 
     it("shares keys, tokens and revocations between two servers", async () => {
       const another = await openStore(url);

@@ -21,6 +21,8 @@ export const calm: Plan = {
   serverless: undefined,
   sink: undefined,
   shards: undefined,
+  retention: undefined,
+  builds: undefined,
   replicas: 2,
   remote: [false, true],
   clocks: [rightClock, rightClock],

@@ -14,7 +14,10 @@ import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { startWallMs } from "../../testkit/kit/virtual-time.ts";
 import { calm } from "./calm.ts";
 import { eventful, spoiled, trial } from "./spoiled.ts";
+import { calmBuilds, spoiledBuilds } from "./spoiled-builds.ts";
 import { spoiledObjects } from "./spoiled-objects.ts";
+import { spoiledRetention } from "./spoiled-retention.ts";
+import { scopedWorld, spoiledScopes } from "./spoiled-scopes.ts";
 import { calmShards, spoiledShards } from "./spoiled-shards.ts";
 import { spoiledSinks } from "./spoiled-sinks.ts";
 
@@ -57,6 +60,11 @@ describe("the invariants", () => {
     fails(spoil(busy), name);
   });
 
+  it.each(Object.entries(spoiledRetention))("%s fails when the evidence of retention is spoiled", (name, spoil) => {
+    assert.ok(invariants[name]!(busy).judged > 0, "the invariant judged nothing");
+    fails(spoil(busy), name);
+  });
+
   it.each(Object.entries(spoiledObjects))("objectsAreLinearizable fails when %s", (_what, spoil) => {
     // Seven handlers and answers, and two keys of which one was also read.
     assert.equal(invariants.objectsAreLinearizable!(busy).judged, 7);
@@ -95,6 +103,17 @@ describe("the invariants", () => {
     const { calls, answers } = world.models;
     fails({ ...world, models: { calls, answers: [...answers, { ...answers[0]!, answer: "x" }] } }, "blobsAreWhole");
     fails({ ...world, models: { calls: [...calls, ...calls], answers } }, "lostCallsArePresumed");
+  });
+
+  it("fail when a scope, a saga or a detached run does something else than its journal says", async () => {
+    const world = await simulate(scopedWorld);
+    assert.deepEqual(brokenInvariants(world), []);
+    const judged = ["sagaCompensatesExactly", "detachedLives"].map((name) => invariants[name]!(world).judged);
+    assert.deepEqual(judged, [1, 1]);
+    for (const [what, name, spoil] of spoiledScopes) {
+      assert.notDeepEqual(faultsOf(spoil(world), name), [], what);
+      failed.add(name);
+    }
   });
 
   it("fail when an outage fails its run, ends too early, or is called again without an operator", async () => {
@@ -179,6 +198,16 @@ describe("the invariants", () => {
     assert.deepEqual(brokenInvariants(world), []);
     for (const [name, spoil] of spoiledShards) {
       assert.ok(invariants[name]!(world).judged > 0, `${name} judged nothing`);
+      fails(spoil(world), name);
+    }
+  });
+
+  it("fail when a process of another build gets a pinned run, or such a run does not end", async () => {
+    const without = { signals: [], schedules: [], actions: [], guarded: [], unstarted: undefined, talk: undefined };
+    const world = await simulate({ ...calm, ...without, singleton: undefined, builds: calmBuilds, healAtMs: 40_000 });
+    assert.deepEqual(brokenInvariants(world), []);
+    for (const [name, spoil] of spoiledBuilds) {
+      assert.ok(invariants[name]!(world).judged >= 4, `${name} judged nothing`);
       fails(spoil(world), name);
     }
   });
@@ -524,7 +553,7 @@ describe("the invariants", () => {
     assert.deepEqual(neverJudged({ judged: nothingJudged }), Object.keys(invariants));
     const all = addJudged(addJudged(judged, judge(busy).judged), judge(rewound).judged);
     assert.equal(all.runIdsAreUnique, evidence.runs.length + busy.runs.length + rewound.runs.length);
-    // These worlds have loops, and neither shards, nor a fork, nor an outage, nor models, nor a schedule whose runs must not overlap.
+    // These worlds have loops, and neither shards, nor a fork, nor an outage, nor models, nor scopes, nor a schedule whose runs must not overlap.
     const without = [
       "outagesPark",
       "blobsAreWhole",
@@ -535,6 +564,11 @@ describe("the invariants", () => {
       "forksKeepWhatStands",
       "overlapPolicyHolds",
       "payloadsAreSealed",
+      "pinnedRunsEnd",
+      "pinnedStays",
+      "scopesAgree",
+      "sagaCompensatesExactly",
+      "detachedLives",
     ];
     const shards = ["oneOwnerForAShard", "shardsAreHeld", "shardsAreFair"];
     assert.deepEqual(neverJudged({ judged: all }).sort(), [...without, ...shards].sort());

@@ -18,37 +18,47 @@ const regressions: readonly string[] = [
   "19897", // a dead replica without a shard left, and what none had wanted was kept for a minute
 ];
 
-/** Seeds that reach the rarest marks, which fewer than one in 120 does: every file runs them, and so needs fewer others. */
+/** Seeds that reach the rarest marks, which fewer than one in 120 does: with them the first file needs fewer others. */
 const rare: readonly number[] = [
   53, 78, 86, 90, 143, 209, 372, 472, 488, 494, 624, 694, 826, 1348, 1879, 2090, 2144, 2276,
 ];
 
-const perFile = 480;
-const fresh = 50;
+/**
+ * The first file has enough seeds to reach every mark and to judge by every invariant. The others need not prove that
+ * again: of theirs, more are new every day.
+ */
+const sizes = [
+  { fixed: 430, fresh: 50, reachesAll: true },
+  { fixed: 180, fresh: 80, reachesAll: false },
+  { fixed: 180, fresh: 80, reachesAll: false },
+] as const;
+/** Fixed seeds of a file begin at a multiple of this. */
+const room = 480;
 
 /**
  * The seeds of one test file: fixed ones, equal on every machine, and some that are new every day. A fresh seed is
  * named by its day, so that a failure can be repeated.
  */
 export function seedsOf(file: number): (number | string)[] {
-  const first = (file - 1) * perFile + 1;
-  const fixed = Array.from({ length: perFile - fresh }, (_, k) => first + k);
+  const { fixed, fresh, reachesAll } = sizes[file - 1]!;
+  const first = (file - 1) * room + 1;
   return [
-    ...(file === 1 ? regressions : []),
-    ...new Set([...fixed, ...rare]),
+    ...(reachesAll ? regressions : []),
+    ...new Set([...Array.from({ length: fixed }, (_, k) => first + k), ...(reachesAll ? rare : [])]),
     ...Array.from({ length: fresh }, (_, k) => `${sampleDay} ${file}.${k}`),
   ];
 }
 
 export function runSeeds(file: number): void {
   describe(`the engine, simulated (${file} of 3)`, () => {
-    it("keeps every invariant and reaches every mark", {
-      timeout: 600_000,
-    }, async () => {
+    const { reachesAll } = sizes[file - 1]!;
+    const title = reachesAll ? "keeps every invariant and reaches every mark" : "keeps every invariant";
+    it(title, { timeout: 600_000 }, async () => {
       const seeds = seedsOf(file);
       const report = await simulateSeeds(seeds);
       assert.equal(report.failures.join("\n\n"), "");
       assert.equal(report.seeds, seeds.length);
+      if (!reachesAll) return;
       assert.deepEqual(neverReached(report), [], "marks never reached");
       assert.deepEqual(neverJudged(report), [], "invariants that judged nothing");
     });

@@ -10,6 +10,7 @@ import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { calm } from "./calm.ts";
 import { eventfulObjects } from "./spoiled-objects.ts";
 import { eventfulQueues, spoiledQueues } from "./spoiled-queues.ts";
+import { eventfulRetention } from "./spoiled-retention.ts";
 import { eventfulSink } from "./spoiled-sinks.ts";
 
 const run = (id: string, ops: readonly Op[], more: Partial<PlannedRun> = {}): PlannedRun => ({
@@ -72,7 +73,10 @@ export const eventful: Plan = {
       { op: "gate", name: "left" },
     ]),
     run("taken", [{ op: "guarded" }]),
-    run("booked", [{ op: "transaction", id: "seat", fails: false }]),
+    run("booked", [
+      { op: "transaction", id: "seat", fails: false },
+      { op: "label", value: 1 },
+    ]),
     run(streamer, [{ op: "stream", name: "stream 1", chunks: 3, gapMs: 20, decides: false }], { atMs: 27_000 }),
     run("trials", [trial("trial 0", { fails: 1, timeoutMs: 900 })], { workflow: "limited", atMs: 18_000 }),
     run("wedged", [trial("trial 1", { wedgeMs: 60_000 })], { workflow: "limited", atMs: 22_000 }),
@@ -94,6 +98,7 @@ export const eventful: Plan = {
   healAtMs: 30_000,
   queues: eventfulQueues,
   objects: eventfulObjects,
+  retention: eventfulRetention,
   sink: eventfulSink,
 };
 
@@ -259,6 +264,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
       ({ data }) => data.asks === true,
       (note) => [note, { ...note, seq: 98 }],
     ),
+  labelsAreProjected: (world) => ({ ...world, labelLists: world.labelLists.map((list) => ({ ...list, runs: [] })) }),
   publishedIsFenced: (world) => ({ ...world, published: world.published.map((row) => ({ ...row, value: "stale" })) }),
   callbacksOnce: (world) => ({
     ...world,

@@ -17,6 +17,8 @@ const held: LeaseRow = {
   run: 2,
   workflow: "",
   checkpoint: null,
+  build: null,
+  begins: 1,
   token: 7n,
   nonce: 5n,
   owner: "o",

@@ -51,7 +51,7 @@ export function stores(connections: Connections, statements: Statements, times: 
 }
 
 /** The statement with the same name executes a change, without other parameters. `query` only sees their union. */
-type OneStatement = Exclude<Change, { do: "note.create" | "slot.set" }>;
+type OneStatement = Exclude<Change, { do: "note.create" | "slot.set" | "labels.set" }>;
 type ParamsFor<K extends OneStatement["do"]> = Omit<Extract<OneStatement, { do: K }>, "tenant"> & { tenant: string };
 type Incomplete = { [K in OneStatement["do"]]: ParamsFor<K> extends ParamsOf<K> ? never : K }[OneStatement["do"]];
 same<Incomplete>()<never>();

@@ -38,6 +38,7 @@ export interface NamedThings {
   readonly schedule: string;
   readonly queue: string;
   readonly queuedRun: string;
+  readonly build: string;
   readonly businessKey: string;
   readonly apiToken: string;
   readonly callback: string;
@@ -114,6 +115,8 @@ export const table: Table = {
             },
           ]),
       ]),
+    reportBuild: (intake, me, of) => intake.reportBuild(me, of.build, ["w"]),
+    setCurrentBuild: (intake, me, of) => intake.setCurrentBuild(me, of.build, { by: "eve", reason: "mine" }),
     streamToken: (intake, me, of) => intake.streamToken(me, of.run, "tokens", 60_000),
     signal: (intake, me, of) =>
       all([
@@ -159,6 +162,7 @@ export const table: Table = {
     },
     deleteSchedule: (intake, me, of) => intake.deleteSchedule(me, of.schedule),
     fireSchedule: (intake, me, of) => intake.fireSchedule(me, of.schedule, 1, null, [spec({ id: "fired" })]),
+    requestRetention: (intake, me) => intake.requestRetention(me, audit),
     prune: (intake, me) => intake.prune(me, Number.MAX_SAFE_INTEGER, 10),
     setQuota: "only the operator of the store sets limits, for a named tenant",
     putToken: "its id is random, made by the server, and unique in the store",
@@ -275,7 +279,12 @@ export const table: Table = {
     deadLetters: (read, me, of) => read.deadLetters(me, of.sink),
     subjects: (read, me, of) => read.subjects(me, [of.journal, of.item, of.nameJournal]),
     sinks: (read, me) => read.sinks(me),
+    retention: (read, me) => read.retention(me, 86_400_000),
+    archived: (read, me, of) => all([() => read.archived(me), () => read.archived(me, { id: of.run })]),
     queues: (read, me) => read.queues(me),
+    builds: (read, me, of) => all([() => read.builds(me), () => read.builds(me, { build: of.build })]),
+    buildRuns: (read, me, of) => read.buildRuns(me, of.build),
+    isDrained: (read, me, of) => read.isDrained(me, of.build),
     queuePartitions: (read, me, of) => read.queuePartitions(me, of.queue),
     queueSlots: (read, me, of) => read.queueSlots(me, of.queue),
     queuePosition: (read, me, of) => read.queuePosition(me, of.queuedRun),

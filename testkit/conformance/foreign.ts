@@ -30,8 +30,8 @@ const passing: ReadonlySet<string> = new Set(
 
 /** The outcome without the requested names and without what differs from call to call. */
 function plain(outcome: unknown, me: string, of: NamedThings): string {
-  const { run, name, key, schedule, queue, queuedRun, businessKey, apiToken, owner } = of;
-  const names = [me, name, key, schedule, queue, queuedRun, businessKey, apiToken, owner, run]; // the run's id is part of the others
+  const { run, name, key, schedule, queue, queuedRun, build, businessKey, apiToken, owner } = of;
+  const names = [me, name, key, schedule, queue, queuedRun, build, businessKey, apiToken, owner, run]; // the run's id is part of the others
   const text = (one: string): string => {
     let left = one.replaceAll(/\b(lease|journal) \d+/g, "$1 NUMBER");
     for (const known of names) left = left.replaceAll(known, "NAME");
@@ -88,12 +88,22 @@ export async function victimOn(store: Store): Promise<NamedThings> {
   const queuedRun = `queued-${run.id}`;
   await store.intake.putQueue(tenant, queue, { counts: "running" });
   await store.intake.createRuns(tenant, [spec({ id: queuedRun, input: secret, queue, key: secret })]);
+  const build = `build-${run.id}`;
+  await store.intake.reportBuild(tenant, build, ["w"]);
+  await store.intake.createRuns(tenant, [spec({ input: secret, build })], { ...claimant(), nonce: nonce() });
   const [entry] = await store.read.audit(tenant);
   const view = await store.read.lease(tenant, { run: run.id });
   return {
     ...{ run: run.id, journal: run.journal, head: run.head, item, name, apiToken, sink, event },
     callback: callbackToken(callbacks, { journal: run.journal, pos: 3 }),
-    ...{ nameJournal: named.term.journal, key: `value-${run.id}`, schedule: `schedule-${run.id}`, queue, queuedRun },
+    ...{
+      nameJournal: named.term.journal,
+      key: `value-${run.id}`,
+      schedule: `schedule-${run.id}`,
+      queue,
+      queuedRun,
+      build,
+    },
     ...{ businessKey: `key-${run.id}`, owner: view!.owner!, nonce: run.term.fence.nonce, nameNonce: lease.nonce },
     ...{ token: run.term.fence.token, audit: entry!.cursor },
     cursor: (await store.read.feed(undefined, 1, tenant)).cursor,
@@ -110,7 +120,12 @@ function ghostOf(victim: NamedThings): NamedThings {
     ...{ run: id, journal: 900_000_001, item: 900_000_002, nameJournal: 900_000_003, name: `sink lease-${id}` },
     ...{ sink: `lease-${id}`, event: `${id}:1:5` },
     ...{ key: `value-${id}`, schedule: `schedule-${id}`, businessKey: `key-${id}`, apiToken: `token-${id}` },
-    ...{ queue: `queue-${id}`, queuedRun: `queued-${id}`, callback: `900000001.3.${"x".repeat(43)}` },
+    ...{
+      queue: `queue-${id}`,
+      queuedRun: `queued-${id}`,
+      build: `build-${id}`,
+      callback: `900000001.3.${"x".repeat(43)}`,
+    },
     ...{ owner: ownerOf(id), nonce: nonce(), nameNonce: nonce() },
   };
 }

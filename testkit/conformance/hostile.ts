@@ -180,16 +180,22 @@ export const hostile: Cases = ({ it }, fresh) => {
 
   it("ids of any text are distinct and are returned unchanged", async () => {
     const { store } = fresh();
-    const specs = oddIds.map((id, k) => spec({ id, workflow: id, input: k, version: id, labels: { [id]: id } }));
+    const labelOf = (id: string): string => (id.length <= store.limits.labelLength ? id : `a long id ${id.length}`);
+    const specs = oddIds.map((id, k) =>
+      spec({ id, workflow: id, input: k, version: id, labels: { [labelOf(id)]: labelOf(id) } }),
+    );
     const verdicts = await store.intake.createRuns(tenant, specs);
     assert.ok(verdicts.every((verdict) => verdict.ok && verdict.fresh));
     // A schedule's id leaves room for the time in its runs' ids.
     const scheduled = oddIds.filter((id) => id.length + runIdSuffixLength <= store.limits.nameLength);
     for (const id of oddIds) {
       const view = await viewOf(store, id);
-      assert.deepEqual([view.id, view.workflow, view.version, view.labels], [id, id, id, { [id]: id }]);
+      assert.deepEqual(
+        [view.id, view.workflow, view.version, view.labels],
+        [id, id, id, { [labelOf(id)]: labelOf(id) }],
+      );
       const byWorkflow = await store.read.runs(tenant, { workflow: id });
-      const byLabel = await store.read.runs(tenant, { label: { key: id, value: id } });
+      const byLabel = await store.read.runs(tenant, { label: { key: labelOf(id), value: labelOf(id) } });
       assert.deepEqual(
         [byWorkflow, byLabel].map((found) => found.map((one) => one.id)),
         [[id], [id]],

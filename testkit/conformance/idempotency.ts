@@ -22,6 +22,9 @@ import { begin, confirmed, countOutcomes, ended, everything, intent, lasting, un
 const repeatOf = (key: string, hash = "h", of = tenant) => ({ tenant: of, key, hash });
 
 /** Calls repeated after a lost response: the same response, and nothing done twice. */
+/** Writes that change nothing when they are repeated. */
+const repeatable = ["touchToken", "reportProcess", "removeProcess", "reportBuild", "streamToken"];
+
 export const idempotency: Cases = ({ it }, fresh) => {
   it("every intake write happens once per key, with the same response each time", async () => {
     const { store, another, elapse } = fresh();
@@ -40,6 +43,7 @@ export const idempotency: Cases = ({ it }, fresh) => {
       await store.intake.putSchedule(tenant, { id, spec: scheduleSpec(), nextAt, paused: false });
     await store.intake.putValue(tenant, "gone", 1, "must_create");
     await acquired(store, request({ name: "sink s" }));
+    await store.intake.reportBuild(tenant, "b", ["w"]);
     const runs = [spec(), spec({ budget: { usd: 5 } })];
     const fired = [spec({ schedule: "due" })];
     const audit = { by: "ann", reason: "drill" };
@@ -63,6 +67,8 @@ export const idempotency: Cases = ({ it }, fresh) => {
       changeQueue: (intake) => intake.changeQueue(tenant, "q", { concurrency: 2 }, audit),
       resetQueue: (intake) => intake.resetQueue(tenant, "q", audit),
       pauseQueue: (intake) => intake.pauseQueue(tenant, "q", true, audit),
+      requestRetention: (intake) => intake.requestRetention(tenant, audit),
+      setCurrentBuild: (intake) => intake.setCurrentBuild(tenant, "b", audit),
       settleLetters: (intake) => intake.settleLetters(tenant, "s", "DISCARDED", undefined, audit),
       prune: (intake) => intake.prune(tenant, now + 60_000, 5, audit),
       setQuota: (intake) => intake.setQuota(tenant, { streams: 5 }, audit),
@@ -70,7 +76,7 @@ export const idempotency: Cases = ({ it }, fresh) => {
       revokeToken: (intake) => intake.revokeToken(tenant, token.id, audit),
       recordAudit: (intake) => intake.recordAudit(tenant, "call.refused", audit, { route: "x" }),
     };
-    const named = Object.keys(calls).concat("touchToken", "reportProcess", "removeProcess", "streamToken").sort();
+    const named = [...Object.keys(calls), ...repeatable].sort();
     assert.deepEqual(Object.keys(store.intake).sort(), named, "every write is tried here");
     const other = await another();
     for (const [what, call] of Object.entries(calls)) {
@@ -81,11 +87,8 @@ export const idempotency: Cases = ({ it }, fresh) => {
       });
     }
     assert.equal((await run.view()).notes, 5);
-    assert.equal(
-      (await store.read.audit(tenant)).length,
-      9,
-      "one entry each: changeQueue, resetQueue, pauseQueue, settleLetters, prune, setQuota, putToken, revokeToken, recordAudit",
-    );
+    // Queues (3), requestRetention, setCurrentBuild, settleLetters, prune, setQuota, putToken, revokeToken, recordAudit.
+    assert.equal((await store.read.audit(tenant)).length, 11, "one entry each");
     const created = (await calls.createRuns!(store.once(repeatOf("createRuns")))) as CreateResult[];
     assert.ok(created.length === 2 && created.every((one) => one.fresh));
     assert.deepEqual(await store.read.budgets(tenant, runs[1]!.id), [

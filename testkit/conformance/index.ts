@@ -4,10 +4,12 @@ import { backlogs } from "./backlogs.ts";
 import { batches } from "./batches.ts";
 import { blobs } from "./blobs.ts";
 import { budgets } from "./budgets.ts";
+import { builds } from "./builds.ts";
 import { businessKeys } from "./business-keys.ts";
 import { census } from "./census.ts";
 import { checkpoints } from "./checkpoints.ts";
 import { concurrency } from "./concurrency.ts";
+import { detachedRuns } from "./detached.ts";
 import { effects } from "./effects.ts";
 import { evidence } from "./evidence.ts";
 import { faults } from "./faults.ts";
@@ -16,8 +18,10 @@ import { feedFrontier } from "./feed-frontier.ts";
 import { finding } from "./finding.ts";
 import { foreign } from "./foreign.ts";
 import type { Cases, StoreFixture, TestRunner } from "./frame.ts";
+import { generations } from "./generations.ts";
 import { hostile } from "./hostile.ts";
 import { idempotency, lostResponses } from "./idempotency.ts";
+import { labelled } from "./labels.ts";
 import { leases } from "./leases.ts";
 import { lists } from "./lists.ts";
 import { misplaced } from "./misplaced.ts";
@@ -36,8 +40,10 @@ import { queues } from "./queues.ts";
 import { quotas } from "./quotas.ts";
 import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
+import { retention } from "./retention.ts";
 import { runs } from "./runs.ts";
 import { schedules } from "./schedules.ts";
+import { scopes } from "./scopes.ts";
 import { apiTokens, audit } from "./service.ts";
 import { sleeps } from "./sleeps.ts";
 import { streams } from "./streams.ts";
@@ -66,6 +72,7 @@ const groups: Readonly<Record<string, Cases>> = {
   queueStarts,
   queueClients,
   queueCycles,
+  builds,
   batches,
   sleeps,
   termHistory,
@@ -76,9 +83,14 @@ const groups: Readonly<Record<string, Cases>> = {
   faults,
   runs,
   lists,
+  labelled,
   pages,
   phases,
+  generations,
   trees,
+  detachedRuns,
+  retention,
+  scopes,
   notes,
   effects,
   evidence,

@@ -79,6 +79,7 @@ export class TestProcess {
       fenced: this.#wrap("fenced", store.fenced),
       read: this.#wrap("read", store.read),
       ...(store.within && { within: this.#within(store.within) }),
+      ...(store.retention && { retention: this.#wrap("retention", store.retention) }),
       once: (key) => this.#wrap("intake", store.once(key)),
       health: () => store.health(),
       onWake: (listener) => this.#onWake(store, listener),

@@ -2,6 +2,7 @@ import { fingerprint } from "../../src/base/canonical.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
 import { NotSent } from "../../src/sdk/outcomes.ts";
 import type { RunView, Store } from "../../src/store/contract/store.ts";
+import { readAll } from "../../src/store/read-all.ts";
 import { checkProjection } from "../projection.ts";
 import type { BodyCall } from "./runner.ts";
 import type { WorldLedger } from "./world.ts";
@@ -35,7 +36,7 @@ export async function roundFaults(
   if (calm === undefined)
     return [
       ...duplicates(round),
-      ...compensationFaults(round),
+      ...compensationFaults(round, await duePositions(round)),
       ...(await checkProjection(round.store, [round.tenant])),
     ];
   return [...(round.faults ?? []), ...endingFaults(round, calm, outcome), ...lostEffects(round, calm)];
@@ -118,8 +119,14 @@ function callCounts(round: CrashRound): Map<string, number> {
 
 const succeeded = ({ result }: BodyCall): boolean => result !== undefined && "value" in result;
 
-/** Confirmed effects are compensated if and only if the run did not complete. */
-function compensationFaults(round: CrashRound): string[] {
+/** Positions whose obligations fell due while the run was live: a saga has failed there. */
+async function duePositions({ store, tenant, run }: CrashRound): Promise<ReadonlySet<number>> {
+  const records = await readAll((from) => store.read.journal(tenant, { run: run.id }, { from }));
+  return new Set(records.flatMap((record) => (record.kind === "obligation.due" ? [record.data.pos] : [])));
+}
+
+/** Confirmed effects are compensated if and only if the run did not complete, or their saga has failed. */
+function compensationFaults(round: CrashRound, due: ReadonlySet<number>): string[] {
   const { status } = round.run;
   const compensations = round.effects.filter(({ role, surplus }) => role === "compensation" && !surplus);
   const called = (key: string): boolean => round.calls.some((call) => call.role === "compensation" && call.key === key);
@@ -130,6 +137,6 @@ function compensationFaults(round: CrashRound): string[] {
   }
   if (status !== "COMPLETED") return [];
   return compensations
-    .filter(({ key }) => called(key))
-    .map(({ name, key }) => `${name} of a completed run was compensated (${key})`);
+    .filter(({ key, pos }) => called(key) !== due.has(pos))
+    .map(({ name, key }) => `${name} of a completed run was ${called(key) ? "" : "not "}compensated (${key})`);
 }

@@ -37,8 +37,9 @@ export function runnerIn(process: TestProcess, runner: Runner, calls: BodyCall[]
   };
   const workflows = [...runner.workflows].map(([name, workflow]) => [name, workflowIn(workflow, inside)] as const);
   const effects = [...runner.effects].map(([name, definition]) => [name, inside(definition)] as const);
-  const { queues = new Map() } = runner;
-  return { workflows: new Map(workflows), effects: new Map(effects), queues };
+  const { queues = new Map(), build } = runner;
+  const parts = { workflows: new Map(workflows), effects: new Map(effects), queues };
+  return build === undefined ? parts : { ...parts, build };
 }
 
 function effectIn(process: TestProcess, definition: EffectDefinition, calls: BodyCall[]): EffectDefinition {

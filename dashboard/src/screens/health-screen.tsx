@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Lease, Wire } from "../api.ts";
 import { formatDuration, plural } from "../format.ts";
+import { RetentionCard } from "../overview/retention-card.tsx";
 import { type Health, health, history, leases } from "../queries.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Facts } from "../ui/facts.tsx";
@@ -68,6 +69,7 @@ export function HealthScreen() {
                 ]}
               />
             </section>
+            <RetentionCard />
             <ProcessTable leases={held} processes={processes} />
             <details className="card across">
               <summary>Raw response</summary>

@@ -216,7 +216,7 @@ function ResultTab({ run }: { readonly run: Run }) {
   const first = useQuery(queries.runRecords(id, 1, 1));
   const budgets = useQuery(queries.runBudgets(id)).data?.budgets ?? [];
   const created = unwrap(first.data?.records[0]?.data) as
-    | { input?: unknown; forkedFrom?: string; schedule?: string }
+    | { input?: unknown; forkedFrom?: string; startedBy?: string; schedule?: string }
     | undefined;
   return (
     <div className="halves">
@@ -228,6 +228,9 @@ function ResultTab({ run }: { readonly run: Run }) {
             ...(created?.forkedFrom === undefined
               ? []
               : [["Forked from", <RunLink key="from" id={created.forkedFrom} />] as const]),
+            ...(created?.startedBy === undefined
+              ? []
+              : [["Started by", <RunLink key="by" id={created.startedBy} />] as const]),
             ...(created?.schedule === undefined ? [] : [["Schedule", created.schedule] as const]),
           ]}
         />

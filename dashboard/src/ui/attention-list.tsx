@@ -50,10 +50,13 @@ export function systemItems({
 }: Omit<ReturnType<typeof useAttention>, "effects" | "runs" | "count" | "isReady">): readonly AttentionItem[] {
   const didYouMean = (name: string | undefined): string => (name === undefined ? "" : `; did you mean ${name}?`);
   return [
-    ...unserved.map(({ workflow, runs, suggestion }) => ({
-      ...{ key: `workflow ${workflow}`, at: now, to: "/runs", subject: workflow },
+    ...unserved.map(({ workflow, build, runs, suggestion }) => ({
+      ...{ key: `workflow ${workflow} ${build ?? ""}`, at: now, to: "/runs", subject: workflow },
       badge: <Badge status="STALLED" label="unserved" />,
-      text: `${plural(runs, "run")} waiting: no process serves this workflow${didYouMean(suggestion)}`,
+      text:
+        build === undefined
+          ? `${plural(runs, "run")} waiting: no process serves this workflow${didYouMean(suggestion)}`
+          : `${plural(runs, "run")} waiting: no process of build ${build} is running; start one, or move the runs`,
     })),
     ...unservedEffects.map(({ effect, items, suggestion }) => ({
       ...{ key: `effect ${effect}`, at: now, to: "/effects", subject: effect },

@@ -4,6 +4,7 @@ import { errorTable } from "../../model/errors.ts";
 import type { Store, StoreSettings } from "../../store/contract/store.ts";
 import { lasting } from "../output.ts";
 import { queueFindings } from "./doctor-queues.ts";
+import { retentionFindings } from "./doctor-retention.ts";
 import { sinkFindings } from "./doctor-sinks.ts";
 import { type Finding, finding, meantText } from "./finding.ts";
 import { readOverview, type StoreOverview } from "./store-overview.ts";
@@ -19,8 +20,11 @@ const staleForMs = 60_000;
 const maxNamed = 10;
 const more = ({ length }: readonly string[]): string => (length > maxNamed ? ` and ${length - maxNamed} more` : "");
 
-export const unservedText = ({ workflow, runs, suggestion }: StoreOverview["unserved"][number]): string =>
-  `${runs} ${runs === 1 ? "run waits" : "runs wait"} for workflow ${workflow}, which no process has${meantText(suggestion)}`;
+export function unservedText({ workflow, build, runs, suggestion }: StoreOverview["unserved"][number]): string {
+  const waits = `${runs} ${runs === 1 ? "run waits" : "runs wait"} for workflow ${workflow}`;
+  if (build === undefined) return `${waits}, which no process has${meantText(suggestion)}`;
+  return `${waits} of build ${build}, which no process has: start one, or move them (durable-tape builds move)`;
+}
 
 const unservedEffectText = ({ effect, items, suggestion }: StoreOverview["unservedEffects"][number]): string =>
   `${items} ${items === 1 ? "call waits" : "calls wait"} for effect ${effect}, which no process defines${meantText(suggestion)}`;
@@ -37,11 +41,13 @@ export async function diagnose(
     nodeFinding(),
     storeFinding(settings, url),
     ...transportFinding(settings),
+    ...serversFinding(settings),
     ...failoverFinding(settings),
     await clockFinding(store, clock),
     ...(await workFindings(store, tenant, clock)),
     ...(await queueFindings(store, tenant, clock)),
     ...(await sinkFindings(store, tenant)),
+    ...(await retentionFindings(store, tenant)),
   ];
 }
 
@@ -89,6 +95,20 @@ function transportFinding({ facts: { transport } }: StoreSettings): Finding[] {
       next: "TAPE_STORE_PLAIN: add sslmode=verify-full to the store's URL, and sslrootcert=FILE for your own certificate authority (docs/security.md).",
     },
   ];
+}
+
+/** What each host of a URL with several answered. */
+function serversFinding({ facts: { server, servers } }: StoreSettings): Finding[] {
+  if (server === undefined) return [];
+  const message = `${server} accepts writes (${servers})`;
+  const writable = String(servers).split("accepts writes").length - 1;
+  if (writable > 1) {
+    const next = "Stop the former primary: what it accepts is lost when it rejoins the cluster (docs/failover.md).";
+    return [{ check: "servers", state: "fail", message: `two servers accept writes: ${servers}`, next }];
+  }
+  if (!/ failed: | did not answer/.test(String(servers))) return [{ check: "servers", state: "ok", message }];
+  const next = "Start the server that does not answer, or remove it from the URL: a failover may need it.";
+  return [{ check: "servers", state: "warn", message, next }];
 }
 
 /** Whether a promoted standby has every acknowledged write and an isolated primary stops. Only a server has standbys. */

@@ -3,15 +3,17 @@ import { decode } from "../../base/codec.ts";
 import { defined } from "../../base/defined.ts";
 import { shellWord } from "../../engine/core/report.ts";
 import { explainQueue } from "../../engine/served.ts";
+import type { Tape } from "../../host/tape.ts";
 import type { TermView } from "../../model/lease.ts";
 import { notFound } from "../../model/not-found.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
-import type { FeedRecord } from "../../store/contract/store.ts";
+import type { FeedRecord, RunView } from "../../store/contract/store.ts";
 import { feedPages } from "../../store/read-all.ts";
 import { outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Command, Invocation } from "../command.ts";
 import { brief, type Column, jsonText, lasting, printJson, tableOf, timeOf, wantsJson } from "../output.ts";
+import { inspectArchived } from "./retention.ts";
 import { waitsOf } from "./waiting.ts";
 
 /** What this run was charged for calls that were lost with their terms; included in the amount spent. */
@@ -20,81 +22,97 @@ function presumedIn(journal: readonly JournalRecord[], unit: string): number {
   return amounts.reduce((sum, of) => sum + (Object.hasOwn(of, unit) ? of[unit]! : 0), 0);
 }
 
+/** Of a run that has continued as new: its current generation, and of its gates those that are open. */
+async function currentGeneration(app: Pick<Tape, "journal">, { id, lease }: RunView) {
+  const { begins = 1 } = lease;
+  const journal: JournalRecord[] = await Array.fromAsync(app.journal(id, { from: begins }));
+  const [first] = journal;
+  if (first?.kind !== "run.continued") return { journal, positions: {}, gates: {}, shown: undefined };
+  const { generation, pos: from } = first.data;
+  const earlier = `durable-tape tail ${shellWord(id)} --from 1`;
+  const shown = `generation ${generation}, since record ${begins}; earlier records: ${earlier}`;
+  return { journal, positions: { from }, gates: { open: true }, shown };
+}
+
+const inspectStored: Command["run"] = (invocation) =>
+  withApp(invocation, async ({ app, store, tenant }) => {
+    const id = invocation.arguments.run!;
+    const run = await app.runs.get(id);
+    if (run === undefined) throw notFound("run", id);
+    const { journal, ...current } = await currentGeneration(app, run);
+    const [terms, effects, obligations, gates, timers, budgets, position] = await Promise.all([
+      store.read.terms(tenant, { run: id }),
+      store.read.effects(tenant, { run: id, role: "effect", ...current.positions }),
+      store.read.effects(tenant, { run: id, role: "compensation", ...current.positions }),
+      store.read.gates(tenant, { run: id, ...current.gates }),
+      store.read.timers(tenant, { run: id }),
+      store.read.budgets(tenant, id),
+      explainQueue(store, tenant, id),
+    ]);
+    const now = await store.read.now();
+    const open = { journal, gates, timers, effects: [...effects, ...obligations], position };
+    const waitingFor = run.endedAt === null ? waitsOf(run, open, now) : [];
+    if (wantsJson(invocation)) {
+      const parts = { journal, terms, effects, obligations, gates, timers, budgets };
+      printJson(invocation, { run, waitingFor, ...(position !== undefined && { queue: position }), ...parts });
+      return 0;
+    }
+    const { screen } = invocation;
+    screen.line(`${screen.bold(id)}  ${run.status}  ${run.workflow}`);
+    screen.line(`started ${timeOf(run.createdAt)}, ${lasting((run.endedAt ?? now) - run.createdAt)}`);
+    if (current.shown !== undefined) screen.line(current.shown);
+    if (run.lease.owner !== null) {
+      const { label, token, remainingMs } = run.lease;
+      screen.line(`held by ${label}, token ${token}, expires in ${lasting(remainingMs)} unless renewed`);
+    }
+    if (run.endedAt !== null) {
+      const outcome = `outcome ${brief(run.outcome, 400)}`;
+      screen.line(run.status === "COMPLETED" ? outcome : screen.bad(outcome));
+    } else for (const line of waitingFor) screen.line(line);
+    section(invocation, "journal", journal, journalColumns);
+    section(invocation, "terms", terms, termColumns);
+    section(invocation, "effects", effects, effectColumns(now));
+    section(invocation, "obligations", obligations, effectColumns(now));
+    section(invocation, "gates", gates, [
+      { title: "POS", right: true, of: ({ pos }) => pos },
+      { title: "GATE", of: ({ name }) => name },
+      { title: "STATUS", of: ({ status }) => status },
+      { title: "PAYLOAD", of: ({ payload }) => (payload === null ? "" : brief(decode(payload))) },
+    ]);
+    section(invocation, "timers", timers, [
+      { title: "POS", right: true, of: ({ pos }) => pos },
+      { title: "PURPOSE", of: ({ purpose }) => purpose },
+      { title: "STATUS", of: ({ status }) => status },
+      { title: "DUE", of: ({ dueAt }) => timeOf(dueAt) },
+    ]);
+    section(invocation, "budgets (millionths)", budgets, [
+      { title: "UNIT", of: ({ unit }) => unit },
+      { title: "CAP", right: true, of: ({ cap }) => cap ?? "none" },
+      { title: "RESERVED", right: true, of: ({ reserved }) => reserved },
+      { title: "SPENT", right: true, of: ({ spent }) => spent },
+      { title: "PRESUMED HERE", right: true, of: ({ unit }) => presumedIn(journal, unit) },
+    ]);
+    const inDoubt = open.effects.filter(({ status }) => status === "UNKNOWN" || status === "STUCK");
+    for (const { pos, sub, role, status } of inDoubt) {
+      const kind = role === "effect" ? "effect" : "obligation";
+      const position = sub === 0 ? `${pos}` : `${pos}.${sub}`;
+      const as = role === "effect" ? "confirmed|failed|retry" : "confirmed|retry";
+      screen.line();
+      screen.line(`${screen.bad(`${kind} ${position} is ${status}`)}: find out whether it happened, then`);
+      screen.line(`  durable-tape resolve ${kind} ${shellWord(id)} ${position} --as ${as} --reason "…"`);
+    }
+    return 0;
+  });
+
 const inspect: Command = {
   name: "inspect",
   summary: "shows a run: journal, term history, open and in-doubt work",
   arguments: [{ name: "run", help: "run id" }],
-  options: { ...storeOptions, ...outputOption },
+  options: { archive: { help: "a run that was archived and deleted" }, ...storeOptions, ...outputOption },
   run: (invocation) =>
-    withApp(invocation, async ({ app, store, tenant }) => {
-      const id = invocation.arguments.run!;
-      const run = await app.runs.get(id);
-      if (run === undefined) throw notFound("run", id);
-      const [terms, effects, obligations, gates, timers, budgets, position] = await Promise.all([
-        store.read.terms(tenant, { run: id }),
-        store.read.effects(tenant, { run: id, role: "effect" }),
-        store.read.effects(tenant, { run: id, role: "compensation" }),
-        store.read.gates(tenant, { run: id }),
-        store.read.timers(tenant, { run: id }),
-        store.read.budgets(tenant, id),
-        explainQueue(store, tenant, id),
-      ]);
-      const journal: JournalRecord[] = await Array.fromAsync(app.journal(id));
-      const now = await store.read.now();
-      const open = { journal, gates, timers, effects: [...effects, ...obligations], position };
-      const waitingFor = run.endedAt === null ? waitsOf(run, open, now) : [];
-      if (wantsJson(invocation)) {
-        const parts = { journal, terms, effects, obligations, gates, timers, budgets };
-        printJson(invocation, { run, waitingFor, ...(position !== undefined && { queue: position }), ...parts });
-        return 0;
-      }
-      const { screen } = invocation;
-      screen.line(`${screen.bold(id)}  ${run.status}  ${run.workflow}`);
-      screen.line(`started ${timeOf(run.createdAt)}, ${lasting((run.endedAt ?? now) - run.createdAt)}`);
-      if (run.lease.owner !== null) {
-        const { label, token, remainingMs } = run.lease;
-        screen.line(`held by ${label}, token ${token}, expires in ${lasting(remainingMs)} unless renewed`);
-      }
-      if (run.endedAt !== null) {
-        const outcome = `outcome ${brief(run.outcome, 400)}`;
-        screen.line(run.status === "COMPLETED" ? outcome : screen.bad(outcome));
-      } else {
-        for (const line of waitingFor) screen.line(line);
-      }
-      section(invocation, "journal", journal, journalColumns);
-      section(invocation, "terms", terms, termColumns);
-      section(invocation, "effects", effects, effectColumns(now));
-      section(invocation, "obligations", obligations, effectColumns(now));
-      section(invocation, "gates", gates, [
-        { title: "POS", right: true, of: ({ pos }) => pos },
-        { title: "GATE", of: ({ name }) => name },
-        { title: "STATUS", of: ({ status }) => status },
-        { title: "PAYLOAD", of: ({ payload }) => (payload === null ? "" : brief(decode(payload))) },
-      ]);
-      section(invocation, "timers", timers, [
-        { title: "POS", right: true, of: ({ pos }) => pos },
-        { title: "PURPOSE", of: ({ purpose }) => purpose },
-        { title: "STATUS", of: ({ status }) => status },
-        { title: "DUE", of: ({ dueAt }) => timeOf(dueAt) },
-      ]);
-      section(invocation, "budgets (millionths)", budgets, [
-        { title: "UNIT", of: ({ unit }) => unit },
-        { title: "CAP", right: true, of: ({ cap }) => cap ?? "none" },
-        { title: "RESERVED", right: true, of: ({ reserved }) => reserved },
-        { title: "SPENT", right: true, of: ({ spent }) => spent },
-        { title: "PRESUMED HERE", right: true, of: ({ unit }) => presumedIn(journal, unit) },
-      ]);
-      const inDoubt = open.effects.filter(({ status }) => status === "UNKNOWN" || status === "STUCK");
-      for (const { pos, sub, role, status } of inDoubt) {
-        const kind = role === "effect" ? "effect" : "obligation";
-        const position = sub === 0 ? `${pos}` : `${pos}.${sub}`;
-        const as = role === "effect" ? "confirmed|failed|retry" : "confirmed|retry";
-        screen.line();
-        screen.line(`${screen.bad(`${kind} ${position} is ${status}`)}: find out whether it happened, then`);
-        screen.line(`  durable-tape resolve ${kind} ${shellWord(id)} ${position} --as ${as} --reason "…"`);
-      }
-      return 0;
-    }),
+    invocation.given("archive")
+      ? withApp(invocation, ({ store, tenant }) => inspectArchived(invocation, store, tenant))
+      : inspectStored(invocation),
 };
 
 const tail: Command = {
@@ -117,8 +135,9 @@ const tail: Command = {
         else invocation.screen.line(lineOf(record));
       };
       if (run !== undefined) {
-        if ((await app.runs.get(run)) === undefined) throw notFound("run", run);
-        let from = wholeOf("--from", invocation.text("from")) ?? 1;
+        const found = await app.runs.get(run);
+        if (found === undefined) throw notFound("run", run);
+        let from = wholeOf("--from", invocation.text("from")) ?? found.lease.begins ?? 1;
         const all: JournalRecord[] = [];
         for await (const record of app.journal(run, { from })) all.push(record);
         const printed = invocation.given("follow") || invocation.text("from") !== undefined ? all : all.slice(-limit);

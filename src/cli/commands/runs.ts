@@ -122,7 +122,7 @@ const runs: Command = {
   options: {
     status: { value: "STATUS,…", help: "filter by status, such as RUNNING,STUCK" },
     workflow: { value: "NAME", help: "filter by workflow" },
-    label: { value: "KEY=VALUE", help: "filter by label" },
+    label: { value: "KEY=VALUE", many: true, help: "filter by label: all keys, one of the values of each" },
     prefix: { value: "TEXT", help: "filter by id prefix" },
     since: { value: "WHEN", help: "started at or after: a time, or an age such as 2h" },
     until: { value: "WHEN", help: "started before: a time, or an age such as 2h" },
@@ -136,7 +136,7 @@ const runs: Command = {
   },
   run: (invocation) =>
     withApp(invocation, async ({ app, store }) => {
-      const [label] = Object.entries(pairsOf("--label", invocation.all("label")));
+      const labels = labelsOf(invocation.all("label"));
       const workflow = invocation.text("workflow");
       const status = choicesOf("--status", invocation.text("status"), runStatuses);
       const after = wholeOf("--after", invocation.text("after"));
@@ -148,7 +148,7 @@ const runs: Command = {
         ...timesOf(invocation, now),
         ...(invocation.given("in-doubt") ? { inDoubt: true } : {}),
         ...defined({ prefix, workflow, status, before: after }),
-        ...(label === undefined ? {} : { label: { key: label[0], value: label[1] } }),
+        ...(Object.keys(labels).length === 0 ? {} : { labels }),
       });
       printRows(invocation, found, columns(now, found), "no runs match; start one with durable-tape start");
       const last = found.at(-1);
@@ -158,6 +158,13 @@ const runs: Command = {
       return 0;
     }),
 };
+
+/** `stage=paid stage=sent customer=acme`: the values of each key. */
+function labelsOf(given: readonly string[]): Record<string, string[]> {
+  const pairs = given.flatMap((one) => Object.entries(pairsOf("--label", [one])));
+  const byKey = Map.groupBy(pairs, ([key]) => key);
+  return Object.fromEntries([...byKey].map(([key, of]) => [key, of.map(([, value]) => value)]));
+}
 
 const times = {
   since: "startedSince",

@@ -9,6 +9,7 @@ import { maskUrl } from "../../config/mask.ts";
 import type { ReactorSettings } from "../../config/schema.ts";
 import { openStore } from "../../host/open-store.ts";
 import type { ReactorSpec, RunningReactors } from "../../host/reactors.ts";
+import { retentionSpecs } from "../../host/retention.ts";
 import { type AssembledReactors, assembleReactors } from "../../host/run-reactors.ts";
 import { quietFor, sealedFor } from "../../host/sealing.ts";
 import type { Tape } from "../../host/tape.ts";
@@ -31,6 +32,7 @@ import { runAnnouncer } from "./announcer.ts";
 import { serveMetrics } from "./metrics-port.ts";
 import { loadFunction } from "./module.ts";
 import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
+import { configuredRetention } from "./retention.ts";
 import { chosenSinks, selectionOf } from "./sinks.ts";
 import { stopSignal } from "./stop-signal.ts";
 
@@ -72,9 +74,12 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const log = quietFor({ codec }, logOf(tape.log.level));
   for (const message of config.warnings) log("warn", "config.warning", { message });
   const selection = selectionOf(only);
-  const chosen = await chosenReactors(config, selection.reactors, cwd);
+  const retention = await configuredRetention(config, cwd);
+  const runsRetention = retention !== undefined && (selection.reactors?.includes("retention") ?? true);
+  const own = selection.reactors?.filter((name) => name !== "retention" || retention === undefined);
+  const chosen = await chosenReactors(config, own, cwd);
   const sinks = await chosenSinks(config, selection.sinks, cwd, log);
-  if (chosen.length + sinks.length === 0) {
+  if (chosen.length + sinks.length === 0 && !runsRetention) {
     throw new TapeError("TAPE_BAD_CONFIG", "tape.reactors: none has mode: loop and is enabled, and no sink is enabled");
   }
   const runner = await runnerOf(config, chosen, cwd);
@@ -83,12 +88,16 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const stop = stopSignal(log);
   const { serverless, close: closeAlarms } = await alarmsInUse(config.settings);
   const store = sealedFor(await openStore(url, { log, ...remoteOf(config, url) }), { codec });
+  const seams = { log, clock: systemClock, random: systemRandom };
   let reactors: AssembledReactors | undefined;
   try {
     const tenant = tenantOf(store, config);
     reactors = await assembleReactors({
-      ...{ store, tenant, runner, log, clock: systemClock, random: systemRandom },
-      specs: (app) => specsOf(chosen, app),
+      ...{ store, tenant, runner, ...seams },
+      specs: (app) => [
+        ...specsOf(chosen, app),
+        ...retentionSpecs(runsRetention ? retention : undefined, { ...seams, store, tenant }, app.metrics),
+      ],
       driver: {
         ...{ patienceMs: tape.replay_patience_s * 1_000, slowMs: tape.slow_after_s * 1_000 },
         ...defined({ publicUrl: tape.server.public_url?.replace(/\/+$/, "") }),
@@ -98,7 +107,8 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     });
     await serveMetrics(reactors.app, tape.metrics.listen, log);
     for (const sink of sinks) reactors.app.fanouts.start(sink);
-    const names = [...chosen.map(({ name }) => name), ...sinks.map(({ name }) => `sink-${name}`)];
+    const retaining = runsRetention ? ["retention"] : [];
+    const names = [...chosen.map(({ name }) => name), ...retaining, ...sinks.map(({ name }) => `sink-${name}`)];
     const { label } = reactors.identity;
     const sources = { store: maskUrl(url), config: config.file, project: project.name };
     log("info", "reactors.started", { reactors: names, replica: label, tenant, ...sources });

@@ -1,11 +1,14 @@
 import { callbackToken } from "../../model/callback-token.ts";
 import { TapeError } from "../../model/errors.ts";
-import type { RecordData } from "../../model/records.ts";
+import type { NewRecord, RecordData } from "../../model/records.ts";
 import type { GateAnswer } from "../../sdk/context.ts";
+import { currentSite } from "../../sdk/current.ts";
 import type { Callback, CallbackOptions } from "../../sdk/talk.ts";
 import { assertKnownKeys, assertName, booleanOr } from "../../sdk/validate.ts";
+import type { Note } from "../replay/history.ts";
 import { gateAnswer, isTimeout, milliseconds } from "./gates.ts";
 import { type Operations, unwrap } from "./operations.ts";
+import type { Scope } from "./scope.ts";
 
 /** The callbacks of one run. Their tokens follow from a secret that the store gives to the run's holder. */
 export class Callbacks {
@@ -28,12 +31,13 @@ export class Callbacks {
     assertKnownKeys(subject, options, ["timeout", "raw"]);
     booleanOr(subject, "raw", options.raw);
     const timeoutMs = options.timeout === undefined ? undefined : milliseconds(subject, "timeout", options.timeout);
+    const scope = this.#ops.scopeAt(currentSite());
     return this.#ops.operation<Callback<T>>({
       kinds: ["gate.opened", "step.done"],
       name,
       result: ({ record }) => {
         unwrap(record.data as RecordData<"step.done">);
-        return this.#handle(name, (record.data as RecordData<"gate.opened">).pos);
+        return this.#handle(name, (record.data as RecordData<"gate.opened">).pos, scope);
       },
       begin: (handle) => {
         const { pos } = handle;
@@ -41,7 +45,7 @@ export class Callbacks {
           ...{ pos, name, callback: options.raw === true ? "raw" : "json" },
           ...(timeoutMs !== undefined && { timeoutMs }),
         };
-        this.#loaded(() => handle.end({ kind: "gate.opened", data }, this.#handle<T>(name, pos)));
+        this.#loaded(() => handle.end({ kind: "gate.opened", data }, this.#handle<T>(name, pos, scope)));
       },
     });
   }
@@ -67,8 +71,10 @@ export class Callbacks {
       });
   }
 
-  #handle<T>(name: string, pos: number): Callback<T> {
+  #handle<T>(name: string, pos: number, scope: Scope | undefined): Callback<T> {
     const ops = this.#ops;
+    if (ops.drive.history.byPos.get(pos)?.some(({ kind }) => kind === "gate.resolved") !== true)
+      scope?.callbacks.add(pos);
     const { publicUrl, lease } = ops.drive.options;
     const token = callbackToken(this.#secret!, { journal: lease.term.journal, pos });
     let result: Promise<GateAnswer<T>> | undefined;
@@ -90,20 +96,24 @@ export class Callbacks {
               ops.wait(handle, {
                 about: `callback ${name}`,
                 match: (note) => {
-                  if (isTimeout(note, pos)) return { kind: "gate.resolved", data: { pos, to: "TIMED_OUT" } };
-                  if (note.kind !== "signal.sent" || note.data.pos !== pos) return undefined;
-                  return {
-                    kind: "gate.resolved",
-                    data: { pos, to: "RECEIVED", value: note.data.value, note: note.seq },
-                  };
+                  const resolved = resolvedBy(note, pos);
+                  if (resolved !== undefined) scope?.callbacks.delete(pos);
+                  return resolved;
                 },
                 resultOf: (record) => gateAnswer<T>(record.data as RecordData<"gate.resolved">),
               }),
           },
-          pos,
+          { known: pos, scope },
         );
         return result;
       },
     };
   }
+}
+
+/** Only the token's signal, or the time-out, ends the wait. */
+function resolvedBy(note: Note, pos: number): NewRecord | undefined {
+  if (isTimeout(note, pos)) return { kind: "gate.resolved", data: { pos, to: "TIMED_OUT" } };
+  if (note.kind !== "signal.sent" || note.data.pos !== pos) return undefined;
+  return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: note.data.value, note: note.seq } };
 }

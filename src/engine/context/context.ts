@@ -9,8 +9,11 @@ import type {
   Child,
   DecisionContext,
   DecisionDetails,
+  DetachedOptions,
+  DetachedRun,
   EffectResult,
   GateOptions,
+  MapOptions,
   ObjectDefinition,
   ObjectHandlers,
   ObjectInRun,
@@ -23,22 +26,32 @@ import type {
 import { currentSite, runAt } from "../../sdk/current.ts";
 import type { EffectCall } from "../../sdk/effect.ts";
 import type { GateDefinition } from "../../sdk/gate.ts";
+import type { ScopeHandle, ScopeOptions } from "../../sdk/scope.ts";
 import { emitted } from "../../sdk/stream.ts";
 import type { OpenStream, StreamWriter } from "../../sdk/stream-types.ts";
 import type { Callback, CallbackOptions, GateRequest } from "../../sdk/talk.ts";
 import type { Workflow } from "../../sdk/workflow.ts";
-import { EffectFailed, effectResultOf, startEffect } from "../effects/inline.ts";
+import { abandonEffect } from "../effects/abandon.ts";
+import { EffectFailed, startEffect } from "../effects/inline.ts";
+import { effectResultOf } from "../effects/outcome.ts";
 import { type Delivery, nowName } from "../replay/history.ts";
 import { asStored, ignoreRejection } from "../replay/stored-value.ts";
 import { budgetOf } from "./budget.ts";
 import { Callbacks } from "./callbacks.ts";
 import { spawnChild } from "./children.ts";
+import { spawnDetached } from "./detached.ts";
 import { openGate, sleepFor, sleepUntil } from "./gates.ts";
+import { GenerationContext } from "./generation-context.ts";
+import { label } from "./labels.ts";
 import { cutOf } from "./lanes.ts";
+import { mapItems } from "./map.ts";
 import { reportModelCall } from "./model-figures.ts";
 import { objectInRun } from "./objects.ts";
-import { type OperationHandle, Operations, type RecordOf, unwrap } from "./operations.ts";
+import { type OperationHandle, type Operations, type RecordOf, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
+import type { ScopeSpec } from "./scope.ts";
+import { sagaSpec, scopeSpec, timeoutSpec } from "./scope-spec.ts";
+import { Scopes } from "./scopes.ts";
 import { attemptBody, StepAttempts, stepPolicyOf } from "./steps.ts";
 import { publish } from "./talk.ts";
 import { attemptTransaction } from "./transactions.ts";
@@ -52,16 +65,16 @@ const stepResult = ({ record }: Delivery): unknown => unwrap(record.data as Reco
 /** What the body of a step without options receives. What few bodies use is created on first access. */
 class BodyContext implements StepContext {
   readonly #ops: Operations;
-  readonly #pos: number;
+  readonly #handle: Pick<OperationHandle<unknown>, "pos" | "abortSignal">;
   readonly attempt = 1;
 
-  constructor(ops: Operations, pos: number) {
+  constructor(ops: Operations, handle: Pick<OperationHandle<unknown>, "pos" | "abortSignal">) {
     this.#ops = ops;
-    this.#pos = pos;
+    this.#handle = handle;
   }
 
   get abortSignal(): AbortSignal {
-    return this.#ops.drive.abortSignal;
+    return this.#handle.abortSignal;
   }
 
   get last(): string | undefined {
@@ -69,15 +82,16 @@ class BodyContext implements StepContext {
   }
 
   get stream(): OpenStream {
-    return this.#ops.drive.openStream(this.#pos);
+    return this.#ops.drive.openStream(this.#handle.pos);
   }
 }
 
 /** The context that a workflow receives. */
-export class Context extends Operations implements TapeContext {
+export class Context extends GenerationContext implements TapeContext {
   #values: ValuesContext | undefined;
   #budget: BudgetContext | undefined;
   #callbacks: Callbacks | undefined;
+  #scopes: Scopes | undefined;
   get values(): ValuesContext {
     this.#values ??= valuesOf(this, this.drive);
     return this.#values;
@@ -97,7 +111,7 @@ export class Context extends Operations implements TapeContext {
   }
 
   get abortSignal(): AbortSignal {
-    return this.drive.abortSignal;
+    return this.scopeAt(currentSite())?.abortSignal ?? this.drive.abortSignal;
   }
 
   /** Sampled once, and written before any record that may depend on it. */
@@ -127,12 +141,15 @@ export class Context extends Operations implements TapeContext {
   #randomHex(what: string): string {
     this.refuseNested("chance", what);
     const { tenant } = this.drive.options;
-    const { inputHash, fork } = this.drive.history.created;
+    const { created, generation } = this.drive.history;
+    const { inputHash, fork } = created;
     // Kept operations of a fork were computed with the seed of the run that they come from.
     const lane = this.laneNow;
     const next = this.nextIn(lane);
     const seed = fork?.seeds.find(({ before, lanes }) => next < cutOf(before, lanes, lane.number))?.run ?? this.runId;
-    return fingerprint([tenant, seed, inputHash, ++lane.samples, ...(lane.number === 0 ? [] : [lane.path])]);
+    const drawn = [tenant, seed, inputHash, ++lane.samples];
+    if (generation.number > 1) return fingerprint([...drawn, lane.path, generation.number]);
+    return fingerprint([...drawn, ...(lane === this.lanes.root ? [] : [lane.path])]);
   }
 
   progress(note?: string): void {
@@ -170,7 +187,7 @@ export class Context extends Operations implements TapeContext {
       result: stepResult as (delivery: Delivery) => T,
       begin: (handle) =>
         policy === undefined
-          ? this.body(handle, () => body(new BodyContext(this, handle.pos)), record)
+          ? this.body(handle, () => body(new BodyContext(this, handle)), record)
           : new StepAttempts(this, handle, policy, attemptBody(this, handle, body), record).start(),
     });
   }
@@ -246,7 +263,7 @@ export class Context extends Operations implements TapeContext {
       result: ({ record: { data } }) => unwrap<T>(data as RecordData<"decision.made">),
       begin: (handle) =>
         policy === undefined
-          ? this.body(handle, () => decide(handle, new BodyContext(this, handle.pos)), record)
+          ? this.body(handle, () => decide(handle, new BodyContext(this, handle)), record)
           : new StepAttempts(
               this,
               handle,
@@ -273,6 +290,7 @@ export class Context extends Operations implements TapeContext {
       args: call.args,
       result: (delivery) => effectResultOf<R>(delivery.record),
       begin: (handle) => startEffect(this.drive, call, handle as OperationHandle<EffectResult<unknown>>),
+      abandon: (handle) => abandonEffect(this.drive, call, handle as OperationHandle<EffectResult<unknown>>),
     });
   }
 
@@ -280,7 +298,6 @@ export class Context extends Operations implements TapeContext {
     return openGate(this, gate, options);
   }
 
-  /** The callbacks of this run. */
   get callbacks(): Callbacks {
     this.#callbacks ??= new Callbacks(this);
     return this.#callbacks;
@@ -294,6 +311,10 @@ export class Context extends Operations implements TapeContext {
     publish(this, name, value);
   }
 
+  label(labels: Readonly<Record<string, string | undefined>>): void {
+    label(this, labels);
+  }
+
   sleep(duration: Duration): Promise<void> {
     return sleepFor(this, duration);
   }
@@ -302,12 +323,20 @@ export class Context extends Operations implements TapeContext {
     return sleepUntil(this, moment);
   }
 
-  spawn<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions = {}): Promise<Child<O>> {
-    return spawnChild(this, workflow, input, options);
+  spawn<I, O>(workflow: Workflow<I, O>, input: I, options: DetachedOptions): Promise<DetachedRun>;
+  spawn<I, O>(workflow: Workflow<I, O>, input: I, options?: SpawnOptions): Promise<Child<O>>;
+  spawn<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions | DetachedOptions = {}): Promise<DetachedRun> {
+    return options.detached === true
+      ? spawnDetached(this, workflow, input, options)
+      : spawnChild(this, workflow, input, options);
   }
 
   call<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions = {}): Promise<O> {
     return ignoreRejection(this.spawn(workflow, input, options).then((child) => child.result()));
+  }
+
+  map<T, R>(items: readonly T[], fn: (item: T, index: number) => R | Promise<R>, options: MapOptions = {}) {
+    return mapItems(this, items, fn, options) as Promise<never[]>;
   }
 
   object<S, H extends ObjectHandlers<S>>(definition: ObjectDefinition<S, H>, key: string): ObjectInRun<S, H> {
@@ -324,11 +353,33 @@ export class Context extends Operations implements TapeContext {
     lane.busy = true;
     const context = currentSite()?.context ?? this;
     try {
-      const spend = currentSite()?.spend;
-      return await runAt({ context, lane, ...(spend && { spend }) }, () => branch(context));
+      const { spend, scope } = currentSite() ?? {};
+      return await runAt({ context, lane, ...(spend && { spend }), ...(scope && { scope }) }, () => branch(context));
     } finally {
       lane.busy = false;
     }
+  }
+
+  /** The scopes of this drive; undefined: none was opened. */
+  get scopes(): Scopes | undefined {
+    return this.#scopes;
+  }
+
+  #run<T>(spec: ScopeSpec, work: (scope: ScopeHandle) => T | Promise<T>): Promise<T> {
+    this.#scopes ??= new Scopes(this);
+    return this.#scopes.run(spec, work);
+  }
+
+  scope<T>(work: (scope: ScopeHandle) => T | Promise<T>, options: ScopeOptions = {}): Promise<T> {
+    return this.#run(scopeSpec(options), work);
+  }
+
+  timeout<T>(duration: Duration, work: (scope: ScopeHandle) => T | Promise<T>): Promise<T> {
+    return this.#run(timeoutSpec(duration), work);
+  }
+
+  saga<T>(work: (scope: ScopeHandle) => T | Promise<T>): Promise<T> {
+    return this.#run(sagaSpec, work);
   }
 
   race<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]> {

@@ -26,8 +26,10 @@ export function openGate<T, R>(
   const payload = asStored(options.payload);
   const timeoutMs =
     options.timeout === undefined ? undefined : milliseconds(`gate ${name}`, "timeout", options.timeout);
-  const answerOf = (data: RecordData<"gate.resolved">): GateRequest<T, R> =>
-    isReplyGate(gate) ? requestOf(ops, gate, data) : (gateAnswer<T>(data) as GateRequest<T, R>);
+  const answerOf = (data: RecordData<"gate.resolved">): GateRequest<T, R> => {
+    ops.generation.lastNoteReceived = Math.max(ops.generation.lastNoteReceived, data.note ?? 0);
+    return isReplyGate(gate) ? requestOf(ops, gate, data) : (gateAnswer<T>(data) as GateRequest<T, R>);
+  };
   return ops.operation<GateRequest<T, R>>({
     kinds: ["gate.opened", "step.done"],
     name,

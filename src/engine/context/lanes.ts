@@ -4,7 +4,7 @@ import type { History } from "../replay/history.ts";
 
 /** A branch of a workflow with its own positions, so that replay finds its operations whatever other branches do. */
 export class Lane {
-  /** 0: the workflow itself. */
+  /** Of the workflow itself: 0, and in a later generation one above all earlier lanes. */
   readonly number: number;
   /** The names of the enclosing lanes, and its own. */
   readonly path: string;
@@ -41,7 +41,7 @@ export class Lanes {
   #entered: { readonly byPath: Map<string, Lane>; readonly byNumber: Map<number, Lane>; last: number } | undefined;
 
   constructor(of: object, history: History) {
-    this.root = new Lane(of, 0, "", true);
+    this.root = new Lane(of, history.generation.lane, "", true);
     this.#history = history;
   }
 
@@ -59,7 +59,11 @@ export class Lanes {
         `the path of a lane has at most ${maxPathChars} characters, including the enclosing lanes`,
       );
     }
-    this.#entered ??= { byPath: new Map(), byNumber: new Map([[0, this.root]]), last: this.#lastKnown() };
+    this.#entered ??= {
+      byPath: new Map(),
+      byNumber: new Map([[this.root.number, this.root]]),
+      last: this.#lastKnown(),
+    };
     const { byPath, byNumber } = this.#entered;
     const found = byPath.get(path);
     if (found !== undefined) return found;
@@ -71,9 +75,25 @@ export class Lanes {
   }
 
   #lastKnown(): number {
-    let last = 0;
+    let last = this.root.number;
     for (const number of this.#history.lanes.values()) if (number > last) last = number;
     return last;
+  }
+
+  /** The lane of a position. */
+  at(pos: number): Lane {
+    return this.#entered?.byNumber.get(laneOf(pos)) ?? this.root;
+  }
+
+  /** The first position of a generation that follows: that of a lane that this one does not have. */
+  get firstAfter(): number {
+    return ((this.#entered?.last ?? this.#lastKnown()) + 1) * laneRoom;
+  }
+
+  /** How many positions the code has taken in all lanes. */
+  get taken(): number {
+    if (this.#entered === undefined) return this.root.next - this.root.number * laneRoom;
+    return this.all().reduce((sum, { next, number }) => sum + next - number * laneRoom, 0);
   }
 
   /** The next position of each lane. */
@@ -88,7 +108,7 @@ export class Lanes {
   /** Whether the code has requested the operation at this position. */
   isRequested(pos: number): boolean {
     const number = laneOf(pos);
-    const lane = number === 0 ? this.root : this.#entered?.byNumber.get(number);
+    const lane = number === this.root.number ? this.root : this.#entered?.byNumber.get(number);
     return lane !== undefined && pos < lane.next;
   }
 }

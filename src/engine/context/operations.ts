@@ -1,7 +1,7 @@
 import { tameThrown } from "../../base/thrown.ts";
-import { TapeError } from "../../model/errors.ts";
+import type { TapeError } from "../../model/errors.ts";
 import { laneRoom } from "../../model/record-context.ts";
-import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
+import type { JournalRecord, NewRecord } from "../../model/records.ts";
 import { currentSite, type ExecutionSite, runAt, runSyncAt } from "../../sdk/current.ts";
 import { asRecorded } from "../core/as-recorded.ts";
 import type { DriveHandle } from "../core/handle.ts";
@@ -18,8 +18,12 @@ import { reportThrown } from "../core/report.ts";
 import { compare, nested, operationName } from "../replay/divergence.ts";
 import type { Note } from "../replay/history.ts";
 import { asStored, ignoreRejection, isThenable, toStoredError } from "../replay/stored-value.ts";
+import { type FailureBehind, Failures } from "./failures.ts";
+import { GenerationState, ownWork } from "./generation-state.ts";
 import { type Lane, Lanes } from "./lanes.ts";
 import type { OpenSpend } from "./open-spend.ts";
+import { cancelledError, isExposed, reaches, refusalAt, type Scope, stopsAt } from "./scope.ts";
+import { effectRefusal, wasSent } from "./scope-effects.ts";
 
 export type { Operation, OperationHandle } from "../core/operation.ts";
 
@@ -33,39 +37,19 @@ export interface WaitSpec<T> {
   readonly endSleepRecord?: NewRecord;
 }
 
-/** Kinds of operations that may be repeated at another position, because each leaves only its record. */
-const repeatableKinds: ReadonlySet<string> = new Set([
-  "step.done",
-  "sample.taken",
-  "decision.made",
-  "race.won",
-  "patch.marked",
-  "state.published",
-  "timer.set",
-]);
 type OperationRequest = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args" | "commits">;
 
 /** Makes the record of a body's result. */
 export type RecordOf = (pos: number, result: { readonly value?: unknown; readonly error?: unknown }) => NewRecord;
 
-/** Which failure is retried, and which positions are discarded with it. */
-export type FailureBehind = Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
-
 const withBody: ReadonlySet<string> = new Set(["step.done", "decision.made", "sample.taken", "effect.intended"]);
-/** A run ends by a recent failure; the code has handled earlier ones. */
-const maxTrackedFailures = 16;
-
 /** The durable operations of a run. Each gets its position synchronously, in the order of the calls. */
 export class Operations implements OperationOwner {
   readonly drive: DriveHandle;
   readonly lanes: Lanes;
   readonly #immediate: ImmediateBodies;
   readonly #refusable = new Set<LiveOperation<unknown>>();
-  readonly #failures: {
-    readonly error: unknown;
-    readonly pos: number;
-    readonly requestedCount: ReadonlyMap<Lane, number>;
-  }[] = [];
+  readonly #failures = new Failures();
 
   /** A body of this term has ended. */
   #advanced = false;
@@ -97,20 +81,34 @@ export class Operations implements OperationOwner {
     return lane.next;
   }
 
-  /** `known`: the position of an operation whose next result this is; it takes no position of its own. */
-  operation<T>(operation: Operation<T>, known?: number): Promise<T> {
+  /** The scope of the code that executes at this site. */
+  scopeAt(at: ExecutionSite | undefined): Scope | undefined {
+    const scope = at?.scope as Scope | undefined;
+    return scope !== undefined && scope.of === this.drive ? scope : undefined;
+  }
+
+  /**
+   * `known`: the position of an operation whose next result this is; it takes no position of its own. `scope`: the one
+   * that it belongs to, if that is not the code's.
+   */
+  operation<T>(operation: Operation<T>, where: { known?: number; scope?: Scope | undefined } = anywhere): Promise<T> {
     const { drive } = this;
     const at = currentSite();
     if (at?.body?.of === drive)
       return ignoreRejection(Promise.reject(this.#nested(operation.kinds[0]!, operation.name, at.body)));
     if (drive.finished || drive.bodyEnded)
       return drive.tooLate(operationName({ kind: operation.kinds[0]!, name: operation.name }));
-    const pos = known ?? this.#takeIn(this.#laneAt(at), operation);
+    const pos = where.known ?? this.#takeIn(this.#laneAt(at), operation);
     if (pos === undefined) return new Promise(() => {}); // the drive is over
-    if (drive.cancelled && operation.evenIfCancelled !== true) return ignoreRejection(Promise.reject(cancelledError()));
+    const scope = "scope" in where ? where.scope : this.scopeAt(at);
+    if ((drive.cancelled || scope !== undefined) && operation.evenIfCancelled !== true) {
+      const refusal = this.#refusalOf(operation, scope);
+      if (refusal !== undefined) return ignoreRejection(Promise.reject(refusal));
+    }
     const spend = at?.spend as OpenSpend | undefined;
     const metered = spend?.of === drive ? spend.meter(operation) : undefined;
-    const live = new LiveOperation<T>(this, pos, metered?.operation ?? operation);
+    const live = new LiveOperation<T>(this, pos, metered?.operation ?? operation, scope);
+    if (scope?.inSaga === true && operation.kinds[0] === "effect.intended") scope.addEffect(pos);
     if (metered !== undefined) live.promise.then(metered.settled, metered.settled);
     if (operation.evenIfCancelled !== true) this.#refusable.add(live as LiveOperation<unknown>);
     drive.replay.request(live);
@@ -120,13 +118,20 @@ export class Operations implements OperationOwner {
   /** The first operation in the journal that the code has never requested. */
   firstUnrequested(): JournalRecord | undefined {
     const { byPos, lastPos } = this.drive.history;
-    const rootOnly = lastPos.size === 0 || (lastPos.size === 1 && lastPos.has(0));
-    if (!this.lanes.used && rootOnly && (lastPos.get(0) ?? -1) < this.nextIn(this.lanes.root)) return undefined;
+    const { root } = this.lanes;
+    const rootOnly = lastPos.size === 0 || (lastPos.size === 1 && lastPos.has(root.number));
+    if (!this.lanes.used && rootOnly && (lastPos.get(root.number) ?? -1) < this.nextIn(root)) return undefined;
     for (const lane of this.lanes.all()) this.nextIn(lane);
     const left = [...byPos].flatMap(([pos, [first]]) =>
       this.lanes.isRequested(pos) || first === undefined ? [] : [first],
     );
     return left.sort((a, b) => a.seq - b.seq)[0];
+  }
+
+  readonly generation = new GenerationState();
+  /** Effects without a result, and children that are being started. */
+  get openWork(): readonly Promise<unknown>[] {
+    return [...this.#refusable].flatMap(({ kind, promise }) => (ownWork.has(kind) ? [promise] : []));
   }
 
   /** Operations without a result, by name. */
@@ -150,8 +155,7 @@ export class Operations implements OperationOwner {
   /** Remembers a failure that the code receives, in case the run ends by it. */
   failed(error: unknown, pos: number): void {
     for (const lane of this.lanes.all()) this.nextIn(lane);
-    this.#failures.push({ error, pos, requestedCount: this.lanes.counts() });
-    if (this.#failures.length > maxTrackedFailures) this.#failures.shift();
+    this.#failures.add({ error, pos, requestedCount: this.lanes.counts() });
   }
 
   /** Rejects an operation inside a body: a replay does not run bodies, so it would not request the operation. */
@@ -200,38 +204,73 @@ export class Operations implements OperationOwner {
     );
   }
 
+  #refusalOf({ evenIfClosed }: Pick<Operation<unknown>, "evenIfClosed">, scope: Scope | undefined) {
+    const { drive } = this;
+    if (evenIfClosed !== true) return refusalAt(drive, scope);
+    return drive.cancelled && isExposed(scope) ? cancelledError() : undefined;
+  }
+
+  stops(live: LiveOperation<unknown>): boolean {
+    const { drive } = this;
+    if (live.scope === undefined) return drive.cancelRequested;
+    const scope = live.scope as Scope;
+    return live.evenIfClosed ? drive.cancelRequested && isExposed(scope) : stopsAt(drive, scope);
+  }
+
+  signalOf({ scope }: LiveOperation<unknown>): AbortSignal {
+    return (scope as Scope).abortSignal;
+  }
+
   /** Rejects every pending operation of a cancelled run. Bodies that run see their abort signal. */
   cancelWaits(): void {
-    this.drive.waits.clear();
-    for (const live of [...this.#refusable]) live.refuse(cancelledError());
-    this.#refusable.clear();
+    const kept = new Set<number>();
+    const refused: LiveOperation<unknown>[] = [];
+    for (const live of this.#refusable) {
+      if (this.#refusalOf(live, live.scope as Scope | undefined) === undefined) kept.add(live.pos);
+      else refused.push(live);
+    }
+    this.drive.waits.clear(({ pos, shielded }) => kept.has(pos) || shielded);
+    for (const live of refused) this.#refuse(live, cancelledError());
+  }
+
+  #refuse(live: LiveOperation<unknown>, error: TapeError): void {
+    this.#refusable.delete(live);
+    live.refused = true;
+    live.refuse(error);
+  }
+
+  /** Pending operations that the end of this scope refuses. */
+  pendingIn(scope: Scope): LiveOperation<unknown>[] {
+    const isInside = (live: LiveOperation<unknown>): boolean =>
+      !live.evenIfClosed && live.scope !== undefined && reaches(scope, live.scope as Scope);
+    return [...this.#refusable].filter(isInside);
   }
 
   /**
-   * The operation whose failure ended the workflow, if it was one. Operations since then (in a `finally`) are discarded
-   * with it if repeating them does no harm. An effect, a child or a gate may not be repeated: then nothing is retried.
+   * The scope has ended: rejects what is pending inside. Effects that were sent stay sent: their outcomes are awaited
+   * and recorded. `seq`: of the record of the end, in a replay.
    */
-  failureBehind(error: unknown): FailureBehind {
-    for (let link = error, depth = 0; link !== undefined && depth < 8; depth++) {
-      const failure = this.#failures.findLast((failed) => failed.error === link);
-      if (failure !== undefined) return this.#from(failure.pos, failure.requestedCount);
-      link = link instanceof Error ? link.cause : undefined;
+  refuseIn(scope: Scope, seq: number | undefined): LiveOperation<unknown>[] {
+    const refused = this.pendingIn(scope);
+    const isEffect = ({ kind }: LiveOperation<unknown>): boolean => kind === "effect.intended";
+    const others = new Set(refused.filter((live) => !isEffect(live)).map(({ pos }) => pos));
+    this.drive.waits.clear((wait) => !others.has(wait.pos));
+    for (const live of refused) {
+      const error = scope.refusal!();
+      const sent = seq === undefined ? live.sent : wasSent(this.drive.history.byPos.get(live.pos), seq);
+      this.#refuse(live, isEffect(live) ? effectRefusal(error, live, sent) : error);
     }
-    return {};
+    return refused;
   }
 
-  #from(pos: number, requestedCount: ReadonlyMap<Lane, number>): FailureBehind {
-    const spans: { readonly from: number; readonly to: number }[] = [];
-    for (const lane of this.lanes.all()) {
-      const from = requestedCount.get(lane) ?? lane.number * laneRoom;
-      const to = this.nextIn(lane);
-      if (from === to) continue;
-      const kinds = lane.kinds.slice(from % laneRoom, to % laneRoom);
-      if (!kinds.every((kind) => kind === undefined || repeatableKinds.has(kind))) return {};
-      spans.push({ from, to });
-    }
-    const [first, ...lanes] = spans;
-    return { pos, ...first, ...(lanes.length > 0 && { lanes }) };
+  /** What was requested here cannot be repeated, so a retry of the run keeps it. */
+  keep(pos: number): void {
+    this.lanes.at(pos).kinds[pos % laneRoom] = "scope.withdrew";
+  }
+
+  /** The operation whose failure ended the workflow, if it was one. */
+  failureBehind(error: unknown): FailureBehind {
+    return this.#failures.behind(error, this.lanes.all(), (lane) => this.nextIn(lane));
   }
 
   /** Runs a body of the workflow under the lease and records its result. */
@@ -252,7 +291,8 @@ export class Operations implements OperationOwner {
   }
 
   callBody<T>(handle: OperationHandle<T>, body: () => T | Promise<T>): T | Promise<T> {
-    const at: ExecutionSite = { context: this.drive.context, body: handle };
+    const { scope } = handle as { scope?: object };
+    const at: ExecutionSite = { context: this.drive.context, body: handle, ...(scope && { scope }) };
     const immediate = this.#immediate.has(handle.name);
     const result = immediate ? runSyncAt(at, body) : runAt(at, body);
     if (isThenable(result)) this.#immediate.exclude(handle.name);
@@ -316,18 +356,22 @@ export class Operations implements OperationOwner {
       opening === undefined
         ? undefined
         : drive.history.byPos.get(handle.pos)?.find(({ kind }) => kind === opening.kind);
+    if (opening !== undefined) handle.opening = opening.kind === "gate.opened" ? "gate" : "sleep";
     const wait = (): void => {
+      if (handle.refused) return;
       let ended: NewRecord | undefined;
       drive.waits.add({
         pos: handle.pos,
         description: about,
         match: (note) => {
           ended = match(note, opened);
+          if (ended !== undefined && ended.kind !== "signal.refused") handle.opening = undefined;
           return ended;
         },
         written: () => resolveWith(() => resultOf(ended!), handle),
         ...(endSleepRecord && {
           endSleep: () => {
+            handle.opening = undefined;
             ended = endSleepRecord;
             return endSleepRecord;
           },
@@ -353,4 +397,4 @@ export function unwrap<T>(data: { readonly value?: unknown; readonly error?: unk
   return data.value as T;
 }
 
-export const cancelledError = (): TapeError => new TapeError("TAPE_CANCELLED", "the run was cancelled");
+const anywhere = {};

@@ -136,10 +136,11 @@ export class StepAttempts<T> {
     const attempt = this.#attempt;
     const ops = this.#ops;
     const repeated = attempt > this.#first;
-    const { pos } = this.#handle;
+    const handle = this.#handle;
+    const { pos } = handle;
     return {
       get abortSignal() {
-        return timeout === undefined ? drive.abortSignal : AbortSignal.any([timeout, drive.abortSignal]);
+        return timeout === undefined ? handle.abortSignal : AbortSignal.any([timeout, handle.abortSignal]);
       },
       attempt,
       get last() {
@@ -165,7 +166,7 @@ export class StepAttempts<T> {
       return;
     }
     const { attempts, when } = this.#policy;
-    const final = error instanceof DefiniteFailure || drive.cancelRequested;
+    const final = error instanceof DefiniteFailure || this.#handle.stopped;
     const outage = this.#outage();
     const verdict = stepVerdict({ attempt: this.#counted, attempts, final, outage });
     if (verdict === "fail" || !this.#wanted(when, error)) {
@@ -221,7 +222,7 @@ export class StepAttempts<T> {
     this.#counted++;
     if (timer === undefined && outage?.gaveUp === undefined) return void this.#pause(delayMs);
     // A cancelled run has rejected the step: a wait would only keep the run from its end.
-    if (!drive.finished && !drive.cancelRequested) {
+    if (!drive.finished && !this.#handle.stopped) {
       if (timer) this.#awaitTimer(failed);
       else this.#awaitOperator(failed);
     }
@@ -242,14 +243,14 @@ export class StepAttempts<T> {
   /** Under the lease, and counted as an active body: a run that parked here would not be woken. */
   async #pause(delayMs: number): Promise<void> {
     const { drive } = this.#ops;
-    await drive.options.clock.sleep(delayMs, drive.abortSignal);
+    await drive.options.clock.sleep(delayMs, this.#handle.abortSignal);
     this.#next();
   }
 
   #next(): void {
     const { drive } = this.#ops;
     // A cancelled run has rejected the step already.
-    if (drive.finished || drive.cancelRequested) this.#ops.bodyOver();
+    if (drive.finished || this.#handle.stopped) this.#ops.bodyOver();
     else this.#try();
   }
 
@@ -257,12 +258,14 @@ export class StepAttempts<T> {
     const { drive } = this.#ops;
     const { pos, name } = this.#handle;
     const purpose = retryTimer(attempt);
+    this.#handle.opening = purpose;
     drive.waits.add({
       pos,
       description:
         outage === undefined ? `a retry of step ${name}` : outageText(operationName(this.#handle), outage.since),
       match: (note) => {
         if (note.kind !== "timer.fired" || note.data.pos !== pos || note.data.purpose !== purpose) return undefined;
+        this.#handle.opening = undefined;
         // No record: until the attempt has one, a later drive finds the note again.
         drive.activeBodies++;
         drive.options.clock.immediate(() => this.#next());

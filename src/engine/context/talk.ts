@@ -33,6 +33,7 @@ export function requestOf<T, R>(
   if (to !== "RECEIVED") return { status: "timeout" };
   const { name } = gate;
   let answered = false;
+  if (note !== undefined) ops.generation.unanswered.set(note, name);
   const answer = (reply: { value?: unknown; error?: unknown }): void => {
     if (ops.drive.bodyEnded) return;
     ops.refuseNested("reply.sent", name);
@@ -40,6 +41,7 @@ export function requestOf<T, R>(
       throw new TapeError("TAPE_BAD_INPUT", `gate ${name}: the request is answered already`, { gate: name });
     record(ops, name, (pos) => ({ kind: "reply.sent", data: { pos, ...(note !== undefined && { note }), ...reply } }));
     answered = true;
+    if (note !== undefined) ops.generation.unanswered.delete(note);
   };
   return {
     status: "received",
@@ -50,7 +52,7 @@ export function requestOf<T, R>(
 }
 
 /** Takes the next position and writes its record with the next append, unless the journal has it. */
-function record(ops: Operations, name: string, make: (pos: number) => NewRecord): void {
+export function record(ops: Operations, name: string, make: (pos: number) => NewRecord): void {
   const { history, options } = ops.drive;
   const sample = make(0);
   encodeRecord(sample, options.store.limits); // a bad value throws here, at the call, and does not end the drive

@@ -111,13 +111,16 @@ class TransactionWrite<T> implements PendingWrite, JournalAppender {
     };
   }
 
-  async append(fence: Fence, { after }: { readonly after: number }): Promise<AppendOutcome | undefined> {
+  async append(
+    fence: Fence,
+    { after, begins }: { readonly after: number; readonly begins?: number },
+  ): Promise<AppendOutcome | undefined> {
     if (!this.#attempt.hold()) {
       this.#over(); // it timed out before its turn, and is rolled back
       return undefined;
     }
     try {
-      const appended = await this.#transaction.commit(fence, after, (value) => this.#record(value));
+      const appended = await this.#transaction.commit(fence, after, (value) => this.#record(value), begins);
       if (this.#drive.finished) this.#over();
       return appended;
     } catch (error) {

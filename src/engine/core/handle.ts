@@ -46,6 +46,8 @@ export interface DriveOptions {
   readonly startedAt?: SpanContext;
   /** Called after each call of a model. */
   readonly onModelCall?: (call: ModelFigures) => void;
+  /** Called when the code is live, with the seconds since the run's journal began to be read. */
+  readonly onReplayed?: (seconds: number) => void;
   /** The run was claimed this long before its timer; the drive does not park until the timer has fired. */
   readonly preloadMs?: number;
   /** Which bodies of the workflows are synchronous, as far as this process has seen. */
@@ -59,6 +61,9 @@ export interface DriveOptions {
   /** Set if the previous holder crashed: this run may be the cause. */
   readonly suspicion?: Suspicion;
 }
+
+/** The input of the next generation. */
+export type Continuation = Pick<RecordData<"run.continued">, "input" | "inputHash" | "checked">;
 
 /** How a drive ended: the run has ended, is parked, needs an operator, or belongs to another process. */
 export type DriveEnd = "ended" | "parked" | "stuck" | "lost";
@@ -101,6 +106,10 @@ export interface DriveHandle {
     readonly open: readonly string[];
     /** Operations whose bodies may be running, by name. */
     readonly bodies: ReadonlyMap<object, string>;
+    /** The first position of the next generation. */
+    readonly lanes: { readonly firstAfter: number };
+    /** Replies to requests that the code has received and not answered. */
+    readonly generation: { openReplies(pos: number): readonly NewRecord[] };
     failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
   };
   /** The journal of the root run, whose budget this run draws on. */
@@ -118,13 +127,18 @@ export interface DriveHandle {
   readonly finished: boolean;
   /** The code is live, so that notes can reach it. */
   readonly acceptsNotes: boolean;
-  finish(end: DriveEnd): void;
+  /** `continued`: this process drives the next generation, in the same term. */
+  finish(end: DriveEnd | "continued"): void;
+  /** The function is over, and the next generation begins with this input. */
+  continueAs(next: Continuation): void;
   /** Handles an error that is not the workflow's: a lost term ends the drive, a broken rule makes the run STUCK. */
   fail(error: unknown): void;
   /** Makes the run STUCK, on these effects if any. `retry` runs instead if notes arrived first. */
   markStuck(error: TapeError, on?: readonly EffectRef[], retry?: () => Promise<void>): Promise<void>;
   /** Delivers the cancellation to the code, at this point of the journal. */
-  cancel(): void;
+  cancel(at?: number): void;
+  /** Resolves when the attempts of effects that are in progress have their records. */
+  whenEffectsSettle(): Promise<unknown>;
   /** Parks the drive if it has nothing left to do. */
   parkIfIdle(): void;
   /** Tracks an effect whose outcome must be written even if the function does not wait for it. */

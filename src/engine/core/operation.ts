@@ -18,6 +18,10 @@ export interface Operation<T> {
   readonly args?: unknown;
   /** Allowed after the run was cancelled, because it cleans up. */
   readonly evenIfCancelled?: boolean;
+  /** Not refused by the end of a scope, but by the cancellation of the run. */
+  readonly evenIfClosed?: boolean;
+  /** What is left to do for an operation of an earlier term that the end of its scope has refused. */
+  readonly abandon?: (handle: OperationHandle<T>) => void;
   /** Its body commits rows of the author: a retry of the run must not discard and repeat it. */
   readonly commits?: boolean;
   /** The result in a record; throws the error of a failed operation. */
@@ -36,6 +40,18 @@ export interface OperationHandle<T> extends BodyOf {
   endWithError(error: unknown, record: NewRecord): void;
   reject(error: unknown): void;
   resolve(value: T | Promise<T>): void;
+  /** Aborts when the operation is refused, or the drive is over. */
+  readonly abortSignal: AbortSignal;
+  /** It is refused, or will be in a moment: nothing of it starts any more. */
+  readonly stopped: boolean;
+  /** The end of its scope has refused it. */
+  readonly refused: boolean;
+  /** Set while the store has something open for it: a gate, or a timer with this purpose. */
+  opening: string | undefined;
+  /** Set while an effect may be withdrawn: resolves once it is, or turns out to be sent. */
+  withdraw: (() => Promise<void>) | undefined;
+  /** The effect has its record, and is not withdrawn: it may have happened, or may yet happen. */
+  sent: boolean;
   /** Adds attributes to its span, if it is traced. */
   describe(attributes: SpanAttributes): void;
 }
@@ -43,6 +59,9 @@ export interface OperationHandle<T> extends BodyOf {
 /** Receives the end of each live operation. */
 export interface OperationOwner {
   readonly drive: DriveHandle;
+  /** The operation is refused as soon as the end of its scope is written, or the cancellation is delivered. */
+  stops(operation: LiveOperation<unknown>): boolean;
+  signalOf(operation: LiveOperation<unknown>): AbortSignal;
   done(operation: LiveOperation<unknown>): void;
   failed(error: unknown, pos: number): void;
 }
@@ -90,15 +109,22 @@ class EndingWrite<T> implements PendingWrite {
 export class LiveOperation<T> implements OperationHandle<T>, PendingOperation {
   readonly pos: number;
   readonly promise: Promise<T>;
+  /** The scope that it was requested in. */
+  readonly scope: object | undefined;
+  opening: string | undefined;
+  withdraw: (() => Promise<void>) | undefined;
+  sent = false;
+  refused = false;
   readonly #operations: OperationOwner;
   readonly #operation: Operation<T>;
   #span: Span | undefined;
   #resolve!: (value: T | Promise<T>) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(operations: OperationOwner, pos: number, operation: Operation<T>) {
+  constructor(operations: OperationOwner, pos: number, operation: Operation<T>, scope: object | undefined) {
     this.#operations = operations;
     this.pos = pos;
+    this.scope = scope;
     this.#operation = operation;
     this.promise = new Promise<T>((resolve, reject) => {
       this.#resolve = resolve;
@@ -118,6 +144,20 @@ export class LiveOperation<T> implements OperationHandle<T>, PendingOperation {
     return this.#operation.name;
   }
 
+  get evenIfClosed(): boolean {
+    return this.#operation.evenIfClosed === true;
+  }
+
+  get stopped(): boolean {
+    return this.refused || this.#operations.stops(this as LiveOperation<unknown>);
+  }
+
+  get abortSignal(): AbortSignal {
+    return this.scope === undefined
+      ? this.#operations.drive.abortSignal
+      : this.#operations.signalOf(this as LiveOperation<unknown>);
+  }
+
   deliver(delivery: Delivery): void {
     const { kinds, name, result } = this.#operation;
     this.#operations.drive.spans?.replayed(kinds[0]!, name, this.pos, delivery.record);
@@ -127,7 +167,9 @@ export class LiveOperation<T> implements OperationHandle<T>, PendingOperation {
   begin(): void {
     const { drive } = this.#operations;
     // A cancellation has been read but not delivered yet: nothing starts, because it will be rejected in a moment.
-    if (drive.finished || (drive.cancelRequested && this.#operation.evenIfCancelled !== true)) return;
+    if (drive.finished) return;
+    if (this.refused && !drive.cancelRequested) this.#operation.abandon?.(this);
+    if (this.#operation.evenIfCancelled !== true && this.stopped) return;
     const { kinds, name } = this.#operation;
     this.#span = drive.spans?.operation(kinds[0]!, name, this.pos);
     try {

@@ -8,33 +8,35 @@ import { withContext } from "../../sdk/current.ts";
 import { streamName } from "../../sdk/stream.ts";
 import type { OpenStream } from "../../sdk/stream-types.ts";
 import type { AnyWorkflow } from "../../sdk/workflow.ts";
-import { readAll } from "../../store/read-all.ts";
 import { Context } from "../context/context.ts";
-import type { DriveEnd, DriveHandle, DriveOptions, RunResult } from "../core/handle.ts";
+import type { Continuation, DriveEnd, DriveHandle, DriveOptions, RunResult } from "../core/handle.ts";
 import { settleMatch } from "../core/report.ts";
+import { stuckRecord } from "../core/stuck-records.ts";
 import { JournalSize, warnLong } from "../journal/journal-size.ts";
 import { JournalWriter } from "../journal/journal-writer.ts";
 import { PendingWaits } from "../journal/pending-waits.ts";
 import { Reservations } from "../journal/reservations.ts";
 import { RunStreams } from "../journal/run-streams.ts";
 import type { Spans } from "../journal/spans.ts";
+import { awaitedInVain } from "../replay/divergence.ts";
 import { admittedHistory, freshHistory } from "../replay/first-history.ts";
 import { foldHistory, type History, type Note } from "../replay/history.ts";
 import { isProgress } from "../replay/progress.ts";
 import { Replay } from "../replay/replay.ts";
+import { continueRun } from "./continuing.ts";
 import { closeRun, type RunOutcome } from "./ending.ts";
+import { type ReadRun, readRun } from "./generation.ts";
 import { IdleParking } from "./idle-parking.ts";
 import { Inbox } from "./inbox.ts";
 import { inputOf } from "./input.ts";
-import { withKeptRecords } from "./kept-records.ts";
 import { Latecomers } from "./latecomers.ts";
 import { hasStalledOften, limitRecords, reportStalled, stalledError } from "./limits.ts";
 import { assertReadable } from "./readable.ts";
 import { defaultReplayTimeoutMs, stallReplay } from "./stalled.ts";
 import { isDamaged, stoppedOutcome, stopRun } from "./stop.ts";
 import { unstickIfResolved } from "./stuck.ts";
-import { stuckRecord } from "./stuck-records.ts";
 import { spansOf } from "./traced.ts";
+import { confirmTrial, passesTrial, refuseTrial } from "./trial.ts";
 
 /** When a run that this process could not drive is claimable again. */
 const retryAfterMs = 1_000;
@@ -75,8 +77,8 @@ export class Drive implements DriveHandle {
   cancelRequested = false;
   cancelled = false;
   bodyEnded = false;
-  #finish!: (end: DriveEnd) => void;
-  #end: DriveEnd | undefined;
+  #finish!: (end: DriveEnd | "continued") => void;
+  #end: DriveEnd | "continued" | undefined;
   #size!: JournalSize;
   #inbox!: Inbox;
   #parking: IdleParking | undefined;
@@ -114,8 +116,8 @@ export class Drive implements DriveHandle {
     return !this.finished && !this.bodyEnded && this.replay?.live === true;
   }
 
-  async run(): Promise<DriveEnd> {
-    const done = new Promise<DriveEnd>((resolve) => {
+  async run(): Promise<DriveEnd | "continued"> {
+    const done = new Promise<DriveEnd | "continued">((resolve) => {
       this.#finish = resolve;
     });
     const { lease } = this.options;
@@ -164,7 +166,7 @@ export class Drive implements DriveHandle {
     this.parkIfIdle();
   }
 
-  finish(end: DriveEnd): void {
+  finish(end: DriveEnd | "continued"): void {
     if (!this.#halt(end)) return;
     if (end === "ended") this.#late?.end();
     this.#finish(end);
@@ -176,6 +178,7 @@ export class Drive implements DriveHandle {
     const stuck = isStuckError(error);
     if (stuck && this.journal?.over !== true) {
       this.bodyEnded = true;
+      if (refuseTrial(this, error)) return;
       void this.markStuck(error).catch((failure: unknown) => this.fail(failure));
       return;
     }
@@ -199,7 +202,7 @@ export class Drive implements DriveHandle {
     const handoff = { endReason, nextReactor: "recovery", delayMs, ...unrecorded };
     try {
       await this.journal?.whenLanded();
-      await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.term.head, handoff);
+      await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.head, handoff);
     } catch (error) {
       this.options.log("warn", "run.release_failed", { run: this.options.runId, ...errorFields(error) });
     }
@@ -247,10 +250,12 @@ export class Drive implements DriveHandle {
   track(effect: Promise<void>): void {
     const tracked = effect
       .catch((error: unknown) => this.fail(error))
-      .finally(() => {
-        this.#pendingEffects.delete(tracked);
-      });
+      .finally(() => void this.#pendingEffects.delete(tracked));
     this.#pendingEffects.add(tracked);
+  }
+
+  whenEffectsSettle(): Promise<unknown> {
+    return Promise.all(this.#pendingEffects);
   }
 
   openStream(pos: number): OpenStream {
@@ -273,13 +278,10 @@ export class Drive implements DriveHandle {
 
   async #begin(): Promise<void> {
     this.options.lease.assert();
+    const began = this.options.clock.mono();
     const { store, lease, tenant, runId, fresh, suspicion } = this.options;
-    const target = { journal: lease.term.journal };
-    const read = (inbox: boolean) => readAll((from) => store.read.journal(tenant, target, { from, inbox }));
-    const known = fresh === undefined ? admittedHistory(this.options) : freshHistory(fresh);
-    const [found, notes] =
-      known === undefined ? await Promise.all([read(false), lease.notes > 0 ? read(true) : []]) : [[], []];
-    const { records, lost } = await withKeptRecords(this.options, found, () => read(false));
+    const known = fresh ? freshHistory(fresh) : admittedHistory(this.options);
+    const { records, notes, lost }: ReadRun = known ? { records: [], notes: [] } : await readRun(this.options);
     if (this.finished) return;
     this.history = known ?? foldHistory(records, notes);
     const { history } = this;
@@ -293,9 +295,10 @@ export class Drive implements DriveHandle {
     this.#endReplay = lease.declareWait();
     if (suspicion !== undefined && (await suspicion.check(this))) return;
     if (this.finished) return;
+    if (history.decided !== undefined) confirmTrial(this); // no workflow code is called any more
     if (history.decided !== undefined) return closeRun(this);
     this.context = new Context(this);
-    this.replay = this.#replayOf(history);
+    this.replay = this.#replayOf(history, began);
     if (this.#size.isFull(history.head))
       return this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
     if (history.stoppedEarly !== undefined) return this.#outcome(stoppedOutcome(history));
@@ -310,7 +313,7 @@ export class Drive implements DriveHandle {
     if (history.hasCallbacks) await this.context.callbacks.load();
     if ("fault" in input) return this.#outcome({ cause: "failed", outcome: input.fault, final: true });
     if ((workflow.maxStallMs ?? history.maxStallMs) !== undefined) lease.timeProgress();
-    const limits = limitRecords(history, workflow);
+    const limits = history.trial === undefined ? limitRecords(history, workflow) : [];
     if (limits.length > 0)
       this.journal.enqueue(
         limits,
@@ -330,12 +333,13 @@ export class Drive implements DriveHandle {
     this.reservations = new Reservations(history.byPos);
     this.waits = new PendingWaits(history, notes, lease.term.journal);
     const warn = (records: number): void => warnLong(log, runId, records, store.limits.journalRecords);
-    this.#size = new JournalSize(store.limits.journalRecords, history.head, warn);
+    const at = { head: history.head, begins: history.generation.begins };
+    this.#size = new JournalSize(store.limits.journalRecords, at, warn);
     this.journal = new JournalWriter({
       appender: store.fenced,
       fence: lease.fence,
       clock,
-      head: history.head,
+      ...at,
       assertHeld: () => lease.assert(),
       onNotes: (count) => {
         this.#inbox.setKnownCount(count);
@@ -350,27 +354,36 @@ export class Drive implements DriveHandle {
     if (preloadMs !== undefined) this.#parking.stayFor(preloadMs);
   }
 
-  #replayOf(history: History): Replay {
+  #replayOf(history: History, began: number): Replay {
     return new Replay({
       history,
       clock: this.options.clock,
       firstUnrequested: () => this.context.firstUnrequested(),
-      onCancel: () => this.cancel(),
+      onCancel: (at) => this.cancel(at),
       onDiverged: (error) => this.fail(error),
       patienceMs: this.options.patienceMs ?? defaultReplayTimeoutMs,
       onStalled: (record) => {
         this.bodyEnded = true;
+        if (refuseTrial(this, awaitedInVain(record, this.options.patienceMs ?? defaultReplayTimeoutMs, 1))) return;
         void stallReplay(this, record).catch((error: unknown) => this.fail(error));
       },
       held: hasStalledOften(history),
+      ...(history.trial !== undefined && { mayGoLive: () => this.#passesTrial() }),
       onLive: () => {
         this.#endReplay?.();
+        this.options.onReplayed?.((this.options.clock.mono() - began) / 1_000);
         if (hasStalledOften(history)) return this.fail(stalledError(this));
         // Notes that arrived while the journal was read and replayed.
         if (this.#inbox.hasUnread) void this.#inbox.takeNotes();
         this.parkIfIdle();
       },
     });
+  }
+
+  #passesTrial(): boolean {
+    const passes = passesTrial(this, this.context.firstUnrequested());
+    if (!passes) this.bodyEnded = true;
+    return passes;
   }
 
   #execute(workflow: AnyWorkflow, value: unknown): void {
@@ -386,7 +399,7 @@ export class Drive implements DriveHandle {
     void call().catch((error: unknown) => this.fail(error));
   }
 
-  async #outcome(decided: RunOutcome): Promise<void> {
+  async #outcome(decided: RunOutcome, close = () => closeRun(this, decided)): Promise<void> {
     if (this.finished || this.bodyEnded) return;
     this.bodyEnded = true;
     if (decided.final !== true) await this.replay.codeEnded();
@@ -397,9 +410,13 @@ export class Drive implements DriveHandle {
     if (this.finished) return;
     const { open, raced } = this.context;
     if (open.length > 0) this.#latecomers.leftOpen(open, raced || decided.cause !== "completed");
-    await closeRun(this, decided).catch((error: unknown) => this.fail(error));
+    await close().catch((error: unknown) => this.fail(error));
   }
 
+  continueAs(next: Continuation): void {
+    this.waits.clear(() => false); // no gate of this generation takes another signal
+    void this.#outcome({ cause: "completed", outcome: undefined }, () => continueRun(this, next));
+  }
   #wrote(records: readonly NewRecord[], head: number): void {
     // Notes and retried attempts are no progress: a body that hangs must not be kept alive by signals.
     if (isProgress(records[0]!) || records.some(isProgress)) {
@@ -423,13 +440,19 @@ export class Drive implements DriveHandle {
     this.parkIfIdle();
   }
 
-  cancel(): void {
+  cancel(at = this.options.clock.wall()): void {
     this.cancelRequested = true;
     this.cancelled = true;
     this.#abort?.abort(this.#abortReason());
     this.context.cancelWaits();
-    // Code that awaits something other than an operation does not notice: after this time the run ends without it.
-    this.#cancelCut ??= this.options.clock.after(cancelGraceMs, () => {
+    this.context.scopes?.cancelled(this.#abortReason());
+    if (this.#cancelCut === undefined) this.#cutLater(at);
+  }
+
+  /** Code that awaits something other than an operation does not notice: after this time the run ends without it. */
+  #cutLater(cancelledAt: number): void {
+    this.#cancelCut = this.options.clock.after(cancelGraceMs, () => {
+      if (this.context.scopes?.cleansUp(cancelledAt)) return this.#cutLater(cancelledAt);
       void this.#outcome({ cause: "cancelled", outcome: this.#abortReason(), final: true });
     });
   }
@@ -456,7 +479,7 @@ export class Drive implements DriveHandle {
     );
   }
 
-  #halt(end: DriveEnd): boolean {
+  #halt(end: DriveEnd | "continued"): boolean {
     if (this.#end !== undefined) return false;
     this.#end = end;
     this.spans?.end({ "tape.drive.end": end });
@@ -466,6 +489,7 @@ export class Drive implements DriveHandle {
     this.journal?.stop();
     this.streams?.end(this.#abortReason());
     if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#abortReason());
+    this.context?.scopes?.halt(this.#abortReason());
     return true;
   }
 

@@ -7,15 +7,15 @@ import type { EffectRow } from "../../model/rows.ts";
 import { effectRefOf } from "../../model/rows.ts";
 import { settlesEarlierAttempts } from "../../sdk/outcomes.ts";
 import { retryOf } from "../../sdk/validate.ts";
-import { readAll } from "../../store/read-all.ts";
 import { asRecorded } from "../core/as-recorded.ts";
 import type { DriveHandle, RunResult } from "../core/handle.ts";
 import { reportEnded } from "../core/report.ts";
+import { unresolved, unresolvedEffectError } from "../core/stuck-records.ts";
 import { deniedCall, resultIn } from "../effects/evidence.ts";
 import { confirmationRecords } from "../effects/inline.ts";
 import { type EffectState, foldHistory } from "../replay/history.ts";
 import { asStored, toStoredError } from "../replay/stored-value.ts";
-import { unresolved, unresolvedEffectError } from "./stuck-records.ts";
+import { readRecords } from "./generation.ts";
 
 export interface RunOutcome {
   readonly cause: "completed" | "failed" | "cancelled";
@@ -150,9 +150,7 @@ async function parkForObligations(drive: DriveHandle, retry: () => Promise<void>
  * history of this drive ends where the drive started.
  */
 async function abandonAttempts(drive: DriveHandle, open: readonly EffectRow[]): Promise<void> {
-  const { store, tenant, lease } = drive.options;
-  const target = { journal: lease.term.journal };
-  const records = await readAll((from) => store.read.journal(tenant, target, { from }));
+  const records = await readRecords(drive.options);
   if (drive.finished) return;
   const { effects } = foldHistory(records, []);
   for (const { pos, status } of open) {
@@ -226,13 +224,15 @@ async function liveChildren(drive: DriveHandle): Promise<string[]> {
 
 /** undefined: the run has ended; otherwise the error. Pending notes are taken first; they change nothing any more. */
 async function tryEnd(drive: DriveHandle, end: RunResult): Promise<TapeError | undefined> {
-  const { lease, runId } = drive.options;
-  const { parent } = drive.history.created;
+  const { lease, runId, runner } = drive.options;
+  const { parent, workflow } = drive.history.created;
+  const retainMs = runner.workflows.get(workflow)?.retainMs;
   for (;;) {
     const data = {
       ...end,
       notesTaken: drive.waits.notesTaken,
       term: lease.stats(),
+      ...(retainMs !== undefined && parent === undefined && { retainMs }),
       ...(parent === undefined ? {} : { parent: { ...parent, id: runId } }),
     };
     try {

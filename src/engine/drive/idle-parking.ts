@@ -1,8 +1,7 @@
 import { isTapeError, type TapeError } from "../../model/errors.ts";
-import { effectRefOf } from "../../model/rows.ts";
 import type { DriveHandle } from "../core/handle.ts";
+import { stuckRecord, unresolvedEffectError } from "../core/stuck-records.ts";
 import type { Inbox } from "./inbox.ts";
-import { stuckRecord, unresolvedEffectError } from "./stuck-records.ts";
 
 /** The longest delay between a due timer and its firing. After it a preloaded run may park again. */
 const firingMarginMs = 1_000;
@@ -70,13 +69,11 @@ export class IdleParking {
     }
     // Only effects that an operator must settle are left, or a step has given up: the run becomes STUCK instead of
     // waiting silently.
-    const { stuckEffects, gaveUp } = waits;
+    const { stuckEffects, gaveUp, stuckOn } = waits;
     const stuck = gaveUp ?? (stuckEffects.length === 0 ? undefined : unresolvedEffectError(stuckEffects[0]!, false));
     const termEnded = drive.termEnded(stuck === undefined ? waits.descriptions : ["an operator"]);
     try {
-      await journal.appendExclusive(
-        stuck === undefined ? [termEnded] : [stuckRecord(stuck, stuckEffects.map(effectRefOf)), termEnded],
-      );
+      await journal.appendExclusive(stuck === undefined ? [termEnded] : [stuckRecord(stuck, stuckOn), termEnded]);
     } catch (error) {
       if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
       return this.#inbox.takeNotes();

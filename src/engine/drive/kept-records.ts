@@ -28,6 +28,7 @@ export interface KeptRecord {
 export function keptRecords(records: readonly JournalRecord[], at: number, lanes?: readonly number[]): KeptRecord[] {
   return records.flatMap((record): KeptRecord[] => {
     if (record.kind === "lane.opened") return [{ kind: record.kind, data: record.data }];
+    if (record.kind === "scope.closed" && record.data.reason === "timeout") return keptTimeout(record.data, at, lanes);
     const pos = positionOf(record);
     if (pos === undefined || pos >= cutOf(at, lanes, laneOf(pos))) return [];
     switch (record.kind) {
@@ -37,6 +38,14 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
       }
       case "reply.sent": {
         const { note: _, ...data } = record.data;
+        return [{ kind: record.kind, data }];
+      }
+      case "scope.opened": {
+        const { timeoutMs: _, ...data } = record.data; // the fork has no such timer; an open scope gets one
+        return [{ kind: record.kind, data }];
+      }
+      case "scope.closed": {
+        const { gates: _, timers: __, ...data } = record.data;
         return [{ kind: record.kind, data }];
       }
       case "gate.opened": {
@@ -61,6 +70,13 @@ export function keptRecords(records: readonly JournalRecord[], at: number, lanes
   });
 }
 
+/** The time-out of a scope is no operation: kept if everything that was requested before it is. */
+function keptTimeout(data: RecordData<"scope.closed">, at: number, lanes: readonly number[] | undefined): KeptRecord[] {
+  const { gates: _, timers: __, ...kept } = data;
+  const isKept = data.of < cutOf(at, lanes, laneOf(data.of)) && data.pos <= cutOf(at, lanes, laneOf(data.pos));
+  return isKept ? [{ kind: "scope.closed", data: kept }] : [];
+}
+
 function withoutOver({ over: _, ...data }: RecordData<"budget.charged">): RecordData<"budget.charged"> {
   return data;
 }
@@ -80,8 +96,8 @@ export async function writeKeptRecords(
   data: ForkData,
   last: readonly NewRecord[] = [],
 ): Promise<void> {
-  const { journal, pos, through, lanes } = data;
-  const records = expandKeptRecords(await readJournal(store, tenant, journal, through));
+  const { journal, pos, through, lanes, begins = 1 } = data;
+  const records = expandKeptRecords(await readJournal(store, tenant, journal, { from: begins, through }));
   if (records.length === 0) {
     throw new TapeError("TAPE_BAD_FORK_POINT", "the source run was deleted before this fork started", {
       journal,
@@ -157,11 +173,14 @@ export async function readJournal(
   store: Store,
   tenant: string,
   journal: number,
-  through: number,
-  inbox = false,
+  {
+    from: first = 1,
+    through = Number.MAX_SAFE_INTEGER,
+    inbox = false,
+  }: { readonly from?: number; readonly through?: number; readonly inbox?: boolean },
 ): Promise<JournalRecord[]> {
   const all: JournalRecord[] = [];
-  for await (const page of journalPages((from) => store.read.journal(tenant, { journal }, { from, inbox }))) {
+  for await (const page of journalPages((from) => store.read.journal(tenant, { journal }, { from, inbox }), first)) {
     const included = page.filter(({ seq }) => seq <= through);
     all.push(...included);
     if (included.length < page.length) break;

@@ -26,6 +26,16 @@ export function limitRecords(history: History, workflow: AnyWorkflow): NewRecord
   return records;
 }
 
+/** The limits once those records are written. */
+export function limitsInForce({ history, options }: DriveHandle): Pick<History, "maxStallMs" | "deadlineSet"> {
+  const workflow = options.runner.workflows.get(history.created.workflow);
+  const deadlineMs = history.created.deadlineMs ?? workflow?.deadlineMs;
+  return {
+    maxStallMs: workflow?.maxStallMs ?? history.maxStallMs,
+    deadlineSet: history.deadlineSet || deadlineMs !== undefined,
+  };
+}
+
 /** Every holder so far has stalled: the run is replayed up to the operation in question, which is not executed again. */
 export const hasStalledOften = ({ stalledTerms }: History): boolean => stalledTerms >= maxStalledTerms;
 

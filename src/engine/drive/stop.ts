@@ -2,9 +2,9 @@ import { errorFields } from "../../base/reason.ts";
 import { releaseJournal } from "../../lease/release-journal.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { DriveOptions } from "../core/handle.ts";
+import { stuckRecord } from "../core/stuck-records.ts";
 import type { History } from "../replay/history.ts";
 import type { RunOutcome } from "./ending.ts";
-import { stuckRecord } from "./stuck-records.ts";
 
 export const isDamaged = (error: unknown): error is TapeError => isTapeError(error, "TAPE_JOURNAL_DAMAGED");
 
@@ -24,7 +24,7 @@ export function stoppedOutcome({ created, stoppedEarly }: History): RunOutcome {
 /**
  * Makes a run STUCK whose journal cannot be replayed or continued: after `head`, or after the last record that is left.
  */
-export function stopRun(options: StopDeps, error: TapeError, then: () => void, head = options.lease.term.head): void {
+export function stopRun(options: StopDeps, error: TapeError, then: () => void, head = options.lease.head): void {
   const { log, runId } = options;
   log("error", "run.stuck", { run: runId, ...errorFields(error) });
   const failed = (failure: unknown): void => log("warn", "run.release_failed", { run: runId, ...errorFields(failure) });
@@ -40,7 +40,8 @@ async function appendStuck(
   const handoff = { waitingFor: ["an operator"] };
   let head = after;
   try {
-    ({ head } = await store.fenced.append(lease.fence, { after, records: [stuckRecord(error, [])] }));
+    const generation = lease.begins > 1 ? { begins: lease.begins } : {};
+    ({ head } = await store.fenced.append(lease.fence, { after, records: [stuckRecord(error, [])], ...generation }));
   } catch (failure) {
     failed(failure);
   }

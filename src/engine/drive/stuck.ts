@@ -2,7 +2,7 @@ import { TapeError } from "../../model/errors.ts";
 import type { Store } from "../../store/contract/store.ts";
 import { journalPages } from "../../store/read-all.ts";
 import type { DriveHandle } from "../core/handle.ts";
-import type { StuckRecord } from "./stuck-records.ts";
+import type { StuckRecord } from "../core/stuck-records.ts";
 
 /**
  * Resumes a run that is STUCK on an effect once an operator has resolved that effect. true: the run resumes, and its
@@ -24,7 +24,8 @@ export async function unstickIfResolved(drive: DriveHandle): Promise<boolean> {
 /** Why a run is STUCK, from its journal, for callers that wait for its result. */
 export async function stuckError(store: Store, tenant: string, run: string): Promise<TapeError> {
   let last: { readonly data: StuckRecord; readonly at: number } | undefined;
-  for await (const page of journalPages((from) => store.read.journal(tenant, { run }, { from }))) {
+  const { begins = 1 } = (await store.read.run(tenant, run))?.lease ?? {};
+  for await (const page of journalPages((from) => store.read.journal(tenant, { run }, { from }), begins)) {
     for (const record of page) if (record.kind === "run.stuck") last = record;
   }
   const why = last?.data.reason.replace(/^TAPE_\w+: /, "") ?? "its journal has no reason";

@@ -12,18 +12,17 @@ import {
   verdictOnCrash,
 } from "../../model/attempt.ts";
 import { type ErrorCode, TapeError } from "../../model/errors.ts";
-import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
-import type { EffectResult } from "../../sdk/context.ts";
+import type { NewRecord, RecordData } from "../../model/records.ts";
 import { runAt } from "../../sdk/current.ts";
 import type { EffectCall, EffectContext, EffectDefinition } from "../../sdk/effect.ts";
 import { AckLost, NotSent, requestedDelayMs, settlesEarlierAttempts } from "../../sdk/outcomes.ts";
 import { asRecorded } from "../core/as-recorded.ts";
 import type { DriveHandle } from "../core/handle.ts";
-import type { OperationHandle } from "../core/operation.ts";
 import { reportSettled } from "../core/report.ts";
 import type { EffectState } from "../replay/history.ts";
 import { asStored, maxErrorChars, toStoredError } from "../replay/stored-value.ts";
 import { type ConfirmedResult, deniedCall, failedCallOf, leaveEvidence, resultIn } from "./evidence.ts";
+import { awaitOutcome, type EffectOperation, isInline, withdrawPending, writeOutcome } from "./outcome.ts";
 import { assertStartWindow, sendWindowMs } from "./send-window.ts";
 
 /** An effect that surely did not happen. */
@@ -45,21 +44,8 @@ registerErrorClass("TapeError", (error) => {
   return whole ? EffectFailed.prototype : undefined;
 });
 
-/** The result of an effect, from its record. */
-export function effectResultOf<R>(record: JournalRecord | NewRecord): EffectResult<R> {
-  const data = record.data as { to?: string; status?: string; reason?: string; value?: unknown; error?: unknown };
-  if (data.status === "REFUSED") throw data.error;
-  if ((data.to ?? data.status) === "CONFIRMED") {
-    if (data.error !== undefined) throw data.error; // it happened, but its result could not be stored
-    return { status: "confirmed", value: data.value as R };
-  }
-  return { status: "failed", reason: data.reason ?? "failed", error: data.error };
-}
-
 /** How often a drive calls an idempotent effect without a response before the outbox takes it: seconds of back-off. */
 const inlineAttempts = 5;
-
-type EffectOperation = OperationHandle<EffectResult<unknown>>;
 
 async function resultOf(effect: EffectDefinition, returned: unknown): Promise<CallResult> {
   try {
@@ -81,11 +67,13 @@ const failedCall = (effect: EffectDefinition, error: unknown): FailedResult => (
 export function startEffect(drive: DriveHandle, call: EffectCall<unknown>, handle: EffectOperation): void {
   register(drive, call.effect);
   const known = drive.history.effects.get(handle.pos);
-  const inline = call.effect.dispatch === "inline" && call.effect.body !== undefined;
+  const inline = isInline(call);
   if (known === undefined) {
     recordIntent(drive, call, handle, inline);
     return;
   }
+  handle.sent = known.status !== "WITHDRAWN";
+  if (!handle.sent) return; // its scope ends in a moment
   if (!inline || known.status === "UNKNOWN" || known.status === "STUCK") {
     awaitOutcome(drive, call, handle);
     return;
@@ -137,8 +125,11 @@ function recordIntent(drive: DriveHandle, call: EffectCall<unknown>, handle: Eff
     handle.endWithError(stored, { kind: "effect.received", data: { pos, status: "REFUSED", error: stored } });
   };
   const authorised = readClocks(drive.options.clock);
-  const written = (): void =>
-    inline ? startAttempt(drive, call, handle, 1, noAttempts, authorised) : awaitOutcome(drive, call, handle);
+  const written = (): void => {
+    handle.sent = true;
+    if (inline) startAttempt(drive, call, handle, 1, noAttempts, authorised);
+    else awaitOutcome(drive, call, handle);
+  };
   drive.journal.enqueue(records, written, refused);
 }
 
@@ -232,7 +223,7 @@ function assertHeld(lease: DriveHandle["options"]["lease"]): void {
   }
 }
 
-function confirm(
+export function confirm(
   drive: DriveHandle,
   call: EffectCall<unknown>,
   handle: EffectOperation,
@@ -307,30 +298,14 @@ async function handleFailure(
   if (to !== "PENDING") return;
   const nominalMs = backoffMs(Math.max(1, history.failures), effect.backoff, drive.options.random);
   const delayMs = Math.max(nominalMs, requestedDelayMs(error));
+  handle.withdraw = () => withdrawPending(drive, call, handle, history);
+  if (handle.stopped) return handle.withdraw(); // its scope ended during the attempt
   const endWait = drive.options.lease.declareWait();
-  await drive.options.clock.sleep(delayMs, drive.abortSignal);
+  await drive.options.clock.sleep(delayMs, handle.abortSignal);
   endWait();
+  handle.withdraw = undefined;
   // If the run was cancelled meanwhile, it is not sent again. The decision withdraws it unless it may have happened.
-  if (!drive.finished && !drive.cancelRequested) await retryAttempt(drive, call, handle, attempt, history);
-}
-
-function writeOutcome(
-  drive: DriveHandle,
-  records: readonly NewRecord[],
-  deliver: () => void,
-  refused: (error: TapeError) => void | Promise<void> = (error) => drive.fail(error),
-): Promise<void> {
-  return new Promise((resolve) => {
-    drive.journal.enqueue(
-      records,
-      () => {
-        deliver();
-        resolve();
-        drive.parkIfIdle();
-      },
-      (error) => resolve(refused(error)),
-    );
-  });
+  if (!drive.finished && !handle.stopped) await retryAttempt(drive, call, handle, attempt, history);
 }
 
 /** Settles an attempt that the previous term did not finish. */
@@ -355,7 +330,8 @@ function recoverAttempt(
     writeOutcome(drive, [record], () => {
       reportSettled(drive.options.log, { run: drive.options.runId, effect: call.effect.name }, record);
       if (to === "UNKNOWN") awaitOutcome(drive, call, handle);
-      else if (!drive.cancelRequested) drive.track(retryAttempt(drive, call, handle, attempt, history));
+      else if (handle.stopped) drive.track(withdrawPending(drive, call, handle, history));
+      else drive.track(retryAttempt(drive, call, handle, attempt, history));
     }),
   );
 }
@@ -371,30 +347,4 @@ function retryAttempt(
   const authorised = readClocks(drive.options.clock);
   const begin = (): void => startAttempt(drive, call, handle, next, history, authorised);
   return writeOutcome(drive, [dispatched(drive, call, handle.pos, next)], begin);
-}
-
-/** The item journal decides; the run parks until the note arrives. */
-function awaitOutcome(drive: DriveHandle, call: EffectCall<unknown>, handle: EffectOperation): void {
-  const { pos } = handle;
-  let received: NewRecord | undefined;
-  drive.waits.add({
-    pos,
-    description: `effect ${call.effect.name}`,
-    effect: call.effect.name,
-    match: (note) => {
-      if (note.kind !== "effect.outcome" || note.data.pos !== pos || note.data.sub !== 0) return undefined;
-      const { status, reason, value, error } = note.data;
-      if (status !== "CONFIRMED" && status !== "FAILED") return undefined;
-      received = { kind: "effect.received", data: { pos, status, reason, value, error } };
-      return received;
-    },
-    written: () => {
-      try {
-        handle.resolve(effectResultOf(received!));
-      } catch (error) {
-        handle.reject(error);
-      }
-    },
-  });
-  drive.matchWaits();
 }

@@ -14,37 +14,43 @@ function markAfter(head: number, limit: number): number {
   return head < first ? first : head < last ? last : Number.POSITIVE_INFINITY;
 }
 
-/** Limits the length of a run's journal, because replay reads all of it. */
+/** Limits the length of a generation of a run's journal, because replay reads all of it. */
 export class JournalSize {
   readonly #limit: number;
   readonly #full: number;
   readonly #warn: (records: number) => void;
+  /** The records before the generation. */
+  readonly #before: number;
   #mark: number;
 
-  constructor(limit: number, head: number, warn: (records: number) => void) {
+  constructor(limit: number, { head, begins }: { head: number; begins: number }, warn: (records: number) => void) {
     this.#limit = limit;
     this.#full = limit - reserveOf(limit);
     this.#warn = warn;
-    this.#mark = markAfter(head, limit);
+    this.#before = begins - 1;
+    this.#mark = markAfter(head - this.#before, limit);
   }
 
   note(head: number): void {
-    if (head < this.#mark) return;
-    this.#mark = markAfter(head, this.#limit);
-    this.#warn(head);
+    const records = head - this.#before;
+    if (records < this.#mark) return;
+    this.#mark = markAfter(records, this.#limit);
+    this.#warn(records);
   }
 
   isFull(head: number): boolean {
-    return head >= this.#full;
+    return head - this.#before >= this.#full;
   }
 
   error(): TapeError {
-    const message = `the journal has almost reached its limit of ${this.#limit} records: split the work into child runs`;
+    const message = `the journal has almost reached its limit of ${this.#limit} records: continue as new before that, or split the work into child runs`;
     return new TapeError("TAPE_TOO_LARGE", message, { limit: "journalRecords" });
   }
 }
 
 export function warnLong(log: Log, run: string, records: number, limit: number): void {
-  const next = "Every drive reads all of it. Split the work into child runs before the limit, at which the run fails.";
-  log("warn", "run.journal_near_limit", { run, records, limit, next });
+  const next =
+    "Every drive reads all of it. Continue as new when tape.journal.long, or split the work into child runs.";
+  const event = records >= limit * warnAt ? "run.journal_near_limit" : "run.journal_long";
+  log("warn", event, { run, records, limit, next });
 }

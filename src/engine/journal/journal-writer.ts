@@ -6,7 +6,10 @@ import type { NewRecord } from "../../model/records.ts";
 /** The part of a store that appends records. */
 export interface JournalAppender {
   /** undefined: nothing was written, and the writer knows why. */
-  append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<AppendOutcome | undefined>;
+  append(
+    fence: Fence,
+    entry: { after: number; records: readonly NewRecord[]; begins?: number },
+  ): Promise<AppendOutcome | undefined>;
 }
 
 export interface AppendOutcome {
@@ -41,6 +44,8 @@ export interface JournalWriterOptions {
   readonly fence: Fence;
   readonly clock: Clock;
   readonly head: number;
+  /** The first record of the run's current generation. */
+  readonly begins: number;
   /** Throws when the lease can no longer be trusted: then nothing is sent. */
   readonly assertHeld: () => void;
   readonly onNotes: (notes: number) => void;
@@ -57,6 +62,8 @@ const writeErrors: readonly ErrorCode[] = [
   "TAPE_BUDGET_EXCEEDED",
   "TAPE_VERSION_CONFLICT",
   "TAPE_RUN_CONFLICT",
+  "TAPE_RUN_GONE",
+  "TAPE_QUOTA",
   "TAPE_QUEUE_UNKNOWN",
   "TAPE_QUEUE_NESTED",
   "TAPE_TOO_LARGE",
@@ -84,6 +91,7 @@ export class JournalWriter {
   #over = false;
   #whenIdle: (() => void)[] = [];
   #flight: InFlightAppend | undefined;
+  readonly #generation: { readonly begins: number } | undefined;
   // Created once per journal, not per write: this is the hottest path of the engine.
   readonly #pumpOn = (): void => this.#pump();
   readonly #deliverOn = (): void => this.#deliverNext();
@@ -93,6 +101,7 @@ export class JournalWriter {
   constructor(options: JournalWriterOptions) {
     this.#options = options;
     this.#head = options.head;
+    this.#generation = options.begins > 1 ? { begins: options.begins } : undefined;
   }
 
   get head(): number {
@@ -181,7 +190,7 @@ export class JournalWriter {
     let appended: Promise<AppendOutcome | undefined>;
     try {
       assertHeld();
-      appended = appender.append(fence, { after: this.#head, records });
+      appended = appender.append(fence, { after: this.#head, records, ...this.#generation });
     } catch (error) {
       first!.dropped?.();
       this.#refused(this.#flight, error);

@@ -1,7 +1,7 @@
 import type { TapeError } from "../../model/errors.ts";
 import { redriveTimer } from "../../model/projection.ts";
 import type { NewRecord, RecordData } from "../../model/records.ts";
-import type { EffectRef, UnresolvedEffect } from "../../model/rows.ts";
+import { type EffectRef, effectRefOf, type UnresolvedEffect } from "../../model/rows.ts";
 import type { History, Note } from "../replay/history.ts";
 
 /** An operation that waits for a note. */
@@ -16,6 +16,16 @@ export interface Wait {
   readonly effect?: string;
   /** Set for a step that has given up: no note ends the wait, and the run is STUCK once nothing runs. */
   readonly gaveUp?: TapeError;
+  /** The effects that an operator must resolve before, if any. */
+  readonly stuckOn?: readonly EffectRef[];
+  /** The run is not idle because of it alone: it ends another wait. */
+  readonly background?: true;
+  /** The cancellation of the run does not end it. */
+  readonly shielded?: true;
+  /** Whether this note is a reason to check again; the note stays for others. */
+  readonly watches?: (note: Note) => boolean;
+  /** Called, without the wait, after such a note. */
+  readonly woken?: () => void;
   /** Set for a sleep: the record with which the driver ends it without a note. */
   readonly endSleep?: () => NewRecord;
 }
@@ -63,7 +73,7 @@ export class PendingWaits {
   }
 
   get empty(): boolean {
-    return this.#waits.length === 0;
+    return this.#waits.every(({ background }) => background === true);
   }
 
   get descriptions(): string[] {
@@ -75,6 +85,11 @@ export class PendingWaits {
     return this.#seen;
   }
 
+  /** Signals that no gate has taken, and that one of the next generation may take. */
+  get unused(): readonly Note[] {
+    return this.#notes.filter((note) => note.kind === "signal.sent" && note.data.pos === undefined);
+  }
+
   addNotes(notes: readonly Note[]): void {
     for (const note of notes) {
       if (note.seq <= this.#seen) continue;
@@ -82,6 +97,9 @@ export class PendingWaits {
       this.#notes.push(note);
       this.#updateStatus(note);
     }
+    const woken = this.#waits.filter(({ watches }) => watches !== undefined && notes.some(watches));
+    if (woken.length > 0) this.#waits = this.#waits.filter((wait) => !woken.includes(wait));
+    for (const wait of woken) wait.woken?.();
   }
 
   /** The last reported status of an effect that its item decides. */
@@ -101,7 +119,8 @@ export class PendingWaits {
 
   /** The awaited effects if every wait is for one that needs an operator; otherwise none: the run may resume. */
   get stuckEffects(): readonly StuckEffect[] {
-    const effects = this.#waits.map(({ pos, effect }): StuckEffect | undefined => {
+    const waits = this.#waits.filter(({ background }) => background !== true);
+    const effects = waits.map(({ pos, effect }): StuckEffect | undefined => {
       if (effect === undefined) return undefined;
       const ref = { run: this.#run, pos, sub: 0 };
       const last = this.lastStatus(ref);
@@ -113,6 +132,12 @@ export class PendingWaits {
   /** Why the run needs an operator whatever else it waits for. */
   get gaveUp(): TapeError | undefined {
     return this.#waits.find((wait) => wait.gaveUp !== undefined)?.gaveUp;
+  }
+
+  /** The effects that an operator must resolve: those that every wait is for, or those of a wait that has given up. */
+  get stuckOn(): readonly EffectRef[] {
+    const gaveUp = this.#waits.find((wait) => wait.gaveUp !== undefined);
+    return gaveUp === undefined ? this.stuckEffects.map(effectRefOf) : (gaveUp.stuckOn ?? []);
   }
 
   #updateStatus(note: Note): void {
@@ -138,9 +163,9 @@ export class PendingWaits {
     this.#waits = this.#waits.filter((other) => other !== wait);
   }
 
-  /** Removes every wait (the run is cancelled); the notes stay. */
-  clear(): void {
-    this.#waits = [];
+  /** Removes the waits of a cancelled run or an ended scope, but those to keep; the notes stay. */
+  clear(keep: (wait: Wait) => boolean | undefined): void {
+    if (this.#waits.length > 0) this.#waits = this.#waits.filter(keep);
   }
 
   /** Matching waits and notes, oldest wait first; each is used once. */

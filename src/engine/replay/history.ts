@@ -1,24 +1,20 @@
 import { type AttemptHistory, chargeAttempt, isUncertainRetry } from "../../model/attempt.ts";
-import { deadlineTimer, redriveTimer, retryTimer } from "../../model/projection.ts";
+import { deadlineTimer, isScopeTimer, scopeTimer } from "../../model/projection.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, RecordData } from "../../model/records.ts";
+import type { Delivery, Generation } from "./delivery.ts";
 import { isProgress, positionOf } from "./progress.ts";
+import { discardedRanges, withoutFailure } from "./retried.ts";
 import { createdBy, stoppedBefore } from "./start-notes.ts";
+import { isUsed } from "./used-notes.ts";
+
+export type { Delivery } from "./delivery.ts";
 
 /** The name of the sample that `now` takes; a workflow may not use it. */
 export const nowName = "now()";
 
 /** A record of an inbox. */
 export type Note = JournalRecord;
-
-/** A record with the result of an operation, or with the cancellation of the run, in journal order. */
-export interface Delivery {
-  readonly seq: number;
-  readonly at: number;
-  /** undefined: the cancellation. */
-  readonly pos: number | undefined;
-  readonly record: JournalRecord;
-}
 
 export interface EffectState {
   readonly intended: RecordData<"effect.intended">;
@@ -34,8 +30,11 @@ export interface EffectState {
 
 /** The state of a run according to its journal, folded once when a drive starts. */
 export interface History {
+  /** The run's creation, with the input of the current generation. */
   readonly created: RecordData<"run.created">;
   readonly head: number;
+  /** The current generation: its number, its first record, the lane of its code, and the notes taken before it. */
+  readonly generation: Generation;
   /** What replay delivers, in journal order. */
   readonly deliveries: readonly Delivery[];
   /** All records of operations, by position; replay compares the code with them. */
@@ -81,11 +80,18 @@ export interface History {
   readonly children: readonly string[];
   /** The names that the run has published. */
   readonly published: Set<string>;
+  /** The last record that ended each scope, also one that a retry has discarded, by the scope's position. */
+  readonly scopeEnds: ReadonlyMap<number, number>;
   /** The run has opened a callback. */
   readonly hasCallbacks: boolean;
+  /** An operator has moved the run to this build, which has not replayed it yet. */
+  readonly trial: { readonly build: string; readonly from: string } | undefined;
   /** Why the run ends although its code was never called: it waited in a queue, or for its start time. */
   readonly stoppedEarly: "cancelled" | "expired" | undefined;
 }
+
+const trialOf = ({ build, from, trial }: RecordData<"run.pinned">): History["trial"] =>
+  trial === true && from !== undefined ? { build, from } : undefined;
 
 const results: ReadonlySet<string> = new Set([
   "step.done",
@@ -100,6 +106,8 @@ const results: ReadonlySet<string> = new Set([
   "value.written",
   "budget.reserved",
   "budget.charged",
+  "scope.closed",
+  "saga.compensated",
 ]);
 
 /** `admitted`: the head of the journal, a term that admitted the run and is not among the records. */
@@ -110,19 +118,21 @@ export const foldHistory = (
 ): History => new FoldedHistory(records, notes, admitted);
 
 class FoldedHistory implements History {
-  readonly created: RecordData<"run.created">;
+  created: RecordData<"run.created">;
+  generation: Generation;
   readonly head: number;
   deliveries: Delivery[] = [];
-  readonly byPos = new Map<number, JournalRecord[]>();
-  readonly effects = new Map<number, EffectState>();
+  byPos = new Map<number, JournalRecord[]>();
+  effects = new Map<number, EffectState>();
   taken = 0;
   cancelled = false;
   decided: RecordData<"run.decided"> | undefined;
   stuck: History["stuck"];
+  trial: History["trial"];
   unstuckSeq = 0;
   retries = 0;
-  readonly jumps = new Map<number, number>();
-  readonly lanes = new Map<string, number>();
+  jumps = new Map<number, number>();
+  lanes = new Map<string, number>();
   lastPos = new Map<number, number>();
   crashes: number | undefined;
   recoveries = 0;
@@ -133,33 +143,48 @@ class FoldedHistory implements History {
   maxStallMs: number | undefined;
   deadlineSet = false;
   progressAt = 1;
-  readonly children: string[] = [];
-  readonly published = new Set<string>();
+  children: string[] = [];
+  published = new Set<string>();
   hasCallbacks = false;
+  scopeEnds = new Map<number, number>();
   readonly stoppedEarly: History["stoppedEarly"];
   #admitted = false;
-  readonly #records: readonly JournalRecord[];
   readonly #notes: readonly Note[];
   /** Numbers of the notes that a record has used. */
   readonly #consumed = new Set<number>();
+  /** Positions of the children whose results the code has received. */
+  readonly #received = new Set<number>();
   #owner: string | undefined;
+  /** Notes that an earlier generation has used, or had no use for. */
+  #dropped: (note: Note) => boolean = () => false;
 
   constructor(records: readonly JournalRecord[], notes: readonly Note[], admitted?: { readonly head: number }) {
     const [first] = records;
     if (first?.kind !== "run.created") throw new Error("a journal begins with run.created");
     this.created = createdBy(first.data, notes);
+    const { generation: number = 1, pos = 0 } = first.data.fork?.generation ?? {};
+    this.generation = { number, begins: 1, lane: laneOf(pos), notesTaken: 0 };
     this.head = admitted?.head ?? records.at(-1)!.seq;
     this.#admitted = admitted !== undefined;
-    this.#records = records;
     this.#notes = notes;
     this.#owner = first.data.holder?.owner;
     this.maxStallMs = first.data.maxStallMs;
     for (const record of records) this.#add(record);
-    this.stoppedEarly = stoppedBefore(this.created, notes, this.#admitted);
+    this.stoppedEarly = this.generation.begins > 1 ? undefined : stoppedBefore(this.created, notes, this.#admitted);
   }
 
   used(note: Note): boolean {
-    return isUsed(note, this.byPos, this.#consumed, this.#records);
+    if (this.#dropped(note)) return true;
+    if (note.kind === "timer.fired" && isScopeTimer(note.data.purpose)) return this.#hasEnded(note.data);
+    return isUsed(note, this.byPos, this.#consumed, this.#received);
+  }
+
+  /** The scope has ended since this timer was set. */
+  #hasEnded({ pos, purpose }: { readonly pos: number; readonly purpose: string }): boolean {
+    const opened = this.byPos
+      .get(pos)
+      ?.findLast((record) => record.kind === "scope.opened" && scopeTimer(record.data.again) === purpose);
+    return opened === undefined || (this.scopeEnds.get(pos) ?? 0) > opened.seq;
   }
 
   #add(record: JournalRecord): void {
@@ -176,7 +201,10 @@ class FoldedHistory implements History {
       this.lastNote = undefined;
       this.progressAt = seq;
     }
+    if (isCallback(record)) this.hasCallbacks = true;
     if (kind.startsWith("effect.")) this.#addToEffect(record);
+    else if (record.kind === "run.pinned") this.trial = trialOf(record.data);
+    else if (kind === "run.continued") this.#startGeneration(record);
     else this.#addToRun(record);
   }
 
@@ -216,15 +244,17 @@ class FoldedHistory implements History {
         if (effect !== undefined) effect.status = record.data.status;
         break;
       }
+      case "effect.withdrawn": {
+        const effect = this.effects.get(record.data.pos);
+        if (effect !== undefined) effect.status = "WITHDRAWN";
+        break;
+      }
       default:
     }
   }
 
   #addToRun(record: JournalRecord): void {
     switch (record.kind) {
-      case "gate.opened":
-        if (isCallback(record)) this.hasCallbacks = true;
-        break;
       case "state.published":
         this.published.add(record.data.name);
         break;
@@ -238,13 +268,19 @@ class FoldedHistory implements History {
         this.#takeNotes(record, record.data.through);
         break;
       case "child.started":
-        this.children.push(record.data.id);
+        if (record.data.startedBy === undefined) this.children.push(record.data.id);
+        break;
+      case "child.received":
+        this.#received.add(record.data.childPos);
         break;
       case "run.decided":
         this.decided = record.data;
         break;
       case "run.retried":
         this.#discard(record.data);
+        break;
+      case "scope.closed":
+        this.#endScope(record);
         break;
       case "lane.opened":
         this.lanes.set(record.data.name, record.data.lane);
@@ -286,6 +322,13 @@ class FoldedHistory implements History {
     }
   }
 
+  /** A time-out is delivered to the scope itself, because the code has not requested it. */
+  #endScope(record: Extract<JournalRecord, { kind: "scope.closed" }>): void {
+    const { seq, at, data } = record;
+    this.scopeEnds.set(data.of, seq);
+    if (data.reason === "timeout") this.deliveries.push({ seq, at, pos: data.of, record });
+  }
+
   #takeNotes(record: JournalRecord, through: number): void {
     const { seq, at } = record;
     const isNew = (note: Note): boolean => note.seq > this.taken && note.seq <= through;
@@ -294,6 +337,26 @@ class FoldedHistory implements History {
       this.deliveries.push({ seq, at, pos: undefined, record });
     }
     this.taken = through;
+  }
+
+  /** Nothing of the earlier generations is replayed. What the record does not carry starts from nothing. */
+  #startGeneration({ data, seq }: JournalRecord & { readonly kind: "run.continued" }): void {
+    const { input, inputHash, checked, labels, notesTaken, notes, maxStallMs } = data;
+    const { checked: _checked, ...created } = this.created;
+    this.created = { ...created, input, inputHash, ...(checked && { checked }), ...(labels && { labels }) };
+    this.generation = { number: data.generation, begins: seq, lane: laneOf(data.pos), notesTaken };
+    [this.byPos, this.effects, this.lanes] = [new Map(), new Map(), new Map()];
+    [this.jumps, this.lastPos, this.scopeEnds] = [new Map(), new Map(), new Map()];
+    [this.deliveries, this.children] = [[], []];
+    this.published = new Set(data.published);
+    this.hasCallbacks = false;
+    this.retries = 0;
+    this.lostSeq = 0;
+    this.maxStallMs = maxStallMs;
+    this.deadlineSet = data.deadline === true;
+    this.taken = notesTaken;
+    const carried = new Set(notes);
+    this.#dropped = (note) => note.seq <= notesTaken && !carried.has(note.seq);
   }
 
   /** The run is retried: discarded operations are neither delivered nor compared any more. */
@@ -322,61 +385,9 @@ const unsentEffect = (intended: RecordData<"effect.intended">): EffectState => (
   token: 0n,
 });
 
-/** The positions that are discarded with a retried failure, in each lane. */
-function discardedRanges({ from, to, lanes = [] }: RecordData<"run.retried">): readonly { from: number; to: number }[] {
-  return from === undefined || to === undefined ? lanes : [{ from, to }, ...lanes];
-}
-
-/**
- * The failure that ended the run is retried: its result is no longer delivered, nor that of concurrent operations that
- * failed after it (nothing was requested in between). A failure that the code handled stays.
- */
-function withoutFailure(deliveries: Delivery[], pos: number | undefined): Delivery[] {
-  const from = deliveries.findLast((delivery) => delivery.pos === pos && failed(delivery.record))?.seq;
-  if (pos === undefined || from === undefined) return deliveries;
-  return deliveries.filter(({ seq, record }) => seq < from || !failed(record));
-}
-
-function failed(record: JournalRecord): boolean {
-  if (record.kind === "effect.received") return record.data.status === "REFUSED";
-  return (record.kind === "step.done" || record.kind === "decision.made") && record.data.error !== undefined;
-}
-
-function isUsed(
-  note: Note,
-  byPos: ReadonlyMap<number, readonly JournalRecord[]>,
-  consumed: ReadonlySet<number>,
-  records: readonly JournalRecord[],
-): boolean {
-  const has = (pos: number, ...kinds: string[]): boolean =>
-    byPos.get(pos)?.some(({ kind }) => kinds.includes(kind)) ?? false;
-  switch (note.kind) {
-    case "signal.sent":
-      return consumed.has(note.seq);
-    case "timer.fired":
-      if (note.data.purpose === redriveTimer) return true;
-      if (note.data.purpose.startsWith("retry ")) return isRetryUsed(byPos.get(note.data.pos), note.data.purpose);
-      return has(note.data.pos, "sleep.ended", "gate.resolved");
-    case "effect.outcome":
-      return note.data.sub !== 0 || has(note.data.pos, "effect.received");
-    case "child.settled":
-      return records.some((record) => record.kind === "child.received" && record.data.childPos === note.data.pos);
-    default:
-      return true;
-  }
-}
-
 /** An open callback is a result, too: the code receives its token before the call. */
 const isCallback = (record: JournalRecord): boolean =>
   record.kind === "gate.opened" && record.data.callback !== undefined;
-
-/** The attempt after the timer has a record. */
-function isRetryUsed(records: readonly JournalRecord[] = [], purpose: string): boolean {
-  const set = records.findIndex(
-    (record) => record.kind === "step.failed" && retryTimer(record.data.attempt) === purpose,
-  );
-  return set < records.length - 1;
-}
 
 /** The code reads it synchronously, so there is nothing to deliver. */
 function isSynchronous(record: JournalRecord): boolean {

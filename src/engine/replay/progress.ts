@@ -28,8 +28,11 @@ export function isProgress(record: NewRecord): boolean {
 export function positionOf(record: JournalRecord): number | undefined {
   const { data } = record as { data: { pos?: unknown; sub?: unknown } };
   if (typeof data.pos !== "number" || record.kind.startsWith("obligation.")) return undefined;
+  if (record.kind === "run.continued") return undefined; // its position is the first of the generation
   // The deadline is of the run, and a redrive of an operator; neither is of an operation.
   if (record.kind === "timer.set" && record.data.purpose !== "sleep") return undefined;
+  if (record.kind === "scope.closed" && record.data.reason === "timeout") return undefined; // the code did not request it
+  if (record.kind === "children.due") return undefined;
   if (record.kind === "timer.cancelled" && record.data.purpose === redriveTimer) return undefined;
   return data.pos;
 }

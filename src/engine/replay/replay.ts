@@ -20,7 +20,7 @@ export interface ReplayOptions {
   /** The first recorded operation that the code has not requested. */
   readonly firstUnrequested: () => JournalRecord | undefined;
   /** The run is cancelled, at this point of its journal. */
-  readonly onCancel: () => void;
+  readonly onCancel: (at: number) => void;
   /** The code and the journal disagree. */
   readonly onDiverged: (error: TapeError) => void;
   /** How long the code may await something else before it requests what the journal holds next. */
@@ -29,6 +29,8 @@ export interface ReplayOptions {
   readonly onStalled: (record: JournalRecord) => void;
   /** Operations are not started without {@link onLive}, even if nothing is recorded. */
   readonly held?: boolean;
+  /** Asked before operations are started, even if nothing is recorded. false: the drive ends instead. */
+  readonly mayGoLive?: () => boolean;
   /** Everything recorded has been delivered: operations are live from now on, unless this ends the drive. */
   readonly onLive: () => void;
 }
@@ -48,12 +50,14 @@ export class Replay {
   #pausing = false;
   #over = false;
   #onLive: (() => void) | undefined;
+  #whenLive: (() => void)[] = [];
   #codeEnded = false;
   #cancelPatience: (() => void) | undefined;
 
   constructor(options: ReplayOptions) {
     this.#options = options;
-    this.#live = options.history.deliveries.length === 0 && options.held !== true;
+    const asks = options.held === true || options.mayGoLive !== undefined;
+    this.#live = options.history.deliveries.length === 0 && !asks;
   }
 
   get live(): boolean {
@@ -67,6 +71,12 @@ export class Replay {
       this.#watch(this.#next);
       this.#pause(false);
     }
+  }
+
+  /** Calls back once everything recorded has been delivered, or at once. */
+  whenLive(callback: () => void): void {
+    if (this.#live) callback();
+    else this.#whenLive.push(callback);
   }
 
   request(operation: PendingOperation): void {
@@ -109,7 +119,7 @@ export class Replay {
     }
     if (delivery.pos === undefined) {
       this.#next++;
-      this.#options.onCancel();
+      this.#options.onCancel(delivery.at);
       this.#pause(true); // waiting operations were rejected: let the code see that first
       return;
     }
@@ -137,10 +147,12 @@ export class Replay {
   }
 
   #goLive(): void {
+    if (this.#options.mayGoLive?.() === false) return;
     this.#live = true;
     this.#cancelPatience?.();
     this.#options.onLive();
     if (this.#options.held) return; // the run becomes STUCK instead
+    for (const callback of this.#whenLive.splice(0)) callback();
     const ready = [...this.#waiting.values()].sort((a, b) => a.pos - b.pos);
     this.#waiting.clear();
     for (const operation of ready) operation.begin();

@@ -11,6 +11,9 @@ export const limitOf = (max: number) => z.int().min(1).max(max).default(Math.min
 export const label = z
   .strictObject({ key: z.string().min(1).max(512), value: z.string().max(512) })
   .describe("runs with this label");
+export const labels = z
+  .record(z.string().min(1).max(128), z.array(z.string().max(128)).min(1).max(16))
+  .describe("runs with all of these labels; of several values of one key, one is enough");
 
 /** A value of the user: any JSON. */
 export const jsonValue = z.unknown();

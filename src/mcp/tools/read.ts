@@ -6,7 +6,7 @@ import { effectCursor, gateCursor } from "../../store/list-cursors.ts";
 import { excerpt, pageOf, placeOf } from "../paging.ts";
 import { jsonTool, readOnly, type Tool } from "../tool.ts";
 import { conversationPage } from "./conversation.ts";
-import { cursor, label, limitOf, runId } from "./fields.ts";
+import { cursor, label, labels, limitOf, runId } from "./fields.ts";
 import { journalPage, namesOf } from "./run-pages.ts";
 
 const reader = { role: "reader", annotations: readOnly } as const;
@@ -17,12 +17,13 @@ const listRuns = jsonTool(
   {
     ...{ ...reader, name: "list_runs", title: "List runs" },
     description:
-      "Runs of this tenant, newest first, with status and outcome. Filter by workflow, status, label, id prefix, or " +
+      "Runs of this tenant, newest first, with status and outcome. Filter by workflow, status, labels, id prefix, or " +
       "inDoubt: true for runs with an effect of which nothing confirms whether it happened.",
     args: z.strictObject({
       workflow: z.string().min(1).max(512).optional(),
       status: z.array(runStatus).min(1).max(12).optional(),
       label: label.optional(),
+      labels: labels.optional(),
       prefix: z.string().max(512).optional().describe("start of the run's id"),
       inDoubt: z.boolean().optional(),
       limit: limitOf(50),

@@ -62,7 +62,13 @@ export const overview = group({
       gates: counted,
       leases: z.strictObject({ held: whole, expired: whole, stalling: whole, more: z.boolean() }),
       hung: z.array(z.strictObject({ run: name, forMs: z.number(), owner: z.string().nullable() })),
-      unserved: z.array(z.strictObject({ workflow: name, runs: whole, suggestion: name.exactOptional() })),
+      unserved: z.array(
+        z.strictObject({
+          ...{ workflow: name, build: name.exactOptional() },
+          runs: whole,
+          suggestion: name.exactOptional(),
+        }),
+      ),
       unservedEffects: z.array(z.strictObject({ effect: name, items: whole, suggestion: name.exactOptional() })),
       unservedQueues: z.array(z.strictObject({ queue: name, runs: whole, suggestion: name.exactOptional() })),
       queueCycles: z.array(z.strictObject({ steps: cycleSteps })),

@@ -5,6 +5,7 @@ import {
   flagText,
   itemResult,
   labels,
+  labelsText,
   labelText,
   listText,
   maxSpecs,
@@ -74,10 +75,12 @@ export const runs = group({
     repeat: "read",
     summary:
       "Lists runs, newest first; before continues a listing. Filters: start or end time (milliseconds since 1970, since " +
-      "inclusive, until exclusive), in doubt, prefix of the id (ordered by id), descendants of a root (oldest first)",
+      "inclusive, until exclusive), in doubt, prefix of the id (ordered by id), descendants of a root (oldest first), " +
+      "labels as key:value,… (all keys, one of the values of each; newest first, also with a prefix)",
     query: z.strictObject({
       workflow: name.exactOptional(),
       status: listText.exactOptional(),
+      labels: labelsText.exactOptional(),
       label: labelText.exactOptional(),
       startedSince: wholeText.exactOptional(),
       startedUntil: wholeText.exactOptional(),

@@ -3,6 +3,8 @@ import { termReasons } from "../../model/records.ts";
 import { group } from "../route.ts";
 import {
   big,
+  buildClaim,
+  buildName,
   claimant,
   document,
   entry,
@@ -108,6 +110,7 @@ export const store = group({
         .max(maxItems)
         .exactOptional(),
       only: z.literal("queues").exactOptional(),
+      build: buildClaim.exactOptional(),
     }),
     answer: z.strictObject({ terms: z.array(term) }),
   },
@@ -210,7 +213,11 @@ export const store = group({
     repeat: "read",
     summary: "Reads when the next work is due, by reactor; the only call of an idle process",
     size: "names",
-    body: z.strictObject({ workflows: names.exactOptional(), queues: names.exactOptional() }),
+    body: z.strictObject({
+      workflows: names.exactOptional(),
+      queues: names.exactOptional(),
+      build: buildClaim.exactOptional(),
+    }),
     answer: z.strictObject({
       items: z.array(z.strictObject({ reactor: z.string().optional(), dueInMs: z.number(), lateMs: z.number() })),
     }),
@@ -231,9 +238,11 @@ export const store = group({
     repeat: "read",
     summary: "Lists unserved workflows with waiting runs, except those that the caller serves",
     size: "names",
-    body: z.strictObject({ workflows: names, minLagMs: whole }),
+    body: z.strictObject({ workflows: names, minLagMs: whole, build: buildClaim.exactOptional() }),
     answer: z.strictObject({
-      unserved: z.array(z.strictObject({ workflow: name, runs: whole, lagMs: z.number() })),
+      unserved: z.array(
+        z.strictObject({ workflow: name, build: name.exactOptional(), runs: whole, lagMs: z.number() }),
+      ),
     }),
   },
   "store.reportProcess": {
@@ -245,6 +254,18 @@ export const store = group({
     size: "payload",
     body: z.strictObject({ owner: name, label: name, body: value }),
     answer: z.strictObject({}),
+  },
+  "store.reportBuild": {
+    method: "POST",
+    path: "/v1/store/builds/report",
+    role: "worker",
+    repeat: "same",
+    summary:
+      "Reports the build of a process and the workflows that it pins; answers whose new runs it leaves to others",
+    size: "names",
+    body: z.strictObject({ build: buildName, workflows: names }),
+    answer: z.strictObject({ leaves: z.array(name) }),
+    errors: ["TAPE_TOO_LARGE"],
   },
   "store.removeProcess": {
     method: "POST",

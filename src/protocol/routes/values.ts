@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { document, more, name, text, time, value, whole, wholeText } from "../shapes.ts";
+import { document, more, name, names, text, time, value, whole, wholeText } from "../shapes.ts";
 import { scheduleRow, valueView } from "../views.ts";
 
 const byKey = z.strictObject({ key: name });
@@ -95,7 +95,9 @@ export const values = group({
     path: "/v1/schedules/{id}",
     role: "starter",
     repeat: "key",
-    summary: "Writes a schedule; with seen only if the row has not changed",
+    summary:
+      "Writes a schedule; with seen only if the row has not changed. With change the audit log records who changed " +
+      "which fields of the rule, and why",
     params: byId,
     size: "payload",
     body: z.strictObject({
@@ -103,6 +105,7 @@ export const values = group({
       nextAt: time.nullable(),
       paused: z.boolean(),
       seen: z.strictObject({ version: whole, spec: document }).nullable().exactOptional(),
+      change: z.strictObject({ by: name.exactOptional(), reason: text.min(1), changed: names }).exactOptional(),
     }),
     answer: scheduleRow,
     errors: ["TAPE_VERSION_CONFLICT"],

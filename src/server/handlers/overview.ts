@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { queueCycles } from "../../engine/queue-cycles.ts";
 import { unservedEffects, unservedQueues, unservedWorkflows } from "../../engine/served.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
@@ -152,7 +153,9 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
         forMs: progressAgoMs,
         owner: label,
       })),
-    unserved: unserved.slice(0, maxNamed).map(withoutUndefined),
+    unserved: unserved
+      .slice(0, maxNamed)
+      .map(({ build, ...one }) => ({ ...withoutUndefined(one), ...defined({ build }) })),
     unservedEffects: effects.slice(0, maxNamed).map(withoutUndefined),
     unservedQueues: queues.slice(0, maxNamed).map(withoutUndefined),
     queueCycles: cycles.slice(0, maxNamed).map((steps) => ({ steps })),

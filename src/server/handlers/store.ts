@@ -67,6 +67,7 @@ function intakeHandlers({ store: { intake }, service, turns }: ServerDeps, autho
       await intake.reportProcess(tenant, report);
       return {};
     },
+    "store.reportBuild": ({ body: { build, workflows } }, { tenant }) => intake.reportBuild(tenant, build, workflows),
     async "store.removeProcess"({ body: { owner } }, { tenant }) {
       await intake.removeProcess(tenant, owner);
       return {};
@@ -134,13 +135,13 @@ function readHandlers(deps: ServerDeps) {
     async "store.dueSchedules"({ body: { limit } }, { tenant }) {
       return { schedules: await read.dueSchedules(limit, tenant) };
     },
-    async "store.agenda"({ body: { workflows, queues } }, { tenant }) {
-      const items = await read.agenda(tenant, workflows, queues);
+    async "store.agenda"({ body: { workflows, queues, build } }, { tenant }) {
+      const items = await read.agenda(tenant, workflows, queues, build);
       return { items: items.map(({ reactor, dueInMs, lateMs }) => ({ reactor, dueInMs, lateMs })) };
     },
     "store.due": async ({ body: { reactor, cap } }, { tenant }) => ({ due: await read.due(reactor, cap, tenant) }),
-    async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {
-      return { unserved: await read.unserved(workflows, minLagMs, tenant) };
+    async "store.unserved"({ body: { workflows, minLagMs, build } }, { tenant }) {
+      return { unserved: await read.unserved(workflows, minLagMs, tenant, build) };
     },
     async "store.progress"({ body: { ids } }, { tenant }) {
       return { runs: await read.progress(tenant, ids) };

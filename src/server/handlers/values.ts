@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { values } from "../../protocol/routes/values.ts";
-import { type Caller, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
+import { auditInfoOf, type Caller, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function valueHandlers({ store, clock }: ServerDeps): HandlersOf<typeof values> {
@@ -44,8 +44,10 @@ export function valueHandlers({ store, clock }: ServerDeps): HandlersOf<typeof v
     async "schedules.list"({ query }, { tenant }) {
       return listed("schedules", await read.schedules(tenant, query));
     },
-    "schedules.put": ({ params: { id }, body: { seen, ...row } }, who) =>
-      who.intake.putSchedule(who.tenant, { id, ...row }, seen),
+    "schedules.put": ({ params: { id }, body: { seen, change, ...row } }, who) => {
+      const audit = change && { ...auditInfoOf(who, change), changed: change.changed };
+      return who.intake.putSchedule(who.tenant, { id, ...row }, seen, audit);
+    },
     async "schedules.delete"({ params: { id } }, who) {
       return { deleted: await who.intake.deleteSchedule(who.tenant, id) };
     },

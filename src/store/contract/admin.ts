@@ -5,11 +5,15 @@ import type { Page } from "./list.ts";
 
 /** Writes that administer the store, called as `store.intake.x`. They need no lease, and `once` covers them. */
 export interface AdminWriteOps {
-  /** With `seen`, only if the row is still as it was read (null: only if there is none), else TAPE_VERSION_CONFLICT. */
+  /**
+   * With `seen`, only if the row is still as it was read (null: only if there is none), else TAPE_VERSION_CONFLICT.
+   * `audit` records a change of the rule in the audit log, in the same transaction.
+   */
   putSchedule(
     tenant: string,
     row: Omit<ScheduleRow, "tenant" | "version">,
     seen?: Pick<ScheduleRow, "version" | "spec"> | null,
+    audit?: ScheduleAudit,
   ): Promise<ScheduleRow>;
   deleteSchedule(tenant: string, id: string): Promise<boolean>;
   /**
@@ -127,4 +131,9 @@ export interface StoreSettings {
   readonly epoch: number;
   readonly durable: boolean;
   readonly facts: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** Who changed a schedule, why, and which of its fields. */
+export interface ScheduleAudit extends AuditInfo {
+  readonly changed: readonly string[];
 }

@@ -1,3 +1,4 @@
+import type { BuildClaim } from "../../model/build.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, Claimant, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { AdminLeaseOps } from "./admin.ts";
@@ -45,6 +46,8 @@ export interface FindRequest {
    * how many more runs of the queue this process drives; with 0 it takes over none of them either. Requires a tenant.
    */
   readonly queues?: readonly QueueRoom[];
+  /** Also runs that are pinned to this build. Without it: only runs without a pin. */
+  readonly build?: BuildClaim;
   /** Only admit runs of the queues: nothing else has become due since the last find. */
   readonly only?: "queues";
 }

@@ -17,6 +17,8 @@ export interface AppendRequest {
   /** The seq of the journal's last record as the writer knows it. */
   readonly after: number;
   readonly records: readonly NewRecord[];
+  /** The first record of the run's current generation, as the writer knows it: the limit of a journal counts from it. */
+  readonly begins?: number;
 }
 
 /** The new head of the journal, and its note counter. */

@@ -2,14 +2,23 @@ import type { Claimant, ItemResult, Term } from "../../model/lease.ts";
 import type { OnConflict } from "../../model/queue.ts";
 import type { Credential, ForkData } from "../../model/records.ts";
 import type { AdminWriteOps } from "./admin.ts";
+import type { BuildWriteOps } from "./builds.ts";
 import type { EventWriteOps } from "./events.ts";
 import type { StoredValue } from "./list.ts";
 import type { QueueWriteOps } from "./queues.ts";
+import type { RetentionWriteOps } from "./retention.ts";
 import type { StreamTokenOps } from "./streams.ts";
 import type { StartSignal, TalkWriteOps } from "./talk.ts";
 
 /** Writes that need no lease; each is one conditional transaction. */
-export interface IntakeOps extends AdminWriteOps, TalkWriteOps, StreamTokenOps, QueueWriteOps, EventWriteOps {
+export interface IntakeOps
+  extends AdminWriteOps,
+    TalkWriteOps,
+    StreamTokenOps,
+    QueueWriteOps,
+    BuildWriteOps,
+    EventWriteOps,
+    RetentionWriteOps {
   createRuns(
     tenant: string,
     specs: readonly RunSpec[],
@@ -106,6 +115,8 @@ export interface RunSpec {
   readonly expiresMs?: number;
   readonly unique?: UniqueKey;
   readonly debounce?: Debounce;
+  /** The build that it is pinned to with its first term. Only if the creator holds that; otherwise it stays free. */
+  readonly build?: string;
 }
 
 /** At most one live run of the workflow has this key. */

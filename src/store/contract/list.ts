@@ -73,10 +73,19 @@ export interface RunView {
   readonly lease: LeaseView;
 }
 
+/** Labels by key: the value, or the possible values. */
+export type LabelFilter = Readonly<Record<string, string | readonly string[]>>;
+
 /** Which runs to list. */
 export interface RunFilter {
   readonly workflow?: string;
   readonly status?: readonly RunStatus[];
+  /**
+   * Only runs with all of these labels; of several values, one. The list is then newest first by journal number, also
+   * with a prefix or times, except with `below`.
+   */
+  readonly labels?: LabelFilter;
+  /** One more label; older than `labels`. */
   readonly label?: { readonly key: string; readonly value: string };
   /** Started at or after, and before; ended likewise. Milliseconds since 1970, by the store's clock. */
   readonly startedSince?: number;

@@ -1,19 +1,22 @@
+import type { BuildClaim } from "../../model/build.ts";
 import type { LeaseTarget, LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { BusinessKeyRow, EffectRow, ScheduleRow, TimerRow } from "../../model/rows.ts";
 import type { AdminReadOps } from "./admin.ts";
 import type { BlobReadOps } from "./blobs.ts";
+import type { BuildReadOps } from "./builds.ts";
 import type { CensusOps } from "./census.ts";
 import type { EventReadOps } from "./events.ts";
 import type { EffectFilter, ListOps, Page, RunView, StoredValue } from "./list.ts";
 import type { QueueReadOps } from "./queues.ts";
+import type { RetentionReadOps } from "./retention.ts";
 import type { StreamReadOps } from "./streams.ts";
 import type { TalkReadOps } from "./talk.ts";
 
 /**
  * Reads, for every caller. Those of the engine and the reactors are declared here, the others in list.ts, admin.ts,
- * talk.ts, streams.ts, blobs.ts, queues.ts, events.ts and census.ts.
+ * talk.ts, streams.ts, blobs.ts, queues.ts, builds.ts, events.ts and census.ts.
  */
 export interface ReadOps
   extends ListOps,
@@ -22,7 +25,9 @@ export interface ReadOps
     StreamReadOps,
     BlobReadOps,
     QueueReadOps,
+    BuildReadOps,
     EventReadOps,
+    RetentionReadOps,
     CensusOps {
   run(tenant: string, id: string): Promise<RunView | undefined>;
   /** The progress of the runs with these ids, in one query. Ids that do not exist are left out. */
@@ -40,11 +45,25 @@ export interface ReadOps
   dueSchedules(limit: number, tenant?: string): Promise<ScheduleRow[]>;
   /**
    * When the next work is due, for which reactor; of runs, only those of these workflows and of these queues of the
-   * tenant. One statement if the tenant is given: it is the only query of an idle process.
+   * tenant, and of runs that are pinned to a build those of this one. One statement if tenant and workflows are given:
+   * it is the only query of an idle process.
    */
-  agenda(tenant?: string, workflows?: readonly string[], queues?: readonly string[]): Promise<AgendaItem[]>;
-  /** Runs of other workflows that have been runnable for `minLagMs` and that no process has claimed. */
-  unserved(workflows: readonly string[], minLagMs: number, tenant?: string): Promise<UnservedWorkflow[]>;
+  agenda(
+    tenant?: string,
+    workflows?: readonly string[],
+    queues?: readonly string[],
+    build?: BuildClaim,
+  ): Promise<AgendaItem[]>;
+  /**
+   * Runs of other workflows, or pinned to other builds, that have been runnable for `minLagMs` and that no process has
+   * claimed.
+   */
+  unserved(
+    workflows: readonly string[],
+    minLagMs: number,
+    tenant?: string,
+    build?: BuildClaim,
+  ): Promise<UnservedWorkflow[]>;
   businessKeyOwner(
     tenant: string,
     scope: string,
@@ -110,6 +129,8 @@ export interface AgendaItem {
 /** Runnable runs of one workflow that no process claims. */
 export interface UnservedWorkflow {
   readonly workflow: string;
+  /** They are pinned to it. */
+  readonly build?: string;
   /** At least this many. */
   readonly runs: number;
   /** How long the oldest has been due or abandoned. */

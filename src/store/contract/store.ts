@@ -3,6 +3,7 @@ import type { ClaimOps } from "./claim.ts";
 import type { FencedOps } from "./fenced.ts";
 import type { IntakeOps } from "./intake.ts";
 import type { ReadOps } from "./read.ts";
+import type { RetentionOps } from "./retention.ts";
 import type { TransactionOps } from "./transaction.ts";
 
 export type {
@@ -15,9 +16,11 @@ export type {
   OperatorReason,
   ProcessReport,
   ProcessView,
+  ScheduleAudit,
   StoreSettings,
 } from "./admin.ts";
 export type { BlobChunk, BlobPart, BlobReadOps, BlobWriteOps } from "./blobs.ts";
+export type { BuildReadOps, BuildView, BuildWriteOps, PinnedRun } from "./builds.ts";
 export { type Census, type CensusOps, type InDoubtCount, maxCounted, type ReactorBacklog } from "./census.ts";
 export type { ClaimOps, FindRequest, QueueRoom, Share } from "./claim.ts";
 export type {
@@ -35,6 +38,7 @@ export type {
   BudgetSummary,
   EffectFilter,
   GateFilter,
+  LabelFilter,
   LeaseFilter,
   ListOps,
   Page,
@@ -55,6 +59,15 @@ export type {
   SlotView,
 } from "./queues.ts";
 export type { AgendaItem, DueTimer, FeedPage, FeedRecord, ReadOps, RunProgress, UnservedWorkflow } from "./read.ts";
+export type {
+  ArchivedFile,
+  ArchivedRun,
+  DueTree,
+  RetentionOps,
+  RetentionReadOps,
+  RetentionView,
+  RetentionWriteOps,
+} from "./retention.ts";
 export type {
   Chunk,
   ChunkAppend,
@@ -80,6 +93,7 @@ export type { StepTransaction, TransactionOps } from "./transaction.ts";
  *   claim    the right to try: acquire, find work, renew, take over
  *   fenced   writes under a fence: the only way in which records enter a journal
  *   read     reads, at any time
+ *   retention  archiving and deleting ended runs, under the fence of one named lease
  *   within   some of these inside a transaction of the caller, where the caller can have one
  *
  * Lists for operators (list.ts) are part of `read`. Administration (admin.ts: schedules, tokens, quotas, process
@@ -101,6 +115,8 @@ export interface Store {
   readonly read: ReadOps;
   /** Absent where no connection of this process can lead to the store's database: behind a server. */
   readonly within?: TransactionOps;
+  /** Absent behind a server, which runs the reactor `retention` itself. */
+  readonly retention?: RetentionOps;
   /**
    * The same writes, each at most once for this key. A repeat returns the result of the first call, also in another
    * process, and writes nothing; with another hash it is rejected with TAPE_KEY_REUSED. A rejection is not stored,

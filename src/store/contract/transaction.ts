@@ -37,9 +37,14 @@ export interface StepTransaction {
   execute(): Promise<void>;
   /**
    * Runs the body if that has not happened yet, appends the record of its result and commits both. On SQLite the
-   * transaction cannot wait for a promise of the record.
+   * transaction cannot wait for a promise of the record. `begins` as in an append.
    */
-  commit(fence: Fence, after: number, recordOf: (value: unknown) => Awaitable<NewRecord>): Promise<AppendResult>;
+  commit(
+    fence: Fence,
+    after: number,
+    recordOf: (value: unknown) => Awaitable<NewRecord>,
+    begins?: number,
+  ): Promise<AppendResult>;
   /** Ends the transaction, if it is open, without a trace. */
   rollback(): Promise<unknown>;
   /** The same while the body may still run: its connection is closed. Not during a commit. */

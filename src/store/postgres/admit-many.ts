@@ -1,9 +1,18 @@
 import { admissionOf, type KeyState } from "../../model/admission.ts";
+import { pinOf } from "../../model/build.ts";
 import type { Term } from "../../model/lease.ts";
 import type { TermReason } from "../../model/records.ts";
 import type { FindRequest } from "../contract/store.ts";
 import { type Plan, query, queryRow, queryRows } from "../sql/plan.ts";
-import { type AdmittingQueue, admittingQueueOf, maxClassOf, maxRounds, termOf, termStart } from "../sql/plans/admit.ts";
+import {
+  type AdmittingQueue,
+  admittedBacklogs,
+  admittingQueueOf,
+  maxClassOf,
+  maxRounds,
+  termOf,
+  termStart,
+} from "../sql/plans/admit.ts";
 import { sweepKeys } from "../sql/plans/sweep.ts";
 import type { RowOf } from "../sql/statements.gen.ts";
 import { joinedTexts, nullableLiteral, numbersLiteral, textsLiteral } from "./arrays.ts";
@@ -24,7 +33,7 @@ export function* admitManyPlan(request: FindRequest, name: string, room: number)
       room: room - terms.length,
       concurrency: queue.concurrency ?? null,
       maxClass: maxClassOf(queue),
-      workflows: textsLiteral(request.workflows!),
+      workflows: textsLiteral(admittedBacklogs(request)),
     });
     const keys = keysOf(rows);
     const free = Number(rows[0]?.free ?? 0);
@@ -83,8 +92,18 @@ function* takeAll(
   });
   // All or none: the counters have been written for all of them.
   if (rows.length !== runs.length) throw new Error("the leases that were locked could not be taken");
+  const pinned = runs.filter((run) => pinOf(run.build, run.workflow ?? "", request.build) !== undefined);
+  if (pinned.length > 0) {
+    const journals = numbersLiteral(pinned.map(({ journal }) => Number(journal)));
+    yield* query("claim_many.pin", { journals, build: request.build!.build });
+  }
   return rows.map((row) => {
     const { run, reason } = started.get(Number(row.journal))!;
-    return termOf(queue, request, { ...run, notes: row.notes }, { token: BigInt(row.token!), reason });
+    return termOf(
+      queue,
+      request,
+      { ...run, notes: row.notes, begins: row.begins },
+      { token: BigInt(row.token!), reason },
+    );
   });
 }

@@ -5,7 +5,6 @@ import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { JournalRecord, RecordData } from "../../model/records.ts";
-import { leaseQueue } from "../../model/slot.ts";
 import type {
   AppendResult,
   AuditEntry,
@@ -40,7 +39,7 @@ import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
 import type { CheckedChunks } from "../validate/streams.ts";
 import type { WakeHub } from "../wake-hub.ts";
 import { admitManyPlan } from "./admit-many.ts";
-import { appendSingle, type Backlog, createItemOf, isEnd, isPark, isPlainlyQueued } from "./batched-writes.ts";
+import { appendSingle, type Backlog, createItemOf, creationOf, isEnd, isPark } from "./batched-writes.ts";
 import type { BatchedWrites } from "./batchers.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
@@ -172,7 +171,9 @@ export class PostgresBackend implements SqlBackend {
     const { notifier } = this.#options;
     if (nextReactor !== undefined)
       notifier.send(
-        backlog === undefined ? { of: "reactor", reactor: nextReactor } : wakeBacklog(nextReactor, backlog),
+        backlog === undefined
+          ? { of: "reactor", reactor: nextReactor }
+          : wakeOf(nextReactor, backlog.tenant, backlog.workflow),
       );
     notifier.send({ of: "journal", tenant: fence.tenant, journal: fence.journal });
     return appended;
@@ -189,21 +190,17 @@ export class PostgresBackend implements SqlBackend {
     return appended;
   }
 
-  async create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
+  async create(tenant: string, given: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
     this.#assertOpen();
-    const plainlyQueued = isPlainlyQueued(data);
-    if (data.budget !== undefined || data.fork !== undefined || (leaseQueue(data) !== null && !plainlyQueued)) {
-      return this.write((context) => createPlan(context, tenant, data, first), tenant);
-    }
+    const { data, by } = creationOf(given, first !== undefined);
+    if (by === "plan") return this.write((context) => createPlan(context, tenant, data, first), tenant);
     const { batched, journals, notifier } = this.#options;
-    if (plainlyQueued) {
-      const queued = await batched.createQueued.submit(createItemOf(await journals.one(), tenant, data, undefined));
-      if (queued.fresh) notifier.send(wakeOf("recovery", tenant, data.workflow));
-      return queued;
-    }
-    const batch = batched.counted.has(tenant) ? batched.createCounted : batched.create;
-    const created = await batch.submit(createItemOf(await journals.one(), tenant, data, first));
-    if (created.fresh && first === undefined) notifier.send(wakeOf("recovery", tenant, data.workflow));
+    const queued = by === "queued";
+    const { counted, createCounted, createLabelled, createQueued } = batched;
+    const unqueued = counted.has(tenant) ? createCounted : data.labels === undefined ? batched.create : createLabelled;
+    const batch = queued ? createQueued : unqueued;
+    const created = await batch.submit(createItemOf(await journals.one(), tenant, data, queued ? undefined : first));
+    if (created.fresh && (queued || first === undefined)) notifier.send(wakeOf("recovery", tenant, data.workflow));
     return created;
   }
 
@@ -267,7 +264,8 @@ export class PostgresBackend implements SqlBackend {
     this.#assertOpen();
     const { batched, notifier } = this.#options;
     const { fired, held, backlog } = await batched.fire.submit(timer);
-    if (fired && held === false && backlog !== undefined) notifier.send(wakeBacklog("recovery", backlog));
+    if (fired && held === false && backlog !== undefined)
+      notifier.send(wakeOf("recovery", backlog.tenant, backlog.workflow));
     if (fired && held !== undefined) notifier.send({ of: "journal", tenant: timer.tenant, journal: timer.run });
     return fired;
   }
@@ -365,6 +363,7 @@ export class PostgresBackend implements SqlBackend {
         storeId: String(row?.store_id),
         synchronousStandbyNames: String(replication?.names),
         standbys: Number(replication?.standbys),
+        ...defined({ server: connections.hosts?.server, servers: connections.hosts?.summary }),
       },
     };
   }
@@ -393,5 +392,3 @@ export class PostgresBackend implements SqlBackend {
     if (this.#closing !== undefined) throw new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
   }
 }
-
-const wakeBacklog = (reactor: string, { tenant, workflow }: Backlog): WakeHint => wakeOf(reactor, tenant, workflow);

@@ -3,10 +3,10 @@ import { isTapeError } from "../../model/errors.ts";
 import { type Fence, makeFence } from "../../model/fence.ts";
 import { encodeBody } from "../../model/projection.ts";
 import type { RecordData } from "../../model/records.ts";
-import { startDelay } from "../../model/slot.ts";
+import { leaseQueue, startDelay } from "../../model/slot.ts";
 import type { AppendResult, CreateResult } from "../contract/store.ts";
 import { appendPlan, appendRetryPlan } from "../sql/plans/append.ts";
-import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
+import { type FirstTerm, holderOf, unpinned } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
 import type { RowOf } from "../sql/statements.gen.ts";
 import type { CheckedEntry } from "../validate/entry.ts";
@@ -190,7 +190,10 @@ export function createItemOf(
   };
 }
 
-/** A run without a budget, whose caps would be rows of their own. */
+const labelSets = (batch: readonly CreateItem[]): string =>
+  textsLiteral(batch.map(({ data }) => (data.labels === undefined ? null : JSON.stringify(data.labels))));
+
+/** A run without a budget or labels, which would be rows of their own. */
 export const createWrite = (
   single: WriteSingle<CreateItem, CreateResult>,
 ): BatchedWrite<CreateItem, CreateResult, "create_many"> => ({
@@ -206,7 +209,6 @@ export const createWrite = (
     workflows: textsLiteral(batch.map(({ data }) => data.workflow)),
     versions: textsLiteral(batch.map(({ data }) => data.version ?? null)),
     inputHashes: textsLiteral(batch.map(({ data }) => data.inputHash)),
-    labelSets: textsLiteral(batch.map(({ data }) => (data.labels === undefined ? null : JSON.stringify(data.labels)))),
     bodies: joinedTexts(batch.map(({ body }) => body)),
     nonces: nullableLiteral(batch.map(({ first }) => first?.nonce)),
     owners: textsLiteral(batch.map(({ first }) => first?.owner ?? null)),
@@ -238,9 +240,21 @@ export const createWrite = (
 /** Tenants with a quota on runs have their own batch, so that the others pay nothing for it. */
 export const countedWrite = (
   single: WriteSingle<CreateItem, CreateResult>,
-): BatchedWrite<CreateItem, CreateResult, "create_many.counted"> => ({
-  ...createWrite(single),
-  sql: "create_many.counted",
+): BatchedWrite<CreateItem, CreateResult, "create_many.counted"> => {
+  const plain = createWrite(single);
+  return {
+    ...plain,
+    sql: "create_many.counted",
+    params: (batch) => ({ ...plain.params(batch), labelSets: labelSets(batch) }),
+  };
+};
+
+/** So do runs with labels. */
+export const labelledWrite = (
+  single: WriteSingle<CreateItem, CreateResult>,
+): BatchedWrite<CreateItem, CreateResult, "create_many.labelled"> => ({
+  ...countedWrite(single),
+  sql: "create_many.labelled",
 });
 
 /** A run that waits in a queue and has nothing else: no delay, no time limit, no key of its own. */
@@ -258,9 +272,7 @@ export const createQueuedWrite = (
       workflows: textsLiteral(batch.map(({ data }) => data.workflow)),
       versions: textsLiteral(batch.map(({ data }) => data.version ?? null)),
       inputHashes: textsLiteral(batch.map(({ data }) => data.inputHash)),
-      labelSets: textsLiteral(
-        batch.map(({ data }) => data.labels && JSON.stringify(data.labels)).map((set) => set ?? null),
-      ),
+      labelSets: labelSets(batch),
       bodies: joinedTexts(batch.map(({ body }) => body)),
       queues: textsLiteral(batch.map(({ data }) => data.queue!.name)),
       keys: textsLiteral(batch.map(({ data }) => data.queue!.key)),
@@ -272,10 +284,22 @@ export const createQueuedWrite = (
   };
 };
 
-export function isPlainlyQueued(data: RecordData<"run.created">): boolean {
+function isPlainlyQueued(data: RecordData<"run.created">): boolean {
   const { queue, budget, fork, expiresMs, unique } = data;
   const others = [budget, fork, expiresMs, unique, startDelay(data)];
   return queue !== undefined && others.every((one) => one === undefined);
+}
+
+/** How a run is created, and what of it is recorded: a run that its creator does not hold is pinned later. */
+export function creationOf(
+  given: RecordData<"run.created">,
+  held: boolean,
+): { readonly data: RecordData<"run.created">; readonly by: "plan" | "queued" | "batch" } {
+  const queued = isPlainlyQueued(given);
+  const data = queued || !held ? unpinned(given) : given;
+  if (queued) return { data, by: "queued" };
+  const isPlain = [data.build, data.budget, data.fork].every((one) => one === undefined) && leaseQueue(data) === null;
+  return { data, by: isPlain ? "batch" : "plan" };
 }
 
 export interface FireResult {

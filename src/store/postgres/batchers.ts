@@ -12,6 +12,7 @@ export interface BatchedWrites {
   readonly end: Batcher<AppendItem, AppendResult>;
   readonly create: Batcher<CreateItem, CreateResult>;
   readonly createCounted: Batcher<CreateItem, CreateResult>;
+  readonly createLabelled: Batcher<CreateItem, CreateResult>;
   /** Tenants known to have a quota on runs. */
   readonly counted: ReadonlySet<string>;
   readonly fire: Batcher<TimerRef, FireResult>;

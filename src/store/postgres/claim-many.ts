@@ -4,7 +4,14 @@ import type { TermReason } from "../../model/records.ts";
 import type { LeaseRow } from "../../model/rows.ts";
 import { leaseRowOf, startReasonOf } from "../lease-rules.ts";
 import { type Plan, query, queryRows } from "../sql/plan.ts";
-import { type ClaimRequest, claimableAs, type Found, termStartedBody } from "../sql/plans/claim.ts";
+import {
+  type ClaimRequest,
+  claimableAs,
+  type Found,
+  generationOf,
+  pinnedBy,
+  termStartedBody,
+} from "../sql/plans/claim.ts";
 import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
 
 interface ClaimCandidate {
@@ -52,15 +59,19 @@ function* claimAll(candidates: ReadonlyMap<number, ClaimCandidate>, request: Cla
   );
   const terms = new Map<number, Term>();
   const bodies: string[] = [];
+  const pinned: number[] = [];
   for (const row of rows) {
     const journal = Number(row.journal);
     const { lease, now, name, reason, found } = candidates.get(journal)!;
     const { kind, tenant, run, queue } = lease;
     const head = heads.get(journal)!;
-    bodies.push(termStartedBody(lease, now, head, { claimant, nonce, expect: "free_or_expired" }, reason));
+    const pin = pinnedBy(lease, request);
+    if (pin.build !== undefined) pinned.push(journal);
+    bodies.push(termStartedBody(lease, now, head, { claimant, nonce, expect: "free_or_expired", ...pin }, reason));
     const fence = makeFence(tenant, journal, BigInt(row.token as string), nonce);
     const term = { fence, journal, kind, tenant, run, ttlMs, head: head + 1, notes: Number(row.notes), reason };
-    terms.set(journal, { ...term, ...found, ...(name === null ? {} : { name }), ...(queue === null ? {} : { queue }) });
+    const named = { ...(name === null ? {} : { name }), ...(queue === null ? {} : { queue }) };
+    terms.set(journal, { ...term, ...found, ...named, ...generationOf(row) });
   }
   if (terms.size === 0) return terms;
   yield* query("records.append", {
@@ -70,5 +81,8 @@ function* claimAll(candidates: ReadonlyMap<number, ClaimCandidate>, request: Cla
     tokens: numbersLiteral([...terms.values()].map(({ fence }) => fence.token)),
     bodies: joinedTexts(bodies),
   });
+  if (pinned.length > 0) {
+    yield* query("claim_many.pin", { journals: numbersLiteral(pinned), build: request.build!.build });
+  }
   return terms;
 }

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { type Clock, systemClock } from "../../base/clock.ts";
+import { type Log, silentLog } from "../../base/log.ts";
 import { TapeError } from "../../model/errors.ts";
 import { defaultLimits } from "../../model/limits.ts";
 import { sqlFiles } from "../sql/files.ts";
@@ -7,10 +8,12 @@ import type { Query, QueryResult, Row } from "../sql/plan.ts";
 import type { ParamsOf, PostgresStatements, RowOf } from "../sql/statements.gen.ts";
 import { loadStatements, type Statement } from "../sql/statements.ts";
 import { isOutdatedPlan } from "./errors.ts";
+import type { WritableHosts } from "./hosts.ts";
 import { boundedResult, boundedSource } from "./pages.ts";
 import { Slots } from "./slots.ts";
 import { type Transport, transportOf } from "./transport.ts";
 import type { PostgresSettings } from "./url.ts";
+import { clientClass, hostsOf, WritableClient } from "./writable-client.ts";
 
 /** bigint columns become numbers if they fit; tokens and nonces are selected as text and never rounded. */
 export const types = {
@@ -68,11 +71,15 @@ export interface ConnectionsOptions {
   readonly clock?: Clock;
   /** How many statements may wait for a connection, and transactions for their turn. */
   readonly waiting?: number;
+  readonly log?: Log;
 }
 
 export class Connections {
   readonly settings: PostgresSettings;
   readonly #pool: pg.Pool;
+  /** Absent: the URL names one server. */
+  readonly hosts: WritableHosts | undefined;
+  readonly #listenHosts: WritableHosts | undefined;
   /** One per connection: no caller ever waits inside the pool. */
   readonly #slots: Slots;
   /**
@@ -86,13 +93,16 @@ export class Connections {
   #preparation = 0;
 
   constructor(settings: PostgresSettings, options: ConnectionsOptions = {}) {
-    const { clock = systemClock, waiting = defaultLimits.pendingItems } = options;
+    const { clock = systemClock, waiting = defaultLimits.pendingItems, log = silentLog } = options;
     const bounds = { clock, waiting, slots: settings.connections, waitMs: settings.transactionBoundMs };
     this.#slots = new Slots(bounds);
     this.transactions = new Slots(bounds);
     this.settings = settings;
     this.#statements = postgresStatements(settings.schema);
+    this.hosts = hostsOf(settings, clock, log);
+    this.#listenHosts = settings.listen && hostsOf(settings.listen, clock, silentLog);
     this.#pool = new pg.Pool({
+      ...(this.hosts && { Client: clientClass(this.hosts) }),
       connectionString: settings.connectionString,
       max: settings.connections,
       types,
@@ -159,9 +169,10 @@ export class Connections {
   async connect(tenant?: string, entitled = false): Promise<pg.PoolClient> {
     if (!this.#slots.takeFree(tenant)) await this.#slots.take(tenant, entitled);
     try {
-      const client = await this.#pool.connect();
+      const client = this.hosts === undefined ? await this.#pool.connect() : await this.#writable(this.hosts);
       const release = client.release;
       client.release = (error) => {
+        if (this.hosts !== undefined) (client as unknown as WritableClient).dropped(error);
         release(error); // throws on a second release, so that the slot is released once
         this.#slots.give(tenant);
       };
@@ -170,6 +181,30 @@ export class Connections {
       this.#slots.give(tenant);
       throw error;
     }
+  }
+
+  /** Pooled connections to a server that no longer accepts writes are dropped before they are used. */
+  async #writable(hosts: WritableHosts): Promise<pg.PoolClient> {
+    for (;;) {
+      await hosts.find();
+      const client = await this.#pool.connect();
+      if ((client as unknown as WritableClient).fresh) return client;
+      client.release(true);
+    }
+  }
+
+  /** The hosts among which directClient chooses. */
+  get directHosts(): WritableHosts | undefined {
+    return this.#listenHosts ?? this.hosts;
+  }
+
+  /** A connection outside of the pool, to the server itself where the URL leads to a pooler and listen_url past it. */
+  directClient(config: pg.ClientConfig): pg.Client {
+    const { connectionString, listenUrl, listen } = this.settings;
+    if (listen !== undefined && this.#listenHosts !== undefined)
+      return new WritableClient(this.#listenHosts, { ...config, connectionString: listen.connectionString });
+    if (this.hosts !== undefined) return new WritableClient(this.hosts, { ...config, connectionString });
+    return new pg.Client({ ...config, connectionString: listenUrl ?? connectionString });
   }
 
   /** One statement on its own connection. */

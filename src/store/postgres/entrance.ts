@@ -23,9 +23,17 @@ export class Entrance {
     const params = { mark, boundMs: connections.settings.transactionBoundMs };
     const { rows } = await connections.performFor(client, { sql: "transaction.enter", params });
     const found = rows[0] as RowOf<"transaction.enter"> | undefined;
-    if (found === undefined || !(await this.#isOurs(found))) throw otherDatabase("it has another store");
+    if (found === undefined || !(await this.#isOurs(found))) throw this.#elsewhere(found);
     if (found.read_only === "on") throw noTransaction("the transaction is read-only");
     if (found.known !== true) throw busy(new Error("the server was promoted: roll back and try again"));
+  }
+
+  /** Where the store has several servers, the caller's pool may still lead to the former primary: that passes. */
+  #elsewhere(found: RowOf<"transaction.enter"> | undefined): TapeError {
+    const sameStore = found !== undefined && found.store_id === this.#server?.store_id;
+    if (!sameStore || this.#connections.hosts === undefined) return otherDatabase("it has another store");
+    const { server = "another one" } = this.#connections.hosts;
+    return unreachable(new Error(`the connection does not lead to the writable server, which is ${server}`));
   }
 
   /** The server may have been restarted since its identity was read: then it is read again. */

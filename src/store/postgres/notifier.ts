@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import { backoffMs } from "../../base/backoff.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
@@ -92,21 +92,24 @@ export class Notifier {
     const { settings } = this.#options.connections;
     if (this.#listening || (settings.pooler === "transaction" && settings.listenUrl === undefined)) return;
     this.#listening = true;
-    void this.#listenLoop(settings.listenUrl ?? settings.connectionString);
+    void this.#listenLoop();
   }
 
-  async #listenLoop(connectionString: string): Promise<void> {
+  async #listenLoop(): Promise<void> {
     const { clock, random, log, wakes, connections } = this.#options;
-    let warned = connections.settings.listenUrl === undefined; // opening the store has warned about the other address
+    const { listenUrl } = connections.settings;
+    let warned = listenUrl === undefined; // opening the store has warned about the other address
     for (let tries = 1; !this.#closed; tries++) {
-      const client = new pg.Client({ connectionString, application_name: "durable-tape listener", keepAlive: true });
+      let stopWatching = (): void => {};
+      const client = connections.directClient({ application_name: "durable-tape listener", keepAlive: true });
       try {
-        const broken = new Promise<void>((resolve) => {
-          client.on("error", () => resolve());
-          client.on("end", () => resolve());
-        });
+        const { promise: broken, resolve } = Promise.withResolvers<void>();
+        client.on("error", () => resolve());
+        client.on("end", () => resolve());
         await client.connect();
-        if (!warned) warnOfTransport(transportOf(client), connectionString, log);
+        // A server that hangs, or that only turned read-only, breaks no connection.
+        stopWatching = connections.directHosts?.onMove(resolve) ?? stopWatching;
+        if (!warned) warnOfTransport(transportOf(client), listenUrl!, log);
         warned = true;
         this.#listener = client;
         if (this.#closed) throw new Error("closed while connecting");
@@ -118,7 +121,8 @@ export class Notifier {
       } catch (error) {
         log("debug", "listen.failed", { ...errorFields(error) });
       }
-      await client.end().catch(() => {});
+      stopWatching();
+      await ended(client, clock);
       if (!this.#closed) await clock.sleep(backoffMs(tries, { baseMs: 100, capMs: 5_000 }, random));
     }
   }
@@ -154,6 +158,16 @@ export class Notifier {
     if (this.#hints.size > 0) await this.#notify();
     await this.#listener?.end().catch(() => {});
   }
+}
+
+/** A server that hangs does not acknowledge the end of a connection. */
+const endMs = 1_000;
+
+function ended(client: pg.Client, clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(endMs, resolve);
+    client.end().then(resolve, () => resolve());
+  });
 }
 
 const notifyText = "select pg_notify($1, $2)";

@@ -6,7 +6,7 @@ import { type Random, systemRandom } from "../../base/random.ts";
 import { errorFields } from "../../base/reason.ts";
 import { TapeError } from "../../model/errors.ts";
 import { type Limits, limitsOf } from "../../model/limits.ts";
-import type { Store, WakeHint } from "../contract/store.ts";
+import type { CreateResult, Store, WakeHint } from "../contract/store.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import type { Migration } from "../sql/migrations.ts";
 import { createPlan } from "../sql/plans/create.ts";
@@ -27,6 +27,7 @@ import {
   endSleepWrite,
   endWrite,
   fireWrite,
+  labelledWrite,
   parkQueuedWrite,
   parkWrite,
 } from "./batched-writes.ts";
@@ -38,6 +39,7 @@ import { JournalAllocator } from "./journal-numbers.ts";
 import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
 import { OutageRetry } from "./outage-retry.ts";
+import { assertProduct, foreignProduct } from "./products.ts";
 import { streamWrite } from "./stream-writes.ts";
 import { metaOf, Timeline } from "./timeline.ts";
 import { warnOfTransport } from "./transport.ts";
@@ -61,7 +63,7 @@ const oldestServer = 140_000;
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { clock = systemClock, random = systemRandom, log = silentLog } = options;
   const limits = limitsOf(options.limits);
-  const connections = new Connections(parsePostgresUrl(options.url), { clock, waiting: limits.pendingItems });
+  const connections = new Connections(parsePostgresUrl(options.url), { clock, log, waiting: limits.pendingItems });
   try {
     await assertServes(connections);
     warnOfTransport(connections.transport, connections.settings.connectionString, log);
@@ -100,7 +102,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     return assembleStore(driver, random);
   } catch (error) {
     await connections.close();
-    throw notOpened(error, connections);
+    throw (await foreignProduct(error, connections.settings)) ?? notOpened(error, connections);
   }
 }
 
@@ -133,6 +135,12 @@ function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
   const create = ({ tenant, data, first }: CreateItem) =>
     writer.run((context) => createPlan(context, tenant, data, first), { tenant });
   const counted = new Set<string>();
+  const createLeftOut = async (item: CreateItem): Promise<CreateResult> => {
+    const created = await create(item);
+    // The batch left it out, and yet it is new: its tenant has a quota.
+    if (created.fresh && counted.size < maxCounted) counted.add(item.tenant);
+    return created;
+  };
   // Batches of one queue lock its keys until their commit: a second one at the same time would only wait for the first.
   // Chunks have one connection of their own: however many there are, records do not wait for a channel behind them.
   const [leaving, joining, streaming] = [1, 1, 1].map((max) => ({ ...options, channels: new Channels(max) }));
@@ -142,15 +150,8 @@ function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
     endSleep: writeBatcher(endSleepWrite(single), options),
     end: writeBatcher(endWrite(single), options),
     counted,
-    create: writeBatcher(
-      createWrite(async (item) => {
-        const created = await create(item);
-        // The batch left it out, and yet it is new: its tenant has a quota.
-        if (created.fresh && counted.size < maxCounted) counted.add(item.tenant);
-        return created;
-      }),
-      options,
-    ),
+    create: writeBatcher(createWrite(createLeftOut), options),
+    createLabelled: writeBatcher(labelledWrite(createLeftOut), options),
     createCounted: writeBatcher(
       countedWrite((item) => {
         counted.delete(item.tenant); // no room, or no quota any more: the next start decides
@@ -178,6 +179,7 @@ function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
 }
 
 async function assertServes(connections: Connections): Promise<void> {
+  assertProduct(String((await connections.askText("select version() as version")).rows[0]?.version));
   const { rows } = await connections.askText(
     "select current_setting('server_version_num')::int as version, pg_is_in_recovery() as standby",
   );

@@ -29,8 +29,11 @@ table tape.blobs(
   bytes bigint not null,
   counted boolean not null,
   body text not null,
+  begins bigint not null default 1,
   blobs_pkey PRIMARY KEY (journal, blob, n)
 );
+
+CREATE INDEX blobs_generation ON tape.blobs USING btree (journal, begins) INCLUDE (bytes);
 
 table tape.budgets(
   run bigint not null,
@@ -43,6 +46,16 @@ table tape.budgets(
 );
 
 CREATE INDEX budgets_tenant ON tape.budgets USING btree (tenant, run);
+
+table tape.builds(
+  tenant text not null,
+  build text not null,
+  workflows text not null,
+  current boolean not null default false,
+  first_at bigint not null,
+  seen_at bigint not null,
+  builds_pkey PRIMARY KEY (tenant, build)
+);
 
 table tape.business_keys(
   tenant text not null,
@@ -192,12 +205,20 @@ table tape.leases(
   workflow text not null default ''::text,
   queue bigint,
   checkpoint text,
+  build text,
+  begins bigint not null default 1,
+  begins_pos bigint not null default 0,
+  begins_notes bigint not null default 0,
   leases_pkey PRIMARY KEY (journal)
 ) with (fillfactor=60);
+
+CREATE INDEX leases_build ON tape.leases USING btree (tenant, build, journal) WHERE ((build IS NOT NULL) AND open);
 
 CREATE INDEX leases_holders ON tape.leases USING btree (tenant, workflow) WHERE ((owner IS NOT NULL) AND (kind <> 'name'::text));
 
 CREATE INDEX leases_items ON tape.leases USING btree (run) WHERE (kind = 'item'::text);
+
+CREATE INDEX leases_pinned ON tape.leases USING btree (tenant, journal) WHERE ((build IS NOT NULL) AND (next_reactor IS NOT NULL));
 
 CREATE INDEX leases_queue ON tape.leases USING btree (next_reactor, tenant, workflow, due_at) WHERE (next_reactor IS NOT NULL);
 
@@ -364,6 +385,25 @@ table tape.replies(
   replies_pkey PRIMARY KEY (journal, n)
 );
 
+table tape.retention(
+  journal bigint not null,
+  tenant text not null,
+  due_at bigint not null,
+  retention_pkey PRIMARY KEY (journal)
+);
+
+CREATE INDEX retention_due ON tape.retention USING btree (tenant, due_at);
+
+table tape.run_labels(
+  tenant text not null,
+  key text not null,
+  value text not null,
+  journal bigint not null,
+  run_labels_pkey PRIMARY KEY (tenant, key, value, journal)
+);
+
+CREATE INDEX run_labels_journal ON tape.run_labels USING btree (journal);
+
 table tape.runs(
   journal bigint not null,
   tenant text not null,
@@ -382,6 +422,7 @@ table tape.runs(
   created_at bigint not null,
   ended_at bigint,
   counted boolean not null default false,
+  labelled boolean,
   runs_pkey PRIMARY KEY (journal)
 ) with (fillfactor=85);
 
@@ -396,6 +437,8 @@ CREATE INDEX runs_parent ON tape.runs USING btree (parent) WHERE (parent IS NOT 
 CREATE INDEX runs_phase ON tape.runs USING btree (tenant, phase, journal) WHERE (phase <> ALL (ARRAY['LIVE'::text, 'COMPLETED'::text]));
 
 CREATE INDEX runs_tree ON tape.runs USING btree (root) WHERE (parent IS NOT NULL);
+
+CREATE INDEX runs_unlisted ON tape.runs USING btree (tenant, journal) WHERE ((labels IS NOT NULL) AND (labelled IS NULL));
 
 CREATE UNIQUE INDEX runs_id ON tape.runs USING btree (tenant, id);
 
@@ -455,6 +498,7 @@ table tape.tombstones(
   journal bigint,
   created_at bigint,
   ended_at bigint,
+  archive text,
   tombstones_pkey PRIMARY KEY (tenant, id)
 );
 

@@ -81,7 +81,9 @@ export class PostgresStep implements StepTransaction {
       await connections.performFor(client, { sql: "witness.create", params: { id: this.#witness } });
     } catch (error) {
       const fault = callerFault(error);
-      await this.rollback();
+      // The pool must not lend a connection to the wrong server again.
+      if (fault.code === "TAPE_STORE_UNREACHABLE") this.#release(fault);
+      else await this.rollback();
       throw isPassing(fault) ? fault : new BodyThrew(fault);
     }
     try {
@@ -103,12 +105,17 @@ export class PostgresStep implements StepTransaction {
     return client;
   }
 
-  async commit(fence: Fence, after: number, recordOf: (value: unknown) => Awaitable<NewRecord>): Promise<AppendResult> {
+  async commit(
+    fence: Fence,
+    after: number,
+    recordOf: (value: unknown) => Awaitable<NewRecord>,
+    begins = 1,
+  ): Promise<AppendResult> {
     const client = this.#client;
     if (client === undefined) throw new TapeError("TAPE_INVARIANT", "the transaction of a step is not open");
     let appended: AppendResult;
     try {
-      appended = await this.#append(client, fence, after, recordOf);
+      appended = await this.#append(client, fence, { after, begins }, recordOf);
     } catch (error) {
       throw await this.#abandon(error, appendFault);
     }
@@ -124,11 +131,11 @@ export class PostgresStep implements StepTransaction {
   async #append(
     client: pg.PoolClient,
     fence: Fence,
-    after: number,
+    at: { readonly after: number; readonly begins: number },
     recordOf: (value: unknown) => Awaitable<NewRecord>,
   ): Promise<AppendResult> {
     const { connections, limits } = this.#options;
-    const entry = checkEntry({ after, records: [await recordOf(this.#value)] }, limits);
+    const entry = checkEntry({ ...at, records: [await recordOf(this.#value)] }, limits);
     const { rows } = await connections.performFor(client, { sql: "transaction.mark", params: {} });
     if (rows[0]?.mark !== this.#mark) throw new BodyThrew(noTransaction("the body has ended its transaction"));
     const partitions = new PartitionDeltas();

@@ -19,6 +19,7 @@ interface Checks {
   "end_many.queued": "append_many.check";
   create_many: "create_many.check";
   "create_many.counted": "create_many.check";
+  "create_many.labelled": "create_many.check";
   "create_many.queued": "create_many.check";
   fire_many: "fire_many.check";
   stream_many: "stream_many.check";

@@ -20,6 +20,7 @@ import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import { checkpointPlan, deadLetterPlan, letterSentPlan } from "./plans/events.ts";
 import { sweepStreamsPlan } from "./plans/streams.ts";
 import { readOf } from "./read.ts";
+import { retentionOf } from "./retention.ts";
 import { withinOf } from "./within.ts";
 
 /** The contract on top of a backend: encodes the input, then runs one plan. `validated` has checked every argument. */
@@ -37,6 +38,7 @@ export function assembleStore(driver: SqlBackend, random: Random): Store {
     fenced: fencedOf(driver, limits),
     read: readOf(driver, limits, secrets),
     within: withinOf(driver, limits),
+    retention: retentionOf(driver, limits, seal),
     health: () => driver.health(),
     onWake: (listener) => driver.onWake(listener),
     close: () => driver.close(),

@@ -14,12 +14,14 @@ import { checkStart } from "../validate/start.ts";
 import type { SqlBackend } from "./backend.ts";
 import { type Plan, type PlanContext, query, queryRow } from "./plan.ts";
 import { auditPlan, operatorActionBy, storeJournal } from "./plans/audit.ts";
+import { reportBuildPlan, setCurrentBuildPlan } from "./plans/builds.ts";
 import { deliverOnce, deliverPlan } from "./plans/callback.ts";
 import { settleLettersPlan } from "./plans/events.ts";
 import * as plans from "./plans/intake.ts";
 import { prunePlan } from "./plans/prune.ts";
 import { changeQueuePlan, pauseQueuePlan, putQueuePlan } from "./plans/queues.ts";
 import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
+import { requestRetentionPlan } from "./plans/retention.ts";
 import {
   idempotentPlan,
   purgePlan,
@@ -103,6 +105,10 @@ function intakeOf(driver: SqlBackend, limits: Limits, { secret, seal }: Secrets,
   return {
     ...adminWritesOf(driver, limits, seal, write),
     ...queueWritesOf(write),
+    reportBuild: async (tenant, build, workflows) =>
+      driver.write(() => reportBuildPlan(limits, tenant, build, workflows), tenant),
+    setCurrentBuild: async (tenant, build, audit) =>
+      write(["setCurrentBuild", tenant], (context) => setCurrentBuildPlan(context, tenant, build, audit)),
     ...eventWritesOf(write),
     async createRuns(tenant, specs, first) {
       const results = await runBatch(specs, limits, async (spec) => {
@@ -153,6 +159,9 @@ function intakeOf(driver: SqlBackend, limits: Limits, { secret, seal }: Secrets,
         await write(["deleteValue", tenant], (context) => plans.putValuePlan(context, tenant, key, null, when)),
       );
     },
+    async requestRetention(tenant, audit) {
+      return write(["requestRetention", tenant], (context) => requestRetentionPlan(context, tenant, audit));
+    },
     async fireSchedule(tenant, id, version, nextAt, runs, spec) {
       const specs = runs.map((run) => checkRunSpec(run, limits));
       const firing = { tenant, id, version, nextAt, spec };
@@ -171,8 +180,8 @@ export function checkedSignal(signal: Parameters<IntakeOps["signal"]>[2], limits
 function adminWritesOf(driver: SqlBackend, limits: Limits, seal: OpenSeal, write: Write): AdminWriteOps {
   let reports = 0;
   return {
-    async putSchedule(tenant, row, seen) {
-      return write(["putSchedule", tenant], (context) => plans.putSchedulePlan(context, tenant, row, seen));
+    async putSchedule(tenant, row, seen, audit) {
+      return write(["putSchedule", tenant], (context) => plans.putSchedulePlan(context, tenant, row, seen, audit));
     },
     async deleteSchedule(tenant, id) {
       return write(["deleteSchedule", tenant], function* (): Plan<boolean> {

@@ -86,6 +86,7 @@ const repeatable = [
   /^alter table \S+ add column if not exists /,
   /^alter table \S+ drop column if exists /,
   /^create or replace function /,
+  /^create table if not exists /,
 ];
 
 function assertRepeatable(file: string, { text, batch }: Step): void {

@@ -29,9 +29,14 @@ export const payloads: { readonly [N in StatementName]?: readonly (keyof RowOf<N
   "run.descendants": ["labels", "outcome"],
   "run.by_prefix": ["labels", "outcome"],
   "run.in_doubt": ["labels", "outcome"],
+  "run.by_label": ["labels", "outcome"],
+  "run.unlisted": ["labels", "outcome"],
   "run.started": ["labels", "outcome"],
   "run.finished": ["labels", "outcome"],
   "run.progress": ["outcome"],
+  "retention.records": ["body"],
+  "retention.chunks": ["body"],
+  "retention.blobs": ["body"],
 };
 
 export const payloadsOf = (name: string): readonly string[] | undefined => payloads[name as StatementName];

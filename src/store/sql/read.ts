@@ -1,3 +1,4 @@
+import { plainReactor } from "../../model/build.ts";
 import type { Limits } from "../../model/limits.ts";
 import type {
   AdminReadOps,
@@ -29,12 +30,14 @@ import { type ListName, queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows } from "./plan.ts";
 import { agendaPlan, dueSchedulesPlan, dueTimersPlan, unservedPlan } from "./plans/backlogs.ts";
 import { blobPlan } from "./plans/blobs.ts";
+import { buildRunsPlan, buildsPlan, isDrainedPlan } from "./plans/builds.ts";
 import { censusPlan, duePlan } from "./plans/census.ts";
 import { deadLettersPlan, subjectsPlan } from "./plans/events.ts";
 import * as lists from "./plans/lists.ts";
 import { explainedPlan } from "./plans/queue-cycles.ts";
 import { partitionsPlan, queuesPlan, slotsPlan } from "./plans/queue-reads.ts";
 import * as reads from "./plans/reads.ts";
+import { archivedPlan, retentionPlan } from "./plans/retention.ts";
 import { chunksPlan, streamAccessPlan, streamPartsPlan, streamsPlan } from "./plans/streams.ts";
 import { findTarget } from "./plans/target.ts";
 import { sinksOf } from "./sinks.ts";
@@ -52,10 +55,15 @@ export function readOf(driver: SqlBackend, limits: Limits, { secret, seal }: Sec
     ...listsOf(driver, limits),
     ...adminReadsOf(driver, limits),
     ...queueReadsOf(driver, limits),
+    builds: async (tenant, filter = {}) => driver.read(buildsPlan(tenant, filter, limits), tenant),
+    buildRuns: async (tenant, build, page = {}) => driver.read(buildRunsPlan(tenant, build, page, limits), tenant),
+    isDrained: async (tenant, build) => driver.read(isDrainedPlan(tenant, build), tenant),
     due: async (reactor, cap, tenant) => driver.read(duePlan(reactor, cap, tenant), tenant),
     census: async (tenant) => driver.read(censusPlan(tenant), tenant),
     ...eventReadsOf(driver, limits, seal),
     ...streamReadsOf(driver, limits, secret),
+    archived: async (tenant, page = {}) => driver.read(archivedPlan(tenant, page, limits), tenant),
+    retention: async (tenant, withinMs = 0) => driver.read(retentionPlan(tenant, withinMs), tenant),
     blob: async (tenant, target, blob, n) => driver.read(blobPlan(tenant, target, blob, n), tenant),
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
     progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
@@ -71,21 +79,22 @@ export function readOf(driver: SqlBackend, limits: Limits, { secret, seal }: Sec
         ...timerRowOf(r),
         lateMs: Number(r.late_ms),
       })),
-    async agenda(tenant, workflows, queues) {
-      const times = await driver.read(agendaPlan(tenant, workflows, queues), tenant);
+    async agenda(tenant, workflows, queues, build) {
+      const times = await driver.read(agendaPlan(tenant, workflows, queues, build), tenant);
       return times.flatMap(({ reactor, in_ms }) =>
         in_ms === null
           ? []
           : [
               {
-                reactor: reactor ?? undefined,
+                reactor: reactor === null ? undefined : plainReactor(reactor),
                 dueInMs: Math.max(0, Number(in_ms)),
                 lateMs: Math.max(0, -Number(in_ms)),
               },
             ],
       );
     },
-    unserved: async (workflows, minLagMs, tenant) => driver.read(unservedPlan(workflows, minLagMs, tenant), tenant),
+    unserved: async (workflows, minLagMs, tenant, build) =>
+      driver.read(unservedPlan(workflows, minLagMs, tenant, build), tenant),
     dueSchedules: async (limit, tenant) =>
       (await driver.read(dueSchedulesPlan(few(limit), tenant), tenant)).map(scheduleRowOf),
     businessKeyOwner: (tenant, scope, businessKey) =>

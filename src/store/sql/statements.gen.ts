@@ -10,7 +10,7 @@ type Flag = boolean | number;
 /** Statements of both stores. */
 export interface SharedStatements {
   agenda: {
-    params: { allOf: Text; backlogs: Text; holders: Text; limit: Whole; tenants: Text; queues: Text };
+    params: { allOf: Text; backlogs: Text; build: Text; holders: Text; limit: Whole; tenants: Text; queues: Text };
     row: { reactor: string | null; in_ms: number | null };
   };
   "audit.add": {
@@ -64,7 +64,16 @@ export interface SharedStatements {
     row: { chunks: number; body: string };
   };
   "blob.put": {
-    params: { journal: Whole; blob: Text; n: Whole; chunks: Whole; bytes: Whole; counted: Truth; body: Text };
+    params: {
+      journal: Whole;
+      blob: Text;
+      n: Whole;
+      chunks: Whole;
+      bytes: Whole;
+      counted: Truth;
+      body: Text;
+      begins: Whole;
+    };
     row: Record<never, never>;
   };
   "blob.stored": {
@@ -72,7 +81,7 @@ export interface SharedStatements {
     row: { stored: number | null; chunks: number | null; bytes: number | null };
   };
   "blob.weigh": {
-    params: { journal: Whole };
+    params: { journal: Whole; begins: Whole };
     row: { bytes: number | null };
   };
   "budget.charge": {
@@ -111,6 +120,42 @@ export interface SharedStatements {
   "budget.reserve": {
     params: { run: Whole; unit: Text; amount: Whole; tenant: Text; by: Whole; max: Whole };
     row: Record<never, never>;
+  };
+  "build.count": {
+    params: { tenant: Text };
+    row: { n: number | null };
+  };
+  "build.current": {
+    params: { current: Truth; tenant: Text; build: Text };
+    row: { build: string };
+  };
+  "build.forget": {
+    params: { tenant: Text; olderMs: Whole; limit: Whole };
+    row: Record<never, never>;
+  };
+  "build.list": {
+    params: { tenant: Text; build: Text; limit: Whole };
+    row: { build: string; workflows: string; current: Flag; first_at: number; seen_at: number; live: number | null };
+  };
+  "build.live": {
+    params: { tenant: Text; build: Text };
+    row: { live: Flag | null };
+  };
+  "build.names": {
+    params: { tenant: Text };
+    row: { build: string; workflows: string; current: Flag };
+  };
+  "build.runs": {
+    params: { tenant: Text; build: Text; above: Whole; limit: Whole };
+    row: { journal: number; workflow: string; id: string | null };
+  };
+  "build.see": {
+    params: { tenant: Text; build: Text; workflows: Text };
+    row: Record<never, never>;
+  };
+  "build.unserved": {
+    params: { tenant: Text; minLagMs: Whole };
+    row: { build: string | null; workflow: string | null; runs: number | null; lag_ms: number | null };
   };
   "business_key.claim": {
     params: { scope: Text; businessKey: Text; run: Whole; pos: Whole };
@@ -473,6 +518,10 @@ export interface SharedStatements {
     };
     row: Record<never, never>;
   };
+  "effect.withdraw": {
+    params: { run: Whole; pos: Whole };
+    row: Record<never, never>;
+  };
   "effects.withdraw": {
     params: { run: Whole };
     row: Record<never, never>;
@@ -654,6 +703,10 @@ export interface SharedStatements {
     params: { journals: Text };
     row: { journal: number | null; callee: string | null };
   };
+  "item.sweep": {
+    params: { run: Whole; pos: Whole };
+    row: Record<never, never>;
+  };
   "items.sweep": {
     params: { run: Whole };
     row: Record<never, never>;
@@ -674,6 +727,42 @@ export interface SharedStatements {
     params: { size: Whole };
     row: { first: number | null };
   };
+  "label.counts": {
+    params: { tenant: Text; limit: Whole; pairs: Text };
+    row: { key: string | null; value: string | null; runs: number | null };
+  };
+  "labels.adopt": {
+    params: { journals: Text };
+    row: Record<never, never>;
+  };
+  "labels.create": {
+    params: { journal: Whole };
+    row: Record<never, never>;
+  };
+  "labels.drop": {
+    params: { run: Whole; keys: Text };
+    row: Record<never, never>;
+  };
+  "labels.find": {
+    params: { run: Whole; tenant: Text };
+    row: { labels: string | null; listed: Flag | null };
+  };
+  "labels.listed": {
+    params: { journals: Text };
+    row: Record<never, never>;
+  };
+  "labels.put": {
+    params: { tenant: Text; run: Whole; labels: Text };
+    row: Record<never, never>;
+  };
+  "labels.set": {
+    params: { labels: Text; run: Whole };
+    row: Record<never, never>;
+  };
+  "labels.unlisted": {
+    params: { limit: Whole };
+    row: { journal: number };
+  };
   "lease.admit": {
     params: {
       nextToken: Whole;
@@ -691,6 +780,10 @@ export interface SharedStatements {
   "lease.backlogs": {
     params: { nextReactor: Text; tenant: Text; limit: Whole };
     row: { tenant: string | null; workflow: string | null };
+  };
+  "lease.begin": {
+    params: { seq: Whole; pos: Whole; notesTaken: Whole; journal: Whole };
+    row: Record<never, never>;
   };
   "lease.by_nonce": {
     params: { workflows: Text; tenant: Text; owner: Text; nonce: Whole };
@@ -776,6 +869,7 @@ export interface SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      build: string | null;
       checkpoint: string | null;
       slot: string | null;
       queue: string | null;
@@ -789,8 +883,12 @@ export interface SharedStatements {
     params: { paused: Truth; journal: Whole };
     row: Record<never, never>;
   };
+  "lease.pin": {
+    params: { build: Text; journal: Whole };
+    row: Record<never, never>;
+  };
   "lease.preload": {
-    params: { tenant: Text; aheadMs: Whole; served: Text; limit: Whole };
+    params: { tenant: Text; aheadMs: Whole; build: Text; served: Text; limit: Whole };
     row: { journal: number };
   };
   "lease.read": {
@@ -823,7 +921,9 @@ export interface SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      build: string | null;
       checkpoint: string | null;
+      begins: number;
       slot: string | null;
       queue: string | null;
       token: string | null;
@@ -849,7 +949,7 @@ export interface SharedStatements {
     row: { notes: number; ttl_ms: number };
   };
   "lease.stale": {
-    params: { workflows: Text; tenant: Text; staleOf: Text; kind: Text; full: Text; limit: Whole };
+    params: { workflows: Text; tenant: Text; staleOf: Text; kind: Text; build: Text; full: Text; limit: Whole };
     row: { journal: number };
   };
   "lease.stall": {
@@ -869,7 +969,7 @@ export interface SharedStatements {
       token: Whole;
       previousOwner: Text;
     };
-    row: { token: string | null; notes: number; checkpoint: string | null };
+    row: { token: string | null; notes: number; checkpoint: string | null; begins: number };
   };
   "lease.unserved": {
     params: { workflows: Text; tenant: Text; minLagMs: Whole };
@@ -913,6 +1013,7 @@ export interface SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      build: string | null;
       slot: string | null;
       queue: string | null;
       token: string | null;
@@ -1012,6 +1113,7 @@ export interface SharedStatements {
     params: { journal: Whole; tenant: Text };
     row: {
       notes: number;
+      begins_notes: number;
       kind: string;
       tenant: string;
       workflow: string;
@@ -1038,6 +1140,10 @@ export interface SharedStatements {
   };
   "obligations.make_due": {
     params: { run: Whole; pos: Whole; sub: Whole };
+    row: Record<never, never>;
+  };
+  "obligations.make_due_below": {
+    params: { run: Whole; pos: Whole };
     row: Record<never, never>;
   };
   "obligations.release_next": {
@@ -1123,23 +1229,31 @@ export interface SharedStatements {
     row: Record<never, never>;
   };
   "prune.blobs": {
-    params: { run: Whole };
+    params: { runs: Text };
     row: Record<never, never>;
   };
   "prune.budgets": {
-    params: { run: Whole };
+    params: { runs: Text };
     row: Record<never, never>;
   };
   "prune.business_keys": {
-    params: { run: Whole };
+    params: { runs: Text };
     row: Record<never, never>;
   };
   "prune.chunks": {
-    params: { run: Whole };
+    params: { runs: Text };
+    row: Record<never, never>;
+  };
+  "prune.doubt": {
+    params: { runs: Text };
+    row: { run: number | null };
+  };
+  "prune.due": {
+    params: { runs: Text };
     row: Record<never, never>;
   };
   "prune.effects": {
-    params: { run: Whole };
+    params: { runs: Text };
     row: Record<never, never>;
   };
   "prune.find": {
@@ -1147,51 +1261,77 @@ export interface SharedStatements {
     row: { journal: number };
   };
   "prune.gates": {
-    params: { run: Whole };
+    params: { runs: Text };
     row: Record<never, never>;
   };
+  "prune.heads": {
+    params: { runs: Text };
+    row: { run: number | null; journal: number | null; seq: number; stamp: string | null };
+  };
   "prune.keys": {
-    params: { run: Whole };
+    params: { runs: Text };
+    row: Record<never, never>;
+  };
+  "prune.labels": {
+    params: { runs: Text };
     row: Record<never, never>;
   };
   "prune.leases": {
-    params: { run: Whole };
+    params: { journals: Text };
     row: Record<never, never>;
   };
+  "prune.lock": {
+    params: { roots: Text; tenant: Text };
+    row: { journal: number };
+  };
   "prune.members": {
-    params: { run: Whole };
-    row: { journal: number | null; id: string; created_at: number; ended_at: number | null; token: string | null };
+    params: { roots: Text; tenant: Text };
+    row: {
+      journal: number | null;
+      root: number | null;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      input_hash: string;
+      labels: string | null;
+      parent: number | null;
+      created_at: number;
+      ended_at: number | null;
+      token: string | null;
+    };
   };
   "prune.published": {
-    params: { run: Whole };
+    params: { runs: Text };
     row: Record<never, never>;
   };
   "prune.records": {
-    params: { run: Whole };
+    params: { journals: Text };
     row: Record<never, never>;
   };
   "prune.replies": {
-    params: { run: Whole };
+    params: { runs: Text };
     row: Record<never, never>;
   };
-  "prune.run": {
-    params: { run: Whole };
+  "prune.runs": {
+    params: { runs: Text };
     row: Record<never, never>;
   };
   "prune.streams": {
-    params: { run: Whole };
+    params: { runs: Text };
     row: Record<never, never>;
   };
   "prune.timers": {
-    params: { run: Whole };
+    params: { runs: Text };
     row: Record<never, never>;
   };
-  "prune.tombstone": {
-    params: { tenant: Text; id: Text; token: Whole; journal: Whole; createdAt: Whole; endedAt: Whole };
+  "prune.tombstones": {
+    params: { archive: Text; runs: Text };
     row: Record<never, never>;
   };
   "prune.usage": {
-    params: { run: Whole };
+    params: { journals: Text; runs: Text; tenant: Text };
     row: Record<never, never>;
   };
   "published.list": {
@@ -1282,7 +1422,9 @@ export interface SharedStatements {
       expires: Flag;
       waited_ms: number | null;
       workflow: string;
+      build: string | null;
       notes: number;
+      begins: number;
       owner: string | null;
       last_end_reason: string | null;
       token: string | null;
@@ -1453,21 +1595,149 @@ export interface SharedStatements {
     params: { tenant: Text; id: Text; n: Whole };
     row: { n: number; body: string; at: number };
   };
+  "retention.archived": {
+    params: { tenant: Text; above: Text; id: Text; limit: Whole };
+    row: {
+      id: string;
+      journal: number | null;
+      archive: string | null;
+      at: number;
+      created_at: number | null;
+      ended_at: number | null;
+    };
+  };
+  "retention.blobs": {
+    params: {
+      runs: Text;
+      afterRun: Whole;
+      afterName: Text;
+      afterN: Whole;
+      tenant: Text;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: { journal: number; blob: string; n: number; chunks: number; bytes: number; body: string };
+  };
+  "retention.chunks": {
+    params: {
+      runs: Text;
+      afterRun: Whole;
+      afterName: Text;
+      afterN: Whole;
+      tenant: Text;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      run: number;
+      stream: string;
+      chunk_offset: number;
+      part: number;
+      token: string | null;
+      at: number;
+      body: string | null;
+    };
+  };
+  "retention.drop": {
+    params: { tenant: Text; journals: Text };
+    row: Record<never, never>;
+  };
+  "retention.due": {
+    params: { tenant: Text; until: Whole; limit: Whole };
+    row: { journal: number; due_at: number };
+  };
+  "retention.figures": {
+    params: { tenant: Text };
+    row: { first: number | null; now: number | null };
+  };
+  "retention.postpone": {
+    params: { dueAt: Whole; tenant: Text; journals: Text };
+    row: Record<never, never>;
+  };
+  "retention.preview": {
+    params: { tenant: Text; until: Whole; cap: Whole };
+    row: { workflow: string; trees: number | null; ended_at: number | null; due_at: number | null };
+  };
+  "retention.put": {
+    params: { tenant: Text; rows: Text };
+    row: Record<never, never>;
+  };
+  "retention.records": {
+    params: {
+      journals: Text;
+      afterJournal: Whole;
+      afterSeq: Whole;
+      through: Whole;
+      limit: Whole;
+      tenant: Text;
+      pageBytes?: Whole;
+    };
+    row: { journal: number; seq: number; token: string | null; at: number; kind: string; body: string };
+  };
+  "retention.store": {
+    params: Record<never, never>;
+    row: { store_id: string; epoch: number; now: number | null };
+  };
+  "retention.walk": {
+    params: { tenant: Text; until: Whole; afterAt: Whole; afterJournal: Whole; limit: Whole };
+    row: {
+      journal: number;
+      workflow: string;
+      ended_at: number | null;
+      parent: number | null;
+      retain_ms: number | null;
+    };
+  };
+  "run.assert_continues": {
+    params: { journal: Whole };
+    row: { ok: number | null };
+  };
   "run.assert_settled": {
     params: { journal: Whole; armed: Truth };
     row: { ok: number | null };
   };
-  "run.by_phase": {
+  "run.by_label": {
     params: {
       tenant: Text;
-      phase: Text;
+      key: Text;
+      value: Text;
       before: Whole;
+      others: Text;
       workflow: Text;
-      labelKey: Text;
-      labelValue: Text;
+      lower: Text;
+      upper: Text;
+      status: Text;
+      startedSince: Whole;
+      startedUntil: Whole;
+      endedSince: Whole;
+      endedUntil: Whole;
+      inDoubt: Truth;
       limit: Whole;
       pageBytes?: Whole;
     };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.by_phase": {
+    params: { tenant: Text; phase: Text; before: Whole; workflow: Text; labels: Text; limit: Whole; pageBytes?: Whole };
     row: {
       journal: number;
       tenant: string;
@@ -1495,8 +1765,6 @@ export interface SharedStatements {
       lower: Text;
       upper: Text;
       workflow: Text;
-      labelKey: Text;
-      labelValue: Text;
       status: Text;
       startedSince: Whole;
       startedUntil: Whole;
@@ -1547,8 +1815,7 @@ export interface SharedStatements {
       tenant: Text;
       before: Whole;
       workflow: Text;
-      labelKey: Text;
-      labelValue: Text;
+      labels: Text;
       status: Text;
       startedSince: Whole;
       startedUntil: Whole;
@@ -1607,8 +1874,6 @@ export interface SharedStatements {
       edge: Whole;
       before: Whole;
       workflow: Text;
-      labelKey: Text;
-      labelValue: Text;
       status: Text;
       startedSince: Whole;
       startedUntil: Whole;
@@ -1665,8 +1930,7 @@ export interface SharedStatements {
       tenant: Text;
       before: Whole;
       workflow: Text;
-      labelKey: Text;
-      labelValue: Text;
+      labels: Text;
       status: Text;
       startedSince: Whole;
       startedUntil: Whole;
@@ -1699,6 +1963,10 @@ export interface SharedStatements {
   "run.list_key": {
     params: { journal: Whole; tenant: Text };
     row: { id: string; created_at: number; ended_at: number | null };
+  };
+  "run.live": {
+    params: { journal: Whole; tenant: Text };
+    row: { ok: number | null };
   };
   "run.parent": {
     params: { journal: Whole };
@@ -1740,15 +2008,30 @@ export interface SharedStatements {
     row: Record<never, never>;
   };
   "run.runnable": {
-    params: {
-      tenant: Text;
-      before: Whole;
-      workflow: Text;
-      labelKey: Text;
-      labelValue: Text;
-      limit: Whole;
-      pageBytes?: Whole;
+    params: { tenant: Text; before: Whole; workflow: Text; labels: Text; limit: Whole; pageBytes?: Whole };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
     };
+  };
+  "run.runnable_pinned": {
+    params: { tenant: Text; before: Whole; workflow: Text; labels: Text; limit: Whole };
     row: {
       journal: number;
       tenant: string;
@@ -1771,15 +2054,7 @@ export interface SharedStatements {
     };
   };
   "run.running": {
-    params: {
-      tenant: Text;
-      before: Whole;
-      workflow: Text;
-      labelKey: Text;
-      labelValue: Text;
-      limit: Whole;
-      pageBytes?: Whole;
-    };
+    params: { tenant: Text; before: Whole; workflow: Text; labels: Text; limit: Whole; pageBytes?: Whole };
     row: {
       journal: number;
       tenant: string;
@@ -1809,9 +2084,45 @@ export interface SharedStatements {
       edge: Whole;
       before: Whole;
       workflow: Text;
-      labelKey: Text;
-      labelValue: Text;
       status: Text;
+      endedSince: Whole;
+      endedUntil: Whole;
+      inDoubt: Truth;
+      limit: Whole;
+      pageBytes?: Whole;
+    };
+    row: {
+      journal: number;
+      tenant: string;
+      id: string;
+      workflow: string;
+      version: string | null;
+      phase: string;
+      cause: string | null;
+      stuck_from: string | null;
+      input_hash: string;
+      labels: string | null;
+      outcome: string | null;
+      parent: number | null;
+      root: number;
+      created_at: number;
+      ended_at: number | null;
+      notes: number;
+      lease_owner: string | null;
+      lease_next_reactor: string | null;
+    };
+  };
+  "run.unlisted": {
+    params: {
+      tenant: Text;
+      before: Whole;
+      labels: Text;
+      workflow: Text;
+      lower: Text;
+      upper: Text;
+      status: Text;
+      startedSince: Whole;
+      startedUntil: Whole;
       endedSince: Whole;
       endedUntil: Whole;
       inDoubt: Truth;
@@ -1993,13 +2304,17 @@ export interface SharedStatements {
     params: { kind: Text; body: Text };
     row: Record<never, never>;
   };
+  "store.records": {
+    params: { kind: Text; bodies: Text };
+    row: Record<never, never>;
+  };
   "stream.expired": {
     params: { above: Whole; limit: Whole };
     row: { run: number; name: string; expired: Flag | null };
   };
   "stream.fence": {
     params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole };
-    row: { kind: string };
+    row: { kind: string; begins: number };
   };
   "stream.forget": {
     params: { run: Whole; name: Text };
@@ -2079,6 +2394,10 @@ export interface SharedStatements {
     row: Record<never, never>;
   };
   "timers.unexpire": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "timers.withdraw": {
     params: { run: Whole };
     row: Record<never, never>;
   };
@@ -2244,6 +2563,8 @@ export interface PostgresStatements extends SharedStatements {
       head: number | null;
       run_id: string | null;
       created: string | null;
+      workflow: string | null;
+      build: string | null;
     };
   };
   "admit.take": {
@@ -2269,7 +2590,7 @@ export interface PostgresStatements extends SharedStatements {
       vnow: Whole;
       firstStarts: Whole;
     };
-    row: { journal: number; token: string | null; notes: number };
+    row: { journal: number; token: string | null; notes: number; begins: number };
   };
   append_many: {
     params: {
@@ -2302,9 +2623,36 @@ export interface PostgresStatements extends SharedStatements {
       ttlMs: Whole;
       maxStallMs: Whole;
     };
-    row: { journal: number; token: string | null; notes: number };
+    row: { journal: number; token: string | null; notes: number; begins: number };
+  };
+  "claim_many.pin": {
+    params: { build: Text; journals: Text };
+    row: Record<never, never>;
   };
   create_many: {
+    params: {
+      journals: Text;
+      tenants: Text;
+      ids: Text;
+      workflows: Text;
+      versions: Text;
+      inputHashes: Text;
+      bodies: Text;
+      nonces: Text;
+      owners: Text;
+      ownerLabels: Text;
+      reactors: Text;
+      ttls: Text;
+      stalls: Text;
+      id: Whole;
+    };
+    row: { journal: number; token: string | null };
+  };
+  "create_many.check": {
+    params: { journals: Text };
+    row: { journal: number; token: string | null };
+  };
+  "create_many.counted": {
     params: {
       journals: Text;
       tenants: Text;
@@ -2324,11 +2672,7 @@ export interface PostgresStatements extends SharedStatements {
     };
     row: { journal: number; token: string | null };
   };
-  "create_many.check": {
-    params: { journals: Text };
-    row: { journal: number; token: string | null };
-  };
-  "create_many.counted": {
+  "create_many.labelled": {
     params: {
       journals: Text;
       tenants: Text;
@@ -2477,6 +2821,7 @@ export interface PostgresStatements extends SharedStatements {
       due_at: number;
       last_end_reason: string | null;
       workflow: string;
+      build: string | null;
       slot: string | null;
       queue: string | null;
       token: string | null;

@@ -75,10 +75,10 @@ export class SqliteCallers implements CallerTransactions {
     return {
       // The file has one writer: a body that ran before the journal's turn would block the append that it waits for.
       execute: async () => {},
-      commit: async (fence, after, recordOf) => {
+      commit: async (fence, after, recordOf, begins = 1) => {
         const db = await this.#begin(source);
         try {
-          return this.#commit(db, body, fence, after, recordOf);
+          return this.#commit(db, body, fence, { after, begins }, recordOf);
         } finally {
           this.#options.forget();
         }
@@ -120,7 +120,7 @@ export class SqliteCallers implements CallerTransactions {
     db: DatabaseSync,
     body: (client: unknown) => unknown,
     fence: Fence,
-    after: number,
+    at: { readonly after: number; readonly begins: number },
     recordOf: (value: unknown) => Awaitable<NewRecord>,
   ): AppendResult {
     const statements = this.#statementsOf(db);
@@ -129,7 +129,7 @@ export class SqliteCallers implements CallerTransactions {
       const value = call(db, body);
       const record = recordOf(value);
       if (record instanceof Promise) throw new BodyThrew(waitingCodec(record));
-      const entry = checkEntry({ after, records: [record] }, this.#options.limits);
+      const entry = checkEntry({ ...at, records: [record] }, this.#options.limits);
       appended = this.#perform(statements, (context) => appendOncePlan(context, fence, entry));
     } catch (error) {
       abandon(db);
@@ -139,7 +139,8 @@ export class SqliteCallers implements CallerTransactions {
       statements.commit();
     } catch (error) {
       abandon(db);
-      if (!this.#landed(db, fence, after + 1, error)) throw isConstraint(error) ? new BodyThrew(error) : faultOf(error);
+      if (!this.#landed(db, fence, at.after + 1, error))
+        throw isConstraint(error) ? new BodyThrew(error) : faultOf(error);
     }
     return appended;
   }

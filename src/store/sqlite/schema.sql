@@ -11,9 +11,11 @@ CREATE TABLE audit_heads(tenant text primary key, n integer not null, hash text 
 
 CREATE TABLE blobs(
   journal integer not null, blob text not null, n integer not null, chunks integer not null,
-  bytes integer not null, counted integer not null, body text not null,
+  bytes integer not null, counted integer not null, body text not null, begins integer not null default 1,
   primary key(journal, blob, n)
 ) strict;
+
+CREATE INDEX blobs_generation on blobs(journal, begins, bytes);
 
 CREATE TABLE budgets(
   run integer not null, unit text not null, cap integer not null,
@@ -22,6 +24,11 @@ CREATE TABLE budgets(
 ) strict, without rowid;
 
 CREATE INDEX budgets_tenant on budgets(tenant, run);
+
+CREATE TABLE builds(
+  tenant text not null, build text not null, workflows text not null, current integer not null default 0,
+  first_at integer not null, seen_at integer not null, primary key(tenant, build)
+) strict, without rowid;
 
 CREATE TABLE business_keys(
   tenant text not null, scope text not null, business_key text not null, run integer not null, pos integer not null,
@@ -99,13 +106,17 @@ CREATE TABLE leases(
   open integer not null default 1,
   next_reactor text, due_at integer not null default 0, last_end_reason text,
   workflow text not null default ''
-, queue integer, checkpoint text) strict;
+, queue integer, checkpoint text, build text, begins integer not null default 1, begins_pos integer not null default 0, begins_notes integer not null default 0) strict;
+
+CREATE INDEX leases_build on leases(tenant, build) where build is not null and open = 1;
 
 CREATE INDEX leases_due on leases(next_reactor, tenant, workflow, due_at) where next_reactor is not null;
 
 CREATE INDEX leases_held on leases(tenant, workflow) where owner is not null and kind <> 'name';
 
 CREATE INDEX leases_items on leases(run) where kind = 'item';
+
+CREATE INDEX leases_pinned on leases(tenant) where build is not null and next_reactor is not null;
 
 CREATE INDEX leases_recovery on leases(tenant) where next_reactor = 'recovery';
 
@@ -210,6 +221,17 @@ CREATE TABLE replies(
   body text not null, at integer not null, primary key(journal, n)
 ) strict, without rowid;
 
+CREATE TABLE retention(journal integer primary key, tenant text not null, due_at integer not null) strict;
+
+CREATE INDEX retention_due on retention(tenant, due_at);
+
+CREATE TABLE run_labels(
+  tenant text not null, key text not null, value text not null, journal integer not null,
+  primary key(tenant, key, value, journal)
+) strict, without rowid;
+
+CREATE INDEX run_labels_journal on run_labels(journal);
+
 CREATE TABLE runs(
   journal integer primary key,
   tenant text not null, id text not null, workflow text not null, version text,
@@ -217,7 +239,7 @@ CREATE TABLE runs(
   parent integer, parent_pos integer, root integer not null,
   created_at integer not null, ended_at integer,
   counted integer not null default 0
-) strict;
+, labelled integer) strict;
 
 CREATE INDEX runs_counted on runs(tenant) where counted = 1 and ended_at is null;
 
@@ -232,6 +254,8 @@ CREATE INDEX runs_parent on runs(parent) where parent is not null;
 CREATE INDEX runs_phase on runs(tenant, phase) where phase not in ('LIVE', 'COMPLETED');
 
 CREATE INDEX runs_tree on runs(root) where parent is not null;
+
+CREATE INDEX runs_unlisted on runs(tenant, journal) where labels is not null and labelled is null;
 
 CREATE TABLE schedules(
   tenant text not null, id text not null, version integer not null, spec text not null, next_at integer,
@@ -264,7 +288,7 @@ CREATE TABLE tokens(
 
 CREATE TABLE tombstones(
   tenant text not null, id text not null, token integer not null, at integer not null,
-  journal integer, created_at integer, ended_at integer, primary key(tenant, id)
+  journal integer, created_at integer, ended_at integer, archive text, primary key(tenant, id)
 ) strict, without rowid;
 
 CREATE INDEX tombstones_journal on tombstones(journal) where journal is not null;

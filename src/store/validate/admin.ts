@@ -1,9 +1,9 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { type QuotaKind, type QuotaLimits, quotaKinds, unlimited } from "../../model/quota.ts";
-import type { AdminReadOps, AdminWriteOps, AuditInfo, NewToken } from "../contract/store.ts";
+import type { AdminReadOps, AdminWriteOps, AuditInfo, NewToken, ScheduleAudit } from "../contract/store.ts";
 import { checkAuditInfo, ifGiven, nameChecker } from "./arguments.ts";
-import { checkFlag, checkObject, checkStored, checkText, checkWhole } from "./entry.ts";
+import { checkFlag, checkList, checkObject, checkStored, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
 import { checkSchedule } from "./schedule.ts";
 
@@ -16,7 +16,7 @@ export const bootstrapName = "bootstrap";
 export function validatedAdminWrites(intake: AdminWriteOps, limits: Limits): AdminWriteOps {
   const names = nameChecker(limits);
   return {
-    async putSchedule(tenant, row, seen) {
+    async putSchedule(tenant, row, seen, audit) {
       checkObject("schedule", row);
       names({ tenant, id: row.id });
       if (row.nextAt !== null) checkWhole("nextAt", row.nextAt);
@@ -27,7 +27,8 @@ export function validatedAdminWrites(intake: AdminWriteOps, limits: Limits): Adm
         checkWhole("seen.version", seen.version, 1);
         checkStored("seen.spec", seen.spec, limits);
       }
-      return intake.putSchedule(tenant, row, seen);
+      ifGiven(audit, (info) => checkScheduleAudit(info, limits));
+      return intake.putSchedule(tenant, row, seen, audit);
     },
     async deleteSchedule(tenant, id) {
       names({ tenant, id });
@@ -138,4 +139,10 @@ function checkToken(token: NewToken, limits: Limits): void {
     throw new TapeError("TAPE_BAD_INPUT", message, { field: "name" });
   }
   ifGiven(token.expiresInMs, (ms) => checkWhole("expiresInMs", ms, 1));
+}
+
+function checkScheduleAudit(audit: ScheduleAudit, limits: Limits): void {
+  checkAuditInfo(audit, limits);
+  checkList("changed", audit.changed);
+  for (const field of audit.changed) checkText("changed", field, limits);
 }

@@ -2,6 +2,7 @@ import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { ClaimOps, FindRequest, Share } from "../contract/store.ts";
 import { checkExpectation, checkTarget, ifGiven, nameChecker } from "./arguments.ts";
+import { checkBuildClaim } from "./builds.ts";
 import {
   checkClaimant,
   checkFence,
@@ -84,6 +85,7 @@ function checkFind(request: FindRequest, limits: Limits): void {
     throw new TapeError("TAPE_BAD_INPUT", "a find is for items or for runs of some workflows", { field: "kind" });
   });
   ifGiven(request.queues, (queues) => checkQueueRooms(queues, request, limits));
+  ifGiven(request.build, (build) => checkBuildClaim(build, limits));
   ifGiven(request.share, (share) => checkShare(share, request, limits));
 }
 

@@ -10,6 +10,7 @@ import { isRecordKind, type NewRecord, type RecordData } from "../../model/recor
 import type { AppendRequest, ProcessReport, RunSpec } from "../contract/store.ts";
 import { checkName, checkSize, checkText, checkWhole } from "./basic.ts";
 import { blobsIn, mayHoldBlobs } from "./blob-refs.ts";
+import { checkLabels, checkUnset } from "./labels.ts";
 import { checkQueued, startDataOf } from "./start-timing.ts";
 
 export { checkFlag, checkList, checkName, checkObject, checkStored, checkText, checkWhole } from "./basic.ts";
@@ -78,12 +79,17 @@ const plainKinds: ReadonlySet<string> = new Set([
   "replay.stalled",
   "sleep.ended",
   "child.received",
+  "scope.opened",
+  "scope.closed",
+  "saga.compensated",
   "fork.kept",
 ]);
 
 /** Records of plain kinds that change a table all the same: a timer. */
 function changesTables(record: NewRecord): boolean {
   if (record.kind === "sleep.ended") return record.data.fired === true;
+  if (record.kind === "scope.opened") return record.data.timeoutMs !== undefined;
+  if (record.kind === "scope.closed") return record.data.gates !== undefined || record.data.timers !== undefined;
   return record.kind === "step.failed" && record.data.timer === true;
 }
 
@@ -93,7 +99,11 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   if (!Array.isArray(records) || records.length === 0) {
     throw new TapeError("TAPE_BAD_INPUT", "an append needs at least one record", { field: "records" });
   }
-  if (records.length > limits.appendRecords || entry.after + records.length > limits.journalRecords) {
+  const { begins = 1 } = entry;
+  if (begins !== 1) checkWhole("begins", begins, 1);
+  if (begins > entry.after)
+    throw new TapeError("TAPE_BAD_INPUT", "begins is a record of the journal", { field: "begins" });
+  if (records.length > limits.appendRecords || entry.after - begins + 1 + records.length > limits.journalRecords) {
     const limit = records.length > limits.appendRecords ? "appendRecords" : "journalRecords";
     throw new TapeError("TAPE_TOO_LARGE", `more records than ${limit} allows (${limits[limit]})`, { limit });
   }
@@ -127,10 +137,23 @@ export function encodeRecord(record: NewRecord, limits: Limits): string {
     throw new TapeError("TAPE_BAD_INPUT", `unknown record kind ${named}`, { field: "kind" });
   }
   if (kind === "child.started") checkChildQueue(record.data, limits);
+  if (kind === "run.continued") checkCarried(record.data, limits);
   const fault = recordFault(kind, record.data);
   if (fault !== undefined) throw new TapeError("TAPE_BAD_INPUT", `${kind}: ${fault}`, { field: "data", kind });
   checkStrings(kind, record.data, limits);
   return checkPayload(kind, () => encodeBody(record.data), limits);
+}
+
+/** What a run takes into its next generation is bounded: every drive of that reads it. */
+function checkCarried(data: unknown, limits: Limits): void {
+  const { notes, published, labels } = (data ?? {}) as Partial<RecordData<"run.continued">>;
+  const tooMany = (field: string, limit: "carriedNotes" | "publishedNames" | "labels"): TapeError =>
+    new TapeError("TAPE_TOO_LARGE", `run.continued: more ${field} than ${limit} allows (${limits[limit]})`, { limit });
+  if (Array.isArray(notes) && notes.length > limits.carriedNotes) throw tooMany("notes", "carriedNotes");
+  if (Object.keys(labels ?? {}).length > limits.labels) throw tooMany("labels", "labels");
+  if (!Array.isArray(published)) return;
+  if (published.length > limits.publishedNames) throw tooMany("names", "publishedNames");
+  for (const name of published) checkName("run.continued.published", name, limits);
 }
 
 function checkChildQueue(data: unknown, limits: Limits): void {
@@ -143,7 +166,7 @@ const nameFields: ReadonlySet<string> = new Set(
   "id name workflow key businessKey connector argsHash inputHash purpose nextReactor schedule forkedFrom".split(" "),
 );
 const textFields: ReadonlySet<string> = new Set(["version", "binds"]);
-const mapFields: ReadonlySet<string> = new Set(["labels", "budget", "amounts", "spent", "reserved", "over"]);
+const mapFields: ReadonlySet<string> = new Set(["budget", "amounts", "spent", "reserved", "over"]);
 /** Elsewhere `reason` is free text of an operator; here it is a fixed value in a column. */
 const reasonKinds: ReadonlySet<string> = new Set(["effect.settled", "obligation.settled"]);
 
@@ -166,6 +189,10 @@ function checkStrings(kind: string, data: object, limits: Limits): void {
       if (!isName(value, limits)) checkName(`${kind}.${field}`, value, limits); // throws the precise error
     } else if (textFields.has(field)) {
       if (typeof value === "string") checkText(`${kind}.${field}`, value, limits);
+    } else if (field === "labels" || (kind === "labels.set" && field === "set")) {
+      checkLabels(`${kind}.${field}`, value, limits);
+    } else if (kind === "labels.set" && field === "unset") {
+      checkUnset(data as RecordData<"labels.set">, limits);
     } else if (mapFields.has(field)) {
       for (const [key, entry] of Object.entries(value as object)) {
         checkName(`${kind}.${field}`, key, limits);
@@ -205,7 +232,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
   checkPayload("input", () => encode(spec.input), limits); // first, because a fingerprint takes several times as long
   const inputHash = fingerprint(spec.input);
   const { id, workflow, input, version, labels, budget, schedule, starters, forkedFrom, fork, checked } = spec;
-  const { maxStallMs, deadlineMs } = spec;
+  const { maxStallMs, deadlineMs, build } = spec;
   const data: RecordData<"run.created"> = {
     id,
     workflow,
@@ -221,6 +248,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     ...(checked === true && { checked }),
     ...(maxStallMs !== undefined && { maxStallMs }),
     ...(deadlineMs !== undefined && { deadlineMs }),
+    ...(build !== undefined && { build }),
     ...startDataOf(spec, limits),
   };
   encodeRecord({ kind: "run.created", data }, limits);

@@ -30,7 +30,7 @@ export function validatedFenced(fenced: FencedOps, limits: Limits): FencedOps {
   };
 }
 
-function checkCheckpoint(text: string, limits: Limits): void {
+export function checkCheckpoint(text: string, limits: Limits): void {
   checkStored("checkpoint", text, limits);
   const bytes = Buffer.byteLength(text);
   if (bytes <= limits.checkpointBytes) return;

@@ -3,9 +3,11 @@ import type { Limits } from "../../model/limits.ts";
 import type { IntakeOps } from "../contract/store.ts";
 import { validatedAdminWrites } from "./admin.ts";
 import { ifGiven, nameChecker } from "./arguments.ts";
+import { validatedBuildWrites } from "./builds.ts";
 import { checkClaimant, checkList, checkNonce, checkObject, checkStored, checkWhole } from "./entry.ts";
 import { validatedEventWrites } from "./events.ts";
 import { validatedQueueWrites } from "./queue.ts";
+import { validatedRetentionWrites } from "./retention.ts";
 import { checkSchedule } from "./schedule.ts";
 import { validatedStreamTokens } from "./streams.ts";
 import { assertNoReservedField, validatedTalkWrites } from "./talk.ts";
@@ -20,7 +22,9 @@ export function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
     ...validatedTalkWrites(intake, limits),
     ...validatedStreamTokens(intake, limits),
     ...validatedQueueWrites(intake, limits),
+    ...validatedBuildWrites(intake, limits),
     ...validatedEventWrites(intake, limits),
+    ...validatedRetentionWrites(intake, limits),
     async createRuns(tenant, specs, first) {
       names({ tenant });
       if (first !== undefined) {

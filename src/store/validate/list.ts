@@ -5,6 +5,7 @@ import type { ListOps, RunFilter } from "../contract/store.ts";
 import { checkTarget, ifGiven } from "./arguments.ts";
 import { checkFlag, checkObject, checkText, checkWhole } from "./entry.ts";
 import { filterChecks } from "./filters.ts";
+import { checkLabel, checkLabelFilter } from "./labels.ts";
 import { validatedLeaseList } from "./lease-list.ts";
 
 /** Enough for a chart, and few enough for one statement. */
@@ -97,9 +98,9 @@ function checkRunFilter(filter: RunFilter, limits: Limits): void {
   ifGiven(filter.before, (before) => checkWhole("before", before));
   ifGiven(filter.label, (label) => {
     checkObject("label", label);
-    names({ label: label.key });
-    checkText("label", label.value, limits);
+    checkLabel("label", label.key, label.value, limits);
   });
+  ifGiven(filter.labels, (labels) => checkLabelFilter(labels, limits));
   for (const time of ["startedSince", "startedUntil", "endedSince", "endedUntil"] as const) {
     ifGiven(filter[time], (at) => checkWhole(time, at));
   }

@@ -5,6 +5,7 @@ import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { EffectFilter, ReadOps } from "../contract/store.ts";
 import { validatedAdminReads } from "./admin.ts";
 import { checkTarget, ifGiven, nameChecker } from "./arguments.ts";
+import { validatedAgenda, validatedBuildReads } from "./builds.ts";
 import { validatedCensus } from "./census.ts";
 import { checkList, checkWhole } from "./entry.ts";
 import { validatedEventReads } from "./events.ts";
@@ -12,6 +13,7 @@ import { validatedFeed } from "./feed.ts";
 import { filterChecks } from "./filters.ts";
 import { validatedLists } from "./list.ts";
 import { validatedQueueReads } from "./queue.ts";
+import { validatedRetentionReads } from "./retention.ts";
 import { validatedStreamReads } from "./streams.ts";
 import { validatedTalkReads } from "./talk.ts";
 
@@ -22,7 +24,7 @@ const effectStatuses = {
 };
 
 export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
-  const { names, page, nameList } = filterChecks(limits);
+  const { names, page } = filterChecks(limits);
   return {
     ...read,
     ...validatedLists(read, limits),
@@ -30,9 +32,12 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
     ...validatedTalkReads(read, limits),
     ...validatedStreamReads(read, limits),
     ...validatedQueueReads(read, limits),
+    ...validatedBuildReads(read, limits),
+    ...validatedAgenda(read, limits),
     ...validatedFeed(read, limits),
     ...validatedCensus(read, limits),
     ...validatedEventReads(read, limits),
+    ...validatedRetentionReads(read, limits),
     async run(tenant, id) {
       names({ tenant, id });
       return read.run(tenant, id);
@@ -59,19 +64,6 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       names({ tenant });
       checkEffectFilter(filter, limits);
       return read.effects(tenant, filter);
-    },
-    async agenda(tenant, workflows, queues) {
-      ifGiven(tenant, (of) => names({ tenant: of }));
-      nameList("workflows", workflows);
-      nameList("queues", queues);
-      return read.agenda(tenant, workflows, queues);
-    },
-    async unserved(workflows, minLagMs, tenant) {
-      checkList("workflows", workflows);
-      nameList("workflows", workflows);
-      checkWhole("minLagMs", minLagMs);
-      ifGiven(tenant, (of) => names({ tenant: of }));
-      return read.unserved(workflows, minLagMs, tenant);
     },
     ...validatedDue(read, limits),
     async businessKeyOwner(tenant, scope, businessKey) {

@@ -5,6 +5,7 @@ import { checkObject } from "./entry.ts";
 import { validatedFenced } from "./events.ts";
 import { validatedIntake } from "./intake.ts";
 import { validatedRead } from "./read.ts";
+import { validatedRetention } from "./retention.ts";
 import { validatedWithin } from "./within.ts";
 
 /**
@@ -21,6 +22,7 @@ export function validated(store: Store): Store {
     fenced: validatedFenced(store.fenced, limits),
     read: validatedRead(store.read, limits),
     ...(store.within && { within: validatedWithin(store.within, limits) }),
+    ...(store.retention && { retention: validatedRetention(store.retention, limits) }),
     once(key) {
       checkObject("key", key);
       nameChecker(limits)({ tenant: key.tenant, key: key.key, hash: key.hash });

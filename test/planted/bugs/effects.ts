@@ -61,9 +61,9 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/journal/journal-writer.ts",
-        find: "      appended = appender.append(fence, { after: this.#head, records });\n",
+        find: "      appended = appender.append(fence, { after: this.#head, records, ...this.#generation });\n",
         replace:
-          "      appended = appender.append(fence, { after: this.#head, records });\n      for (const write of batch) this.#deliver(write);\n",
+          "      appended = appender.append(fence, { after: this.#head, records, ...this.#generation });\n      for (const write of batch) this.#deliver(write);\n",
       },
       {
         file: "engine/journal/journal-writer.ts",

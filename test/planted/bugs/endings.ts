@@ -52,8 +52,8 @@ export const endingBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/effects.sql",
-        find: " and (not uncertain or semantics = 'read');",
-        replace: ";",
+        find: "where run = :run and role = 'effect' and status = 'PENDING' and (not uncertain or semantics = 'read');",
+        replace: "where run = :run and role = 'effect' and status = 'PENDING';",
       },
     ],
     detectedBy: ["happenedIsKnown"],
@@ -97,13 +97,13 @@ export const endingBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/context/operations.ts",
-        find: "    if (drive.cancelled && operation.evenIfCancelled !== true) return ignoreRejection(Promise.reject(cancelledError()));\n",
-        replace: "",
+        find: "    if ((drive.cancelled || scope !== undefined) && operation.evenIfCancelled !== true) {",
+        replace: "    if (scope !== undefined && operation.evenIfCancelled !== true) {",
       },
       {
         file: "engine/core/operation.ts",
-        find: "if (drive.finished || (drive.cancelRequested && this.#operation.evenIfCancelled !== true)) return;",
-        replace: "if (drive.finished) return;",
+        find: "    if (this.#operation.evenIfCancelled !== true && this.stopped) return;\n",
+        replace: "",
       },
       { file: "engine/drive/drive.ts", find: "    this.context.cancelWaits();\n", replace: "" },
     ],

@@ -1,5 +1,6 @@
 import type { Bug } from "../bug.ts";
 import { alarmBugs } from "./alarms.ts";
+import { buildBugs } from "./builds.ts";
 import { effectBugs } from "./effects.ts";
 import { endingBugs } from "./endings.ts";
 import { journalBugs } from "./journals.ts";
@@ -7,6 +8,8 @@ import { leaseBugs } from "./leases.ts";
 import { neighbourBugs } from "./neighbours.ts";
 import { objectBugs } from "./objects.ts";
 import { queueBugs } from "./queues.ts";
+import { retentionBugs } from "./retention.ts";
+import { scopeBugs } from "./scopes.ts";
 import { sealedBugs } from "./sealed.ts";
 import { serviceBugs } from "./services.ts";
 import { shardBugs } from "./shards.ts";
@@ -34,6 +37,9 @@ export const bugs: readonly Bug[] = [
   ...alarmBugs,
   ...sinkBugs,
   ...shardBugs,
+  ...retentionBugs,
+  ...buildBugs,
   ...streamBugs,
   ...sealedBugs,
+  ...scopeBugs,
 ];

@@ -13,9 +13,9 @@ export const journalBugs: readonly Bug[] = [
       },
       {
         file: "engine/journal/journal-writer.ts",
-        find: "      appended = appender.append(fence, { after: this.#head, records });\n",
+        find: "      appended = appender.append(fence, { after: this.#head, records, ...this.#generation });\n",
         replace:
-          "      appended = appender.append(fence, { after: this.#head, records });\n      this.#head += records.length;\n",
+          "      appended = appender.append(fence, { after: this.#head, records, ...this.#generation });\n      this.#head += records.length;\n",
       },
     ],
     detectedBy: ["seqIsDense"],

@@ -11,9 +11,9 @@ export const queueBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sql/plans/claim.ts",
-        find: '  const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired" });\n  if (term === undefined) return undefined;\n  return { ...term, ...found, ...name };',
+        find: '  const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired", ...pin });\n  if (term === undefined) return undefined;\n  return { ...term, ...found, ...name };',
         replace:
-          '  if (lease.owner !== null) yield* moveSlot(context, journal, { of: "released", wanted: false });\n  const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired" });\n  if (term === undefined) return undefined;\n  return { ...term, ...found, ...name };',
+          '  if (lease.owner !== null) yield* moveSlot(context, journal, { of: "released", wanted: false });\n  const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired", ...pin });\n  if (term === undefined) return undefined;\n  return { ...term, ...found, ...name };',
       },
     ],
     detectedBy: ["slotsHold", "slotsAreProjected"],

@@ -25,6 +25,30 @@ export const talkingBugs: readonly Bug[] = [
     within: 500,
   },
   {
+    name: "a stale driver labels",
+    planted: "labels are written without the fence, so a replaced owner brings back what its successor has changed",
+    why: "Labels are only for finding runs, so they are written on the side, without the checks of real work.",
+    patches: [
+      {
+        file: "store/sql/plans/append.ts",
+        find: "  if (row === undefined) return yield* appendRetryPlan(fence, entry);\n  const recordContext",
+        replace: `  if (row === undefined) {
+    const labels = records.filter(({ kind }) => kind === "labels.set");
+    if (labels.length === 0) return yield* appendRetryPlan(fence, entry);
+    for (const { data } of labels) {
+      const texts = { set: JSON.stringify(data.set), unset: JSON.stringify(data.unset) };
+      yield* setLabels({ do: "labels.set", run: journal, ...texts, max: 16 }, tenant);
+    }
+    return { head: after + records.length, notes: 0 };
+  }
+  const recordContext`,
+      },
+    ],
+    detectedBy: ["labelsAreProjected", "projectionMatches"],
+    kind: "with a talker",
+    within: 500,
+  },
+  {
     name: "a reply goes to the newest asker",
     planted: "the code answers the last note of the inbox instead of the request that it has taken",
     why: "A reply without a correlation id goes to the connection that is open: right, as long as one client asks.",

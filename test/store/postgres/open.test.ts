@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { maskUrl } from "../../../src/config/mask.ts";
 import { Connections } from "../../../src/store/postgres/connections.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
@@ -38,8 +39,45 @@ describe("the URL", () => {
     ["connections=many", /whole number/],
     ["transaction_bound_ms=1.5", /whole number/],
     ["accept_loss=yes", /true or false/],
+    ["target_session_attrs=any", /read-write or primary, not any/],
+    ["target_session_attrs=standby", /on the writable server/],
+    ["target_session_attrs=read-write&pooler=transaction", /hides which server answers/],
+    ["host=a,b", /several hosts before the path/],
   ])("refuses %s", async (query, message) => {
     const opening = openPostgres({ url: `${base}?${query}` });
+    expect(await codeOf(opening)).toBe("TAPE_BAD_STORE_URL");
+    await expect(opening).rejects.toThrow(message);
+  });
+
+  it("may name several hosts, each with its port", () => {
+    const hosts = (text: string) => parsePostgresUrl(text).hosts;
+    expect(parsePostgresUrl("postgres://u:p@a,b:6432,[::1]:7000/db?sslmode=disable")).toMatchObject({
+      connectionString: "postgres://u:p@a/db?sslmode=disable",
+      hosts: [
+        { host: "a", port: 5432 },
+        { host: "b", port: 6432 },
+        { host: "::1", port: 7000 },
+      ],
+    });
+    expect(hosts(`${base}?target_session_attrs=read-write`)).toEqual([{ host: "h", port: 5 }]);
+    expect(hosts("alloydb://a,b/db?target_session_attrs=primary")).toHaveLength(2);
+    expect(hosts(base)).toBeUndefined();
+    expect(maskUrl("postgres://u:p@a:1,b:2/db")).toBe("postgres://u:***@a:1,b:2/db");
+    const pooled = `${base}?pooler=transaction&listen_url=${encodeURIComponent("postgres://a,b/db")}`;
+    expect(parsePostgresUrl(pooled).listen?.hosts).toHaveLength(2);
+  });
+
+  it.each([
+    ["postgres://a,b/db?pooler=transaction", /hides which server answers/],
+    ["postgres://a,b/db?listen_url=postgres://a/db", /need no listen_url/],
+    ["postgres://a,b/db?port=5", /cannot be combined/],
+    ["postgres://a,,b/db", /a name or address with an optional port/],
+    ["postgres://a,b:x/db", /a name or address with an optional port/],
+    ["postgres://a,b:99999/db", /a name or address with an optional port/],
+    ["postgres://a:5432,b,a/db", /named twice/],
+    [`postgres://${Array.from({ length: 17 }, (_, k) => `h${k}`)}/db`, /at most 16 hosts/],
+  ])("refuses the hosts of %s", async (url, message) => {
+    const opening = openPostgres({ url });
     expect(await codeOf(opening)).toBe("TAPE_BAD_STORE_URL");
     await expect(opening).rejects.toThrow(message);
   });

@@ -8,6 +8,7 @@ import { type Scene, sceneOn, statementNames, until } from "./scene.ts";
 /** Statements that may read more than they return, each with its reason. */
 const wide: Readonly<Record<string, string>> = {
   "leases.doom": "all held leases, once in a store's life",
+  "labels.unlisted": "once in twenty reports, a thousand runs of processes of the previous version",
   "witness.purge": "at most once a minute, beside a write, and the table holds ten minutes",
 };
 const narrow = statementNames.filter((name) => name !== "migrations.create" && !Object.hasOwn(wide, name));
@@ -98,7 +99,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
 
   it("plans do not change with 20 000 finished runs, and a claim reads a few pages", async () => {
     await scene.admin.query(finishedRuns(20_000));
-    await scene.admin.query("vacuum analyze tape.runs, tape.leases, tape.records, tape.timers");
+    await scene.admin.query("vacuum analyze tape.runs, tape.run_labels, tape.leases, tape.records, tape.timers");
     expect(await plans.scansOf(narrow)).toEqual([]);
     const backlog = { tenant: "'acme'", workflows: `'["","w"]'`, kind: "'run'", limit: "100" };
     expect(await pages("lease.due", { ...backlog, nextReactor: "'recovery'" })).toBeLessThan(20);
@@ -133,6 +134,17 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
     expect(await pages("run.in_doubt", { ...acme, before: "9999999" })).toBeLessThan(20);
     expect(await pages("run.descendants", { ...acme, root: "1000001" })).toBeLessThan(20);
     expect(await pages("budget.open", acme)).toBeLessThan(20);
+    const frequent = { ...acme, key: "'stage'", value: "'paid'", before: "1010000" };
+    expect(await pages("run.by_label", frequent)).toBeLessThan(300);
+    // Ten of the 20 000 runs have both: the rare label is walked, and the others' runs are not read.
+    const rare = { ...acme, key: "'customer'", value: "'acme'", before: "9999999", others: `'[["stage", ["paid"]]]'` };
+    expect(await pages("run.by_label", rare)).toBeLessThan(200);
+    expect(await pages("run.by_label", { ...rare, tenant: "'globex'" })).toBeLessThan(20);
+    expect(await pages("run.unlisted", { ...acme, before: "9999999", labels: `'[["stage", ["paid"]]]'` })).toBeLessThan(
+      20,
+    );
+    const counted = { ...acme, limit: "1000", pairs: `'[["stage", "paid"], ["customer", "acme"]]'` };
+    expect(await pages("label.counts", counted)).toBeLessThan(100);
     expect(await pages("run.rate", { ...acme, since: "0", size: "1", buckets: "10" })).toBeLessThan(1_000);
   });
 
@@ -140,6 +152,9 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
   const finishedRuns = (count: number): string => `
     insert into tape.runs(journal, tenant, id, workflow, phase, input_hash, root, created_at, ended_at)
       select 1000000 + n, 'acme', 'finished-' || n, 'w', 'COMPLETED', 'h', 1000000 + n, 1, 2 from generate_series(1, ${count}) n;
+    insert into tape.run_labels(tenant, key, value, journal)
+      select 'acme', 'stage', 'paid', 1000000 + n from generate_series(1, ${count}) n
+      union all select 'acme', 'customer', 'acme', 1000000 + n * 100 from generate_series(1, 10) n;
     insert into tape.leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, open)
       select 1000000 + n, 'run', 'acme', 1000000 + n, 'w', 2, 1, 1, 1, 1, 1, false from generate_series(1, ${count}) n;
     insert into tape.records(journal, seq, token, stamp, at, kind, body)

@@ -11,6 +11,9 @@ import { type Place, placeForFile } from "./files.ts";
 /** Statements that may read more than they return, each with its reason. */
 const wide: Readonly<Record<string, string>> = {
   agenda: "as many groups as there are reactors",
+  "build.forget": "the builds of one tenant, at most 200, sorted",
+  "build.list": "the same",
+  "build.unserved": "the same, with at most a thousand runs of each, grouped",
   census: "counts of what is open, each up to a bound, grouped",
   "work.due": "the same",
   "feed.tenants": "as many groups as there are tenants in a bounded part of the feed",
@@ -20,7 +23,12 @@ const wide: Readonly<Record<string, string>> = {
   "leases.reboot": "once in the life of a boot",
   "lease.list": "a page of one tenant's",
   "effect.obligations": "the obligations of one tree, sorted within each run",
+  "prune.doubt": "a page of runs that were named, each once",
+  "prune.heads": "a few journals of each of them",
+  "prune.members": "the trees that were named, sorted",
+  "retention.preview": "the first trees that are due, up to a bound, by workflow",
   "run.running": "what one tenant's workers hold, sorted: a page for operators",
+  "labels.unlisted": "once in twenty reports, a thousand runs of processes of the previous version",
   "run.in_doubt": "what is in doubt, sorted: few",
   "gate.run": "those of one run, sorted",
   "timer.run": "the same",
@@ -37,7 +45,8 @@ const wide: Readonly<Record<string, string>> = {
   "witness.purge": "once in a thousand groups, and the table holds an hour",
 };
 /** One row, or rows of the statement itself. */
-const harmless = /^SCAN (meta|migrations|b|d|q|x|tree|\(subquery-\d\)|CONSTANT ROW|[ghijqw] VIRTUAL TABLE INDEX 1:)$/;
+const harmless =
+  /^SCAN (meta|migrations|b|d|q|x|tree|up|\(subquery-\d\)|CONSTANT ROW|[ghijqw] VIRTUAL TABLE INDEX 1:)$/;
 
 describe("SQLite", () => {
   let place: Place;
@@ -109,6 +118,12 @@ describe("SQLite", () => {
     ["run.by_prefix", "SEARCH r USING INDEX runs_id (tenant=? AND id>? AND id<?)"],
     ["run.in_doubt", "SEARCH e USING INDEX effects_in_doubt (tenant=? AND run<?)"],
     ["run.by_phase", "SEARCH r USING INDEX runs_phase (tenant=? AND phase=? AND rowid<?)"],
+    ["run.by_label", "SEARCH x USING PRIMARY KEY (tenant=? AND key=? AND value=? AND journal<?)"],
+    ["run.by_label", "SEARCH o USING COVERING INDEX run_labels_journal (journal=? AND tenant=? AND key=? AND value=?)"],
+    ["run.by_label", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"],
+    ["run.unlisted", "SEARCH r USING INDEX runs_unlisted (tenant=? AND journal<?)"],
+    ["label.counts", "SEARCH x USING PRIMARY KEY (tenant=? AND key=? AND value=?)"],
+    ["prune.labels", "SEARCH run_labels USING COVERING INDEX run_labels_journal (journal=?)"],
     ["run.running", "SEARCH l USING INDEX leases_held (tenant=?)"],
     ["run.runnable", "SEARCH l USING INDEX leases_recovery (tenant=? AND rowid<?)"],
     ["effect.list", "SEARCH e USING INDEX effects_tenant (tenant=? AND (run,pos,sub)>(?,?,?))"],

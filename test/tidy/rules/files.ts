@@ -4,7 +4,10 @@ import { wordsOf } from "./vocabulary.ts";
 
 export const maxLines = 400;
 /** Each is one class, which is easier to follow in one file than in two. */
-const oneClass: Readonly<Record<string, number>> = { "src/engine/drive/drive.ts": 500 };
+const oneClass: Readonly<Record<string, number>> = {
+  "src/engine/drive/drive.ts": 500,
+  "testkit/projection-tables.ts": 420,
+};
 
 /** Written by a program and read by the compiler. */
 const isGenerated = ({ path }: SourceFile): boolean => path.endsWith(".gen.ts");
@@ -29,7 +32,7 @@ export function medianSize(files: SourceFile[]): string[] {
 }
 
 /** Statements are grouped by table; many small files would hide which statements touch a table. */
-export const maxStatementFiles = 24;
+export const maxStatementFiles = 28;
 
 export function statementFiles(paths: string[]): string[] {
   const found = paths.filter((path) => /^src\/store\/.*\/sql\/[^/]+\.sql$/.test(path));
@@ -53,6 +56,7 @@ const ownSubject: Readonly<Record<string, string>> = {
   attacks: "what a caller may not do",
   brokers: "sinks on real brokers, which npm does not have",
   browser: "the dashboard in a real browser",
+  golden: "stores that earlier releases wrote",
   package: "the published package",
   planted: "bugs planted in src, which the simulation must find",
   postgres: "PostgreSQL servers for tests",

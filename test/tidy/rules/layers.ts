@@ -11,6 +11,7 @@ export const layers: readonly (readonly string[])[] = [
   ["store", "connector", "lease"],
   ["adk", "langgraph", "openai-agents"], // adapters of agent frameworks
   ["client", "alarm", "seal"], // stores too: over the wire, with alarms ahead of writes, with sealed payloads
+  ["retention"], // archives of ended runs
   ["engine", "guard", "config", "mcp"],
   ["operator", "deploy"],
   ["reactor", "events", "server"],

@@ -1,4 +1,3 @@
-import pg from "pg";
 import { sqlFiles } from "../../sql/files.ts";
 import { type PlannedStep, plannedSteps } from "../../sql/migration-plan.ts";
 import { appliedOf, type Migration, pendingMigrations } from "../../sql/migrations.ts";
@@ -16,7 +15,7 @@ export async function planPostgres(url: string, known: readonly Migration[] = mi
   const settings = parsePostgresUrl(url);
   const connections = new Connections(settings);
   const statements = loadStatements(sqlFiles(new URL("sql/", import.meta.url)), (n) => `$${n}`, settings.schema);
-  const client = new pg.Client({ connectionString: settings.connectionString });
+  const client = connections.directClient({});
   try {
     await client.connect();
     const { rows } = await client.query(statements.get("tables")!.text, [settings.schema]);

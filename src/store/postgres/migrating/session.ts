@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import { backoffMs } from "../../../base/backoff.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Log } from "../../../base/log.ts";
@@ -7,7 +7,6 @@ import { sqlFiles } from "../../sql/files.ts";
 import type { Row } from "../../sql/plan.ts";
 import { loadStatements, type Statement } from "../../sql/statements.ts";
 import { type Connections, types } from "../connections.ts";
-import type { PostgresSettings } from "../url.ts";
 
 /** What a migration needs of a connection. */
 export type MigrationClient = Pick<pg.ClientBase, "query">;
@@ -58,8 +57,10 @@ export class Session {
   }
 
   static async open(options: SessionOptions): Promise<Session> {
-    const { url, direct } = addressOf(options.connections.settings);
-    const own = new pg.Client({ connectionString: url, application_name: sessionName, keepAlive: true, types });
+    const { pooler, listenUrl } = options.connections.settings;
+    // The address for listening leads past the pooler: where there is one, migrations take it too.
+    const direct = pooler === "none" || listenUrl !== undefined;
+    const own = options.connections.directClient({ application_name: sessionName, keepAlive: true, types });
     own.on("error", () => {}); // the current statement gets the error
     await own.connect();
     const session = new Session(own, options, direct);
@@ -158,10 +159,4 @@ function isLockConflict(error: unknown): boolean {
 
 function describe(row: Row): string {
   return `process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;
-}
-
-/** The address for listening leads past the pooler: where there is one, migrations take it too. */
-function addressOf({ pooler, listenUrl, connectionString }: PostgresSettings): { url: string; direct: boolean } {
-  if (pooler === "none") return { url: connectionString, direct: true };
-  return { url: listenUrl ?? connectionString, direct: listenUrl !== undefined };
 }

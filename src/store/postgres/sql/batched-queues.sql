@@ -11,7 +11,7 @@ with f as materialized (
 c as materialized (
   select p.key from tape.queue_partitions p
   where p.queue = :queue and p.ready and p.class <= :max_class
-    and (select l.workflow from tape.queue_slots s cross join lateral (select l.workflow from tape.leases l where l.journal = s.journal limit 1) l
+    and (select $backlog_of from tape.queue_slots s cross join lateral (select l.workflow, l.build from tape.leases l where l.journal = s.journal limit 1) l
       where s.queue = p.queue and s.key = p.key and s.state = 'QUEUED' order by s.class, s.since, s.journal limit 1)
       = any(:workflows::text[])
   order by p.class, p.vtime, p.entered, p.key limit (select f.free from f)),
@@ -30,16 +30,16 @@ h as materialized (
       limit case when n.keys = 1 then f.free else 2 * f.free * k.weight / n.weights + 1 end) s) s)
 select k.key, k.class as key_class, k.vtime, k.entered, k.running, k.weight, k.tat, f.free, h.journal, h.class, h.expires,
   tape.now_ms() - h.since as waited_ms, cast(x.token as text) as token, x.notes, x.owner, x.last_end_reason, x.head, x.run_id,
-  x.created
+  x.created, x.workflow, x.build
 from k cross join f join h on h.key = k.key
 left join lateral (
-  select l.token, l.notes, l.owner, l.last_end_reason,
+  select l.token, l.notes, l.owner, l.last_end_reason, l.workflow, l.build,
     case when l.token = 0 then 1 else (select max(r.seq) from tape.records r where r.journal = l.journal) end as head,
     case when l.token = 0 then (select r.body from tape.records r where r.journal = l.journal and r.seq = 1
       and octet_length(r.body) <= 4096 limit 1) end as created,
     (select r.id from tape.runs r where r.journal = l.journal limit 1) as run_id
   from tape.leases l where l.journal = h.journal and (l.owner is null or l.doomed or l.expires_at <= tape.now_ms())
-    and l.workflow = any(:workflows::text[]) for update skip locked) x on true
+    and $backlog_of = any(:workflows::text[]) for update skip locked) x on true
 order by h.key, h.nr;
 
 -- name: admit.take
@@ -60,7 +60,7 @@ l as (update tape.leases l set token = greatest(l.token, (select token_floor fro
     progress_note = null, doomed = false, stalled = false, next_reactor = null,
     last_end_reason = case when l.owner is null then l.last_end_reason else 'expired' end
   from i where l.journal = any (array[i.journal]) and l.token = i.token and tape.on_timeline()
-  returning l.journal, l.token, l.notes, i.seq, i.body),
+  returning l.journal, l.token, l.notes, l.begins, i.seq, i.body),
 r as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select l.journal, l.seq, l.token, greatest(tape.stamp(), p.stamp), (select tape.now_ms()), 'term.started', l.body
   from l cross join lateral (select p.stamp from tape.records p where p.journal = l.journal and p.seq = l.seq - 1 limit 1) p),
@@ -70,11 +70,11 @@ p as (update tape.queue_partitions p set running = p.running + d.starts, waiting
       and s.state = 'QUEUED' order by s.class, s.since, s.journal offset d.starts limit 1), p.class)
   from d where p.queue = :queue and p.key = any (array[d.key collate "C"])),
 q as (update tape.queues q set tat = :tat, vnow = greatest(q.vnow, :vnow), started = q.started + :first_starts where q.id = :queue)
-select journal, cast(token as text) as token, notes from l;
+select journal, cast(token as text) as token, notes, begins from l;
 
 -- name: create_many.queued
 -- unfenced: as create_many, for runs that wait in a queue: with their slots and the counters of their keys
--- writes: leases, queue_partitions, queue_slots, records, runs, witness
+-- writes: leases, queue_partitions, queue_slots, records, run_labels, runs, witness
 -- Keys in their order, as in admit.pick. The upsert locks a key even if nothing of it changes: this is what keeps a key
 -- that is emptied and filled at once from being forgotten. The virtual time is read without a lock, which costs a turn at
 -- most.
@@ -86,8 +86,8 @@ with i as materialized (
     as i(journal, tenant, id, workflow, version, input_hash, labels, body, queue_name, key, priority, weight, stall)
   cross join lateral (select q.id, q.vnow, q.counts from tape.queues q where q.tenant = i.tenant and q.name = i.queue_name limit 1) q),
 m as materialized (select exists (select 1 from tape.quotas q where q.runs is not null or q.bytes is not null) as limited, tape.stamp() as stamp, tape.now_ms() as at),
-c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at)
-  select i.journal, i.tenant, i.id, i.workflow, i.version, 'LIVE', i.input_hash, i.labels, i.journal, m.at from i cross join m
+c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, labelled, root, created_at)
+  select i.journal, i.tenant, i.id, i.workflow, i.version, 'LIVE', i.input_hash, i.labels, case when i.labels is not null then true end, i.journal, m.at from i cross join m
   where (select 1 from tape.tombstones t where t.tenant = i.tenant and t.id = i.id limit 1) is null
     and (not m.limited or (select 1 from tape.quotas q where q.tenant = any (array[i.tenant, ''])
       and (q.runs is not null or q.bytes is not null) limit 1) is null)
@@ -108,6 +108,8 @@ p as (insert into tape.queue_partitions(queue, key, class, vtime, entered, waiti
     vtime = case when queue_partitions.waiting = 0 then greatest(queue_partitions.vtime, excluded.vtime) else queue_partitions.vtime end,
     entered = case when queue_partitions.waiting = 0 then excluded.entered else queue_partitions.entered end,
     weight = excluded.weight),
+b as (insert into tape.run_labels(tenant, key, value, journal)
+  select n.tenant, j.key, j.value, n.journal from n cross join lateral json_each_text(n.labels::json) j where n.labels is not null),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select n.journal, '0' as token from n;
 

@@ -35,16 +35,16 @@ cross join lateral (select l.notes, l.tenant, l.workflow from tape.leases l wher
 -- name: create_many
 -- unfenced: creating is unique by the run's id; the creator's first term starts in the same transaction
 -- writes: leases, records, runs, witness
--- For a tenant with a quota none is created here: each is admitted alone. IS TRUE keeps `in` from becoming a join that
+-- Runs without labels. For a tenant with a quota none is created here: each is admitted alone. IS TRUE keeps `in` from becoming a join that
 -- compares every item with every other: this way it is a hash lookup.
 with i as materialized (
   select i.* from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
-      :input_hashes::text[], :label_sets::text[], string_to_array(:bodies, chr(31)),
+      :input_hashes::text[], string_to_array(:bodies, chr(31)),
       :nonces::bigint[], :owners::text[], :owner_labels::text[], :reactors::text[], :ttls::bigint[], :stalls::bigint[])
-    as i(journal, tenant, id, workflow, version, input_hash, labels, body, nonce, owner, label, reactor, ttl, stall)),
+    as i(journal, tenant, id, workflow, version, input_hash, body, nonce, owner, label, reactor, ttl, stall)),
 m as materialized (select exists (select 1 from tape.quotas q where q.runs is not null or q.bytes is not null) as limited, token_floor, tape.stamp() as stamp, tape.now_ms() as at from tape.meta),
-c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at)
-  select i.journal, i.tenant, i.id, i.workflow, i.version, 'LIVE', i.input_hash, i.labels, i.journal, m.at from i cross join m
+c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, root, created_at)
+  select i.journal, i.tenant, i.id, i.workflow, i.version, 'LIVE', i.input_hash, i.journal, m.at from i cross join m
   where (select 1 from tape.tombstones t where t.tenant = i.tenant and t.id = i.id limit 1) is null
     and (not m.limited or (select 1 from tape.quotas q where q.tenant = any (array[i.tenant, ''])
       and (q.runs is not null or q.bytes is not null) limit 1) is null)
@@ -64,45 +64,6 @@ select journal, cast(token as text) as token from l;
 -- read
 -- After a lost response: which runs of the batch exist. Their numbers belong to this process alone.
 select l.journal, cast(l.token as text) as token from tape.leases l where l.journal = any(:journals::bigint[]);
-
--- name: create_many.counted
--- unfenced: as create_many, for tenants with a quota on runs: as many as there is room for, under their rows' locks
--- writes: leases, quotas, records, runs, witness
--- In the order of the tenants, like every statement that locks several. A run is left out and retried alone if it finds
--- no room, or if its tenant was not counted recently (see recountMs in sql/plans/quotas.ts) or has a quota on bytes.
--- EPQ shows the row as it is once it is locked.
-with i as materialized (
-  select i.* from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
-      :input_hashes::text[], :label_sets::text[], string_to_array(:bodies, chr(31)),
-      :nonces::bigint[], :owners::text[], :owner_labels::text[], :reactors::text[], :ttls::bigint[], :stalls::bigint[])
-    as i(journal, tenant, id, workflow, version, input_hash, labels, body, nonce, owner, label, reactor, ttl, stall)),
-m as materialized (select token_floor, tape.stamp() as stamp, tape.now_ms() as at from tape.meta),
-q as materialized (
-  select q.tenant, coalesce(q.runs, d.runs) - q.runs_used as room from tape.quotas q left join tape.quotas d on d.tenant = ''
-  where q.tenant = any (:tenants::text[]) and abs(tape.now_ms() - q.runs_at) < greatest(1000, q.runs_used / 10) and coalesce(q.runs, d.runs) >= 0
-    and coalesce(q.bytes, d.bytes, -1) = -1
-  order by q.tenant for update of q),
-a as materialized (
-  select i.*, row_number() over (partition by i.tenant order by i.journal) as nth,
-    (select q.room from q where q.tenant = i.tenant) as room from i),
-c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at, counted)
-  select i.journal, i.tenant, i.id, i.workflow, i.version, 'LIVE', i.input_hash, i.labels, i.journal, m.at, true from a i cross join m
-  where (select 1 from tape.tombstones t where t.tenant = i.tenant and t.id = i.id limit 1) is null
-    and i.nth <= i.room
-  order by i.tenant, i.id on conflict do nothing returning journal),
-u as (update tape.quotas t set runs_used = t.runs_used + n.n
-  from (select i.tenant, count(*) as n from i where (i.journal in (select journal from c)) is true group by i.tenant) n
-  where t.tenant = n.tenant collate "C"),
-l as (insert into tape.leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
-    renewed_at, progress_at, max_stall_ms, reason, next_reactor, due_at)
-  select i.journal, 'run', i.tenant, i.journal, i.workflow, case when i.owner is null then 0 else m.token_floor + 1 end, i.nonce, i.owner,
-    i.label, i.reactor, i.ttl, m.at + i.ttl, m.at, m.at, m.at, i.stall, case when i.owner is not null then 'start' end,
-    case when i.owner is null then 'recovery' end, m.at
-  from i cross join m where (i.journal in (select journal from c)) is true returning journal, token),
-r as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
-  select i.journal, 1, 0, m.stamp, m.at, 'run.created', i.body from i cross join m where (i.journal in (select journal from c)) is true),
-x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
-select journal, cast(token as text) as token from l;
 
 -- name: end_many
 -- fenced
@@ -153,7 +114,7 @@ with f as materialized (
   cross join lateral (select l.notes, l.owner is not null or l.doomed as held, l.workflow from tape.leases l
     where l.journal = i.journal and l.open and l.kind = 'run' and l.queue is null for no key update skip locked) l),
 t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos and t.purpose = f.purpose),
-u as (update tape.leases l set notes = f.seq, next_reactor = case when f.held then l.next_reactor else 'recovery' end,
+u as (update tape.leases l set notes = f.seq, next_reactor = case when f.held then l.next_reactor else 'recovery' || coalesce('@' || l.build, '') end,
     due_at = case when f.held then l.due_at else tape.now_ms() end
   from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
@@ -184,13 +145,13 @@ from unnest(:journals::bigint[]) as i(journal);
 -- lease.read, for many journals.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.build, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now, r.id as name
 from unnest(:journals::bigint[]) as i(journal)
 cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
   l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
   l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
-  l.queue from tape.leases l where l.journal = i.journal limit 1) l
+  l.build, l.queue from tape.leases l where l.journal = i.journal limit 1) l
 left join lateral (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run' limit 1) r on true;
 
 -- name: park_many
@@ -210,7 +171,8 @@ with f as materialized (
   where (l.kind = 'name' or l.notes = i.notes_taken)
     and tape.on_timeline()),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
-    expires_at = (select tape.now_ms()), doomed = false, last_end_reason = f.end_reason, next_reactor = f.next_reactor,
+    expires_at = (select tape.now_ms()), doomed = false, last_end_reason = f.end_reason,
+    next_reactor = case when f.next_reactor = 'recovery' then 'recovery' || coalesce('@' || l.build, '') else f.next_reactor end,
     due_at = (select tape.now_ms()) + f.delay_ms
   from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
@@ -292,6 +254,12 @@ w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from f;
 
+-- name: claim_many.pin
+-- fenced
+-- writes: leases
+-- lease.pin, for runs of which the same transaction has started the terms.
+update tape.leases set build = :build where journal = any(:journals::bigint[]) and kind || '' = 'run';
+
 -- name: claim_many
 -- unfenced: lease.take, for many journals, each on (owner, token) as read. SKIP LOCKED: a locked one is retried alone.
 -- writes: leases
@@ -308,4 +276,4 @@ update tape.leases l set token = greatest(l.token, (select token_floor from tape
   max_stall_ms = case when l.kind = 'run' then l.max_stall_ms else :max_stall_ms end, doomed = false, stalled = false,
   next_reactor = null, last_end_reason = case when l.owner is null then l.last_end_reason else 'expired' end
 from f where l.journal = any (array[f.journal])
-returning l.journal, cast(l.token as text) as token, l.notes;
+returning l.journal, cast(l.token as text) as token, l.notes, l.begins;

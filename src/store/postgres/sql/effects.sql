@@ -103,12 +103,27 @@ where run = :run and pos = :pos and sub = :sub and tenant is not distinct from :
 update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms()
 where run = :run and role = 'effect' and status || '' = 'PENDING' and (not uncertain or semantics = 'read');
 
+-- name: effect.withdraw
+-- fenced
+-- writes: effects
+-- One effect whose scope has ended, as effects.withdraw. The || as in run.assert_settled.
+update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms()
+where run = :run and pos = :pos and sub = 0 and status || '' = 'PENDING' and (not uncertain or semantics = 'read');
+
 -- name: item.callees
 -- read
 -- The callee of each item: the effect's connector, or the effect's name if it has none.
 select e.journal, e.callee from json_array_elements_text(:journals::json) i(journal)
 cross join lateral (select x.item as journal, coalesce(x.connector, x.name, '') as callee from tape.effects x
   where x.item = i.journal::bigint limit 1) e;
+
+-- name: item.sweep
+-- fenced
+-- writes: leases
+-- The item of a withdrawn effect needs no reactor. The || as in run.assert_settled.
+update tape.leases set next_reactor = null
+where kind || '' = 'item' and owner is null and journal = (
+  select e.item from tape.effects e where e.run = :run and e.pos = :pos and e.sub = 0 and e.status = 'WITHDRAWN');
 
 -- name: items.sweep
 -- fenced
@@ -141,6 +156,23 @@ where root = (select r.root from tape.runs r where r.journal = :run) and role = 
         select r.journal from tape.runs r where r.journal = :run
         union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
       select journal from tree) end;
+
+-- name: obligations.make_due_below
+-- fenced
+-- writes: effects
+-- Those of the child that the run started at :pos, and of its descendants: from each armed obligation of the tree up to
+-- the run, because no index finds the children of one run.
+update tape.effects set status = 'PENDING', changed_at = tape.now_ms()
+where root = (select r.root from tape.runs r where r.journal = :run) and role = 'compensation' and status = 'ARMED'
+  and run = any(array(
+    with recursive up(armed, parent, parent_pos) as (
+      select r.journal, r.parent, r.parent_pos from tape.effects e
+        cross join lateral (select r.journal, r.parent, r.parent_pos from tape.runs r where r.journal = e.run offset 0) r
+      where e.root = (select r.root from tape.runs r where r.journal = :run) and e.role = 'compensation' and e.status = 'ARMED'
+      union select up.armed, p.parent, p.parent_pos from up
+        cross join lateral (select p.parent, p.parent_pos from tape.runs p where p.journal = up.parent offset 0) p
+      where up.parent <> :run)
+    select armed from up where parent = :run and parent_pos = :pos));
 
 -- name: obligations.release_next
 -- fenced

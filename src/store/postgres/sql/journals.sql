@@ -114,8 +114,9 @@ order by r.journal, r.seq;
 
 -- name: journal.terms
 -- read
+-- Of a run that has continued as new: from about the generation before the current one on.
 select journal, seq, cast(token as text) as token, at, kind, body from tape.records
-where journal = :journal and kind in ('run.created', 'term.started', 'term.ended', 'run.ended') order by seq;
+where journal = :journal and seq >= (select greatest(1, l.begins - 100000) from tape.leases l where l.journal = :journal) and kind in ('run.created', 'term.started', 'term.ended', 'run.ended') order by seq;
 
 -- name: journals.block
 -- unfenced: journal numbers are issued in blocks; unused ones are lost, which does no harm
@@ -131,10 +132,10 @@ returning next_journal - :size as first;
 -- A run without a holder is wanted at once, unless it waits in a queue. An item that already waits for a reactor keeps
 -- waiting for that one.
 update tape.leases set notes = notes + 1,
-  next_reactor = case when owner is not null or doomed or $in_queue then next_reactor when kind = 'run' then 'recovery' else coalesce(next_reactor, 'reconciler') end,
+  next_reactor = case when owner is not null or doomed or $in_queue then next_reactor when kind = 'run' then $recovery_of else coalesce(next_reactor, 'reconciler') end,
   due_at = case when owner is null and not doomed and not $in_queue and (kind = 'run' or next_reactor is null) then tape.now_ms() else due_at end
 where journal = :journal and tenant is not distinct from :tenant and open
-returning notes, kind, tenant, workflow, queue, owner, case when owner is null then next_reactor end as wakes;
+returning notes, begins_notes, kind, tenant, workflow, queue, owner, case when owner is null then next_reactor end as wakes;
 
 -- name: note.create
 -- unfenced: see note.count, whose row lock queues the writers of one inbox
@@ -208,7 +209,10 @@ select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
   l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now, n.name
-from tape.names n join tape.leases l on l.journal = n.journal
+from tape.names n cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
+  l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note,
+  l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.checkpoint, l.queue from tape.leases l where l.journal = n.journal limit 1) l
 where n.tenant = :tenant and n.name > :above and starts_with(n.name, :prefix)
   and (:names::text is null or n.name = any(array(select json_array_elements_text(:names::json))))
   and (not :held or l.owner is not null)

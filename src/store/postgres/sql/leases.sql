@@ -3,6 +3,14 @@
 -- (see the migrations) because its argument is a column; with a sub-select as its argument it would call it.
 (select tape.on_timeline(m.timeline) from tape.meta m);
 
+-- macro: $recovery_of
+-- The reactor that drives the run of the lease that is updated: see src/model/build.ts.
+('recovery' || coalesce('@' || build, ''));
+
+-- macro: $reactor_of
+-- The reactor that a writer asks for; a run that is pinned waits for its build.
+(:next_reactor || case when :next_reactor = 'recovery' and build is not null then '@' || build else '' end);
+
 -- name: fence
 -- read
 -- THE FENCE (see src/model/fence.ts). FOR KEY SHARE together with the unique index leases_fence(journal, token) makes
@@ -33,6 +41,13 @@ select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed 
   l.kind, l.notes, l.owner, l.label, l.reactor, l.reason,
   (select max(r.seq) from tape.records r where r.journal = l.journal) as head
 from tape.leases l where l.journal = :journal and l.tenant is not distinct from :tenant;
+
+-- name: lease.begin
+-- fenced
+-- writes: leases
+-- A new generation of a run, whose record is :seq. Its positions and its notes come after those of the earlier ones.
+update tape.leases set begins = :seq, begins_pos = :pos, begins_notes = :notes_taken
+where journal = :journal and kind = 'run' and begins < :seq and begins_pos < :pos and begins_notes <= :notes_taken and notes >= :notes_taken;
 
 -- name: lease.create
 -- unfenced: the row of a journal that is created in the same transaction; it cannot have a holder yet
@@ -105,7 +120,7 @@ update tape.leases set max_stall_ms = :max_stall_ms where journal = :journal and
 -- Of one tenant, newest first: held leases, or its named leases, its newest runs and their items.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.build, l.checkpoint, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce((select n.name from tape.names n where n.journal = l.journal limit 1),
     (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run')) as name
@@ -121,7 +136,7 @@ from (
   cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
     l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
     l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason,
-    l.workflow, l.checkpoint, l.queue from tape.leases l where l.journal = x.journal offset 0) l
+    l.workflow, l.build, l.checkpoint, l.queue from tape.leases l where l.journal = x.journal offset 0) l
 where l.owner is not null or not :held
 order by l.journal desc limit :limit;
 
@@ -131,6 +146,12 @@ order by l.journal desc limit :limit;
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant
   and x.workflow = w.workflow and x.owner = :owner and x.nonce = :nonce) l;
+
+-- name: lease.pin
+-- fenced
+-- writes: leases
+-- Under the term that the same transaction has started, or checked.
+update tape.leases set build = :build where journal = :journal and kind = 'run';
 
 -- name: lease.pause
 -- unfenced: an operator's pause; the plan takes the lease over first, so the former holder is fenced
@@ -158,7 +179,7 @@ select q.tenant, q.workflow from q where :tenant::text is null or q.tenant = :te
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.build, l.checkpoint, l.begins, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce(n.name, r.id) as name
 from tape.leases l left join tape.names n on n.journal = l.journal left join tape.runs r on r.journal = l.journal and l.kind = 'run'
@@ -170,7 +191,7 @@ where l.journal = :journal;
 -- The token is raised: otherwise a released holder could still write. The row is never deleted. A run that waits in a
 -- queue stays there, whatever its holder asks for: only one with a slot, or without a place in a queue, is wanted.
 update tape.leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = tape.now_ms(),
-  doomed = false, open = :open, last_end_reason = :end_reason, next_reactor = case when $in_queue then null else :next_reactor end,
+  doomed = false, open = :open, last_end_reason = :end_reason, next_reactor = case when $in_queue then null else $reactor_of end,
   due_at = tape.now_ms() + :delay_ms
 where journal = :journal and (kind = 'name' or notes = :notes_taken);
 
@@ -198,7 +219,8 @@ returning notes, ttl_ms;
 select t.run as journal from (
     select run, due_at from tape.timers where status = 'SET' and tenant = :tenant and due_at > (select tape.now_ms())
       and due_at <= (select tape.now_ms() + :ahead_ms::bigint) order by due_at limit 1000) t
-  cross join lateral (select 1 from tape.leases l where l.journal = t.run and l.owner is null and l.next_reactor is null and not l.paused and l.queue is null limit 1) l
+  cross join lateral (select 1 from tape.leases l where l.journal = t.run and l.owner is null and l.next_reactor is null and not l.paused and l.queue is null
+    and (l.build is null or l.build = :build) limit 1) l
   cross join lateral (select r.workflow from tape.runs r where r.journal = t.run and r.phase || '' = 'LIVE' limit 1) r
 where :served::text is null or r.workflow = any(array(select json_array_elements_text(:served::json)))
 order by t.due_at limit :limit;
@@ -211,7 +233,7 @@ select l.journal from (select distinct json_array_elements_text(:workflows::json
 cross join lateral (
   select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant and x.workflow = w.workflow
     and (x.expires_at <= (select tape.now_ms()) or x.doomed) and x.reactor = any(string_to_array(:stale_of, ','))
-    and (:kind::text is null or x.kind = :kind)
+    and (:kind::text is null or x.kind = :kind) and (x.build is null or x.build = :build)
     and (x.workflow <> '' or x.kind <> 'run' or :kind::text is null or (select r.workflow from tape.runs r where r.journal = x.journal)
       = any(array(select json_array_elements_text(:workflows::json))))
     and (:full::text is null or x.kind || '' <> 'item'
@@ -241,7 +263,7 @@ update tape.leases set token = greatest(token, (select token_floor from tape.met
   last_end_reason = case when owner is null then last_end_reason else 'expired' end
 where journal = :journal and token = :token and owner is not distinct from :previous_owner and not paused
   and tape.on_timeline()
-returning cast(token as text) as token, notes, checkpoint;
+returning cast(token as text) as token, notes, checkpoint, begins;
 
 -- name: lease.unserved
 -- read
@@ -254,13 +276,13 @@ cross join lateral (select count(*) as runs, min(x.due_at) as since from (
     and l.due_at <= (select tape.now_ms()) - :min_lag_ms::bigint and not l.paused order by l.due_at limit 1000) x) d
 cross join lateral (select count(*) as runs, min(l.expires_at) as since from tape.leases l
   where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.workflow
-    and l.expires_at <= (select tape.now_ms()) - :min_lag_ms::bigint) h
+    and l.expires_at <= (select tape.now_ms()) - :min_lag_ms::bigint and l.build is null) h
 where d.runs + h.runs > 0 order by w.workflow;
 
 -- name: lease.wake
 -- fenced
 -- writes: leases
-update tape.leases set next_reactor = :next_reactor, due_at = tape.now_ms() + :delay_ms where journal = :journal and owner is null and open;
+update tape.leases set next_reactor = $reactor_of, due_at = tape.now_ms() + :delay_ms where journal = :journal and owner is null and open;
 
 -- name: leases.doom
 -- unfenced: after a restore every earlier term is over; writes of its holder are rejected from this commit on
@@ -273,11 +295,11 @@ where owner is not null and (kind <> 'name' or journal in (select n.journal from
 -- lease.read for the runs of one page, in one query.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.build, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   (select r.id from tape.runs r where r.journal = l.journal) as name
 from json_array_elements_text(:journals::json) i(journal)
 cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
   l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
-  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow,
+  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.build,
   l.queue from tape.leases l where l.journal = i.journal::bigint limit 1) l;

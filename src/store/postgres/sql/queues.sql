@@ -76,10 +76,11 @@ on conflict(queue, key) do update set pause = :pause;
 -- name: partition.ready
 -- read
 -- Keys whose first run could start here, in the order of their turns. A key whose first run is of a workflow that this
--- process does not have is left to others.
+-- process does not have, or is pinned to another build, is left to others: `workflows` are named as $backlog_of names them.
 select p.key, p.class, p.vtime, p.entered, p.running, p.weight, p.tat from tape.queue_partitions p
 where p.queue = :queue and p.ready and p.class <= :max_class
-  and (select l.workflow from tape.queue_slots s join tape.leases l on l.journal = s.journal where s.queue = p.queue and s.key = p.key
+  and (select $backlog_of from tape.queue_slots s
+    cross join lateral (select l.workflow, l.build from tape.leases l where l.journal = s.journal limit 1) l where s.queue = p.queue and s.key = p.key
     and s.state = 'QUEUED' order by s.class, s.since, s.journal limit 1) = any(array(select json_array_elements_text(:workflows::json)))
 order by p.class, p.vtime, p.entered, p.key limit :limit;
 
@@ -161,14 +162,15 @@ select q.id, q.name, q.spec, q.override, q.counts, q.key_concurrency, q.version 
 -- read
 -- The first runs of a key. A run without a token is held, and ends the list: no run passes another. A run that never had a
 -- holder has one record.
-select s.journal, s.class, s.expires, tape.now_ms() - s.since as waited_ms, l.workflow, l.notes, l.owner, l.last_end_reason,
+select s.journal, s.class, s.expires, tape.now_ms() - s.since as waited_ms, l.workflow, l.build, l.notes, l.begins, l.owner, l.last_end_reason,
   case when l.owner is null or l.doomed or l.expires_at <= tape.now_ms() then cast(l.token as text) end as token,
   cast(greatest(l.token, (select token_floor from tape.meta)) + 1 as text) as next_token,
   case when l.token = 0 then 1 else (select max(r.seq) from tape.records r where r.journal = s.journal) end as head,
   case when l.token = 0 then (select r.body from tape.records r where r.journal = s.journal and r.seq = 1 and octet_length(r.body) <= 4096) end
     as created,
   (select r.id from tape.runs r where r.journal = s.journal) as run_id
-from tape.queue_slots s join tape.leases l on l.journal = s.journal
+from tape.queue_slots s cross join lateral (select l.journal, l.workflow, l.build, l.notes, l.begins, l.owner, l.last_end_reason, l.doomed,
+  l.expires_at, l.token from tape.leases l where l.journal = s.journal limit 1) l
 where s.queue = :queue and s.key = :key and s.state = 'QUEUED' order by s.class, s.since, s.journal limit :limit;
 
 -- name: queue.in_use

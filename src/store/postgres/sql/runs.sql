@@ -14,7 +14,7 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
 from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.root = :root and r.parent is not null and r.tenant is not distinct from :tenant and (:before::bigint is null or r.journal > :before)
   and (:workflow::text is null or r.workflow = :workflow)
-  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and $has_labels
   and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
@@ -26,8 +26,8 @@ order by r.journal + 0 limit :limit;
 -- unfenced: creating is unique by the run's id; a child is created inside its parent's fenced append
 -- writes: runs
 -- The || as in run.assert_settled.
-insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, parent, parent_pos, root, created_at, counted)
-select :journal, x.tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :parent, :parent_pos, x.root, tape.now_ms(), coalesce(x.counted, false)
+insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, parent, parent_pos, root, created_at, counted, labelled)
+select :journal, x.tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :parent, :parent_pos, x.root, tape.now_ms(), coalesce(x.counted, false), case when :labels::text is not null then true end
 from (select coalesce(:tenant, (select p.tenant from tape.runs p where p.journal = :parent)) as tenant,
              coalesce((select p.root from tape.runs p where p.journal = :parent), :journal) as root,
              (select p.counted from tape.runs p where p.journal = :parent) as counted) x
@@ -47,7 +47,7 @@ from (select distinct e.run from tape.effects e
   cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant
   and (:workflow::text is null or r.workflow = :workflow)
-  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and $has_labels
   and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
@@ -67,7 +67,6 @@ from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_
 where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and r.ended_at <= :through
   and (r.ended_at, r.journal) < (:edge, :before)
   and (:workflow::text is null or r.workflow = :workflow)
-  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
   and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (not :in_doubt or (select true from tape.effects e
@@ -90,7 +89,8 @@ from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workf
   r.stuck_from, r.input_hash, r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at
   from tape.runs r where r.journal = l.journal offset 0) r
 where l.owner is not null and l.kind <> 'name' and l.kind || '' = 'run' and l.tenant = :tenant and l.journal + 0 < :before and r.phase = 'LIVE'
-  and (:workflow::text is null or r.workflow = :workflow) and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and (:workflow::text is null or r.workflow = :workflow)
+  and $has_labels
 order by l.journal + 0 desc limit :limit;
 
 -- name: run.by_prefix
@@ -101,13 +101,17 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
 from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.id >= :lower and r.id < :upper
   and (:workflow::text is null or r.workflow = :workflow)
-  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
   and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
   and (not :in_doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.id limit :limit;
+
+-- name: run.live
+-- read
+-- Under the fence of the run: its phase cannot change before the commit.
+select 1 as ok from tape.runs where journal = :journal and tenant = :tenant and phase = 'LIVE';
 
 -- name: run.parent
 -- read
@@ -133,7 +137,8 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.phase = :phase and r.phase not in ('LIVE', 'COMPLETED') and r.journal < :before
-  and (:workflow::text is null or r.workflow = :workflow) and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and (:workflow::text is null or r.workflow = :workflow)
+  and $has_labels
 order by r.journal desc limit :limit;
 
 -- name: run.list_key
@@ -157,11 +162,18 @@ from (select :since::bigint + :size::bigint * g.n as at from generate_series(0, 
 -- unfenced: creating is unique by the run's id
 -- writes: runs
 -- A run without a parent; for a tenant with a quota only if it was admitted.
-insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at, counted)
-select :journal, :tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :journal, tape.now_ms(), :admitted
+insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at, counted, labelled)
+select :journal, :tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :journal, tape.now_ms(), :admitted, case when :labels::text is not null then true end
 where not exists (select 1 from tape.tombstones t where t.tenant = :tenant and t.id = :id)
   and (:admitted or not exists (select 1 from tape.quotas q where q.tenant in (:tenant, '') and (q.runs is not null or q.bytes is not null)))
 on conflict do nothing;
+
+-- name: run.assert_continues
+-- read
+-- Returns a row only if the run is live and every effect of its current generation is settled.
+select 1 as ok from tape.runs r where r.journal = :journal and r.phase = 'LIVE' and not exists (
+  select 1 from tape.effects e where e.run = :journal and e.pos >= (select l.begins_pos from tape.leases l where l.journal = :journal)
+    and e.role = 'effect' and e.status || '' in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK'));
 
 -- name: run.assert_settled
 -- read
@@ -195,7 +207,6 @@ from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_
 where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (r.created_at, r.journal) < (:edge, :before)
   and (:workflow::text is null or r.workflow = :workflow)
-  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
   and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
   and (not :in_doubt or (select true from tape.effects e
@@ -214,7 +225,24 @@ from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workf
 where l.next_reactor = 'recovery' and l.owner is null and l.kind || '' = 'run' and l.tenant >= :tenant and l.tenant <= :tenant
   and l.journal < :before
   and r.phase = 'LIVE'
-  and (:workflow::text is null or r.workflow = :workflow) and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and (:workflow::text is null or r.workflow = :workflow)
+  and $has_labels
+order by l.tenant desc, l.journal desc limit :limit;
+
+-- name: run.runnable_pinned
+-- read
+-- Runnable runs, newest first, that wait for their builds, in the order of their index. The tenant as in
+-- effect.list.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
+from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause,
+  r.stuck_from, r.input_hash, r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at
+  from tape.runs r where r.journal = l.journal offset 0) r
+where l.build is not null and l.next_reactor is not null and l.owner is null and l.kind || '' = 'run' and l.tenant >= :tenant and l.tenant <= :tenant
+  and l.journal < :before
+  and r.phase = 'LIVE'
+  and (:workflow::text is null or r.workflow = :workflow)
+  and $has_labels
 order by l.tenant desc, l.journal desc limit :limit;
 
 -- name: tombstone.find

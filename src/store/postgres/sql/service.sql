@@ -176,6 +176,15 @@ insert into tape.records(journal, seq, token, stamp, at, kind, body)
 select 1, p.seq + 1, 0, greatest(tape.stamp(), p.stamp), tape.now_ms(), :kind, :body
 from m cross join lateral (select seq, stamp from tape.records where journal = 1 order by seq desc limit 1) p;
 
+-- name: store.records
+-- unfenced: the store's own journal, number 1; the row lock on meta queues its writers
+-- writes: records
+with m as materialized (select 1 from tape.meta for update)
+insert into tape.records(journal, seq, token, stamp, at, kind, body)
+select 1, p.seq + b.n, 0, greatest(tape.stamp(), p.stamp), tape.now_ms(), :kind, b.body
+from m cross join lateral (select seq, stamp from tape.records where journal = 1 order by seq desc limit 1) p
+cross join json_array_elements_text(:bodies::json) with ordinality b(body, n);
+
 -- name: store.standbys
 -- read
 -- How many standbys follow this server, and whether a commit waits for one of them.
@@ -216,14 +225,15 @@ update tape.tokens set used_at = tape.now_ms() where id = :id and (used_at is nu
 -- The work of one tenant that is due, by reactor. Each count stops at :cap. Backlog by backlog, as the agenda: rows that
 -- are due later are not read. A holder whose lease has expired is work, too, and so are the free slots of queues.
 with recursive q(reactor, workflow) as (
-  select r.reactor, w.workflow from (values ('recovery'), ('reconciler'), ('outbox'), ('compensation')) r(reactor)
+  select r.reactor, w.workflow from (values ('recovery'), ('reconciler'), ('outbox'), ('compensation')
+    union all select 'recovery@' || b.build from tape.builds b where b.tenant = :tenant) r(reactor)
   cross join lateral (select l.workflow from tape.leases l where l.next_reactor = r.reactor and l.tenant = :tenant
     order by l.workflow limit 1) w
   union all
   select q.reactor, w.workflow from q cross join lateral (select l.workflow from tape.leases l
     where l.next_reactor = q.reactor and l.tenant = :tenant and l.workflow > q.workflow order by l.workflow limit 1) w)
 select d.reactor, least(sum(d.n)::bigint, :cap::bigint) as n, max(d.late_ms) as late_ms from (
-  select b.reactor, w.n, w.late_ms from (select q.reactor, q.workflow from q limit 4000) b
+  select split_part(b.reactor, '@', 1) as reactor, w.n, w.late_ms from (select q.reactor, q.workflow from q limit 4000) b
   cross join lateral (select count(*) as n, tape.now_ms() - min(x.due_at) as late_ms from (
     select l.due_at from tape.leases l where l.next_reactor = b.reactor and l.tenant = :tenant and l.workflow = b.workflow
       and l.due_at <= (select tape.now_ms()) and not l.paused order by l.due_at limit :cap::bigint) x) w
@@ -258,7 +268,7 @@ select d.reactor, d.n, d.late_ms from ($due) d;
 -- absence of a holder, a reactor and a slot, and counting it would read every run. Leases of runs that are ending,
 -- compensating or stuck are subtracted: these runs are few, and looking up the phase of all others would take longer.
 with e as materialized (
-  select r.phase, l.owner is not null as held, l.owner is null and l.next_reactor = 'recovery' as waits
+  select r.phase, l.owner is not null as held, l.owner is null and l.next_reactor is not null as waits
   from (values ('ENDING'), ('COMPENSATING'), ('STUCK')) p(phase)
   cross join lateral (select r.journal, r.phase from tape.runs r where r.tenant = :tenant and r.phase = p.phase
     and r.phase not in ('LIVE', 'COMPLETED') limit :cap::bigint) r
@@ -274,6 +284,8 @@ select 'runs', 'RUNNING', greatest(0, (select count(*) from (select 1 from tape.
 union all
 select 'runs', 'RUNNABLE', greatest(0, (select count(*) from (select 1 from tape.leases l
   where l.next_reactor = 'recovery' and l.owner is null and l.kind || '' = 'run' and l.tenant = :tenant limit :cap::bigint) x)
+  + (select count(*) from (select 1 from tape.leases l
+    where l.build is not null and l.next_reactor is not null and l.owner is null and l.tenant = :tenant limit :cap::bigint) x)
   - (select count(*) from e where e.waits)), null
 union all
 select 'runs', 'QUEUED', (select count(*) from (select 1 from tape.queues q

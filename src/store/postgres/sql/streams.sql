@@ -16,8 +16,8 @@ where b.journal = :journal and b.blob = :blob and b.n = :n
 -- fenced
 -- writes: blobs
 -- After `stream.fence` in the same transaction.
-insert into tape.blobs(journal, blob, n, chunks, bytes, counted, body)
-values (:journal, :blob, :n, :chunks, :bytes, :counted, :body);
+insert into tape.blobs(journal, blob, n, chunks, bytes, counted, body, begins)
+values (:journal, :blob, :n, :chunks, :bytes, :counted, :body, :begins);
 
 -- name: blob.stored
 -- read
@@ -27,7 +27,8 @@ where b.journal = :journal and b.blob = :blob;
 
 -- name: blob.weigh
 -- read
-select coalesce(sum(b.bytes), 0)::bigint as bytes from tape.blobs b where b.journal = :journal;
+-- What the current generation has stored.
+select coalesce(sum(b.bytes), 0)::bigint as bytes from tape.blobs b where b.journal = :journal and b.begins = :begins;
 
 -- name: chunk.append
 -- fenced
@@ -66,8 +67,10 @@ left join lateral (select c.chunk_offset, c.part, c.at, c.body from tape.chunks 
 
 -- name: chunk.parts
 -- read
+-- Of the current generation: no body of an earlier one is attempted again.
 select c.part, coalesce(sum(octet_length(c.body)), 0)::bigint as bytes from tape.chunks c
 where c.run = (select r.journal from tape.runs r where r.tenant = :tenant and r.id = :id) and c.stream = :stream
+  and c.part >= (select l.begins_pos from tape.leases l where l.journal = (select r.journal from tape.runs r where r.tenant = :tenant and r.id = :id))
 group by c.part order by c.part limit :limit;
 
 -- name: chunk.rewind
@@ -90,7 +93,7 @@ where s.retain_ms is not null and s.run > :above order by s.run, s.name limit :l
 -- name: stream.fence
 -- read
 -- The fence of a write beside the journal of a run: it needs no head. Locks as `fence` does.
-select l.kind from tape.leases l
+select l.kind, l.begins from tape.leases l
 where l.journal = :journal and l.tenant is not distinct from :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
   and tape.on_timeline()
 for key share;

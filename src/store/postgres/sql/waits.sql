@@ -66,17 +66,19 @@ update tape.gates set status = :to, value = :value where run = :run and pos = :p
 -- name: gate.wait_again
 -- fenced
 -- writes: gates
-update tape.gates set called = null where run = :run and called = :note and callback is null;
+update tape.gates set called = null where run = :run and pos >= (select l.begins_pos from tape.leases l where l.journal = :run) and called = :note and callback is null;
 
 -- name: gate.waiting
 -- read
-select pos, binds, approvers, callback, called from tape.gates where run = :run and name = :name and status = 'OPEN' order by pos;
+-- No gate of an earlier generation is open, and there may be a million.
+select pos, binds, approvers, callback, called from tape.gates
+where run = :run and pos >= (select l.begins_pos from tape.leases l where l.journal = :run) and name = :name and status = 'OPEN' order by pos;
 
 -- name: gates.withdraw
 -- fenced
 -- writes: gates
 -- The || as in run.assert_settled.
-update tape.gates set status = 'WITHDRAWN' where run = :run and status || '' = 'OPEN';
+update tape.gates set status = 'WITHDRAWN' where run = :run and pos >= (select l.begins_pos from tape.leases l where l.journal = :run) and status || '' = 'OPEN';
 
 -- name: meta.secret
 -- read
@@ -225,17 +227,27 @@ select tenant from q where tenant is not null limit :limit;
 -- The || as in run.assert_settled.
 update tape.timers set status = 'CANCELLED' where run = :run and status || '' = 'SET';
 
+-- name: timers.withdraw
+-- fenced
+-- writes: timers
+-- Of the current generation. What the code did not set stays: the deadline, and the time of a redrive.
+update tape.timers set status = 'CANCELLED'
+where run = :run and pos >= (select l.begins_pos from tape.leases l where l.journal = :run) and status || '' = 'SET' and purpose not in ('deadline', 'redrive');
+
 -- name: agenda
 -- read
 -- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
 -- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each backlog, and
 -- nothing of other backlogs, however long they are. A queue has work if it is not full and a key is ready, by its rates.
 -- all_of: the tenant of which every workflow counts; its backlogs are found here, by one index lookup for each.
-with recursive w(workflow) as (
-  (select l.workflow from tape.leases l where l.next_reactor = 'recovery' and l.tenant = :all_of order by l.workflow limit 1)
+-- Every build counts there, too.
+with recursive w(reactor, workflow) as (
+  (select r.reactor, n.workflow from (select 'recovery' union all select 'recovery@' || b.build from tape.builds b
+    where b.tenant = :all_of) r(reactor) cross join lateral (
+    select l.workflow from tape.leases l where l.next_reactor = r.reactor and l.tenant = :all_of order by l.workflow limit 1) n)
   union all
-  select n.workflow from w cross join lateral (
-    select l.workflow from tape.leases l where l.next_reactor = 'recovery' and l.tenant = :all_of and l.workflow > w.workflow
+  select w.reactor, n.workflow from w cross join lateral (
+    select l.workflow from tape.leases l where l.next_reactor = w.reactor and l.tenant = :all_of and l.workflow > w.workflow
     order by l.workflow limit 1) n)
 select q.backlog ->> 0 as reactor, min((select l.due_at from tape.leases l where l.next_reactor = q.backlog ->> 0 and l.tenant = q.backlog ->> 1
     and l.workflow = q.backlog ->> 2 and not l.paused order by l.due_at limit 1)) - tape.now_ms() as in_ms
@@ -243,12 +255,13 @@ from json_array_elements(:backlogs::json) q(backlog) group by 1
 union all
 select null, min(h.until) - tape.now_ms() from (
   select (select min(case when l.doomed then 0 else l.expires_at end) from tape.leases l
-    where l.owner is not null and l.kind <> 'name' and l.tenant = q.backlog ->> 0 and l.workflow = q.backlog ->> 1) as until
+    where l.owner is not null and l.kind <> 'name' and l.tenant = q.backlog ->> 0 and l.workflow = q.backlog ->> 1
+      and (l.build is null or l.build = :build)) as until
   from json_array_elements(:holders::json) q(backlog)) h
 union all
-select 'recovery', min((select l.due_at from tape.leases l where l.next_reactor = 'recovery' and l.tenant = :all_of
+select 'recovery', min((select l.due_at from tape.leases l where l.next_reactor = x.reactor and l.tenant = :all_of
     and l.workflow = x.workflow and not l.paused order by l.due_at limit 1)) - tape.now_ms()
-from (select w.workflow from w limit :limit) x
+from (select w.reactor, w.workflow from w limit :limit) x
 union all
 select null, min(case when l.doomed then 0 else l.expires_at end) - tape.now_ms() from tape.leases l
 where l.owner is not null and l.kind <> 'name' and l.tenant = :all_of

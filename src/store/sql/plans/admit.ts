@@ -1,4 +1,6 @@
+import { defined } from "../../../base/defined.ts";
 import { admissionOf, type KeyState, type QueueState, quantumOf } from "../../../model/admission.ts";
+import { leavesRun, pinOf } from "../../../model/build.ts";
 import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
 import type { Term } from "../../../model/lease.ts";
@@ -10,6 +12,7 @@ import type { FindRequest } from "../../contract/store.ts";
 import { leaseRowOf, previousTermOf } from "../../lease-rules.ts";
 import { type Plan, query, queryRow, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
+import { generationOf } from "./claim.ts";
 import { sweepKeys } from "./sweep.ts";
 
 /** How many times keys are picked in one transaction: once for each class, and more if lists are shorter than shares. */
@@ -60,6 +63,9 @@ export interface WaitingRun {
   readonly waited_ms: number | null;
   readonly run_id: string | null;
   readonly created: string | null;
+  readonly workflow: string | null;
+  readonly build: string | null;
+  readonly begins?: number | null;
 }
 
 /**
@@ -92,15 +98,24 @@ export function* admitPlan(request: FindRequest, name: string, room: number): Pl
   return terms;
 }
 
+const backlogName = (build: string | null, workflow: string): string => `${build ?? ""}@${workflow}`;
+
+/** The workflows whose runs the process may admit, as $backlog_of names them: new ones, and those of its own build. */
+export function admittedBacklogs({ workflows = [], build: claim }: FindRequest): string[] {
+  const free = workflows.filter((workflow) => !leavesRun(null, workflow, claim));
+  const own = (claim?.pinned ?? []).map((workflow) => backlogName(claim!.build, workflow));
+  return [...free.map((workflow) => backlogName(null, workflow)), ...own];
+}
+
 type HeadRow = RowOf<"queue.heads">;
 type PickedKey = KeyState & { readonly runs: readonly HeadRow[] };
 
 function* pickKeys(queue: AdmittingQueue, request: FindRequest, free: number): Plan<PickedKey[]> {
-  const served = new Set(request.workflows);
+  const served = new Set(admittedBacklogs(request));
   const rows = yield* queryRows("partition.ready", {
     queue: queue.id,
     maxClass: maxClassOf(queue),
-    workflows: JSON.stringify(request.workflows),
+    workflows: JSON.stringify(admittedBacklogs(request)),
     limit: free,
   });
   const weights = rows.reduce((sum, { weight }) => sum + Number(weight), 0);
@@ -111,7 +126,7 @@ function* pickKeys(queue: AdmittingQueue, request: FindRequest, free: number): P
     const state = { class: Number(of), vtime: Number(vtime), entered: Number(entered), weight: Number(weight) };
     // A run that cannot be taken is waited for, never passed.
     const blocked = runs.findIndex(
-      (run) => run.token === null || run.class !== state.class || !served.has(run.workflow),
+      (run) => run.token === null || run.class !== state.class || !served.has(backlogName(run.build, run.workflow)),
     );
     const available = blocked < 0 ? runs.length : blocked;
     keys.push({ key, ...state, running: Number(running), tat: Number(tat), available, runs });
@@ -129,6 +144,8 @@ function* admitRun(run: HeadRow, queue: AdmittingQueue, key: string, request: Fi
   if (count !== 1) throw new TapeError("TAPE_INVARIANT", "a run that waited could not be taken", { journal });
   yield* query("record.append", { journal, seq: run.head! + 1, token, kind: "term.started", body });
   yield* query("slot.admit", { journal });
+  const build = pinOf(run.build, run.workflow, request.build);
+  if (build !== undefined) yield* query("lease.pin", { journal, build });
   if (run.expires) yield* query("timers.unexpire", { run: journal });
   return termOf(queue, request, run, { token, reason });
 }
@@ -137,7 +154,7 @@ function* admitRun(run: HeadRow, queue: AdmittingQueue, key: string, request: Fi
 export function* termStart(
   queue: AdmittingQueue,
   key: string,
-  { claimant }: FindRequest,
+  { claimant, build: claim }: FindRequest,
   run: WaitingRun,
 ): Plan<{ readonly reason: TermReason; readonly body: string }> {
   const { owner, label, reactor, ttlMs } = claimant;
@@ -145,7 +162,8 @@ export function* termStart(
   const reason = row !== undefined ? "recovery" : run.last_end_reason === null ? "start" : "wake";
   const previous = row && previousTermOf(leaseRowOf(row), Number(row.now), Number(run.head), reason);
   const admitted = { queue: queue.name, key, waitedMs: Math.max(0, Number(run.waited_ms)) };
-  const data: RecordData<"term.started"> = { owner, label, reactor, ttlMs, reason, admitted };
+  const build = pinOf(run.build, run.workflow ?? "", claim);
+  const data: RecordData<"term.started"> = { owner, label, reactor, ttlMs, reason, admitted, ...defined({ build }) };
   return { reason, body: encodeBody(previous === undefined ? data : { ...data, previous }) };
 }
 
@@ -172,5 +190,6 @@ export function termOf(
     lagMs: Math.max(0, Number(run.waited_ms)),
     ...(run.run_id === null ? {} : { name: run.run_id }),
     ...(run.created === null ? {} : { created: run.created }),
+    ...generationOf({ begins: Number(run.begins ?? 1) }),
   };
 }

@@ -11,6 +11,8 @@ import { type Plan, type PlanContext, query, queryRow, queryRows } from "../plan
 import type { RowOf } from "../statements.gen.ts";
 import { assertBlobs } from "./assert-blobs.ts";
 import { auditRecords } from "./audit.ts";
+import { insertDetached } from "./detached.ts";
+import { setLabels } from "./labels.ts";
 import { moveSlot, noteSlot } from "./slots.ts";
 
 /**
@@ -82,6 +84,7 @@ export function recordContextOf(context: PlanContext, fence: Fence, row: RowOf<"
     keepVersions: context.limits.valueHistory,
     maxNames: context.limits.publishedNames,
     maxUnits: context.limits.budgetUnits,
+    maxLabels: context.limits.labels,
     allocate: () => context.allocate(),
   };
 }
@@ -94,6 +97,8 @@ export function* applyChange(context: PlanContext, change: Change, tenant: strin
   if (change.do === "note.create") return yield* createNote(context, change, tenant);
   if (change.do === "slot.set") return yield* applyMove(context, change, tenant);
   if (change.do === "slot.create") return yield* createSlot(context, change, tenant);
+  if (change.do === "run.create" && change.parent === null) return yield* insertDetached(context, change, tenant);
+  if (change.do === "labels.set") return yield* setLabels(change, tenant);
   const result = yield* query(change.do, { ...change, tenant });
   if (result.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
   switch (change.do) {
@@ -168,7 +173,7 @@ export function* sendNote(
     throw new TapeError("TAPE_RUN_ENDED", "the run has ended and takes no more notes", { journal });
   }
   const seq = Number(row.notes);
-  if (required && seq > context.limits.inboxNotes) {
+  if (required && seq - Number(row.begins_notes) > context.limits.inboxNotes) {
     const message = `the inbox is full: ${context.limits.inboxNotes} notes is the limit`;
     throw new TapeError("TAPE_TOO_LARGE", message, { limit: "inboxNotes", journal });
   }

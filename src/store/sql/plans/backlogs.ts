@@ -1,3 +1,5 @@
+import { defined } from "../../../base/defined.ts";
+import { type BuildClaim, reactorOf } from "../../../model/build.ts";
 import type { FindRequest, UnservedWorkflow } from "../../contract/store.ts";
 import { type Plan, queryRows } from "../plan.ts";
 import type { RowOf } from "../statements.gen.ts";
@@ -42,6 +44,7 @@ function* backlogsOf(nextReactor: string | undefined, { tenant, workflows }: Bac
 export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string>> {
   const { nextReactor, limit, nonce, preload, kind: itemKind } = request;
   const { owner } = request.claimant;
+  const build = request.build?.build ?? null;
   const kind = request.workflows === undefined ? (itemKind ?? null) : "run";
   const where: BacklogRequest = { tenant: request.tenant, workflows: itemKind === "item" ? [] : request.workflows };
   // Terms that this very find acquired come first: its response may have been lost.
@@ -53,17 +56,26 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   if (request.only === "queues") return found.callees;
   if (found.size < limit) {
     const backlogs = yield* backlogsOf(nextReactor, where);
+    const due = (of: Backlogs, reactor: string, room: number, full: string | null) =>
+      fromEach(of, room, (backlog, max) =>
+        queryRows("lease.due", { ...backlog, nextReactor: reactor, kind, full, limit: max }),
+      );
+    const own = pinnedBacklog(request);
     yield* found.fill(limit - found.size, (room, full) =>
-      fromEach(backlogs, room, (backlog, max) =>
-        queryRows("lease.due", { ...backlog, nextReactor, kind, full, limit: max }),
-      ),
+      own === undefined
+        ? due(backlogs, nextReactor, room, full)
+        : inTurn([withoutLeft(backlogs, request.build), own.backlogs], room, (of) =>
+            due(of, of === own.backlogs ? own.reactor : nextReactor, room, full),
+          ),
     );
   }
   const room = Math.min(limit - found.size, request.staleLimit ?? limit);
   if (room > 0 && request.staleOf.length > 0) {
     const staleOf = request.staleOf.join(",");
     yield* found.fill(room, (of, full) =>
-      fromEach(held, of, (backlog, max) => queryRows("lease.stale", { ...backlog, staleOf, kind, full, limit: max })),
+      fromEach(held, of, (backlog, max) =>
+        queryRows("lease.stale", { ...backlog, staleOf, kind, build, full, limit: max }),
+      ),
     );
   }
   const maxPreloaded = Math.min(limit - found.size, preload?.limit ?? 0);
@@ -71,10 +83,30 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
     const served = request.workflows === undefined ? null : JSON.stringify(request.workflows);
     const tenants = yield* tenantsOf(request.tenant, "timer.tenants");
     const find = (tenant: string): Plan<readonly FoundRow[]> =>
-      queryRows("lease.preload", { aheadMs: preload.withinMs, tenant, served, limit: maxPreloaded });
+      queryRows("lease.preload", { aheadMs: preload.withinMs, tenant, build, served, limit: maxPreloaded });
     yield* found.add(yield* inTurn(tenants, maxPreloaded, find));
   }
   return found.callees;
+}
+
+/** Where runs wait that are pinned to the build of the request; undefined: it has none. */
+function pinnedBacklog({
+  tenant,
+  nextReactor,
+  build: claim,
+}: Pick<FindRequest, "tenant" | "nextReactor" | "build">):
+  | { readonly reactor: string; readonly backlogs: Backlogs }
+  | undefined {
+  const reactor = claim === undefined ? nextReactor : reactorOf(nextReactor, claim.build)!;
+  if (claim === undefined || tenant === undefined || reactor === nextReactor) return undefined;
+  return { reactor, backlogs: new Map([[tenant, claim.pinned]]) };
+}
+
+/** Without the workflows whose new runs another build takes. */
+function withoutLeft(backlogs: Backlogs, claim: BuildClaim | undefined): Backlogs {
+  const leaves = claim?.leaves ?? [];
+  if (leaves.length === 0) return backlogs;
+  return new Map([...backlogs].map(([of, names]) => [of, names.filter((name) => !leaves.includes(name))]));
 }
 
 type Backlog = { readonly tenant: string; readonly workflows: string };
@@ -88,14 +120,14 @@ function* fromEach(
   return yield* inTurn([...backlogs.keys()], limit, findOf);
 }
 
-/** One row of each tenant in turn, until there are enough: a long backlog of one tenant does not delay the others. */
-export function* inTurn<R>(
-  tenants: readonly string[],
+/** One row of each source in turn, until there are enough: a long backlog of one tenant does not delay the others. */
+export function* inTurn<S, R>(
+  sources: readonly S[],
   limit: number,
-  find: (tenant: string) => Plan<readonly R[]>,
+  find: (source: S) => Plan<readonly R[]>,
 ): Plan<readonly R[]> {
   const lists: (readonly R[])[] = [];
-  for (const tenant of tenants) lists.push(yield* find(tenant));
+  for (const source of sources) lists.push(yield* find(source));
   if (lists.length <= 1) return lists[0] ?? [];
   const maxLength = Math.max(...lists.map(({ length }) => length));
   const rows: R[] = [];
@@ -129,6 +161,7 @@ export function* agendaPlan(
   tenant?: string,
   workflows?: readonly string[],
   queues: readonly string[] = [],
+  claim?: BuildClaim,
 ): Plan<readonly RowOf<"agenda">[]> {
   const backlogs: string[][] = [];
   const ask = function* (reactor: string, where: BacklogRequest): Plan<void> {
@@ -136,7 +169,10 @@ export function* agendaPlan(
     for (const [of, names] of found) for (const workflow of names) backlogs.push([reactor, of, workflow]);
   };
   const allOf = workflows === undefined ? tenant : undefined;
-  if (allOf === undefined) yield* ask("recovery", { tenant, workflows });
+  const left = workflows?.filter((name) => !claim?.leaves?.includes(name));
+  if (allOf === undefined) yield* ask("recovery", { tenant, workflows: left });
+  const own = pinnedBacklog({ nextReactor: "recovery", ...defined({ tenant, build: claim }) });
+  for (const workflow of own?.backlogs.get(tenant!) ?? []) backlogs.push([own!.reactor, tenant!, workflow]);
   for (const reactor of itemReactors) yield* ask(reactor, { tenant, workflows: tenant === undefined ? undefined : [] });
   const held = allOf === undefined ? yield* backlogsOf(undefined, { tenant, workflows }) : new Map<string, string[]>();
   const holders = [...held].flatMap(([of, names]) => names.map((workflow) => [of, workflow]));
@@ -144,6 +180,7 @@ export function* agendaPlan(
   for (const name of yield* tenantsOf(tenant, "schedule.tenants")) tenants.add(name);
   return yield* queryRows("agenda", {
     allOf: allOf ?? null,
+    build: claim?.build ?? null,
     limit: maxBacklogs,
     backlogs: JSON.stringify(backlogs),
     holders: JSON.stringify(holders),
@@ -152,7 +189,12 @@ export function* agendaPlan(
   });
 }
 
-export function* unservedPlan(served: readonly string[], minLagMs: number, tenant?: string): Plan<UnservedWorkflow[]> {
+export function* unservedPlan(
+  served: readonly string[],
+  minLagMs: number,
+  tenant?: string,
+  claim?: BuildClaim,
+): Plan<UnservedWorkflow[]> {
   const filter = { tenant: tenant ?? null, limit: maxBacklogs };
   const rows = [
     ...(yield* queryRows("lease.backlogs", { nextReactor: "recovery", ...filter })),
@@ -169,5 +211,17 @@ export function* unservedPlan(served: readonly string[], minLagMs: number, tenan
       found.set(workflow, { workflow, runs, lagMs: Math.max(Number(row.lag_ms), known?.lagMs ?? 0) });
     }
   }
-  return [...found.values()].sort((a, b) => (a.workflow < b.workflow ? -1 : 1));
+  const free = [...found.values()].sort((a, b) => (a.workflow < b.workflow ? -1 : 1));
+  return tenant === undefined ? free : [...free, ...(yield* unservedBuildsPlan(tenant, minLagMs, claim))];
+}
+
+/** Runs that only processes of another build may drive, or of this build with other workflows. */
+function* unservedBuildsPlan(tenant: string, minLagMs: number, claim?: BuildClaim): Plan<UnservedWorkflow[]> {
+  const rows = yield* queryRows("build.unserved", { tenant, minLagMs });
+  const isOwn = (build: string, workflow: string): boolean => build === claim?.build && claim.pinned.includes(workflow);
+  return rows.flatMap(({ build, workflow, runs, lag_ms: lag }) =>
+    isOwn(String(build), String(workflow))
+      ? []
+      : [{ workflow: String(workflow), build: String(build), runs: Number(runs), lagMs: Number(lag) }],
+  );
 }

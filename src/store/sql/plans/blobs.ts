@@ -20,13 +20,14 @@ export function* putBlobPlan({ limits }: PlanContext, fence: Fence, part: Checke
   if ((yield* queryRow("blob.get", { journal, blob, n, tenant: null })) !== undefined) return {};
   const stored = yield* queryRow("blob.stored", { journal, blob });
   if (Number(stored?.bytes ?? 0) + bytes > limits.blobBytes) throw blobTooLarge(limits);
-  const all = Number((yield* queryRow("blob.weigh", { journal }))?.bytes ?? 0);
+  const begins = Number(row.begins);
+  const all = Number((yield* queryRow("blob.weigh", { journal, begins }))?.bytes ?? 0);
   if (all + bytes > limits.journalBlobBytes) {
-    const message = `the blobs of the run take more than ${limits.journalBlobBytes} bytes`;
+    const message = `the blobs of the run, or of its generation, take more than ${limits.journalBlobBytes} bytes`;
     throw new TapeError("TAPE_TOO_LARGE", message, { limit: "journalBlobBytes", journal });
   }
   const { count } = yield* query("blob.count", { tenant, bytes });
-  yield* query("blob.put", { journal, blob, n, chunks, bytes, counted: count > 0, body: text });
+  yield* query("blob.put", { journal, blob, n, chunks, bytes, counted: count > 0, body: text, begins });
   return {};
 }
 

@@ -1,3 +1,4 @@
+import { leavesRun, ownReactor, pinOf } from "../../../model/build.ts";
 import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../../model/lease.ts";
@@ -62,7 +63,7 @@ export function* peekPlan(tenant: string, request: AcquireRequest): Plan<Acquire
 }
 
 type TakeOptions = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "auditReason"> &
-  Pick<RecordData<"term.started">, "admitted">;
+  Pick<RecordData<"term.started">, "admitted" | "build">;
 
 export function* takeTerm(lease: LeaseRow, now: number, options: TakeOptions): Plan<Term | undefined> {
   const { journal } = lease;
@@ -88,6 +89,7 @@ export function* takeTerm(lease: LeaseRow, now: number, options: TakeOptions): P
     kind: "term.started",
     body: termStartedBody(lease, now, head, options, reason),
   });
+  if (options.build !== undefined) yield* query("lease.pin", { journal, build: options.build });
   const { kind, tenant, run } = lease;
   const fence = makeFence(tenant, journal, token, nonce);
   return {
@@ -103,8 +105,13 @@ export function* takeTerm(lease: LeaseRow, now: number, options: TakeOptions): P
     ...(lease.queue === null ? {} : { queue: lease.queue }),
     // As of the takeover: until then the previous holder may have moved it.
     ...(taken.checkpoint === null ? {} : { checkpoint: taken.checkpoint }),
+    ...generationOf(taken),
   };
 }
+
+/** Where the current generation of a run begins. Most runs have only one. */
+export const generationOf = ({ begins }: { readonly begins: number }): Pick<Term, "begins"> =>
+  begins > 1 ? { begins: Number(begins) } : {};
 
 export function termStartedBody(
   lease: LeaseRow,
@@ -124,6 +131,7 @@ export function termStartedBody(
     ...(options.by === undefined ? {} : { by: options.by }),
     ...(options.auditReason === undefined ? {} : { auditReason: options.auditReason }),
     ...(options.admitted === undefined ? {} : { admitted: options.admitted }),
+    ...(options.build === undefined ? {} : { build: options.build }),
     ...(previous === undefined ? {} : { previous }),
   };
   return encodeBody(data);
@@ -154,7 +162,8 @@ function* heldTerm(lease: LeaseRow): Plan<Term> {
   const head = Number((yield* queryRow("journal.head", { journal }))?.head);
   const fence = makeFence(tenant, journal, token, nonce!);
   const term = { fence, journal, kind, tenant, run, ttlMs, head, notes, reason: reason ?? "start" };
-  return { ...term, ...(queue === null ? {} : { queue }), ...(checkpoint === null ? {} : { checkpoint }) };
+  const more = { ...(queue === null ? {} : { queue }), ...(checkpoint === null ? {} : { checkpoint }) };
+  return { ...term, ...more, ...generationOf(lease) };
 }
 
 /** A find, and how many more runs of each queue its process drives. */
@@ -176,7 +185,8 @@ export function* claimFoundPlan(context: PlanContext, journal: number, request: 
     if (abandoned && isOf(lease, request.tenant)) yield* returnToQueue(context, lease, now, request);
     return undefined;
   }
-  const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired" });
+  const pin = pinnedBy(lease, request);
+  const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired", ...pin });
   if (term === undefined) return undefined;
   return { ...term, ...found, ...name };
 }
@@ -198,6 +208,12 @@ function* returnToQueue(context: PlanContext, lease: LeaseRow, now: number, requ
   yield* query("lease.release", { journal, ...next, delayMs: 0, endReason: "released", open: true });
 }
 
+/** The build that a find pins the run to, if this is its first term there. */
+export function pinnedBy({ kind, build, workflow }: LeaseRow, request: FindRequest): { readonly build?: string } {
+  const pin = kind === "run" ? pinOf(build, workflow, request.build) : undefined;
+  return pin === undefined ? {} : { build: pin };
+}
+
 /** What a find returns besides the term. */
 export type Found = Pick<Term, "lagMs" | "preloaded" | "takenFrom">;
 
@@ -206,10 +222,14 @@ export function claimableAs(lease: LeaseRow, now: number, request: ClaimRequest)
   const { claimant, nextReactor, staleOf, preload } = request;
   if (!isOf(lease, request.tenant)) return undefined;
   const free = lease.owner === null;
-  const due = free && lease.nextReactor === nextReactor && lease.dueAt <= now;
+  const { build } = request.build ?? {};
+  const reactor = lease.nextReactor === null ? undefined : ownReactor(lease.nextReactor, build);
+  const due = free && reactor === nextReactor && lease.dueAt <= now;
   const stale = !free && staleOf.includes(lease.reactor ?? "") && !yieldsAfterStall(lease, now, claimant);
   const early = free && lease.nextReactor === null && preload !== undefined;
-  if (!(due || stale || early) || mayTake(lease, now, { claimant, expect: "free_or_expired" })) return undefined;
+  const take = { claimant, expect: "free_or_expired", ...(build !== undefined && { build }) } as const;
+  if (!(due || stale || early) || mayTake(lease, now, take) || leavesRun(lease.build, lease.workflow, request.build))
+    return undefined;
   if (!takesRoom(lease, request)) return undefined;
   if (early) return { preloaded: early, lagMs: 0 };
   return {

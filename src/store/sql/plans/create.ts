@@ -65,9 +65,13 @@ function* insertRun(
   const { workflow } = data;
   const queue = leaseQueue(data);
   const queued = queue !== null;
-  const none = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0 };
+  const none = { token: 0n, nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0, maxLabels: 0 };
   const at = { journal, kind: "run", ...none, queued, allocate: context.allocate } as const;
-  const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, at);
+  const changes = changesOfCreation(
+    tenant,
+    first === undefined ? unpinned(data) : { ...data, holder: holderOf(first) },
+    at,
+  );
   let token = 0n;
   for (const change of changes) {
     if (change.do === "run.create") {
@@ -98,6 +102,13 @@ function* insertRun(
     ...(queue === null ? {} : { queue }),
   } as const;
   return { journal, fresh: true, term };
+}
+
+/** Without a holder no code has run: the first term decides. */
+export function unpinned(data: RecordData<"run.created">): RecordData<"run.created"> {
+  if (data.build === undefined) return data;
+  const { build: _build, ...free } = data;
+  return free;
 }
 
 /** Inserts the run's row, within its tenant's quota. Returns the run that exists already, as `find` finds it. */

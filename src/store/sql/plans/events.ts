@@ -140,7 +140,7 @@ function positionIn(checkpoint: string, open: (cursor: string) => string): FeedP
   }
 }
 
-function isBefore(a: FeedPosition, b: FeedPosition): boolean {
+export function isBefore(a: FeedPosition, b: FeedPosition): boolean {
   for (let k = 0; k < a.length; k++) if (a[k] !== b[k]) return a[k]! < b[k]!;
   return false;
 }

@@ -5,7 +5,7 @@ import { notFound } from "../../../model/not-found.ts";
 import { deadlineTimer, encodeBody, valueWritten } from "../../../model/projection.ts";
 import type { Credential, RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
-import type { CreateResult, ValueCondition } from "../../contract/store.ts";
+import type { CreateResult, ScheduleAudit, ValueCondition } from "../../contract/store.ts";
 import { scheduleRowOf } from "../../decode-rows.ts";
 import { noAttempt } from "../../validate/arguments.ts";
 import type { StartData } from "../../validate/start.ts";
@@ -16,7 +16,7 @@ import { approvals } from "./approvals.ts";
 import { auditPlan, operatorActionBy } from "./audit.ts";
 import { createPlan, type FirstTerm } from "./create.ts";
 import { admitSchedule } from "./quotas.ts";
-import type { ResultStorage } from "./service.ts";
+import { type ResultStorage, recordOperatorAction } from "./service.ts";
 
 /** Writes that need no lease: each is one conditional transaction, and the condition is its fence. */
 
@@ -262,6 +262,7 @@ export function* putSchedulePlan(
   tenant: string,
   row: Omit<ScheduleRow, "tenant" | "version">,
   seen: Pick<ScheduleRow, "version" | "spec"> | null | undefined,
+  audit?: ScheduleAudit,
 ): Plan<ScheduleRow> {
   const { id, spec, nextAt, paused } = row;
   const change = { tenant, id, spec, nextAt, paused };
@@ -270,6 +271,10 @@ export function* putSchedulePlan(
     : yield* putPlan(change, seen === null);
   if (written === undefined) {
     throw new TapeError("TAPE_VERSION_CONFLICT", `schedule ${id} has changed since it was read`, { id });
+  }
+  if (audit !== undefined) {
+    const { changed, ...who } = audit;
+    yield* recordOperatorAction("schedule.change", who, { tenant, schedule: id, changed });
   }
   context.wake(wakeOf("timers", tenant));
   return scheduleRowOf(written);

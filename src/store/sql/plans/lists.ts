@@ -9,6 +9,7 @@ import { pageLimit } from "../../validate/entry.ts";
 import { queryPage } from "../paging.ts";
 import { type Plan, queryRow, queryRows } from "../plan.ts";
 import type { ParamsOf, RowOf } from "../statements.gen.ts";
+import { byLabels, labelConditions, mergedPages } from "./label-lists.ts";
 
 /** Lists and summaries for operators: each walks one index in its order and stops after the page. */
 
@@ -35,11 +36,12 @@ export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Pl
 
 /** By the narrowest index that the filter allows; its other conditions are checked row by row. */
 function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<RunRow>> {
-  const { before, below, prefix, inDoubt = false, workflow = null, label, status } = filter;
+  const { before, below, prefix, inDoubt = false, workflow = null, status } = filter;
   const { startedSince = null, startedUntil = null, endedSince = null, endedUntil = null } = filter;
+  const conditions = labelConditions(filter);
+  const labels = conditions.length === 0 ? null : JSON.stringify(conditions);
   const few = {
-    ...{ tenant, workflow, labelKey: label?.key ?? null, labelValue: label?.value ?? null },
-    ...{ status: status?.join(",") ?? null, limit: pageLimit(filter.limit, limits) },
+    ...{ tenant, workflow, labels, status: status?.join(",") ?? null, limit: pageLimit(filter.limit, limits) },
     pageBytes: limits.pageBytes,
   };
   const started = { startedSince, startedUntil };
@@ -54,7 +56,16 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
       before: before ?? null,
     });
   }
-  if (prefix !== undefined && prefix !== "") {
+  const byPrefix = prefix !== undefined && prefix !== "";
+  const inTime = [startedSince, startedUntil, endedSince, endedUntil].some((bound) => bound !== null);
+  const indexed = !inTime && !byPrefix && !inDoubt && status?.every(isIndexed) === true;
+  if (labels !== null && (byPrefix || !inDoubt)) {
+    const range = byPrefix ? { lower: prefix, upper: upperOf(prefix, limits) } : { lower: null, upper: null };
+    const request = { ...few, ...started, ...ended, ...range, inDoubt, before: before ?? noBound };
+    const page = yield* byLabels(conditions, request, indexed);
+    if (page !== undefined) return page;
+  }
+  if (byPrefix) {
     // By prefix the list ascends, so the page starts after the cursor's id: no id contains a NUL, so none lies between
     // an id and the same id followed by U+0001.
     const lower = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
@@ -62,8 +73,7 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
     return yield* queryPage("run.by_prefix", { ...few, ...started, ...ended, inDoubt, lower, upper });
   }
   if (inDoubt) return yield* queryPage("run.in_doubt", { ...few, ...started, ...ended, before: before ?? noBound });
-  const inTime = [startedSince, startedUntil, endedSince, endedUntil].some((bound) => bound !== null);
-  if (!inTime && status?.every(isIndexed)) {
+  if (indexed) {
     const { status: _status, ...any } = few;
     return yield* byStatus(new Set(status), { ...any, before: before ?? noBound });
   }
@@ -88,26 +98,14 @@ function* byStatus(
   statuses: ReadonlySet<string>,
   few: Omit<ParamsOf<"run.by_phase">, "phase"> & { readonly limit: number; readonly pageBytes: number },
 ): Plan<Page<RunRow>> {
-  const found: RunRow[] = [];
-  let more = false;
-  /** After the last row of a full page its status may have more; rows of other statuses older than that must wait. */
-  let edge = 0;
+  const pages: Page<RunRow>[] = [];
   for (const status of statuses) {
-    const page =
-      status === "RUNNING"
-        ? yield* queryPage("run.running", few)
-        : status === "RUNNABLE"
-          ? yield* queryPage("run.runnable", few)
-          : yield* queryPage("run.by_phase", { ...few, phase: status });
-    found.push(...page);
-    if (page.more !== true) continue;
-    more = true;
-    edge = Math.max(edge, Number(page.at(-1)?.journal));
+    if (status === "RUNNING") pages.push(yield* queryPage("run.running", few));
+    else if (status === "RUNNABLE")
+      pages.push(yield* queryPage("run.runnable", few), yield* queryPage("run.runnable_pinned", few));
+    else pages.push(yield* queryPage("run.by_phase", { ...few, phase: status }));
   }
-  const newest = found
-    .filter(({ journal }) => Number(journal) >= edge)
-    .sort((a, b) => Number(b.journal) - Number(a.journal));
-  return pageOf(newest.slice(0, few.limit), more || newest.length > few.limit);
+  return mergedPages(pages, few.limit);
 }
 
 /** The row after which a page continues: a run, or one that has been deleted since. */

@@ -6,6 +6,7 @@ import type { ApiToken, AuditInfo, IdempotencyKey, NewToken } from "../../contra
 import { apiTokenOf } from "../../decode-rows.ts";
 import { type Plan, query, queryRow } from "../plan.ts";
 import { auditPlan, operatorActionBy, storeJournal } from "./audit.ts";
+import { adoptLabels } from "./labels.ts";
 
 /** Plans for servers: repeatable calls, credentials, the audit log. */
 
@@ -119,11 +120,13 @@ export function* revokeTokenPlan(tenant: string | undefined, id: string, audit: 
 /** Much longer than it is listed: the table itself also shows recently lost processes. */
 const processTtlMs = 600_000;
 
-/** Rows of dead processes are deleted by the reports of others, now and then. */
+/** Rows of dead processes are deleted by the reports of others, now and then, and labels are adopted. */
 export function* reportPlan(
   row: { readonly tenant: string; readonly owner: string; readonly label: string; readonly body: string },
   purges: boolean,
 ): Plan<void> {
   yield* query("process.put", row);
-  if (purges) yield* query("process.purge", { olderMs: processTtlMs });
+  if (!purges) return;
+  yield* query("process.purge", { olderMs: processTtlMs });
+  yield* adoptLabels();
 }

@@ -98,11 +98,26 @@ where run = :run and pos = :pos and sub = :sub and tenant = :tenant and authorit
 update effects set status = 'WITHDRAWN', changed_at = :at
 where run = :run and role = 'effect' and status = 'PENDING' and (not uncertain or semantics = 'read');
 
+-- name: effect.withdraw
+-- fenced
+-- writes: effects
+-- One effect whose scope has ended, as effects.withdraw.
+update effects set status = 'WITHDRAWN', changed_at = :at
+where run = :run and pos = :pos and sub = 0 and status = 'PENDING' and (not uncertain or semantics = 'read');
+
 -- name: item.callees
 -- read
 -- The callee of each item: the effect's connector, or the effect's name if it has none.
 select e.item as journal, coalesce(e.connector, e.name, '') as callee from json_each(:journals) i
 cross join effects e on e.item = i.value;
+
+-- name: item.sweep
+-- fenced
+-- writes: leases
+-- The item of a withdrawn effect needs no reactor.
+update leases set next_reactor = null
+where kind = 'item' and owner is null and journal = (
+  select e.item from effects e where e.run = :run and e.pos = :pos and e.sub = 0 and e.status = 'WITHDRAWN');
 
 -- name: items.sweep
 -- fenced
@@ -129,6 +144,21 @@ where root = (select r.root from runs r where r.journal = :run) and role = 'comp
     else run = :run or root = :run or run in (
       with recursive tree(journal) as (select :run union all select c.journal from runs c join tree on c.parent = tree.journal)
       select journal from tree) end;
+
+-- name: obligations.make_due_below
+-- fenced
+-- writes: effects
+-- Those of the child that the run started at :pos, and of its descendants: from each armed obligation of the tree up to
+-- the run, because no index finds the children of one run.
+update effects set status = 'PENDING', changed_at = :at
+where root = (select r.root from runs r where r.journal = :run) and role = 'compensation' and status = 'ARMED'
+  and run in (
+    with recursive up(armed, parent, parent_pos) as (
+      select r.journal, r.parent, r.parent_pos from effects e cross join runs r on r.journal = e.run
+      where e.root = (select r.root from runs r where r.journal = :run) and e.role = 'compensation' and e.status = 'ARMED'
+      union select up.armed, p.parent, p.parent_pos from up cross join runs p on p.journal = up.parent
+      where up.parent <> :run)
+    select armed from up where parent = :run and parent_pos = :pos);
 
 -- name: obligations.release_next
 -- fenced

@@ -35,8 +35,9 @@ order by seq limit :limit;
 
 -- name: journal.terms
 -- read
+-- Of a run that has continued as new: from about the generation before the current one on.
 select journal, seq, cast(token as text) as token, at, kind, body from records
-where journal = :journal and kind in ('run.created', 'term.started', 'term.ended', 'run.ended') order by seq;
+where journal = :journal and seq >= (select max(1, l.begins - 100000) from leases l where l.journal = :journal) and kind in ('run.created', 'term.started', 'term.ended', 'run.ended') order by seq;
 
 -- name: journals.block
 -- unfenced: journal numbers are issued in blocks; unused ones are lost, which does no harm
@@ -49,10 +50,10 @@ update meta set next_journal = next_journal + :size returning next_journal - :si
 -- A run without a holder is wanted at once, unless it waits in a queue. An item that already waits for a reactor keeps
 -- waiting for that one.
 update leases set notes = notes + 1,
-  next_reactor = case when owner is not null or doomed = 1 or $in_queue then next_reactor when kind = 'run' then 'recovery' else coalesce(next_reactor, 'reconciler') end,
+  next_reactor = case when owner is not null or doomed = 1 or $in_queue then next_reactor when kind = 'run' then $recovery_of else coalesce(next_reactor, 'reconciler') end,
   due_at = case when owner is null and doomed = 0 and not $in_queue and (kind = 'run' or next_reactor is null) then :now else due_at end
 where journal = :journal and tenant = :tenant and open = 1
-returning notes, kind, tenant, workflow, queue, owner, case when owner is null then next_reactor end as wakes;
+returning notes, begins_notes, kind, tenant, workflow, queue, owner, case when owner is null then next_reactor end as wakes;
 
 -- name: note.create
 -- unfenced: see note.count

@@ -1,3 +1,11 @@
+-- macro: $recovery_of
+-- The reactor that drives the run of the lease that is updated: see src/model/build.ts.
+('recovery' || coalesce('@' || build, ''));
+
+-- macro: $reactor_of
+-- The reactor that a writer asks for; a run that is pinned waits for its build.
+(:next_reactor || case when :next_reactor = 'recovery' and build is not null then '@' || build else '' end);
+
 -- name: fence
 -- read
 -- THE FENCE (see src/model/fence.ts). Runs inside BEGIN IMMEDIATE, which no takeover can overlap: what it reads holds
@@ -13,6 +21,13 @@ where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.non
 select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed, l.kind, l.notes, l.owner, l.label, l.reactor, l.reason,
   (select max(r.seq) from records r where r.journal = l.journal) as head
 from leases l where l.journal = :journal and l.tenant = :tenant;
+
+-- name: lease.begin
+-- fenced
+-- writes: leases
+-- A new generation of a run, whose record is :seq. Its positions and its notes come after those of the earlier ones.
+update leases set begins = :seq, begins_pos = :pos, begins_notes = :notes_taken
+where journal = :journal and kind = 'run' and begins < :seq and begins_pos < :pos and begins_notes <= :notes_taken and notes >= :notes_taken;
 
 -- name: lease.create
 -- unfenced: the row of a journal that is created in the same transaction; it cannot have a holder yet
@@ -81,7 +96,7 @@ update leases set max_stall_ms = :max_stall_ms where journal = :journal and kind
 -- Of one tenant, newest first: held leases, or its named leases, its newest runs and their items.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.build, l.checkpoint, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce((select n.name from names n where n.journal = l.journal), (select r.id from runs r where r.journal = l.journal and l.kind = 'run')) as name
 from (
@@ -101,6 +116,12 @@ order by l.journal desc limit :limit;
 select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
   and l.owner = :owner and l.nonce = :nonce;
+
+-- name: lease.pin
+-- fenced
+-- writes: leases
+-- Under the term that the same transaction has started, or checked.
+update leases set build = :build where journal = :journal and kind = 'run';
 
 -- name: lease.pause
 -- unfenced: an operator's pause; the plan takes the lease over first, so the former holder is fenced
@@ -128,7 +149,7 @@ select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal 
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.checkpoint, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.build, l.checkpoint, l.begins, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce(n.name, r.id) as name
 from leases l left join names n on n.journal = l.journal left join runs r on r.journal = l.journal and l.kind = 'run'
@@ -140,7 +161,7 @@ where l.journal = :journal;
 -- The token is raised: otherwise a released holder could still write. The row is never deleted. A run that waits in a
 -- queue stays there, whatever its holder asks for: only one with a slot, or without a place in a queue, is wanted.
 update leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = :now,
-  doomed = 0, open = :open, last_end_reason = :end_reason, next_reactor = case when $in_queue then null else :next_reactor end,
+  doomed = 0, open = :open, last_end_reason = :end_reason, next_reactor = case when $in_queue then null else $reactor_of end,
   due_at = :now + :delay_ms
 where journal = :journal and (kind = 'name' or notes = :notes_taken);
 
@@ -173,6 +194,7 @@ select d.run as journal from (
     order by due_at limit 1000)) d
   cross join leases l on l.journal = d.run cross join runs r on r.journal = d.run
 where l.owner is null and l.next_reactor is null and l.paused = 0 and l.queue is null and r.phase = 'LIVE'
+  and (l.build is null or l.build = :build)
   and (:served is null or r.workflow in (select i.value from json_each(:served) i))
 order by d.in_ms limit :limit;
 
@@ -183,7 +205,7 @@ order by d.in_ms limit :limit;
 select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
   and (l.expires_at <= :now or l.doomed = 1) and instr(',' || :stale_of || ',', ',' || l.reactor || ',') > 0
-  and (:kind is null or l.kind = :kind)
+  and (:kind is null or l.kind = :kind) and (l.build is null or l.build = :build)
   and (l.workflow <> '' or l.kind <> 'run' or :kind is null
     or (select r.workflow from runs r where r.journal = l.journal) in (select i.value from json_each(:workflows) i))
   and (:full is null or l.kind <> 'item'
@@ -209,7 +231,7 @@ update leases set token = max(token, (select token_floor from meta)) + 1, nonce 
   max_stall_ms = case when kind = 'run' then max_stall_ms else :max_stall_ms end, doomed = 0, stalled = 0, next_reactor = null,
   last_end_reason = case when owner is null then last_end_reason else 'expired' end
 where journal = :journal and token = :token and owner is :previous_owner and paused = 0
-returning cast(token as text) as token, notes, checkpoint;
+returning cast(token as text) as token, notes, checkpoint, begins;
 
 -- name: lease.unserved
 -- read
@@ -222,16 +244,16 @@ from (select w.value as workflow,
   (select due_at from leases where next_reactor = 'recovery' and tenant = :tenant and workflow = w.value
     and due_at <= :now - :min_lag_ms and paused = 0 order by due_at limit 1) as due_since,
   (select count(*) from leases indexed by leases_held where owner is not null and kind <> 'name' and tenant = :tenant
-    and workflow = w.value and expires_at <= :now - :min_lag_ms) as held,
+    and workflow = w.value and expires_at <= :now - :min_lag_ms and build is null) as held,
   (select min(expires_at) from leases indexed by leases_held where owner is not null and kind <> 'name' and tenant = :tenant
-    and workflow = w.value and expires_at <= :now - :min_lag_ms) as held_since
+    and workflow = w.value and expires_at <= :now - :min_lag_ms and build is null) as held_since
   from json_each(:workflows) w) x
 where x.due + x.held > 0 order by x.workflow;
 
 -- name: lease.wake
 -- fenced
 -- writes: leases
-update leases set next_reactor = :next_reactor, due_at = :now + :delay_ms where journal = :journal and owner is null and open = 1;
+update leases set next_reactor = $reactor_of, due_at = :now + :delay_ms where journal = :journal and owner is null and open = 1;
 
 -- name: leases.doom
 -- unfenced: after a restore every earlier term is over; writes of its holder are rejected from this commit on
@@ -253,7 +275,7 @@ where journal in (select journal from leases where next_reactor is not null
 -- lease.read for the runs of one page, in one query.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, $slot_state, $queue_name,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end_reason, l.workflow, l.build, $slot_state, $queue_name,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   (select r.id from runs r where r.journal = l.journal) as name
 from json_each(:journals) i cross join leases l on l.journal = i.value;

@@ -77,10 +77,10 @@ on conflict(queue, key) do update set pause = :pause;
 -- name: partition.ready
 -- read
 -- Keys whose first run could start here, in the order of their turns. A key whose first run is of a workflow that this
--- process does not have is left to others.
+-- process does not have, or is pinned to another build, is left to others: `workflows` are named as $backlog_of names them.
 select p.key, p.class, p.vtime, p.entered, p.running, p.weight, p.tat from queue_partitions p
 where p.queue = :queue and p.ready = 1 and p.class <= :max_class
-  and (select l.workflow from queue_slots s cross join leases l on l.journal = s.journal where s.queue = p.queue and s.key = p.key
+  and (select $backlog_of from queue_slots s cross join leases l on l.journal = s.journal where s.queue = p.queue and s.key = p.key
     and s.state = 'QUEUED' order by s.class, s.since, s.journal limit 1) in (select w.value from json_each(:workflows) w)
 order by p.class, p.vtime, p.entered, p.key limit :limit;
 
@@ -160,7 +160,7 @@ select q.id, q.name, q.spec, q.override, q.counts, q.key_concurrency, q.version 
 -- read
 -- The first runs of a key. A run without a token is held, and ends the list: no run passes another. A run that never had a
 -- holder has one record.
-select s.journal, s.class, s.expires, :steady - s.since as waited_ms, l.workflow, l.notes, l.owner, l.last_end_reason,
+select s.journal, s.class, s.expires, :steady - s.since as waited_ms, l.workflow, l.build, l.notes, l.begins, l.owner, l.last_end_reason,
   case when l.owner is null or l.doomed or l.expires_at <= :now then cast(l.token as text) end as token,
   cast(max(l.token, (select token_floor from meta)) + 1 as text) as next_token,
   case when l.token = 0 then 1 else (select max(r.seq) from records r where r.journal = s.journal) end as head,

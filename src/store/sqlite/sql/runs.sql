@@ -12,7 +12,7 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
 from runs r cross join leases l on l.journal = r.journal
 where r.root = :root and r.parent is not null and +r.tenant = :tenant and (:before is null or r.journal > :before)
   and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
+  and $has_labels
   and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
@@ -23,8 +23,8 @@ order by r.journal limit :limit;
 -- name: run.create
 -- unfenced: creating is unique by the run's id; a child is created inside its parent's fenced append
 -- writes: runs
-insert into runs(journal, tenant, id, workflow, version, phase, input_hash, labels, parent, parent_pos, root, created_at, counted)
-select :journal, x.tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :parent, :parent_pos, x.root, :at, coalesce(x.counted, 0)
+insert into runs(journal, tenant, id, workflow, version, phase, input_hash, labels, parent, parent_pos, root, created_at, counted, labelled)
+select :journal, x.tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :parent, :parent_pos, x.root, :at, coalesce(x.counted, 0), case when :labels is not null then 1 end
 from (select coalesce(:tenant, (select p.tenant from runs p where p.journal = :parent)) as tenant,
              coalesce((select p.root from runs p where p.journal = :parent), :journal) as root,
              (select p.counted from runs p where p.journal = :parent) as counted) x
@@ -42,7 +42,7 @@ from (select distinct e.run from effects e indexed by effects_in_doubt
   cross join runs r on r.journal = d.run cross join leases l on l.journal = r.journal
 where r.tenant = :tenant
   and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
+  and $has_labels
   and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
@@ -62,7 +62,6 @@ from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and r.ended_at <= :through
   and (r.ended_at, r.journal) < (:edge, :before)
   and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (not :in_doubt or exists (select 1 from effects e
@@ -84,7 +83,7 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
 from leases l indexed by leases_held cross join runs r on r.journal = l.journal
 where l.owner is not null and l.kind <> 'name' and l.kind = 'run' and l.tenant = :tenant and l.journal < :before and r.phase = 'LIVE'
   and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
+  and $has_labels
 order by l.journal desc limit :limit;
 
 -- name: run.by_prefix
@@ -95,13 +94,17 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
 from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.id >= :lower and r.id < :upper
   and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
   and (not :in_doubt or exists (select 1 from effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
 order by r.id limit :limit;
+
+-- name: run.live
+-- read
+-- Under the fence of the run: its phase cannot change before the commit.
+select 1 as ok from runs where journal = :journal and tenant = :tenant and phase = 'LIVE';
 
 -- name: run.parent
 -- read
@@ -129,7 +132,7 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
 from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.phase = :phase and r.phase not in ('LIVE', 'COMPLETED') and r.journal < :before
   and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
+  and $has_labels
 order by r.journal desc limit :limit;
 
 -- name: run.list_key
@@ -155,12 +158,19 @@ from b;
 -- writes: runs
 -- A run without a parent; for a tenant with a quota only if it was admitted. Two lookups: IN would build a table of its
 -- list each time. Like run.create, but it reads nothing of the table it inserts into, which would be materialised.
-insert into runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at, counted)
-select :journal, :tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :journal, :at, :admitted
+insert into runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at, counted, labelled)
+select :journal, :tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :journal, :at, :admitted, case when :labels is not null then 1 end
 where not exists (select 1 from tombstones t where t.tenant = :tenant and t.id = :id)
   and (:admitted or (not exists (select 1 from quotas q where q.tenant = :tenant and (q.runs is not null or q.bytes is not null))
     and not exists (select 1 from quotas d where d.tenant = '' and (d.runs is not null or d.bytes is not null))))
 on conflict do nothing;
+
+-- name: run.assert_continues
+-- read
+-- Returns a row only if the run is live and every effect of its current generation is settled.
+select 1 as ok from runs r where r.journal = :journal and r.phase = 'LIVE' and not exists (
+  select 1 from effects e where e.run = :journal and e.pos >= (select l.begins_pos from leases l where l.journal = :journal)
+    and e.role = 'effect' and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK'));
 
 -- name: run.assert_settled
 -- read
@@ -189,7 +199,6 @@ from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (r.created_at, r.journal) < (:edge, :before)
   and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || $run_status || ',') > 0)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
   and (not :in_doubt or exists (select 1 from effects e
@@ -205,7 +214,19 @@ from leases l indexed by leases_recovery cross join runs r on r.journal = l.jour
 where l.next_reactor = 'recovery' and l.owner is null and l.kind = 'run' and l.tenant = :tenant and l.journal < :before
   and r.phase = 'LIVE'
   and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
+  and $has_labels
+order by l.journal desc limit :limit;
+
+-- name: run.runnable_pinned
+-- read
+-- Runnable runs, newest first, that wait for their builds, in the order of their index.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
+from leases l indexed by leases_pinned cross join runs r on r.journal = l.journal
+where l.build is not null and l.next_reactor is not null and l.owner is null and l.kind = 'run' and l.tenant = :tenant and l.journal < :before
+  and r.phase = 'LIVE'
+  and (:workflow is null or r.workflow = :workflow)
+  and $has_labels
 order by l.journal desc limit :limit;
 
 -- name: tombstone.find

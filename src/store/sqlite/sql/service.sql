@@ -127,6 +127,12 @@ delete from idempotency_keys where at < :at - :older_ms
 insert into records(journal, seq, token, at, kind, body)
 select 1, max(seq) + 1, 0, :at, :kind, :body from records where journal = 1;
 
+-- name: store.records
+-- unfenced: the store's own journal, number 1
+-- writes: records
+insert into records(journal, seq, token, at, kind, body)
+select 1, (select max(r.seq) from records r where r.journal = 1) + 1 + i.key, 0, :at, :kind, i.value from json_each(:bodies) i;
+
 -- name: token.get
 -- read
 select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at from tokens where id = :id;
@@ -161,15 +167,16 @@ update tokens set used_at = :at where id = :id and (used_at is null or used_at <
 -- The work of one tenant that is due, by reactor. Each count stops at :cap. Backlog by backlog, as the agenda: rows that
 -- are due later are not read. A holder whose lease has expired is work, too, and so are the free slots of queues.
 with recursive q(reactor, journal) as (
-  select r.value, (select l.journal from leases l where l.next_reactor = r.value and l.tenant = :tenant order by l.workflow limit 1)
-  from json_each('["recovery", "reconciler", "outbox", "compensation"]') r
+  select r.reactor, (select l.journal from leases l where l.next_reactor = r.reactor and l.tenant = :tenant order by l.workflow limit 1)
+  from (select value as reactor from json_each('["recovery", "reconciler", "outbox", "compensation"]')
+    union all select 'recovery@' || b.build from builds b where b.tenant = :tenant) r
   union all
   select q.reactor, (select l.journal from leases l where l.next_reactor = q.reactor and l.tenant = :tenant
     and l.workflow > x.workflow order by l.workflow limit 1)
   from q cross join leases x on x.journal = q.journal
   limit 4000)
 select d.reactor, min(sum(d.n), :cap) as n, max(d.late_ms) as late_ms from (
-  select q.reactor,
+  select case when q.reactor glob 'recovery@*' then 'recovery' else q.reactor end as reactor,
     (select count(*) from (select 1 from leases l where l.next_reactor = q.reactor and l.tenant = :tenant and l.workflow = x.workflow
       and l.due_at <= :now and l.paused = 0 limit :cap)) as n,
     :now - (select l.due_at from leases l where l.next_reactor = q.reactor and l.tenant = :tenant and l.workflow = x.workflow
@@ -208,7 +215,7 @@ select d.reactor, d.n, d.late_ms from ($due) d;
 -- absence of a holder, a reactor and a slot, and counting it would read every run. Leases of runs that are ending,
 -- compensating or stuck are subtracted: these runs are few, and looking up the phase of all others would take longer.
 with e as materialized (
-  select r.phase, l.owner is not null as held, l.owner is null and l.next_reactor = 'recovery' as waits
+  select r.phase, l.owner is not null as held, l.owner is null and l.next_reactor is not null as waits
   from runs r cross join leases l on l.journal = r.journal
   where r.tenant = :tenant and r.phase in ('ENDING', 'COMPENSATING', 'STUCK') and r.phase not in ('LIVE', 'COMPLETED') limit 3 * :cap)
 select 'due' as what, d.reactor as label, d.n, d.late_ms as ms from ($due) d
@@ -222,6 +229,8 @@ select 'runs', 'RUNNING', max(0, (select count(*) from (select 1 from leases l i
 union all
 select 'runs', 'RUNNABLE', max(0, (select count(*) from (select 1 from leases l indexed by leases_recovery
   where l.next_reactor = 'recovery' and l.owner is null and l.kind = 'run' and l.tenant = :tenant limit :cap))
+  + (select count(*) from (select 1 from leases l indexed by leases_pinned
+    where l.build is not null and l.next_reactor is not null and l.owner is null and l.tenant = :tenant limit :cap))
   - (select count(*) from e where e.waits)), null
 union all
 select 'runs', 'QUEUED', (select count(*) from (select 1 from queues q cross join queue_slots s on s.queue = q.id and s.state = 'QUEUED'

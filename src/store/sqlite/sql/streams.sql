@@ -16,8 +16,8 @@ where b.journal = :journal and b.blob = :blob and b.n = :n
 -- fenced
 -- writes: blobs
 -- After `stream.fence` in the same transaction.
-insert into blobs(journal, blob, n, chunks, bytes, counted, body)
-values (:journal, :blob, :n, :chunks, :bytes, :counted, :body);
+insert into blobs(journal, blob, n, chunks, bytes, counted, body, begins)
+values (:journal, :blob, :n, :chunks, :bytes, :counted, :body, :begins);
 
 -- name: blob.stored
 -- read
@@ -27,7 +27,8 @@ where b.journal = :journal and b.blob = :blob;
 
 -- name: blob.weigh
 -- read
-select coalesce(sum(b.bytes), 0) as bytes from blobs b where b.journal = :journal;
+-- What the current generation has stored.
+select coalesce(sum(b.bytes), 0) as bytes from blobs b where b.journal = :journal and b.begins = :begins;
 
 -- name: chunk.append
 -- fenced
@@ -67,8 +68,11 @@ order by w.key, c.chunk_offset;
 
 -- name: chunk.parts
 -- read
-select c.part, coalesce(sum(octet_length(c.body)), 0) as bytes from chunks c
-where c.run = (select r.journal from runs r where r.tenant = :tenant and r.id = :id) and c.stream = :stream
+-- Of the current generation: no body of an earlier one is attempted again.
+select c.part, coalesce(sum(octet_length(c.body)), 0) as bytes from runs r
+cross join chunks c on c.run = r.journal and c.stream = :stream
+  and c.part >= (select l.begins_pos from leases l where l.journal = r.journal)
+where r.tenant = :tenant and r.id = :id
 group by c.part order by c.part limit :limit;
 
 -- name: chunk.rewind
@@ -91,7 +95,7 @@ where s.retain_ms is not null and s.run > :above order by s.run, s.name limit :l
 -- name: stream.fence
 -- read
 -- The fence of a write beside the journal of a run: it needs no head.
-select l.kind from leases l
+select l.kind, l.begins from leases l
 where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.nonce = :nonce and l.doomed = 0;
 
 -- name: stream.forget

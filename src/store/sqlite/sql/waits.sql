@@ -63,16 +63,18 @@ update gates set status = :to, value = :value where run = :run and pos = :pos an
 -- name: gate.wait_again
 -- fenced
 -- writes: gates
-update gates set called = null where run = :run and called = :note and callback is null;
+update gates set called = null where run = :run and pos >= (select l.begins_pos from leases l where l.journal = :run) and called = :note and callback is null;
 
 -- name: gate.waiting
 -- read
-select pos, binds, approvers, callback, called from gates where run = :run and name = :name and status = 'OPEN' order by pos;
+-- No gate of an earlier generation is open, and there may be a million.
+select pos, binds, approvers, callback, called from gates
+where run = :run and pos >= (select l.begins_pos from leases l where l.journal = :run) and name = :name and status = 'OPEN' order by pos;
 
 -- name: gates.withdraw
 -- fenced
 -- writes: gates
-update gates set status = 'WITHDRAWN' where run = :run and status = 'OPEN';
+update gates set status = 'WITHDRAWN' where run = :run and pos >= (select l.begins_pos from leases l where l.journal = :run) and status = 'OPEN';
 
 -- name: meta.secret
 -- read
@@ -232,17 +234,26 @@ select tenant from q where tenant is not null;
 -- writes: timers
 update timers set status = 'CANCELLED' where run = :run and status = 'SET';
 
+-- name: timers.withdraw
+-- fenced
+-- writes: timers
+-- Of the current generation. What the code did not set stays: the deadline, and the time of a redrive.
+update timers set status = 'CANCELLED'
+where run = :run and pos >= (select l.begins_pos from leases l where l.journal = :run) and status = 'SET' and purpose not in ('deadline', 'redrive');
+
 -- name: agenda
 -- read
 -- When each reactor next has work, in one query for all of them: the only query of an idle process. The row without a
 -- name is the next lease to expire, whose item may belong to any reactor. Reads the first entry of each backlog, and
 -- nothing of other backlogs, however long they are. A queue has work if it is not full and a key is ready, by its rates.
 -- all_of: the tenant of which every workflow counts; its backlogs are found here, by one index lookup for each.
-with recursive w(journal) as (
-  select (select l.journal from leases l indexed by leases_due where l.next_reactor = 'recovery' and l.tenant = :all_of
+-- Every build counts there, too.
+with recursive w(reactor, journal) as (
+  select b.reactor, (select l.journal from leases l indexed by leases_due where l.next_reactor = b.reactor and l.tenant = :all_of
     order by l.workflow limit 1)
+  from (select 'recovery' as reactor union all select 'recovery@' || build from builds where tenant = :all_of) b
   union all
-  select (select l.journal from leases l indexed by leases_due where l.next_reactor = 'recovery' and l.tenant = x.tenant
+  select w.reactor, (select l.journal from leases l indexed by leases_due where l.next_reactor = w.reactor and l.tenant = x.tenant
     and l.workflow > x.workflow order by l.workflow limit 1)
   from w cross join leases x on x.journal = w.journal
   limit :limit)
@@ -253,8 +264,9 @@ union all
 select null, min(case when l.doomed = 1 then 0 else l.expires_at end) - :now
 from json_each(:holders) h cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = h.value ->> 0 and l.workflow = h.value ->> 1
+  and (l.build is null or l.build = :build)
 union all
-select 'recovery', min((select l.due_at from leases l indexed by leases_due where l.next_reactor = 'recovery' and l.tenant = x.tenant
+select 'recovery', min((select l.due_at from leases l indexed by leases_due where l.next_reactor = w.reactor and l.tenant = x.tenant
     and l.workflow = x.workflow and l.paused = 0 order by l.due_at limit 1)) - :now
 from w cross join leases x on x.journal = w.journal
 union all

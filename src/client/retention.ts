@@ -1,0 +1,29 @@
+import { defined } from "../base/defined.ts";
+import type { RetentionReadOps, RetentionWriteOps } from "../store/contract/store.ts";
+import { pageOf } from "../store/page.ts";
+import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
+
+export function remoteRetentionReads(deps: RemoteContext): RetentionReadOps {
+  const { caller } = deps;
+  return {
+    async retention(tenant, withinMs) {
+      if (!isOwn(deps, tenant)) return { due: 0, lagMs: 0, workflows: [] };
+      return caller.call("retention.get", { query: defined({ withinMs }) });
+    },
+    async archived(tenant, { id, above, limit } = {}) {
+      if (!isOwn(deps, tenant)) return [];
+      const { runs, more = false } = await caller.call("archived.list", { query: defined({ id, above, limit }) });
+      return pageOf(runs, more);
+    },
+  };
+}
+
+/** `key` as in `remoteIntake`. */
+export function remoteRetentionWrites(deps: RemoteContext, key: string | undefined): RetentionWriteOps {
+  return {
+    async requestRetention(tenant, { reason, by }) {
+      assertOwn(deps, tenant);
+      await deps.caller.call("retention.run", { body: { reason, by } }, { key });
+    },
+  };
+}

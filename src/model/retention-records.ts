@@ -1,0 +1,15 @@
+import { z } from "zod";
+
+const name = z.string().min(1);
+
+/** The records by which runs leave the store: see records.ts for all kinds. */
+export const retentionSchemas = {
+  /** In the store's journal. `archive`: the file that has the run, and its hash. */
+  "run.pruned": z.strictObject({
+    tenant: name,
+    id: name,
+    token: z.string().regex(/^\d{1,19}$/),
+    archive: name.exactOptional(),
+    sha256: name.exactOptional(),
+  }),
+};
