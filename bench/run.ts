@@ -1,6 +1,7 @@
 import { benchAgents } from "./agents.ts";
 import { benchAsks } from "./asks.ts";
 import { readResults, writeReport, writeResults } from "./charts.ts";
+import { benchEndless } from "./endless.ts";
 import { benchEvents } from "./events/all.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchHandover } from "./handover.ts";
@@ -33,6 +34,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   streams: benchStreams,
   profile: benchProfile,
   objects: benchObjects,
+  endless: benchEndless,
   events: benchEvents,
   peers: benchPeers,
   queues: benchQueues,
