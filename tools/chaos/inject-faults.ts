@@ -7,6 +7,8 @@ export interface InjectionOptions {
   readonly injections: readonly Injection[];
   readonly random: Random;
   readonly ms: number;
+  /** Every initial injection happens, however long that takes. */
+  readonly wholeOpening?: boolean;
   /** Resolves when no repair is in progress. */
   readonly repaired: () => Promise<void>;
 }
@@ -18,13 +20,14 @@ export const effectiveKinds = (injections: readonly Injection[]): Set<string> =>
   new Set(injections.filter(({ effective }) => effective).map(({ kind }) => kind));
 
 /** Injects each fault in turn, then at random, until the time is over and each kind took effect; then waits for repairs. */
-export async function injectFaults({ faults, injections, random, ms, repaired }: InjectionOptions): Promise<void> {
+export async function injectFaults(options: InjectionOptions): Promise<void> {
+  const { faults, injections, random, ms, repaired, wholeOpening = false } = options;
   const until = systemClock.mono() + ms;
   const ineffective = (): Fault[] => faults.filter(({ kind }) => !effectiveKinds(injections).has(kind));
   const opening = openingOf(faults);
   for (;;) {
     const now = systemClock.mono();
-    if (now >= until) {
+    if (now >= until && !(wholeOpening && opening.length > 0)) {
       // A fault whose repair is in progress may still turn out to have taken effect.
       if (ineffective().length > 0) await repaired();
       if (ineffective().length === 0 || now >= until + graceMs) break;

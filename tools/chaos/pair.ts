@@ -97,8 +97,8 @@ export class Pair {
   }
 }
 
-/** An online copy needs no tool but cp: the server records where it starts and ends. */
-async function copy(primary: PostgresServer, data: string, port: string): Promise<void> {
+/** Fills a folder for a standby. An online copy needs no tool but cp: the server records where it starts and ends. */
+export async function copy(primary: PostgresServer, data: string, port: string): Promise<void> {
   await withClient(primary.url, async (client) => {
     await client.query("select pg_backup_start('chaos', true)");
     spawnSync("cp", ["-a", `${primary.data}/.`, data], { stdio: "ignore" }); // files may vanish meanwhile, which is harmless

@@ -33,6 +33,8 @@ export interface RoundOptions {
   readonly seed: string;
   /** Receives the ledger and the logs. */
   readonly folder: string;
+  /** Every initial injection happens, however long that takes. */
+  readonly wholeOpening?: boolean;
   readonly faults: (deployment: Deployment, servers: readonly ServerReplica[]) => Fault[];
   readonly notRun?: readonly NotRun[];
   /** Extra environment of a worker, such as a preload. Slot 0 is the loader, which then runs in a process of its own. */
@@ -202,7 +204,14 @@ export async function runRound(options: RoundOptions): Promise<RoundReport> {
       const repaired = async (): Promise<void> => {
         while (repairs.size > 0) await Promise.all(repairs);
       };
-      await injectFaults({ faults, injections, random: deployment.random, ms, repaired });
+      await injectFaults({
+        faults,
+        injections,
+        random: deployment.random,
+        ms,
+        repaired,
+        wholeOpening: options.wholeOpening ?? false,
+      });
       for (const replica of replicas) replica.wake();
       await loader.finish();
       return await conclude(resources, processes, injections, faults);

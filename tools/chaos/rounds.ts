@@ -22,10 +22,12 @@ export interface RoundSetting {
   readonly tools: Tools;
   readonly progress?: (line: string) => void;
   readonly maxLive?: number;
+  /** How often the leader under Patroni is killed. */
+  readonly kills?: number;
 }
 
 /** What a command can select. */
-export const groups = ["reactors", "server", "sink", "push"] as const;
+export const groups = ["reactors", "server", "sink", "push", "patroni", "deploy"] as const;
 
 /** One deployment with its faults, and its share of the time on its store. */
 export interface Round {

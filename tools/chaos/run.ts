@@ -1,14 +1,16 @@
-// `npm run chaos -- [reactors|server|sink|push] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE]`:
+// `npm run chaos -- [reactors|server|sink|push|patroni|deploy] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE] [--kills N]`:
 // real processes under real faults, judged by a fake world with its own ledger. By default every round runs, on both
-// stores, for that long each. Exit code 0: every rule held; 1: a rule was broken, or a fault never took effect; 2: wrong
-// usage.
+// stores, for that long each; `patroni` and `deploy` run only when they are named, until they are over. Exit code 0:
+// every rule held; 1: a rule was broken, or a fault never took effect; 2: wrong usage.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemRandom } from "../../src/base/random.ts";
+import { postgresDeploy, sqliteDeploy } from "./deploy/rounds.ts";
 import { postgresDisk, postgresPowerCut, sqliteDisk, sqlitePowerCut } from "./disk-rounds.ts";
 import { rareStates as rareInWorld, unreachedStates } from "./evidence.ts";
+import { patroni } from "./patroni/round.ts";
 import { postgresPush, sqlitePush } from "./push/rounds.ts";
 import { type Head, reportOf } from "./report.ts";
 import type { RoundReport } from "./round.ts";
@@ -29,7 +31,7 @@ import { findTools } from "./tools.ts";
 const rareStates: readonly string[] = [...rareInWorld, staleBatch];
 
 const usage =
-  "usage: npm run chaos -- [reactors|server|sink|push] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE]";
+  "usage: npm run chaos -- [reactors|server|sink|push|patroni|deploy] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE] [--kills N]";
 
 const all: readonly Round[] = [
   sqliteProcesses,
@@ -46,7 +48,12 @@ const all: readonly Round[] = [
   postgresSink,
   failoverSink,
   postgresPush,
+  patroni,
+  sqliteDeploy,
+  postgresDeploy,
 ];
+/** They last as long as they last. */
+const byNameOnly: readonly Round["group"][] = ["patroni", "deploy"];
 
 interface ChaosOptions {
   readonly rounds: readonly Round[];
@@ -54,6 +61,7 @@ interface ChaosOptions {
   readonly seconds: number;
   readonly seed: string;
   readonly report: string;
+  readonly kills: number;
 }
 
 function parseOptions(args: readonly string[]): ChaosOptions | undefined {
@@ -67,19 +75,23 @@ function parseOptions(args: readonly string[]): ChaosOptions | undefined {
         store: { type: "string" },
         seed: { type: "string" },
         report: { type: "string" },
+        kills: { type: "string" },
       },
     });
     const { minutes, store, seed, report } = values;
     const seconds = minutes === undefined ? Number(values.seconds ?? 60) : Number(minutes) * 60;
     const group = positionals.join(" ");
     const rounds = all.filter((round) => {
-      const selected = group === "" || group === round.group;
+      const selected = group === "" ? !byNameOnly.includes(round.group) : group === round.group;
       // `http` selects the rounds that run through servers.
       return selected && (store === undefined || (store === "http" ? round.group === "server" : round.store === store));
     });
     if (!(seconds > 0) || rounds.length === 0 || !["", ...groups].includes(group)) return undefined;
     if (minutes !== undefined && values.seconds !== undefined) return undefined;
+    const kills = Number(values.kills ?? 20);
+    if (!Number.isSafeInteger(kills) || kills < 1) return undefined;
     return {
+      kills,
       rounds,
       seconds,
       seed: seed ?? String(systemRandom.int(1_000_000)),
@@ -95,7 +107,7 @@ interface ChaosResult {
   readonly unreached: string[];
 }
 
-async function runRounds({ rounds, seconds, seed, report: file }: ChaosOptions): Promise<ChaosResult> {
+async function runRounds({ rounds, seconds, seed, kills, report: file }: ChaosOptions): Promise<ChaosResult> {
   const toolFolder = mkdtempSync(join(tmpdir(), "tape-chaos-tools-"));
   const tools = findTools(toolFolder);
   const reports: RoundReport[] = [];
@@ -105,11 +117,11 @@ async function runRounds({ rounds, seconds, seed, report: file }: ChaosOptions):
   for (const store of ["sqlite", "postgres"] as const) {
     const states: Readonly<Record<string, number>>[] = [];
     for (const round of rounds.filter((round) => round.store === store)) {
-      const ms = Math.round((seconds * 1_000 * round.share) / openShare(store));
+      const ms = Math.round((seconds * 1_000 * round.share) / (openShare(store) || 1));
       const folder = mkdtempSync(join(tmpdir(), "tape-chaos-"));
       console.log(`${round.name}: ${Math.round(ms / 1_000)} s of faults, seed ${seed}`);
       const progress = (line: string): void => console.log(`  ${line}`);
-      const report = await round.run({ ms, seed, folder, tools, progress }).catch((error: unknown) => {
+      const report = await round.run({ ms, seed, folder, tools, kills, progress }).catch((error: unknown) => {
         const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
         return { ...impossible(round.name, []), violations: [`the round was aborted: ${text}`] };
       });
