@@ -1,5 +1,6 @@
 import { benchAgents } from "./agents.ts";
 import { benchAsks } from "./asks.ts";
+import { benchCapacity } from "./capacity.ts";
 import { readResults, writeReport, writeResults } from "./charts.ts";
 import { benchEndless } from "./endless.ts";
 import { benchEvents } from "./events/all.ts";
@@ -31,6 +32,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   sleeps: benchSleeps,
   agents: benchAgents,
   asks: benchAsks,
+  capacity: benchCapacity,
   streams: benchStreams,
   profile: benchProfile,
   objects: benchObjects,
