@@ -1,6 +1,7 @@
 import { sinkLease } from "../src/model/dead-letter.ts";
 import { isTapeError } from "../src/model/errors.ts";
 import type { FeedRecord } from "../src/store/contract/store.ts";
+import { generationMarks } from "./coverage-generations.ts";
 import type { Evidence } from "./evidence.ts";
 import { isStuckByStalls } from "./invariants/journal.ts";
 import { type RosterRun, rosterRuns } from "./invariants/objects.ts";
@@ -362,6 +363,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "saga compensated": some((r) => r.kind === "saga.compensated"),
   "saga compensated what a child did": some((r) => r.kind === "children.due"),
   "detached run started": some((r) => r.kind === "run.created" && r.data.startedBy !== undefined),
+  ...generationMarks,
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation compensated by its root": ({ effects }) =>

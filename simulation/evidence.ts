@@ -92,6 +92,8 @@ export interface Evidence {
   readonly models: Stage["models"];
   /** What code saw of operations inside scopes, and of scopes. */
   readonly scopeSights: Stage["scopeSights"];
+  /** What each drive has read of its journal. */
+  readonly wakes: Stage["wakes"];
   /** The texts of all blobs that records refer to, by journal and name. */
   readonly blobs: ReadonlyMap<string, string>;
   readonly queueStarts: readonly QueueStart[];
@@ -212,7 +214,7 @@ export async function collectEvidence(stage: Stage, ledger: WorldLedger, witness
     trialCalls,
     insideEvents,
     streams: { calls: stage.streamCalls, ...(await witnesses.streamReader.rest()) },
-    ...{ models: stage.models, scopeSights: stage.scopeSights },
+    ...{ models: stage.models, scopeSights: stage.scopeSights, wakes: stage.wakes },
     blobs: await blobsOf(stage, feed),
     queueStarts: witnesses.queues.starts,
     limitChanges: witnesses.queues.changes,

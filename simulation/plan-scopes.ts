@@ -23,11 +23,9 @@ const effectFaults: readonly (readonly SimulatedFault[])[] = [
   ["not_sent", "not_sent", "not_sent"],
 ];
 
-interface Before {
+/** What a plan must not have beside a run whose code is judged by what it sees. */
+export interface Alone {
   readonly runs: readonly PlannedRun[];
-  readonly faults: readonly Fault[];
-  readonly replicas: number;
-  readonly ttlMs: number;
   readonly rewind: unknown;
   readonly talk: unknown;
   readonly sink: unknown;
@@ -40,20 +38,25 @@ interface Before {
   readonly objects: { readonly calls: readonly unknown[] };
 }
 
+interface Before extends Alone {
+  readonly faults: readonly Fault[];
+  readonly replicas: number;
+  readonly ttlMs: number;
+}
+
+/** No feature whose faults are placed by the calls of a replica, and no rewound store, which forgets what code has seen. */
+export const isAlone = (plan: Alone): boolean =>
+  [plan.rewind, plan.talk, plan.sink, plan.shards, plan.serverless, plan.retention].every((one) => one === undefined) &&
+  plan.queues.queues.length + plan.objects.calls.length + plan.callers.length + plan.schedules.length === 0 &&
+  !plan.runs.some(({ id }) => otherRuns.includes(id));
+
 /**
  * A run with scopes, time-outs and sagas inside each other and detached runs, while processes crash around their ends.
- * Drawn from a generator of its own, so that plans without it stay unchanged; and not beside features whose faults are
- * placed by the calls of a replica, or in a rewound store, which forgets what the code has seen.
+ * Drawn from a generator of its own, so that plans without it stay unchanged.
  */
 export function withScopes<P extends Before>(seed: number | string, plan: P): P {
   const random = seededRandom(`scopes ${seed}`);
-  const alone =
-    [plan.rewind, plan.talk, plan.sink, plan.shards, plan.serverless, plan.retention].every(
-      (one) => one === undefined,
-    ) &&
-    plan.queues.queues.length + plan.objects.calls.length + plan.callers.length + plan.schedules.length === 0 &&
-    !plan.runs.some(({ id }) => otherRuns.includes(id));
-  if (!alone || !chance(random, scopeShare)) return plan;
+  if (!isAlone(plan) || !chance(random, scopeShare)) return plan;
   const draw = new ScopeDraw(random);
   const atMs = random.int(3_000);
   const ops = times(2 + random.int(2), () => [draw.effect(), draw.scope(nested)]).flat();

@@ -12,6 +12,7 @@ import {
 } from "./plan-actions.ts";
 import { type PlannedBuilds, withBuilds } from "./plan-builds.ts";
 import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
+import { withGenerations } from "./plan-generations.ts";
 import { withModels } from "./plan-models.ts";
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import { type PlannedObjects, withObjects } from "./plan-objects.ts";
@@ -135,7 +136,7 @@ export function planOf(seed: number | string): Plan {
   // A fan-out is a process that always runs.
   const sunk = hosted.serverless === undefined ? withSink(seed, hosted) : { ...hosted, sink: undefined };
   const built = withBuilds(seed, withRetention(seed, withCodec(seed, withShards(seed, sunk))));
-  return built.builds === undefined ? withScopes(seed, built) : built;
+  return built.builds === undefined ? withGenerations(seed, withScopes(seed, built)) : built;
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

@@ -4,6 +4,7 @@ import { type Workflow, workflow } from "../src/sdk/workflow.ts";
 import { startWallMs } from "../testkit/kit/virtual-time.ts";
 import { runBooking, type TransactionOp } from "./bookings.ts";
 import type { EffectArgs, SimulatedEffects } from "./effects.ts";
+import { type ContinueOp, continueWith } from "./generations.ts";
 import { guardedGate } from "./guarded-gate.ts";
 import type { InsideOp, InsideWork } from "./inside.ts";
 import type { LanesOp, LaneWork } from "./lanes.ts";
@@ -33,6 +34,7 @@ export type Op =
   | ObjectOp
   | ScopeOp<Op>
   | DetachedOp<Op>
+  | ContinueOp<Op>
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
   | { readonly op: "put"; readonly key: string }
@@ -52,12 +54,12 @@ export function programs(
   trials: TrialWork,
   [inside, streaming, models, scopes]: readonly [InsideWork, StreamWork, ModelWork, ScopeWork],
 ): Readonly<Record<"once" | "thrice" | "limited", Workflow<Program, unknown>>> {
-  const runOps = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
+  const runOps = async (tape: TapeContext, ops: readonly Op[], whole: Program): Promise<unknown[]> => {
     const results: unknown[] = [];
-    for (const op of ops) results.push(await runOp(tape, op));
+    for (const op of ops) results.push(await runOp(tape, op, whole));
     return results;
   };
-  const runOp = async (tape: TapeContext, op: Op): Promise<unknown> => {
+  const runOp = async (tape: TapeContext, op: Op, whole: Program): Promise<unknown> => {
     switch (op.op) {
       case "step":
         return step(tape, op.fails);
@@ -81,10 +83,8 @@ export function programs(
       case "child":
         return spawn(tape, once, op);
       case "all":
-      case "race": {
-        const branches = op.branches.map((branch) => runOps(tape, branch));
-        return op.op === "all" ? Promise.all(branches) : tape.race(branches);
-      }
+      case "race":
+        return joined(tape, op, (branch) => runOps(tape, branch, whole));
       case "lanes":
         return local.runLanes(tape, op);
       case "trial":
@@ -98,22 +98,33 @@ export function programs(
       case "object":
         return callRoster(tape, op.key, op.work);
       case "scope":
-        return scopes.run(tape, op, (inner) => runOp(tape, inner));
+        return scopes.run(tape, op, (inner) => runOp(tape, inner, whole));
       case "detached":
         return scopes.detach(tape, once, op);
+      case "continue":
+        return continueWith(tape, op, whole, run);
       case "tidy":
-        return tidied(tape, () => runOps(tape, op.ops));
+        return tidied(tape, () => runOps(tape, op.ops, whole));
       case "spend":
-        return spend(tape, op);
       case "put":
-        return put(tape, op.key);
+        return op.op === "put" ? put(tape, op.key) : spend(tape, op);
       case "fail":
         throw new Error("the program fails");
     }
   };
-  const once: Workflow<Program, unknown> = workflow("once", (tape, program: Program) => runOps(tape, program.ops));
-  const thrice = workflow("thrice", once.run, { retry: { attempts: 3, base: "2s" } });
-  return { once, thrice, limited: workflow("limited", once.run, { maxStall: trialStallMs }) };
+  const run = (tape: TapeContext, program: Program): Promise<unknown> => runOps(tape, program.ops, program);
+  const once: Workflow<Program, unknown> = workflow("once", run);
+  const thrice = workflow("thrice", run, { retry: { attempts: 3, base: "2s" } });
+  return { once, thrice, limited: workflow("limited", run, { maxStall: trialStallMs }) };
+}
+
+function joined(
+  tape: TapeContext,
+  { op, branches }: Extract<Op, { op: "all" | "race" }>,
+  runOps: (ops: readonly Op[]) => Promise<unknown[]>,
+): Promise<unknown> {
+  const running = branches.map(runOps);
+  return op === "all" ? Promise.all(running) : tape.race(running);
 }
 
 async function tidied(tape: TapeContext, work: () => Promise<unknown>): Promise<unknown> {

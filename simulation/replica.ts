@@ -11,6 +11,7 @@ import { runnerIn } from "../testkit/kit/runner.ts";
 import { describeFault, type Fault, rightClock } from "./plan-faults.ts";
 import { type Stage, tenant } from "./stage.ts";
 import { sweeperName } from "./sweeper.ts";
+import { WakeWatch } from "./wakes.ts";
 import { wireTo } from "./wire.ts";
 import { sinkName } from "./world-sink.ts";
 
@@ -22,6 +23,7 @@ export class Replica {
   #process: TestProcess | undefined;
   #tape: Tape | undefined;
   #remote: RemoteStore | undefined;
+  #wakes: WakeWatch | undefined;
   readonly #counts = new Map<string, number>();
   readonly #authorisations = new WeakSet<object>();
 
@@ -52,6 +54,7 @@ export class Replica {
     const { plan, time, shared, builds } = this.#stage;
     if (builds?.isStopped(this.#index)) return;
     const name = `${this.#index}.${++this.#incarnation}`;
+    this.#wakes = new WakeWatch(name, this.#stage.wakes);
     const hints = seededRandom(`hints ${plan.seed} ${name}`);
     const process = new TestProcess({
       name,
@@ -186,7 +189,11 @@ export class Replica {
     if (boundary.name === "claim.find" && Array.isArray(result)) {
       this.#stage.alarmService?.noteTerms(this.#process!.name, result);
     }
-    if (boundary.edge === "after") this.#stage.builds?.noteTerms(this.#index, termsIn(boundary));
+    if (boundary.edge === "after") {
+      const terms = termsIn(boundary);
+      this.#wakes?.noteTerms(terms);
+      this.#stage.builds?.noteTerms(this.#index, terms);
+    }
     if (isTapeError(result)) refusals.set(result.code, (refusals.get(result.code) ?? 0) + 1);
     const at = kindOf(boundary);
     const special = this.#specialAppend(boundary);
@@ -220,17 +227,25 @@ export class Replica {
     return typeof result === "object" && result !== null && this.#authorisations.has(result) ? "dispatch" : undefined;
   }
 
-  /** The same store; notes the results of appends that authorise an effect. */
+  /** The same store; notes the results of appends that authorise an effect, and what is read of journals. */
   #noting<S extends Store>(store: S): S {
-    const { fenced } = store;
+    const { fenced, read } = store;
+    const wakes = this.#wakes!;
     const append: Store["fenced"]["append"] = async (fence, entry) => {
       const appended = await fenced.append(fence, entry);
       if (entry.records.some(({ kind }) => kind === "effect.dispatched")) this.#authorisations.add(appended);
+      wakes.noteAppend(fence, entry);
       return appended;
+    };
+    const journal: Store["read"]["journal"] = async (of, target, page) => {
+      const found = await read.journal(of, target, page);
+      if ("journal" in target && page?.inbox !== true) wakes.noteRead(target.journal, found.length);
+      return found;
     };
     return {
       ...store,
       fenced: new Proxy(fenced, { get: (of, key) => (key === "append" ? append : Reflect.get(of, key)) }),
+      read: new Proxy(read, { get: (of, key) => (key === "journal" ? journal : Reflect.get(of, key)) }),
     };
   }
 

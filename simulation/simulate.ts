@@ -127,7 +127,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     insideEvents,
     streamCalls,
     models,
-    scopeSights,
+    ...{ scopeSights, wakes: [] },
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,

@@ -21,6 +21,7 @@ import type { StreamCall } from "./streaming.ts";
 import type { Sweeper } from "./sweeper.ts";
 import { tenant } from "./tenants.ts";
 import type { TrialCall } from "./trials.ts";
+import type { Wake } from "./wakes.ts";
 import type { WorldSink } from "./world-sink.ts";
 
 export { tenant } from "./tenants.ts";
@@ -62,6 +63,8 @@ export interface Stage {
   readonly models: { readonly calls: readonly ModelCall[]; readonly answers: readonly ModelAnswer[] };
   readonly insideEvents: InsideEvent[];
   readonly streamCalls: readonly StreamCall[];
+  /** What each drive has read of its journal. */
+  readonly wakes: Wake[];
   /** Error codes that the store returned, with counts. */
   readonly refusals: Map<string, number>;
   readonly log: Log;

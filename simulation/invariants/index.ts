@@ -8,6 +8,7 @@ import * as effects from "./effects.ts";
 import * as endings from "./endings.ts";
 import * as erasure from "./erasure.ts";
 import * as forks from "./forks.ts";
+import * as generations from "./generations.ts";
 import * as guarded from "./guarded.ts";
 import * as intents from "./intents.ts";
 import * as journal from "./journal.ts";
@@ -65,6 +66,7 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...alarms,
   ...audit,
   ...forks,
+  ...generations,
   ...guarded,
   ...bookings,
   ...unstarted,

@@ -1,4 +1,5 @@
 import type { Plan } from "../../simulation/plan.ts";
+import { endless } from "../../simulation/plan-generations.ts";
 import { usesObjects } from "../../simulation/plan-objects.ts";
 import { scoper } from "../../simulation/plan-scopes.ts";
 
@@ -55,6 +56,7 @@ export const kinds = {
   "with builds": ({ builds }) => builds !== undefined,
   "with a codec": ({ codec }) => codec,
   "with scopes": ({ runs }) => runs.some(({ id }) => id === scoper),
+  "with generations": ({ runs }) => runs.some(({ id }) => id === endless),
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 

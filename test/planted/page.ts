@@ -6,6 +6,7 @@ import { alarmBugs } from "./bugs/alarms.ts";
 import { buildBugs } from "./bugs/builds.ts";
 import { effectBugs } from "./bugs/effects.ts";
 import { endingBugs } from "./bugs/endings.ts";
+import { generationBugs } from "./bugs/generations.ts";
 import { journalBugs } from "./bugs/journals.ts";
 import { leaseBugs } from "./bugs/leases.ts";
 import { neighbourBugs } from "./bugs/neighbours.ts";
@@ -49,6 +50,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Streams", streamBugs],
   ["Encryption", sealedBugs],
   ["Scopes, sagas and detached runs", scopeBugs],
+  ["Generations", generationBugs],
 ];
 
 function tables(): string {

@@ -15,6 +15,7 @@ import { startWallMs } from "../../testkit/kit/virtual-time.ts";
 import { calm } from "./calm.ts";
 import { eventful, spoiled, trial } from "./spoiled.ts";
 import { calmBuilds, spoiledBuilds } from "./spoiled-builds.ts";
+import { generationsWorld, spoiledGenerations } from "./spoiled-generations.ts";
 import { spoiledObjects } from "./spoiled-objects.ts";
 import { spoiledRetention } from "./spoiled-retention.ts";
 import { scopedWorld, spoiledScopes } from "./spoiled-scopes.ts";
@@ -111,6 +112,18 @@ describe("the invariants", () => {
     const judged = ["sagaCompensatesExactly", "detachedLives"].map((name) => invariants[name]!(world).judged);
     assert.deepEqual(judged, [1, 1]);
     for (const [what, name, spoil] of spoiledScopes) {
+      assert.notDeepEqual(faultsOf(spoil(world), name), [], what);
+      failed.add(name);
+    }
+  });
+
+  it("fail when a generation loses a signal, repeats a draw or a key, or is woken by its history", async () => {
+    const world = await simulate(generationsWorld);
+    assert.deepEqual(brokenInvariants(world), []);
+    const names = ["drawsAreUnique", "signalsAreNotSkipped", "wakeIsBounded"];
+    const judged = names.map((name) => invariants[name]!(world).judged);
+    assert.deepEqual(judged, [4, 4, 8]);
+    for (const [what, name, spoil] of spoiledGenerations) {
       assert.notDeepEqual(faultsOf(spoil(world), name), [], what);
       failed.add(name);
     }
@@ -570,7 +583,8 @@ describe("the invariants", () => {
       "sagaCompensatesExactly",
       "detachedLives",
     ];
+    const generations = ["drawsAreUnique", "wakeIsBounded"];
     const shards = ["oneOwnerForAShard", "shardsAreHeld", "shardsAreFair"];
-    assert.deepEqual(neverJudged({ judged: all }).sort(), [...without, ...shards].sort());
+    assert.deepEqual(neverJudged({ judged: all }).sort(), [...without, ...generations, ...shards].sort());
   });
 });

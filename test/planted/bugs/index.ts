@@ -3,6 +3,7 @@ import { alarmBugs } from "./alarms.ts";
 import { buildBugs } from "./builds.ts";
 import { effectBugs } from "./effects.ts";
 import { endingBugs } from "./endings.ts";
+import { generationBugs } from "./generations.ts";
 import { journalBugs } from "./journals.ts";
 import { leaseBugs } from "./leases.ts";
 import { neighbourBugs } from "./neighbours.ts";
@@ -42,4 +43,5 @@ export const bugs: readonly Bug[] = [
   ...streamBugs,
   ...sealedBugs,
   ...scopeBugs,
+  ...generationBugs,
 ];
