@@ -38,8 +38,8 @@ export const generationBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/effects/inline.ts",
-        find: "`${drive.options.runId}:${pos}`;",
-        replace: "`${drive.options.runId}:${pos % 1_000_000}`;",
+        find: "idempotencyKeyOf = (drive: DriveHandle, pos: number): string => `",
+        replace: "idempotencyKeyOf = (drive: DriveHandle, at: number, pos = at % 1_000_000): string => `",
       },
     ],
     detectedBy: ["keysAreStable"],
