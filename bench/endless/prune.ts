@@ -65,7 +65,7 @@ async function measured(
   await fill(url, runs);
   const before = await digestsOf(url);
   await systemClock.sleep(6_000); // runs that ended just now may have neighbours that are not committed
-  const alone = await stepsFor(url, concurrent, ms);
+  const earlier = await stepsFor(url, concurrent, ms / 2);
   const part = Math.ceil(runs / 2);
   // The first half beside steps, then the second under kills.
   const halted = new AbortController();
@@ -76,6 +76,8 @@ async function measured(
   const rate = done / ((performance.now() - started) / 1_000);
   halted.abort();
   const beside = await counting;
+  // On both sides of it, because a machine has other work that comes and goes.
+  const alone = (earlier + (await stepsFor(url, concurrent, ms / 2))) / 2;
   let archived = done;
   for (let k = 0; k < kills; k++) {
     const share = Math.ceil((runs - part) / (kills + 1));

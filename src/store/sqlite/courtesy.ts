@@ -7,8 +7,12 @@ const memoryMs = 1_000;
 const workBoundMs = 6;
 /** A process that works for less than this in a transaction writes little, and does not rest. */
 const lightMs = 1;
-/** A rest lasts at most this many times as long as the file was held, and at most this many milliseconds. */
+/**
+ * A rest lasts at most this many times as long as the file was held, and at most this many milliseconds. Rests that
+ * no other process used become shorter, down to this part: enough for a process that tries every two milliseconds.
+ */
 const maxRestFactor = 8;
+const minRestFactor = 1 / 16;
 const maxRestMs = 250;
 /** A file that is busy for this long is not shared but blocked: try less often. */
 const blockedMs = 1_000;
@@ -30,8 +34,9 @@ export class Courtesy {
   /** false: no other writer was met within the last second. A process that is alone need not read the clock. */
   #shared = false;
   #light = true;
-  /** Whether the file was busy at the last try. */
+  /** Whether the file was busy at the last try, and whether another process has committed since our last transaction. */
   #waited = false;
+  #met = false;
   /** How many times as long as it held the file a process rests. */
   #rest = 1;
   #restUntil = Number.NEGATIVE_INFINITY;
@@ -43,6 +48,7 @@ export class Courtesy {
 
   /** Another process has committed since our last transaction. */
   seen(): void {
+    this.#met = true;
     this.#metAt = this.#clock.mono();
     this.#shared = true;
   }
@@ -74,15 +80,18 @@ export class Courtesy {
   leave(workedMs: number, heldMs: number): void {
     const now = this.#clock.mono();
     const waited = this.#waited;
+    const met = waited || this.#met;
     this.#waited = false;
+    this.#met = false;
     this.#light = workedMs < lightMs;
     if (!this.#isAmongOthers(now)) this.#rest = 1;
-    else if (!this.#light) this.#restFrom(now, heldMs, waited);
+    else if (!this.#light) this.#restFrom(now, heldMs, { waited, met });
   }
 
-  #restFrom(now: number, heldMs: number, waited: boolean): void {
-    // Converges where three tries in five find it busy.
-    this.#rest = Math.min(maxRestFactor, Math.max(1, waited ? this.#rest * 1.25 : this.#rest / 1.5));
+  #restFrom(now: number, heldMs: number, { waited, met }: { readonly waited: boolean; readonly met: boolean }): void {
+    // Converges where three tries in five find it busy, among processes that always write; below one for the others.
+    const minRest = met ? 1 : minRestFactor;
+    this.#rest = Math.min(maxRestFactor, Math.max(minRest, waited ? this.#rest * 1.25 : this.#rest / 1.5));
     this.#restUntil = now + Math.min(maxRestMs, heldMs * this.#rest);
   }
 

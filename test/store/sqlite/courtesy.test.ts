@@ -77,9 +77,29 @@ describe("writers of one file", () => {
     for (const done of [3, 6, 6, 9, 9, 12]) {
       await clock.elapse(3); // half of its rest
       expect(groups.length).toBe(done);
+      foreign(); // the other one uses the rest
     }
     await written;
     expect(sizes()).toEqual([3, 3, 3, 3]);
+  });
+
+  it("rests that no other process uses become shorter, until one writes again", async () => {
+    foreign();
+    const rests: number[] = [];
+    const one = async (): Promise<void> => {
+      const before = clock.mono();
+      const written = write("acme", 4);
+      while (groups.length === rests.length) await clock.elapse(0.25);
+      await written;
+      rests.push(clock.mono() - before - 4);
+    };
+    for (let k = 0; k < 12; k++) await one();
+    expect(rests[1]).toBeGreaterThan(3);
+    expect(rests.at(-1)).toBeLessThanOrEqual(0.5); // a sixteenth of the time that it held the file
+    foreign();
+    await one();
+    await one();
+    expect(rests.at(-1)).toBeGreaterThan(3);
   });
 
   it("the file is free while it rests", async () => {
