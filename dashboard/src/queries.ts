@@ -201,6 +201,17 @@ export const runEffects = (id: string) =>
     queryFn: () => call("effects.list", { query: { run: id, limit: 500 } }),
   });
 
+/** All effects and obligations of a run, newest first: it may have very many. */
+export const runEffectPages = (id: string) =>
+  infiniteQueryOptions({
+    queryKey: ["run", id, "effect pages"],
+    queryFn: ({ pageParam }) =>
+      call("effects.list", { query: { run: id, after: pageParam, order: "desc", limit: 200 } }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
+    select: ({ pages }) => ({ effects: pages.flatMap((page) => page.effects) }),
+  });
+
 export const runGates = (id: string) =>
   queryOptions({
     queryKey: ["run", id, "gates"],
@@ -346,7 +357,8 @@ export const effectsInDoubt = () =>
 export const effectPages = (role: "effect" | "compensation", status: string | undefined) =>
   infiniteQueryOptions({
     queryKey: ["effects", "pages", role, status],
-    queryFn: ({ pageParam }) => call("effects.list", { query: { role, status, after: pageParam, limit: 200 } }),
+    queryFn: ({ pageParam }) =>
+      call("effects.list", { query: { role, status, after: pageParam, order: "desc", limit: 200 } }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
     select: ({ pages }) => ({ effects: pages.flatMap((page) => page.effects) }),

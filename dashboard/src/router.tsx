@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
-import type { RunSearch } from "./run-search.ts";
+import { cleanLabels, labelsOfOlder, type RunSearch } from "./run-search.ts";
 import { AttentionScreen } from "./screens/attention-screen.tsx";
 import { AuditScreen } from "./screens/audit-screen.tsx";
 import { BudgetsScreen } from "./screens/budgets-screen.tsx";
@@ -43,7 +43,7 @@ const runs = createRoute({
   validateSearch: (search: Record<string, unknown>): RunSearch => ({
     status: text(search.status),
     workflow: text(search.workflow),
-    label: text(search.label),
+    labels: cleanLabels(text(search.labels)) ?? labelsOfOlder(text(search.label)),
     prefix: text(search.prefix),
     since: text(search.since),
     until: text(search.until),

@@ -55,10 +55,10 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       const { records, more = false } = await caller.call("store.journal", { body });
       return pageOf(records as JournalRecord[], more);
     },
-    async effects(tenant, { run, item, role, root, below, from, status, minAgeMs, after, limit } = {}) {
+    async effects(tenant, { run, item, role, root, below, from, status, minAgeMs, after, order, limit } = {}) {
       if (!own(tenant) || status?.length === 0) return [];
       const numbers = { item, root, below, from, minAgeMs, limit };
-      const query = defined({ run, role, after, ...numbers, status: status && [...status] });
+      const query = defined({ run, role, after, order, ...numbers, status: status && [...status] });
       const { effects, more = false } = await caller.call("effects.list", { query });
       return pageOf(effects as EffectRow[], more);
     },

@@ -163,6 +163,7 @@ export type {
 export type { CycleStep } from "../model/queue-cycle.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
 export type { EffectRow } from "../model/rows.ts";
+export type { RunError } from "../model/run-error.ts";
 export type { SinkPause } from "../model/sink-checkpoint.ts";
 export type { MovePage, MoveRequest, MoveResult } from "../operator/builds.ts";
 export type { ConversationPage, ConversationRequest } from "../operator/conversation.ts";

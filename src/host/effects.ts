@@ -28,8 +28,10 @@ export interface EffectListFilter {
   readonly status?: string;
   /** Minimum time in this status. */
   readonly minAge?: Duration;
-  /** Continues behind the entry with this cursor; not allowed together with `run`. */
+  /** Continues behind the entry with this cursor; together with `run` only in a list that is newest first. */
   readonly after?: string;
+  /** `desc`: newest first, the effects of the newest run, and of a run the latest. Without it oldest first. */
+  readonly order?: "asc" | "desc";
   /** Maximum number of rows. A page is also bounded in bytes and may be shorter; the list ends with an empty page. */
   readonly limit?: number;
 }
@@ -41,13 +43,13 @@ export async function listEffects(
   filter: EffectListFilter,
 ): Promise<EffectView[]> {
   const subject = role === "effect" ? "effects.list" : "obligations.list";
-  assertKnownKeys(subject, filter, ["run", "status", "minAge", "after", "limit"]);
-  const { run, status, minAge, after, limit } = filter;
+  assertKnownKeys(subject, filter, ["run", "status", "minAge", "after", "order", "limit"]);
+  const { run, status, minAge, after, order, limit } = filter;
   const states: readonly string[] = role === "effect" ? effectMachine.states : obligationMachine.states;
   if (status !== undefined) assertOneOf(subject, "status", status, states);
   const rows = await store.read.effects(tenant, {
     role,
-    ...defined({ run, after, limit }),
+    ...defined({ run, after, order, limit }),
     ...(status === undefined ? {} : { status: [status] }),
     ...(minAge === undefined ? {} : { minAgeMs: durationOrThrow(subject, "minAge", minAge) }),
   });

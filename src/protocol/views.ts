@@ -73,6 +73,9 @@ export const leaseView = z.strictObject({
   begins: journal.exactOptional(),
 });
 
+/** Why a run failed or was cancelled, in short. */
+const runError = z.strictObject({ name: z.string(), message: z.string(), code: z.string().exactOptional() });
+
 export const runView = z.strictObject({
   journal,
   tenant: name,
@@ -85,6 +88,7 @@ export const runView = z.strictObject({
   inputHash: z.string(),
   labels: reportedLabels,
   outcome: value,
+  error: runError.exactOptional(),
   parent: z.int().nullable(),
   root: z.int(),
   createdAt: at,
@@ -99,6 +103,7 @@ export const runProgress = z.strictObject({
   workflow: name,
   status: runStatus,
   outcome: value,
+  error: runError.exactOptional(),
   ended: z.boolean(),
   idle: z.boolean(),
 });

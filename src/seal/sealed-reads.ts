@@ -4,7 +4,8 @@ import type { LeaseTarget } from "../model/lease.ts";
 import { isHashed } from "../model/payloads.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow, GateRow } from "../model/rows.ts";
-import type { ChunkPage, Page, ReadOps, StoredValue } from "../store/contract/store.ts";
+import { runErrorOf } from "../model/run-error.ts";
+import type { ChunkPage, Page, ReadOps, RunView, StoredValue } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { type PayloadCoder, runPlace, valuePlace } from "./payload-coder.ts";
 import {
@@ -38,18 +39,12 @@ export class SealedReads {
       ...inner,
       run: async (tenant, id) => {
         const run = await inner.run(tenant, id);
-        return run && { ...run, outcome: await this.#ofRun(tenant, id, "run.ended", "outcome", run.outcome) };
+        return run && this.#ended(tenant, run, run.cause);
       },
       runs: async (tenant, filter) =>
-        mapped(await inner.runs(tenant, filter), async (run) => ({
-          ...run,
-          outcome: await this.#ofRun(tenant, run.id, "run.ended", "outcome", run.outcome),
-        })),
+        mapped(await inner.runs(tenant, filter), (run) => this.#ended(tenant, run, run.cause)),
       progress: async (tenant, ids) =>
-        mapped(await inner.progress(tenant, ids), async (run) => ({
-          ...run,
-          outcome: await this.#ofRun(tenant, run.id, "run.ended", "outcome", run.outcome),
-        })),
+        mapped(await inner.progress(tenant, ids), (run) => this.#ended(tenant, run, run.status)),
       journal: (tenant, target, page) => this.#journal(tenant, target, page),
       effects: async (tenant, filter) => {
         const rows = await inner.effects(tenant, filter);
@@ -129,6 +124,17 @@ export class SealedReads {
       "value" in chunk ? { ...chunk, value: await this.#ofRun(tenant, run, "chunk", "value", chunk.value) } : chunk,
     );
     return { ...page, chunks: await Promise.all(chunks) };
+  }
+
+  /** The outcome, opened, and the error in it, which no other process could read. */
+  async #ended<R extends Pick<RunView, "id" | "outcome" | "error">>(
+    tenant: string,
+    run: R,
+    end: string | null,
+  ): Promise<R> {
+    const outcome = await this.#ofRun(tenant, run.id, "run.ended", "outcome", run.outcome);
+    const error = runErrorOf(end, outcome);
+    return { ...run, outcome, ...(error && { error }) };
   }
 
   #ofRun(tenant: string, run: string, kind: string, field: string, stored: unknown): Promise<unknown> {

@@ -15,6 +15,7 @@ import type {
   ScheduleRow,
   TimerRow,
 } from "../model/rows.ts";
+import { runErrorOf } from "../model/run-error.ts";
 import type {
   ApiToken,
   AuditEntry,
@@ -95,6 +96,8 @@ export function statusOf(phase: RunPhase, held: boolean, wanted: boolean, slot: 
 
 export function runViewOf(row: RowOf<"run.get">, lease: LeaseView): RunView {
   const phase = row.phase as RunPhase;
+  const outcome = decoded(row.outcome);
+  const error = runErrorOf(orNull(row.cause), outcome);
   return {
     journal: Number(row.journal),
     tenant: text(row.tenant),
@@ -106,7 +109,8 @@ export function runViewOf(row: RowOf<"run.get">, lease: LeaseView): RunView {
     stuckFrom: orNull(row.stuck_from),
     inputHash: text(row.input_hash),
     labels: row.labels === null ? {} : (JSON.parse(text(row.labels)) as Record<string, string>),
-    outcome: decoded(row.outcome),
+    outcome,
+    ...(error && { error }),
     parent: numberOrNull(row.parent),
     root: Number(row.root),
     createdAt: Number(row.created_at),
@@ -118,12 +122,15 @@ export function runViewOf(row: RowOf<"run.get">, lease: LeaseView): RunView {
 
 export function runProgressOf(row: RowOf<"run.progress">): RunProgress {
   const [held, wanted] = [row.lease_owner !== null, row.lease_next_reactor !== null];
+  const outcome = decoded(row.outcome);
+  const error = runErrorOf(text(row.phase), outcome);
   return {
     id: text(row.id),
     journal: Number(row.journal),
     workflow: text(row.workflow),
     status: statusOf(row.phase as RunPhase, held, wanted, row.slot),
-    outcome: decoded(row.outcome),
+    outcome,
+    ...(error && { error }),
     ended: row.ended_at !== null,
     idle: !held && !wanted && row.slot !== "QUEUED",
   };

@@ -68,7 +68,7 @@ it("runs: keeps filters in the address, finds a run, steps through rows by keybo
 });
 
 it("runs: filters by time, in doubt and id prefix, and keeps them in the address", async () => {
-  const rows = () => page.locator("tbody a").allTextContents();
+  const rows = () => page.locator("tbody a[data-row]").allTextContents();
   const all = await stage.store.read.runs("default", { limit: 200 });
   await page.goto("/runs");
   await page.getByLabel("in doubt only").check();

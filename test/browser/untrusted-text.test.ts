@@ -78,6 +78,37 @@ describe("invisible characters", () => {
 it("shows why a run failed on its first screen", async () => {
   await page.goto("/runs/failed-1");
   await page.getByText("Error: card expired; cause: Error: bank says no").waitFor();
+  await page.goto("/runs?status=FAILED");
+  await page.getByRole("cell", { name: "Error: card expired", exact: true }).waitFor();
+});
+
+it("finds runs by several labels, which chips add and remove, in the address", async () => {
+  const labels = { "a:b": "50%, or more", stage: "paid" };
+  const of = (id: string, more: Readonly<Record<string, string>>) => ({ id, workflow: "w", input: 1, labels: more });
+  await stage.store.intake.createRuns("default", [
+    of("labelled-1", labels),
+    of("labelled-2", { ...labels, stage: "open" }),
+    of("labelled-3", { stage: "paid" }),
+  ]);
+  const rows = () => page.locator("tbody a[data-row]").allTextContents();
+  await page.goto("/runs");
+  await page.getByLabel("Labels").fill("stage:paid, stage:open");
+  await page.getByLabel("Labels").press("Enter");
+  await vi.waitFor(async () => expect(await rows()).toEqual(["labelled-3", "labelled-2", "labelled-1"]));
+  await page.getByRole("button", { name: "Remove stage:open" }).click();
+  await vi.waitFor(async () => expect(await rows()).toEqual(["labelled-3", "labelled-1"]));
+  await page.getByRole("link", { name: "a:b:50%, or more" }).click();
+  await vi.waitFor(async () => expect(await rows()).toEqual(["labelled-1"]));
+  const address = page.url();
+  await page.goto("/runs/labelled-2");
+  await page.getByRole("link", { name: "a:b:50%, or more" }).click();
+  await vi.waitFor(async () => expect(await rows()).toEqual(["labelled-2", "labelled-1"]));
+  await page.goto(address);
+  await vi.waitFor(async () => expect(await rows()).toEqual(["labelled-1"]));
+  await page.getByLabel("Labels").fill("no pair");
+  await page.getByLabel("Labels").press("Enter");
+  expect(await page.getByLabel("Labels").getAttribute("aria-invalid")).toBe("true");
+  expect(page.url()).toBe(address);
 });
 
 it("shows no demo buttons for a value tape-dev/stage when dev does not serve", async () => {

@@ -89,6 +89,25 @@ describe("runs from the command line", () => {
     expect(feed.map((line) => (JSON.parse(line) as { kind: string }).kind)).toContain("run.ended");
   });
 
+  it("shows the error of a failed run, and effects newest first with --newest", async () => {
+    const { tape, json, until } = await scene();
+    expect((await tape("start", "sum", "--input", "[200]", "--id", "s2", "--wait")).code).toBe(1);
+    expect((await tape("runs", "--status", "FAILED")).stdout).toMatch(/^s2 .* Error: too much: 200$/m);
+    expect((await tape("inspect", "s2")).stdout).toContain("\nerror Error: too much: 200\n");
+    const error = { name: "Error", message: "too much: 200" };
+    expect(await json("runs", "--status", "FAILED")).toMatchObject([{ id: "s2", error }]);
+    for (const id of ["n1", "n2"]) {
+      await tape("start", "pay", "--input", '{"amount":1}', "--id", id);
+      await tape("signal", id, "go", "--value", '{"ok":true}');
+      await until(id, "STUCK");
+    }
+    const runsOf = async (...flags: string[]) =>
+      (await tape("effects", ...flags)).stdout.split("\n").flatMap((line) => /^n\d/.exec(line) ?? []);
+    expect(await runsOf()).toEqual(["n1", "n2"]);
+    expect(await runsOf("--newest")).toEqual(["n2", "n1"]);
+    expect(await runsOf("--newest", "--status", "UNKNOWN,STUCK")).toEqual(["n2", "n1"]);
+  });
+
   it("exits 2 and writes nothing when the command line is wrong", async () => {
     const { tape, app } = await scene(false);
     for (const [args, message] of [

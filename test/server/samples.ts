@@ -63,7 +63,7 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "runs.cancel": ({ idle }) => ({ params: { id: idle }, body: audit }),
   "runs.takeover": ({ idle }) => ({ params: { id: idle }, body: audit }),
   "runs.redrive": ({ stuck }) => ({ params: { id: stuck }, body: audit }),
-  "effects.list": ({ run }) => ({ query: { run, status: "PENDING" } }),
+  "effects.list": ({ run }) => ({ query: { run, status: "PENDING", order: "desc" } }),
   "inDoubt.list": ({ inDoubt }) => ({ query: { run: inDoubt } }),
   "effects.resolve": ({ inDoubt }) => ({
     params: { id: inDoubt, pos: "0", sub: "0" },

@@ -55,6 +55,7 @@ import { tokens } from "./tokens.ts";
 import { transactions } from "./transactions.ts";
 import { trees } from "./trees.ts";
 import { values } from "./values.ts";
+import { views } from "./views.ts";
 import { gates, timers } from "./waits.ts";
 
 export type { CallerConnection, CallerFixture, StoreFixture, TestRunner } from "./frame.ts";
@@ -83,6 +84,7 @@ const groups: Readonly<Record<string, Cases>> = {
   faults,
   runs,
   lists,
+  views,
   labelled,
   pages,
   phases,

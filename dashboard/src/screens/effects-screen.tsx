@@ -12,7 +12,7 @@ const roles = {
   effect: {
     path: "/effects",
     title: "Effects",
-    about: "Calls to external systems and their outcomes, across all runs.",
+    about: "Calls to external systems and their outcomes, across all runs. Newest first.",
     statuses: ["PENDING", "DISPATCHED", "CONFIRMED", "FAILED", "UNKNOWN", "STUCK", "WITHDRAWN"],
     empty: (
       <Empty title="No effects match">
@@ -23,7 +23,7 @@ const roles = {
   compensation: {
     path: "/obligations",
     title: "Obligations",
-    about: "Compensations that runs owe if they fail or are cancelled, and how far they are.",
+    about: "Compensations that runs owe if they fail or are cancelled, and how far they are. Newest first.",
     statuses: ["ARMED", "PENDING", "COMMITTED", "UNKNOWN", "COMPENSATED", "STUCK", "DISCHARGED"],
     empty: (
       <Empty title="No obligations">

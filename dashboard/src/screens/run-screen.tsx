@@ -1,4 +1,4 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { ApiError, call, type Run } from "../api.ts";
@@ -24,6 +24,8 @@ import { Facts } from "../ui/facts.tsx";
 import { GateCard } from "../ui/gate-card.tsx";
 import { InDoubtCard } from "../ui/in-doubt-card.tsx";
 import { Json } from "../ui/json.tsx";
+import { LabelChip } from "../ui/label-chip.tsx";
+import { LoadMore } from "../ui/load-more.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { RunLink } from "../ui/run-link.tsx";
 import { Screen } from "../ui/screen.tsx";
@@ -110,13 +112,7 @@ function RunView({ run }: { readonly run: Run }) {
       {tab === "journal" && <Journal run={run} head={head} />}
       {tab === "tree" && <TreeTab id={id} />}
       {tab === "terms" && <QueryView of={terms}>{(data) => <TermTable terms={data.terms} />}</QueryView>}
-      {tab === "effects" && (
-        <QueryView of={effects}>
-          {(data) =>
-            data.effects.length === 0 ? <Empty title="No effects" /> : <EffectTable effects={data.effects} />
-          }
-        </QueryView>
-      )}
+      {tab === "effects" && <EffectsTab id={id} />}
       {tab === "result" && <ResultTab run={run} />}
     </>
   );
@@ -142,6 +138,24 @@ function AttentionCards({ run, tab }: { readonly run: Run; readonly tab: RunTab 
       ))}
       {status === "STUCK" && inDoubt?.length === 0 && <StuckCard run={run} />}
     </section>
+  );
+}
+
+function EffectsTab({ id }: { readonly id: string }) {
+  const effects = useInfiniteQuery(queries.runEffectPages(id));
+  return (
+    <QueryView of={effects}>
+      {({ effects: rows }) =>
+        rows.length === 0 ? (
+          <Empty title="No effects" />
+        ) : (
+          <>
+            <EffectTable effects={rows} />
+            <LoadMore of={effects} />
+          </>
+        )
+      }
+    </QueryView>
   );
 }
 
@@ -180,9 +194,7 @@ function Head({ run }: { readonly run: Run }) {
             )}
           </p>
           {Object.entries(labels as Readonly<Record<string, string>>).map(([key, value]) => (
-            <Link key={key} to="/runs" search={{ label: `${key}:${value}` }} className="label">
-              {key}:{value}
-            </Link>
+            <LabelChip key={key} name={key} value={value} />
           ))}
         </div>
         <div className="actions">

@@ -1,5 +1,5 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import type { ModelUsage, Run } from "../api.ts";
 import { modelUsage } from "../conversation/conversation-queries.ts";
@@ -11,32 +11,14 @@ import { Badge } from "../ui/badge.tsx";
 import { BulkCancel } from "../ui/bulk-cancel.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { ErrorMessage } from "../ui/error-message.tsx";
+import { LabelChip } from "../ui/label-chip.tsx";
+import { RunFilters } from "../ui/run-filters.tsx";
 import { Screen } from "../ui/screen.tsx";
 import { TimeAgo } from "../ui/time-ago.tsx";
 import { useWindow, VirtualTable } from "../ui/virtual-table.tsx";
 
 const pageRows = 100;
 const rowHeight = 44;
-
-const statuses = [
-  ["", "any"],
-  ["RUNNING,RUNNABLE,ENDING,COMPENSATING", "running"],
-  ["QUEUED", "queued"],
-  ["WAITING", "waiting"],
-  ["STUCK", "stuck"],
-  ["COMPLETED", "completed"],
-  ["FAILED", "failed"],
-  ["CANCELLED", "cancelled"],
-  ["COMPENSATED", "compensated"],
-] as const;
-
-const spans = [
-  ["", "any time"],
-  ["1h", "last hour"],
-  ["24h", "last 24 hours"],
-  ["7d", "last 7 days"],
-] as const;
-const isSpan = (since: string | undefined): boolean => spans.some(([value]) => value === (since ?? ""));
 
 export function RunsScreen() {
   const search = useSearch({ from: "/runs" });
@@ -47,125 +29,13 @@ export function RunsScreen() {
       about={search.prefix === undefined ? "Newest first." : `Ids that start with ${search.prefix}, in id order.`}
       actions={isFiltered(search) && start ? <BulkCancel search={search} /> : undefined}
     >
-      <Filters search={search} />
+      <RunFilters search={search} />
       <RunTable key={JSON.stringify(search)} search={search} />
     </Screen>
   );
 }
 
-function Filters({ search }: { readonly search: RunSearch }) {
-  const navigate = useNavigate({ from: "/runs" });
-  const set = (changed: RunSearch): void =>
-    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
-  const isListed = statuses.some(([value]) => value === (search.status ?? ""));
-  const [isCustom, setCustom] = useState(!isSpan(search.since) || search.until !== undefined);
-  return (
-    <form className="filters" onSubmit={(event) => event.preventDefault()}>
-      <label>
-        Status
-        <select value={search.status ?? ""} onChange={(event) => set({ status: event.target.value || undefined })}>
-          {statuses.map(([value, name]) => (
-            <option key={name} value={value}>
-              {name}
-            </option>
-          ))}
-          {!isListed && <option value={search.status}>{search.status?.toLowerCase()}</option>}
-        </select>
-      </label>
-      <label>
-        Started
-        <select
-          value={isCustom ? "custom" : (search.since ?? "")}
-          onChange={(event) => {
-            const chosen = event.target.value;
-            setCustom(chosen === "custom");
-            set({ since: chosen === "custom" ? undefined : chosen || undefined, until: undefined });
-          }}
-        >
-          {spans.map(([value, name]) => (
-            <option key={name} value={value}>
-              {name}
-            </option>
-          ))}
-          <option value="custom">custom range…</option>
-        </select>
-      </label>
-      {isCustom && (
-        <>
-          <TimeFilter name="From" value={search.since} onChange={(since) => set({ since })} />
-          <TimeFilter name="Until" value={search.until} onChange={(until) => set({ until })} />
-        </>
-      )}
-      <TextFilter name="Workflow" value={search.workflow} onChange={(workflow) => set({ workflow })} />
-      <TextFilter
-        name="Label"
-        placeholder="key:value"
-        value={search.label}
-        onChange={(label) => set({ label: label?.includes(":") === true ? label : undefined })}
-      />
-      <TextFilter name="Id prefix" value={search.prefix} onChange={(prefix) => set({ prefix })} />
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={search.inDoubt === true}
-          onChange={(event) => set({ inDoubt: event.target.checked || undefined })}
-        />
-        in doubt only
-      </label>
-    </form>
-  );
-}
-
-function TimeFilter({
-  name,
-  value,
-  onChange,
-}: {
-  readonly name: string;
-  readonly value: string | undefined;
-  readonly onChange: (time: string | undefined) => void;
-}) {
-  return (
-    <label>
-      {name}
-      <input
-        type="datetime-local"
-        defaultValue={value ?? ""}
-        onChange={(event) => onChange(event.target.value || undefined)}
-      />
-    </label>
-  );
-}
-
-/** Applies on Enter and on blur, not on every key. */
-function TextFilter({
-  name,
-  value,
-  placeholder,
-  onChange,
-}: {
-  readonly name: string;
-  readonly value: string | undefined;
-  readonly placeholder?: string;
-  readonly onChange: (text: string | undefined) => void;
-}) {
-  const [text, setText] = useState(value ?? "");
-  const apply = (): void => onChange(text.trim() === "" ? undefined : text.trim());
-  return (
-    <label>
-      {name}
-      <input
-        value={text}
-        placeholder={placeholder ?? "any"}
-        onChange={(event) => setText(event.target.value)}
-        onBlur={apply}
-        onKeyDown={(event) => event.key === "Enter" && apply()}
-      />
-    </label>
-  );
-}
-
-const columns = ["Status", "Run", "Workflow", "Owner", "Started", "Duration"];
+const columns = ["Status", "Run", "Workflow", "Owner or error", "Started", "Duration"];
 const modelColumns = ["Model", "Tokens", "Cost"];
 
 /**
@@ -254,9 +124,21 @@ function NoRuns({ filtered }: { readonly filtered: boolean }) {
   );
 }
 
+/** A run that has ended has no owner: then the cell is free for the reason of a failure. */
+function OwnerCell({ run: { lease, error } }: { readonly run: Run }) {
+  if (lease.state !== "FREE") return <td className="muted">{`${lease.label ?? ""} · token ${lease.token}`}</td>;
+  if (error === undefined) return <td />;
+  const text = `${error.code ?? error.name}: ${error.message}`;
+  return (
+    <td className="run-error" title={text}>
+      {text}
+    </td>
+  );
+}
+
 function RunCells({ run, usage }: { readonly run: Run; readonly usage: ReadonlyMap<string, ModelUsage> | undefined }) {
   const spent = usage?.get(run.id);
-  const { id, status, workflow, lease, createdAt, endedAt, labels } = run;
+  const { id, status, workflow, createdAt, endedAt, labels } = run;
   return (
     <>
       <td>
@@ -267,13 +149,11 @@ function RunCells({ run, usage }: { readonly run: Run; readonly usage: ReadonlyM
           {id}
         </Link>
         {Object.entries(labels as Readonly<Record<string, string>>).map(([key, value]) => (
-          <span key={key} className="label">
-            {key}:{value}
-          </span>
+          <LabelChip key={key} name={key} value={value} />
         ))}
       </td>
       <td>{workflow}</td>
-      <td className="muted">{lease.state === "FREE" ? "" : `${lease.label ?? ""} · token ${lease.token}`}</td>
+      <OwnerCell run={run} />
       <td className="muted">
         <TimeAgo at={createdAt} />
       </td>

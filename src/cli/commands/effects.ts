@@ -41,21 +41,23 @@ function listing(name: "effects" | "obligations", summary: string): Command {
   return {
     name,
     summary,
-    options: listOptions,
+    options: { ...listOptions, newest: { help: "newest first, a page at a time" } },
     run: (invocation) =>
       withApp(invocation, async ({ store, tenant }) => {
         const run = invocation.text("run");
+        const newest = invocation.given("newest");
         const known: readonly string[] = name === "effects" ? effectMachine.states : obligationMachine.states;
         const status = choicesOf("--status", invocation.text("status"), known);
         const found = await store.read.effects(tenant, {
           role: name === "effects" ? "effect" : "compensation",
           ...defined({ run, status }),
           ...afterOf(invocation),
+          ...(newest && { order: "desc" }),
         });
         const ids = await runIds(store, tenant, found);
         const runColumn = { title: "RUN", of: (row: { readonly run: number }) => ids.get(row.run) ?? "" };
         printRows(invocation, found, [runColumn, ...effectColumns(await store.read.now())], `no ${name} match`);
-        if (run === undefined) printNext(found, effectCursor);
+        if (run === undefined || newest) printNext(found, effectCursor);
         return 0;
       }),
   };

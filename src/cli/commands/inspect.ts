@@ -65,10 +65,10 @@ const inspectStored: Command["run"] = (invocation) =>
       const { label, token, remainingMs } = run.lease;
       screen.line(`held by ${label}, token ${token}, expires in ${lasting(remainingMs)} unless renewed`);
     }
-    if (run.endedAt !== null) {
-      const outcome = `outcome ${brief(run.outcome, 400)}`;
-      screen.line(run.status === "COMPLETED" ? outcome : screen.bad(outcome));
-    } else for (const line of waitingFor) screen.line(line);
+    const { error, outcome } = run;
+    if (error !== undefined) screen.line(screen.bad(`error ${brief(outcome, 400)}`));
+    else if (run.endedAt !== null) screen.line(`outcome ${brief(outcome, 400)}`);
+    if (run.endedAt === null) for (const line of waitingFor) screen.line(line);
     section(invocation, "journal", journal, journalColumns);
     section(invocation, "terms", terms, termColumns);
     section(invocation, "effects", effects, effectColumns(now));

@@ -113,8 +113,14 @@ const columns = (now: number, found: readonly RunView[]): readonly Column<RunVie
   { title: "STARTED", of: ({ createdAt }) => timeOf(createdAt) },
   { title: "TOOK", right: true, of: ({ createdAt, endedAt }) => lasting((endedAt ?? now) - createdAt) },
   { title: "HELD BY", of: ({ lease }) => (lease.owner === null ? "" : `${lease.label} #${lease.token}`) },
-  { title: "OUTCOME", of: ({ outcome, endedAt }) => (endedAt === null ? "" : brief(outcome, 40)) },
+  { title: "OUTCOME", of: outcomeOf },
 ];
+
+/** The error of a run that failed, the outcome of another that has ended. */
+function outcomeOf({ outcome, error, endedAt }: RunView): string {
+  if (error !== undefined) return brief(`${error.code ?? error.name}: ${error.message}`, 60);
+  return endedAt === null ? "" : brief(outcome, 40);
+}
 
 const runs: Command = {
   name: "runs",

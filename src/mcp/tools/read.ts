@@ -17,7 +17,7 @@ const listRuns = jsonTool(
   {
     ...{ ...reader, name: "list_runs", title: "List runs" },
     description:
-      "Runs of this tenant, newest first, with status and outcome. Filter by workflow, status, labels, id prefix, or " +
+      "Runs of this tenant, newest first, with status, outcome and error. Filter by workflow, status, labels, id prefix, or " +
       "inDoubt: true for runs with an effect of which nothing confirms whether it happened.",
     args: z.strictObject({
       workflow: z.string().min(1).max(512).optional(),
@@ -39,10 +39,11 @@ const listRuns = jsonTool(
       limit,
     };
     const { runs, more = false } = await api.call("runs.list", { query: query as never });
-    const rows = runs.map(({ journal, id, workflow, status, cause, labels, outcome, createdAt, endedAt, lease }) => ({
-      ...{ run: id, journal, workflow, status, cause, labels, createdAt, endedAt },
-      outcome: excerpt(outcome, "get_run", 1_000),
-      holder: lease.label,
+    const rows = runs.map(({ journal, id, workflow, status, cause, labels, ...run }) => ({
+      ...{ run: id, journal, workflow, status, cause, labels, createdAt: run.createdAt, endedAt: run.endedAt },
+      outcome: excerpt(run.outcome, "get_run", 1_000),
+      ...defined({ error: run.error }),
+      holder: run.lease.label,
     }));
     return pageOf(place, { field: "runs", rows, more, behind: ({ journal }) => String(journal) });
   },
@@ -52,7 +53,7 @@ const getRun = jsonTool(
   {
     ...{ ...reader, name: "get_run", title: "Read a run" },
     description:
-      "One run: status, outcome, lease, and its journal a page at a time (oldest first). inbox: true reads the notes " +
+      "One run: status, outcome, error, lease, and its journal a page at a time (oldest first). inbox: true reads the notes " +
       "that others sent to it instead: signals, cancellations, late evidence.",
     args: z.strictObject({ run: runId, inbox: z.boolean().default(false), cursor }),
   },

@@ -25,7 +25,8 @@ export const effects = group({
     role: "reader",
     repeat: "read",
     summary:
-      "Lists effects, or obligations with role=compensation, by status and age; pass next as after for the next page",
+      "Lists effects, or obligations with role=compensation, by status and age, oldest first; with order=desc newest " +
+      "first. Pass next as after for the next page",
     query: z.strictObject({
       run: name.exactOptional(),
       item: wholeText.exactOptional(),
@@ -36,6 +37,7 @@ export const effects = group({
       status: listText.exactOptional(),
       minAgeMs: wholeText.exactOptional(),
       after: text.exactOptional(),
+      order: z.enum(["asc", "desc"]).exactOptional(),
       limit: wholeText.exactOptional(),
     }),
     answer: z.strictObject({ effects: z.array(effectRow), more, next: text.exactOptional() }),

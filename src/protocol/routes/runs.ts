@@ -100,7 +100,7 @@ export const runs = group({
     path: "/v1/runs/{id}",
     role: "reader",
     repeat: "read",
-    summary: "Reads one run: status, outcome, lease",
+    summary: "Reads one run: status, outcome, error, lease",
     params: byId,
     answer: runView,
     errors: ["TAPE_RUN_NOT_FOUND"],
@@ -174,7 +174,8 @@ export const runs = group({
       root: name,
       runs: z.array(
         runView
-          .pick({ id: true, journal: true, parent: true, workflow: true, status: true, cause: true, outcome: true })
+          .pick({ id: true, journal: true, parent: true, workflow: true, status: true, cause: true })
+          .extend(runView.pick({ outcome: true, error: true }).shape)
           .extend({ createdAt: z.number(), endedAt: z.number().nullable(), parentPos: whole.nullable() }),
       ),
       obligations: z.array(effectRow),

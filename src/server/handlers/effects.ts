@@ -13,7 +13,7 @@ export function effectHandlers({ store, operators }: ServerDeps): HandlersOf<typ
     async "effects.list"({ query }, { tenant }) {
       const page = await read.effects(tenant, query);
       // The next page of one run's effects starts at a position, which the caller knows.
-      const all = (query.run ?? query.item ?? query.root) === undefined;
+      const all = query.order === "desc" || (query.run ?? query.item ?? query.root) === undefined;
       return { ...listed("effects", page), ...(all && nextOf(page, effectCursor)) };
     },
     async "inDoubt.list"({ query: { limit = defaultInDoubt, ...query } }, { tenant }) {

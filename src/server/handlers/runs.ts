@@ -162,11 +162,12 @@ function startHandlers({ store, clock, random, runner, served, turns }: ServerDe
 }
 
 function nodeOf(run: RunView) {
-  const { id, journal, parent, workflow, status, cause, outcome, createdAt, endedAt } = run;
+  const { id, journal, parent, workflow, status, cause, outcome, error, createdAt, endedAt } = run;
   // A child's id is its parent's id and the position of the operation that started it.
   const [, pos] = (parent === null ? null : /\.(\d{1,9})$/.exec(id)) ?? [];
   const parentPos = pos === undefined ? null : Number(pos);
-  return { id, journal, parent, parentPos, workflow, status, cause, outcome, createdAt, endedAt };
+  const node = { id, journal, parent, parentPos, workflow, status, cause, outcome, createdAt, endedAt };
+  return { ...node, ...defined({ error }) };
 }
 
 /** Waits until `done` returns true, the time is over, or the caller disconnects. */

@@ -2,6 +2,7 @@ import type { LeaseTarget, LeaseView, TermView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import type { Credential } from "../../model/records.ts";
 import type { BudgetRow, GateRow, ScheduleRow, TimerRow } from "../../model/rows.ts";
+import type { RunError } from "../../model/run-error.ts";
 
 /** Lists and summaries for operators, called as `store.read.x`. Each walks one index and stops after a page. */
 export interface ListOps {
@@ -65,6 +66,8 @@ export interface RunView {
   readonly inputHash: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly outcome: unknown;
+  /** Of a run that failed or was cancelled: the error in its outcome, in short. */
+  readonly error?: RunError;
   readonly parent: number | null;
   readonly root: number;
   readonly createdAt: number;
@@ -116,8 +119,13 @@ export interface EffectFilter {
   readonly from?: number;
   readonly status?: readonly string[];
   readonly minAgeMs?: number;
-  /** In a list of all effects: continue after this `effectCursor`. */
+  /** In a list of all effects, and with `order: "desc"` also of one run: continue after this `effectCursor`. */
   readonly after?: string;
+  /**
+   * `desc`: newest first, that is the effects of the newest run, and of a run the latest, a page at a time. Not with
+   * `root`, `item` and `from`. Without it oldest first.
+   */
+  readonly order?: "asc" | "desc";
   readonly limit?: number;
 }
 

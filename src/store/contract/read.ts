@@ -3,6 +3,7 @@ import type { LeaseTarget, LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { BusinessKeyRow, EffectRow, ScheduleRow, TimerRow } from "../../model/rows.ts";
+import type { RunError } from "../../model/run-error.ts";
 import type { AdminReadOps } from "./admin.ts";
 import type { BlobReadOps } from "./blobs.ts";
 import type { BuildReadOps } from "./builds.ts";
@@ -108,6 +109,8 @@ export interface RunProgress {
   readonly workflow: string;
   readonly status: RunStatus;
   readonly outcome: unknown;
+  /** As in a `RunView`. */
+  readonly error?: RunError;
   readonly ended: boolean;
   /** No process holds it, and it waits for no reactor and no slot. */
   readonly idle: boolean;

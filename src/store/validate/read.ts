@@ -117,7 +117,13 @@ function checkEffectFilter(filter: EffectFilter, limits: Limits): void {
   oneOf("role", role === undefined ? undefined : [role], ["effect", "compensation"]);
   oneOf("status", filter.status, effectStatuses[role ?? "any"]);
   cursor(filter.after);
-  if (filter.after !== undefined && (filter.run ?? filter.item ?? filter.root) !== undefined) {
+  oneOf("order", filter.order === undefined ? undefined : [filter.order], ["asc", "desc"]);
+  const newest = filter.order === "desc";
+  if (newest && (filter.root ?? filter.item ?? filter.from) !== undefined) {
+    const message = "the newest effects are listed of one run or of all; root, item and from go without order";
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: "order" });
+  }
+  if (filter.after !== undefined && !newest && (filter.run ?? filter.item ?? filter.root) !== undefined) {
     const message = "after continues a list of all effects; those of one run continue with from";
     throw new TapeError("TAPE_BAD_INPUT", message, { field: "after" });
   }

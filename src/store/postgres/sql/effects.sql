@@ -48,6 +48,49 @@ order by e.tenant, e.run, e.pos, e.sub limit :limit;
 -- The journal with authority over the effect, unchanged until our commit: a handoff waits for us, or we wait for it.
 select authority from tape.effects where run = :run and pos = :pos and sub = :sub for share;
 
+-- name: effect.newest
+-- read
+-- effect.list from its end: the effects of the newest run first, and of a run the latest. The tenant as there.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.uncertain, e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
+where e.tenant >= :tenant and e.tenant <= :tenant and (:role::text is null or e.role = :role)
+  and (:status::text is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms::bigint is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+  and (e.run, e.pos, e.sub) < (:before_run, :before_pos, :before_sub)
+order by e.tenant desc, e.run desc, e.pos desc, e.sub desc limit :limit;
+
+-- name: effect.newest_of_run
+-- read
+-- effect.newest, of one run.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.uncertain, e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
+where e.run = :run and (e.pos, e.sub) < (:before_pos, :before_sub) and e.tenant is not distinct from :tenant
+  and (:role::text is null or e.role = :role)
+  and (:status::text is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms::bigint is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+order by e.run desc, e.pos desc, e.sub desc limit :limit;
+
+-- name: effect.newest_open
+-- read
+-- effect.newest, of open effects: their index has no others. Their keys are sorted, and only a page of rows is read.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.uncertain, e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from
+  (select o.run, o.pos, o.sub from json_array_elements_text(:statuses::json) i(value) cross join lateral (
+      select x.run, x.pos, x.sub from tape.effects x where x.tenant = :tenant and x.status = i.value
+        and x.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED') and (:role::text is null or x.role = :role)
+        and (:min_age_ms::bigint is null or x.changed_at <= tape.now_ms() - :min_age_ms)
+        and (x.run + 0, x.pos, x.sub) < (:before_run, :before_pos, :before_sub)
+      offset 0) o
+    order by o.run desc, o.pos desc, o.sub desc limit :limit) k
+  join tape.effects e on e.run = k.run and e.pos = k.pos and e.sub = k.sub
+order by k.run desc, k.pos desc, k.sub desc;
+
 -- name: effect.obligations
 -- read
 -- Obligations of a root and of its descendants, in the order in which those of one run are compensated. With :below

@@ -60,10 +60,34 @@ export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limit
     const found = (yield* queryRows("effect.item", { ...few, item, role })).map(effectRowOf);
     return found.filter((effect) => (run === null || effect.run === run) && effect.pos >= from);
   }
+  if (filter.order === "desc") return yield* newestEffects(filter, { ...few, pageBytes, role }, run);
   const [afterRun, afterPos, afterSub] = placeIn(filter.after);
   const after = { afterRun, afterPos, afterSub };
   if (run === null) return mapPage(yield* queryPage("effect.list", { ...few, ...after, pageBytes, role }), effectRowOf);
   return yield* wholeEffects("effect.run", { ...whole, run, from, role });
+}
+
+/** Statuses of the index of open effects. */
+const openStatuses: ReadonlySet<string> = new Set(["PENDING", "DISPATCHED", "UNKNOWN", "STUCK", "COMMITTED"]);
+/** A page of effects, newest first; also those of one run, which may have very many. */
+function* newestEffects(
+  { status, after }: EffectFilter,
+  few: Pick<
+    Parameters<typeof queryPage<"effect.newest">>[1],
+    "tenant" | "status" | "minAgeMs" | "limit" | "pageBytes" | "role"
+  >,
+  run: number | null,
+): Plan<Page<EffectRow>> {
+  const max = Number.MAX_SAFE_INTEGER;
+  const [beforeRun, beforePos, beforeSub] = after === undefined ? [max, max, max] : placeIn(after);
+  const edge = { beforePos, beforeSub };
+  if (run !== null) return mapPage(yield* queryPage("effect.newest_of_run", { ...few, ...edge, run }), effectRowOf);
+  if (status?.every((one) => openStatuses.has(one)) === true) {
+    const { status: _status, ...open } = few;
+    const params = { ...open, ...edge, beforeRun, statuses: JSON.stringify([...new Set(status)]) };
+    return mapPage(yield* queryPage("effect.newest_open", params), effectRowOf);
+  }
+  return mapPage(yield* queryPage("effect.newest", { ...few, ...edge, beforeRun }), effectRowOf);
 }
 
 function* wholeEffects<N extends "effect.obligations" | "effect.run">(

@@ -46,6 +46,46 @@ order by e.run, e.pos, e.sub limit :limit;
 -- The journal with authority over the effect. No other process writes before our commit.
 select authority from effects where run = :run and pos = :pos and sub = :sub;
 
+-- name: effect.newest
+-- read
+-- effect.list from its end: the effects of the newest run first, and of a run the latest.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.uncertain,
+  e.created_at, e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.send_until + :at - :steady as send_until from effects e
+where e.tenant = :tenant and (:role is null or e.role = :role)
+  and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
+  and (:min_age_ms is null or e.changed_at <= :at - :min_age_ms)
+  and (e.run, e.pos, e.sub) < (:before_run, :before_pos, :before_sub)
+order by e.run desc, e.pos desc, e.sub desc limit :limit;
+
+-- name: effect.newest_of_run
+-- read
+-- effect.newest, of one run.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.uncertain,
+  e.created_at, e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.send_until + :at - :steady as send_until from effects e
+where e.run = :run and (e.pos, e.sub) < (:before_pos, :before_sub) and +e.tenant = :tenant and (:role is null or e.role = :role)
+  and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
+  and (:min_age_ms is null or e.changed_at <= :at - :min_age_ms)
+order by e.pos desc, e.sub desc limit :limit;
+
+-- name: effect.newest_open
+-- read
+-- effect.newest, of open effects: their index has no others. Their keys are sorted, and only a page of rows is read.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.uncertain,
+  e.created_at, e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.send_until + :at - :steady as send_until from
+  (select o.run, o.pos, o.sub from json_each(:statuses) i cross join effects o indexed by effects_open
+    on o.tenant = :tenant and o.status = i.value
+    where o.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED') and (:role is null or o.role = :role)
+      and (:min_age_ms is null or o.changed_at <= :at - :min_age_ms)
+      and (o.run, o.pos, o.sub) < (:before_run, :before_pos, :before_sub)
+    order by o.run desc, o.pos desc, o.sub desc limit :limit) k
+  cross join effects e on e.run = k.run and e.pos = k.pos and e.sub = k.sub;
+
 -- name: effect.obligations
 -- read
 -- Obligations of a root and of its descendants, in the order in which those of one run are compensated. With :below
