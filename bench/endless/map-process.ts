@@ -1,7 +1,6 @@
 // A process of the benchmark of `tape.map`: one run that maps many children, and what they cost it.
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { createRunner, Tape, workflow } from "../../src/exports/index.ts";
+import { heapMb } from "./part.ts";
 
 export interface MapMessage {
   readonly say: "mapped";
@@ -12,12 +11,6 @@ export interface MapMessage {
 }
 
 const [url = "", count = "0", concurrency = "1"] = process.argv.slice(2);
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
-const heapMb = (): number => {
-  collect();
-  return process.memoryUsage().heapUsed / 1e6;
-};
 
 const total = Number(count);
 const heaps: number[] = [];

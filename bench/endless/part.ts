@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { EndlessSite } from "./site.ts";
 
 /** Figures by name; null: not measured. */
@@ -14,3 +16,15 @@ export interface EndlessPart<Sizes> {
 }
 
 export const rounded = (value: number, digits = 3): number => Math.round(value * 10 ** digits) / 10 ** digits;
+
+let collect: (() => void) | undefined;
+
+/** The live objects of this process: its heap after a collection. */
+export function heapMb(): number {
+  if (collect === undefined) {
+    setFlagsFromString("--expose-gc");
+    collect = runInNewContext("gc") as () => void;
+  }
+  collect();
+  return process.memoryUsage().heapUsed / 1e6;
+}

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { createRunner, gate, Tape, workflow } from "../../src/exports/index.ts";
 import { median, say } from "../work.ts";
-import { type EndlessPart, type Figures, rounded } from "./part.ts";
+import { type EndlessPart, type Figures, heapMb, rounded } from "./part.ts";
 import type { EndlessSite, StoreKind } from "./site.ts";
 
 export interface WakeSizes {
@@ -41,13 +41,13 @@ const loop = workflow("loop", async (tape, state: LoopState) => {
 
 /**
  * One run with a million loop iterations: from its signal until its code is live again, at the end ÷ after the first
- * thousand, and the resident memory at both. The run is parked each time, so a wake-up is a claim and a replay.
+ * thousand, and the heap at both. The run is parked each time, so a wake-up is a claim and a replay.
  */
 export const wake: EndlessPart<WakeSizes> = {
   usual: { iterations: { sqlite: 1_000_000, postgres: 100_000 }, short: 1_000, rounds: 15 },
   small: { iterations: { sqlite: 20_000, postgres: 10_000 }, short: 1_000, rounds: 3 },
   figures: ["", "Postgres"].flatMap((store) =>
-    ["wakeRatio", "wakeShortMs", "wakeLongMs", "wakeShortRssMb", "wakeLongRssMb"].map((name) => `${name}${store}`),
+    ["wakeRatio", "wakeShortMs", "wakeLongMs", "wakeShortHeapMb", "wakeLongHeapMb"].map((name) => `${name}${store}`),
   ),
   async measure(site, sizes) {
     const figures: Record<string, number | null> = {};
@@ -63,7 +63,7 @@ async function measureStore(site: EndlessSite, kind: StoreKind, sizes: WakeSizes
   const runner = createRunner({ workflows: [loop] });
   await using app = await Tape.open({ store: await site.store(kind), runner, log: "silent" });
   const run = await app.start(loop, { done: 0, short, total, rounds }, { id: "endless" });
-  const wakeUp = async (): Promise<{ readonly ms: number; readonly rssMb: number }> => {
+  const wakeUp = async (): Promise<{ readonly ms: number; readonly heap: number }> => {
     const times: number[] = [];
     for (let round = 0; round < rounds; round++) {
       while ((await app.runs.get(run.id))?.status !== "WAITING") await pause(5);
@@ -75,7 +75,7 @@ async function measureStore(site: EndlessSite, kind: StoreKind, sizes: WakeSizes
       await woken;
       times.push(performance.now() - sent);
     }
-    return { ms: median(times), rssMb: process.memoryUsage().rss / 2 ** 20 };
+    return { ms: median(times), heap: heapMb() };
   };
   const first = await wakeUp();
   const started = performance.now();
@@ -86,7 +86,7 @@ async function measureStore(site: EndlessSite, kind: StoreKind, sizes: WakeSizes
   const found = {
     wakeRatio: last.ms / first.ms,
     ...{ wakeShortMs: first.ms, wakeLongMs: last.ms },
-    ...{ wakeShortRssMb: first.rssMb, wakeLongRssMb: last.rssMb },
+    ...{ wakeShortHeapMb: first.heap, wakeLongHeapMb: last.heap },
   };
   return Object.fromEntries(Object.entries(found).map(([name, value]) => [`${name}${suffix}`, rounded(value)]));
 }
