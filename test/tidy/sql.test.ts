@@ -17,6 +17,8 @@ const onlyInOne: Record<string, string> = {
   park_many: "the same",
   end_sleep_many: "the same",
   end_many: "the same",
+  "end_many.children": "the same, for runs whose parent gets a note",
+  spawn_many: "the same, for runs that start children",
   "create_many.queued": "the same, for runs of queues",
   "park_many.queued": "the same",
   "end_many.queued": "the same",

@@ -39,8 +39,10 @@ import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
 import type { CheckedChunks } from "../validate/streams.ts";
 import type { WakeHub } from "../wake-hub.ts";
 import { admitManyPlan } from "./admit-many.ts";
+import { appendSpawning, endChild } from "./append-children.ts";
 import { appendSingle, type Backlog, createItemOf, creationOf, isEnd, isPark } from "./batched-writes.ts";
 import type { BatchedWrites } from "./batchers.ts";
+import { isChildEnd } from "./child-writes.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
 import { readFault } from "./errors.ts";
@@ -144,9 +146,11 @@ export class PostgresBackend implements SqlBackend {
     const { append, endSleep } = this.#options.batched;
     if (entry.plain) return append.submit({ fence, entry });
     if (isSleepEnd(entry)) return endSleep.submit({ fence, entry });
+    if (entry.spawns) return appendSpawning(this.#options, { fence, entry });
     // Whether a run has a queue is not in its fence: one that is not known here takes the other batch, and then its plan.
     const queued = entry.releases && this.#queued.delete(fence.journal);
     if (isEnd(entry)) return this.#end(fence, entry, queued);
+    if (isChildEnd(entry) && !queued) return endChild(this.#options, { fence, entry });
     if (isPark(entry)) return this.#park(fence, entry, queued);
     return appendSingle(this.#options.writer, { fence, entry });
   }

@@ -47,7 +47,7 @@ const backlogOf = ({ tenant, workflow }: RowOf<"park_many"> | RowOf<"fire_many">
   workflow,
 });
 
-type WriteSingle<Item, Result> = (item: Item) => Promise<Result>;
+export type WriteSingle<Item, Result> = (item: Item) => Promise<Result>;
 
 const fenceParams = (batch: readonly AppendItem[]) => ({
   tenants: textsLiteral(batch.map(({ fence }) => fence.tenant)),
@@ -63,7 +63,7 @@ const entryParams = (batch: readonly AppendItem[]) => ({
   bodies: joinedTexts(batch.map(({ entry }) => entry.bodies[0]!)),
 });
 
-const fenceFields = {
+export const fenceFields = {
   checkSql: "append_many.check" as const,
   journal: ({ fence }: AppendItem) => fence.journal,
   tenant: ({ fence }: AppendItem) => fence.tenant,
@@ -80,23 +80,26 @@ export const appendWrite = (
 ): BatchedWrite<AppendItem, AppendResult, "append_many"> => ({
   ...fenceFields,
   sql: "append_many",
-  params: (batch) => {
-    if (batch.every(({ entry }) => entry.records.length === 1)) {
-      return {
-        ...entryParams(batch),
-        seqs: numbersLiteral(batch.map(({ entry }) => entry.after + 1)),
-        kinds: joinedTexts(batch.map(({ entry }) => entry.records[0]!.kind)),
-      };
-    }
-    return {
-      ...fenceParams(batch.flatMap((item) => Array<AppendItem>(item.entry.records.length).fill(item))),
-      bodies: joinedTexts(batch.flatMap(({ entry }) => entry.bodies)),
-      seqs: numbersLiteral(batch.flatMap(({ entry }) => entry.records.map((_, k) => entry.after + 1 + k))),
-      kinds: joinedTexts(batch.flatMap(({ entry }) => entry.records.map(({ kind }) => kind))),
-    };
-  },
+  params: recordParams,
   single,
 });
+
+/** For entries with any number of records: each is an item of the statement. */
+export function recordParams(batch: readonly AppendItem[]) {
+  if (batch.every(({ entry }) => entry.records.length === 1)) {
+    return {
+      ...entryParams(batch),
+      seqs: numbersLiteral(batch.map(({ entry }) => entry.after + 1)),
+      kinds: joinedTexts(batch.map(({ entry }) => entry.records[0]!.kind)),
+    };
+  }
+  return {
+    ...fenceParams(batch.flatMap((item) => Array<AppendItem>(item.entry.records.length).fill(item))),
+    bodies: joinedTexts(batch.flatMap(({ entry }) => entry.bodies)),
+    seqs: numbersLiteral(batch.flatMap(({ entry }) => entry.records.map((_, k) => entry.after + 1 + k))),
+    kinds: joinedTexts(batch.flatMap(({ entry }) => entry.records.map(({ kind }) => kind))),
+  };
+}
 
 /** The end of a sleep: the run's holder fires the timer together with the record. */
 export const endSleepWrite = (

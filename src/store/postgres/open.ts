@@ -33,6 +33,7 @@ import {
 } from "./batched-writes.ts";
 import type { BatchedWrites } from "./batchers.ts";
 import { PostgresCallers } from "./callers.ts";
+import { endChildWrite, spawnWrite } from "./child-writes.ts";
 import { Connections } from "./connections.ts";
 import { classifyError, forbidden, isForbidden, unreachable } from "./errors.ts";
 import { JournalAllocator } from "./journal-numbers.ts";
@@ -143,12 +144,18 @@ function batchedWrites(options: WriteBatcherOptions): BatchedWrites {
   };
   // Batches of one queue lock its keys until their commit: a second one at the same time would only wait for the first.
   // Chunks have one connection of their own: however many there are, records do not wait for a channel behind them.
-  const [leaving, joining, streaming] = [1, 1, 1].map((max) => ({ ...options, channels: new Channels(max) }));
+  // Ends of children lock the inboxes of their parents in the same way.
+  const [leaving, joining, streaming, settling] = [1, 1, 1, 1].map((max) => ({
+    ...options,
+    channels: new Channels(max),
+  }));
   return {
     append: writeBatcher(appendWrite(single), options),
     park: writeBatcher(parkWrite(single), options),
     endSleep: writeBatcher(endSleepWrite(single), options),
     end: writeBatcher(endWrite(single), options),
+    endChild: writeBatcher(endChildWrite(single), settling!),
+    spawn: writeBatcher(spawnWrite(single), options),
     counted,
     create: writeBatcher(createWrite(createLeftOut), options),
     createLabelled: writeBatcher(labelledWrite(createLeftOut), options),

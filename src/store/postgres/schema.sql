@@ -432,11 +432,11 @@ CREATE INDEX runs_created ON tape.runs USING btree (tenant, created_at, journal)
 
 CREATE INDEX runs_ended ON tape.runs USING btree (tenant, ended_at) WHERE (ended_at IS NOT NULL);
 
+CREATE INDEX runs_members ON tape.runs USING btree (root) WHERE (root <> journal);
+
 CREATE INDEX runs_parent ON tape.runs USING btree (parent) WHERE (parent IS NOT NULL);
 
 CREATE INDEX runs_phase ON tape.runs USING btree (tenant, phase, journal) WHERE (phase <> ALL (ARRAY['LIVE'::text, 'COMPLETED'::text]));
-
-CREATE INDEX runs_tree ON tape.runs USING btree (root) WHERE (parent IS NOT NULL);
 
 CREATE INDEX runs_unlisted ON tape.runs USING btree (tenant, journal) WHERE ((labels IS NOT NULL) AND (labelled IS NULL));
 
@@ -539,6 +539,13 @@ CREATE OR REPLACE FUNCTION tape.on_timeline(recorded text)
  LANGUAGE sql
 AS $function$
   select recorded is null or recorded = coalesce(tape.timeline(), recorded)
+$function$;
+
+CREATE OR REPLACE FUNCTION tape.stamp_of(journal bigint, seq bigint)
+ RETURNS bigint
+ LANGUAGE sql
+AS $function$
+  select r.stamp from tape.records r where r.journal = $1 and r.seq = $2
 $function$;
 
 CREATE OR REPLACE FUNCTION tape.timeline()

@@ -15,6 +15,8 @@ interface Checks {
   end_sleep_many: "append_many.check";
   park_many: "append_many.check";
   end_many: "append_many.check";
+  "end_many.children": "append_many.check";
+  spawn_many: "append_many.check";
   "park_many.queued": "append_many.check";
   "end_many.queued": "append_many.check";
   create_many: "create_many.check";

@@ -2855,6 +2855,23 @@ export interface PostgresStatements extends SharedStatements {
     };
     row: { journal: number | null; notes: number };
   };
+  "end_many.children": {
+    params: {
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      afters: Text;
+      bodies: Text;
+      noteCounts: Text;
+      statuses: Text;
+      outcomes: Text;
+      parents: Text;
+      notes: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; notes: number; held: Flag | null; tenant: string | null; workflow: string };
+  };
   "end_many.queued": {
     params: {
       journals: Text;
@@ -3018,6 +3035,30 @@ export interface PostgresStatements extends SharedStatements {
   "renew_many.lost": {
     params: { journals: Text; tenants: Text; tokens: Text; nonces: Text };
     row: { at: number | null; token: string | null; owner: string | null; label: string | null };
+  };
+  spawn_many: {
+    params: {
+      children: Text;
+      parents: Text;
+      positions: Text;
+      owners: Text;
+      ids: Text;
+      workflows: Text;
+      versions: Text;
+      inputHashes: Text;
+      stalls: Text;
+      firstBodies: Text;
+      journals: Text;
+      tenants: Text;
+      tokens: Text;
+      nonces: Text;
+      afters: Text;
+      seqs: Text;
+      kinds: Text;
+      bodies: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; notes: number };
   };
   "store.protection": {
     params: { schema: Text };

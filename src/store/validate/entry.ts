@@ -56,6 +56,8 @@ export interface CheckedEntry {
   readonly releases: boolean;
   /** Only records of a run's journal that change no table and refer to no blob. */
   readonly plain: boolean;
+  /** Besides such records it starts children that have no queue, no labels and no build, and that stay attached. */
+  readonly spawns: boolean;
   /** What the records refer to; absent in most entries. */
   readonly blobs?: readonly BlobRef[];
 }
@@ -93,6 +95,12 @@ function changesTables(record: NewRecord): boolean {
   return record.kind === "step.failed" && record.data.timer === true;
 }
 
+function isPlainChild(record: NewRecord): boolean {
+  if (record.kind !== "child.started") return false;
+  const { queue, labels, build, startedBy, joined, budget } = record.data;
+  return [queue, labels, build, startedBy, joined, budget].every((one) => one === undefined);
+}
+
 export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   checkWhole("after", entry?.after, 1);
   const { records } = entry;
@@ -110,11 +118,15 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   let bytes = 0;
   let releases = false;
   let plain = true;
+  let spawns = true;
   let blobs: readonly BlobRef[] | undefined;
   const bodies = records.map((record, k) => {
     const body = encodeRecord(record, limits);
     bytes += body.length;
-    if (!plainKinds.has(record.kind) || changesTables(record)) plain = false;
+    if (!plainKinds.has(record.kind) || changesTables(record)) {
+      plain = false;
+      spawns &&= isPlainChild(record);
+    }
     if (mayHoldBlobs(body)) blobs = [...(blobs ?? []), ...blobsIn(record.data)];
     if (record.kind === "term.ended" || record.kind === "run.ended") {
       releases = true;
@@ -126,8 +138,10 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
     }
     return body;
   });
-  if (blobs === undefined || blobs.length === 0) return { after: entry.after, records, bodies, bytes, releases, plain };
-  return { after: entry.after, records, bodies, bytes, releases, plain: false, blobs };
+  const { after } = entry;
+  if (blobs === undefined || blobs.length === 0)
+    return { after, records, bodies, bytes, releases, plain, spawns: spawns && !plain };
+  return { after, records, bodies, bytes, releases, plain: false, spawns: false, blobs };
 }
 
 export function encodeRecord(record: NewRecord, limits: Limits): string {

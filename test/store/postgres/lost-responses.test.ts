@@ -14,6 +14,7 @@ import {
   tenant,
   unique,
 } from "../../../testkit/conformance/frame.ts";
+import { begin, childEnded, startChild } from "../../../testkit/conformance/holder.ts";
 import { type PostgresProxy, startProxy } from "../../postgres/proxy.ts";
 import { codeOf, type Scene, sceneOn, until } from "./scene.ts";
 
@@ -181,6 +182,41 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
           check: async () => {
             expect(await lengthOf(run)).toBe(2);
             expect(await scene.store.read.run(tenant, run.id)).toMatchObject({ status: "COMPLETED", outcome: 42 });
+          },
+        };
+      },
+    ],
+    [
+      "starts children",
+      statement("spawn_many"),
+      async () => {
+        const run = await held(store);
+        const ids = [unique("child"), unique("child")];
+        const records = ids.map((id, k) =>
+          record("child.started", { pos: k + 1, id, workflow: "w", input: k, inputHash: "h" }),
+        );
+        return {
+          call: async () => expect((await store.fenced.append(run.fence, { after: 1, records })).head).toBe(3),
+          check: async () => {
+            expect(await lengthOf(run)).toBe(3);
+            for (const id of ids)
+              expect(await scene.store.read.run(tenant, id)).toMatchObject({ status: "RUNNABLE", parent: run.journal });
+          },
+        };
+      },
+    ],
+    [
+      "ends a child, with one note",
+      statement("end_many.children"),
+      async () => {
+        const parent = await begin(store);
+        const child = await startChild(parent, 1, unique("child"));
+        return {
+          call: async () => void (await childEnded(child, parent, 1, "COMPLETED", { outcome: 42 })),
+          check: async () => {
+            expect(await scene.store.read.run(tenant, child.id)).toMatchObject({ status: "COMPLETED", outcome: 42 });
+            const notes = await scene.store.read.journal(tenant, { journal: parent.journal }, { inbox: true });
+            expect(notes.map(({ kind }) => kind)).toEqual(["child.settled"]);
           },
         };
       },

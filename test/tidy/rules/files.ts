@@ -32,7 +32,7 @@ export function medianSize(files: SourceFile[]): string[] {
 }
 
 /** Statements are grouped by table; many small files would hide which statements touch a table. */
-export const maxStatementFiles = 28;
+export const maxStatementFiles = 29;
 
 export function statementFiles(paths: string[]): string[] {
   const found = paths.filter((path) => /^src\/store\/.*\/sql\/[^/]+\.sql$/.test(path));

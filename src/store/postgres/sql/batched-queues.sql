@@ -131,7 +131,7 @@ with f as materialized (
     and (select 1 from tape.business_keys b where b.run = i.journal and b.pos = -1 limit 1) is null
     and (select 1 from tape.gates g where g.run = i.journal and g.status || '' = 'OPEN' limit 1) is null
     and (select 1 from tape.timers t where t.run = i.journal and t.status || '' = 'SET' limit 1) is null
-    and (select 1 from tape.runs c where c.root = i.journal and c.parent = i.journal and c.ended_at is null limit 1) is null
+    and (select 1 from tape.runs c where c.parent = i.journal and c.ended_at is null limit 1) is null
     and tape.on_timeline()),
 r as (update tape.runs r set phase = f.status, cause = lower(f.status), outcome = f.outcome, ended_at = (select tape.now_ms())
   from f where r.journal = any (array[f.journal]) and r.phase || '' = 'LIVE' and r.parent is null

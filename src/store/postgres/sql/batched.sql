@@ -85,7 +85,7 @@ with f as materialized (
     and (select 1 from tape.effects e where e.root = i.journal and e.role = 'compensation' and e.status = 'ARMED' limit 1) is null
     and (select 1 from tape.gates g where g.run = i.journal and g.status || '' = 'OPEN' limit 1) is null
     and (select 1 from tape.timers t where t.run = i.journal and t.status || '' = 'SET' limit 1) is null
-    and (select 1 from tape.runs c where c.root = i.journal and c.parent = i.journal and c.ended_at is null limit 1) is null
+    and (select 1 from tape.runs c where c.parent = i.journal and c.ended_at is null limit 1) is null
     and tape.on_timeline()),
 r as (update tape.runs r set phase = f.status, cause = lower(f.status), outcome = f.outcome, ended_at = (select tape.now_ms())
   from f where r.journal = any (array[f.journal]) and r.phase || '' = 'LIVE' and r.parent is null
@@ -104,23 +104,24 @@ select journal, notes from r;
 -- unfenced: due timers of many runs at once: timer.fire, note.count and note.create in one statement
 -- writes: leases, records, timers, witness
 -- The condition is the fence of each. SKIP LOCKED as in append_many: a timer without a row (fired by another process,
--- locked, not due, its run ended) is retried alone. Never early.
+-- locked, not due, its run ended) is retried alone. Never early. So is one whose last note was committed after this
+-- statement began: without its stamp the feed could return the two in the wrong order.
 with f as materialized (
-  select i.*, l.notes + 1 as seq, l.held, l.workflow
+  select i.*, l.notes + 1 as seq, l.held, l.workflow, coalesce(p.stamp, 0) as stamp
   from unnest(:journals::bigint[], :tenants::text[], :positions::bigint[], :purposes::text[], string_to_array(:bodies, chr(31)))
     as i(journal, tenant, pos, purpose, body)
   cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = i.purpose
     and t.tenant is not distinct from i.tenant and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
   cross join lateral (select l.notes, l.owner is not null or l.doomed as held, l.workflow from tape.leases l
-    where l.journal = i.journal and l.open and l.kind = 'run' and l.queue is null for no key update skip locked) l),
+    where l.journal = i.journal and l.open and l.kind = 'run' and l.queue is null for no key update skip locked) l
+  left join lateral (select p.stamp from tape.records p where p.journal = -i.journal and p.seq = l.notes limit 1) p on true
+  where l.notes = 0 or p.stamp is not null),
 t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos and t.purpose = f.purpose),
 u as (update tape.leases l set notes = f.seq, next_reactor = case when f.held then l.next_reactor else 'recovery' || coalesce('@' || l.build, '') end,
     due_at = case when f.held then l.due_at else tape.now_ms() end
   from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
-  select -f.journal, f.seq, 0, greatest(tape.stamp(),
-      coalesce((select p.stamp from tape.records p where p.journal = -f.journal and p.seq = f.seq - 1), 0)),
-    (select tape.now_ms()), 'timer.fired', f.body from f),
+  select -f.journal, f.seq, 0, greatest(tape.stamp(), f.stamp), (select tape.now_ms()), 'timer.fired', f.body from f),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, held, tenant, workflow from f;
 

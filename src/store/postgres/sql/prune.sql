@@ -44,11 +44,11 @@ delete from tape.effects where run = any(array(select json_array_elements_text(:
 select r.journal from tape.runs r
 where r.tenant = :tenant and r.ended_at < :before and r.parent is null
   and (select 1 from tape.runs c
-    where c.root = r.journal and c.parent is not null and (c.ended_at is null or c.ended_at >= :before) limit 1) is null
+    where c.root = r.journal and c.root <> c.journal and (c.ended_at is null or c.ended_at >= :before) limit 1) is null
   and (select 1 from tape.effects e
     where e.root = r.journal and e.role = 'compensation' and e.status not in ('COMPENSATED', 'DISCHARGED') limit 1) is null
   and (:stamp::bigint is null or (select 1
-    from (select r.journal union all select c.journal from tape.runs c where c.root = r.journal and c.parent is not null) m
+    from (select r.journal union all select c.journal from tape.runs c where c.root = r.journal and c.root <> c.journal) m
     cross join lateral (select m.journal union all select i.journal from tape.leases i where i.run = m.journal and i.kind = 'item') j
     cross join lateral (values (j.journal), (-j.journal)) x(journal)
     cross join lateral (select h.stamp, h.journal, h.seq from tape.records h where h.journal = x.journal order by h.seq desc limit 1) h
@@ -100,7 +100,7 @@ order by r.journal for update;
 with m as materialized (
   select i.root, x.journal from (select json_array_elements_text(:roots::json)::bigint as root) i
   cross join lateral (select i.root as journal union all
-    select c.journal from tape.runs c where c.root = i.root and c.parent is not null) x)
+    select c.journal from tape.runs c where c.root = i.root and c.root <> c.journal) x)
 select m.journal, m.root, r.tenant, r.id, r.workflow, r.version, r.phase, r.input_hash, r.labels, r.parent, r.created_at, r.ended_at, l.token
 from m
 cross join lateral (select r.tenant, r.id, r.workflow, r.version, r.phase, r.input_hash, r.labels, r.parent, r.created_at, r.ended_at

@@ -238,8 +238,7 @@ with recursive reach(journal) as (
   select :journal::bigint
   union select x.journal from reach d cross join lateral (
     select c.journal from (select l.owner, l.next_reactor from tape.leases l where l.journal = d.journal limit 1) l
-      cross join lateral (select r.root from tape.runs r where r.journal = d.journal limit 1) r
-      cross join lateral (select c.journal from tape.runs c where c.root = r.root and c.parent = d.journal and c.ended_at is null limit :limit) c
+      cross join lateral (select c.journal from tape.runs c where c.parent = d.journal and c.ended_at is null limit :limit) c
     where l.owner is null and l.next_reactor is null
     union all select h.journal from (select s.queue, s.key, s.state from tape.queue_slots s where s.journal = d.journal limit 1) s
       cross join lateral (select q.concurrency from tape.queues q where q.id = s.queue limit 1) q

@@ -12,7 +12,7 @@ join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (selec
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
-where r.root = :root and r.parent is not null and r.tenant is not distinct from :tenant and (:before::bigint is null or r.journal > :before)
+where r.root = :root and r.root <> r.journal and r.tenant is not distinct from :tenant and (:before::bigint is null or r.journal > :before)
   and (:workflow::text is null or r.workflow = :workflow)
   and $has_labels
   and (:status::text is null or $run_status = any(string_to_array(:status, ',')))
@@ -195,8 +195,7 @@ select 1 as ok where not exists (
         select journal from tree)))
   and not exists (select 1 from tape.gates g where g.run = :journal and g.status || '' = 'OPEN')
   and not exists (select 1 from tape.timers t where t.run = :journal and t.status || '' = 'SET')
-  and not exists (select 1 from tape.runs c where c.root = (select r.root from tape.runs r where r.journal = :journal)
-    and c.parent = :journal and c.ended_at is null);
+  and not exists (select 1 from tape.runs c where c.parent = :journal and c.ended_at is null);
 
 -- name: run.started
 -- read
