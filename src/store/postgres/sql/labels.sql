@@ -137,15 +137,17 @@ order by r.tenant, r.journal limit :limit for no key update skip locked;
 -- name: run.by_label
 -- read
 -- Runs with one value of a label, newest first. Their other labels are looked up, each by its key: a run without them is
--- not read. A label whose run has been deleted finds no run.
+-- not read. A label whose run has been deleted finds no run. Compared as rows, only the primary key fits. By equal
+-- columns a generic plan for a million labels read them all, newest first, because it takes every label for frequent.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
-from (select x.journal from tape.run_labels x
-  where x.tenant = :tenant and x.key = :key and x.value = :value and x.journal < :before
+from (select x.tenant, x.key, x.value, x.journal from tape.run_labels x
+  where (x.tenant, x.key, x.value, x.journal) < (:tenant, :key, :value, :before)
+    and (x.tenant, x.key, x.value, x.journal) >= (:tenant, :key, :value, 0)
     and (:others::text is null or not exists (select 1 from json_array_elements(:others::json) c
       where (select 1 from json_array_elements_text(c.value -> 1) v cross join lateral (select 1 from tape.run_labels o
         where o.tenant = :tenant and o.key = c.value ->> 0 and o.value = v.value and o.journal = x.journal limit 1) o limit 1) is null))
-  order by x.journal desc offset 0) x
+  order by x.tenant desc, x.key desc, x.value desc, x.journal desc offset 0) x
   cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash,
     r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at from tape.runs r where r.journal = x.journal offset 0) r
   cross join lateral (select l.journal, l.notes, l.owner, l.next_reactor, l.queue from tape.leases l where l.journal = r.journal offset 0) l
@@ -156,7 +158,7 @@ where r.tenant = :tenant and (:workflow::text is null or r.workflow = :workflow)
   and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
   and (not :in_doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
-order by x.journal desc limit :limit;
+order by x.tenant desc, x.key desc, x.value desc, x.journal desc limit :limit;
 
 -- name: run.unlisted
 -- read
