@@ -9,13 +9,13 @@ import {
 import type { NewRecord, RecordData } from "../src/model/records.ts";
 import { isSealedStore } from "../src/seal/sealed-store.ts";
 import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts";
-import { statusOf } from "../src/store/decode-rows.ts";
 import { foldInSomeOrder, type RecordSink } from "./fold-order.ts";
 import { queueCounts, readFeed } from "./projection-feed.ts";
 import { firstGeneration } from "./projection-generations.ts";
 import { labelRows } from "./projection-labels.ts";
 import { queueRows } from "./projection-queues.ts";
 import { type RunState, routed, show } from "./projection-rows.ts";
+import { actualRun, expectedRun } from "./projection-runs.ts";
 import { ProjectionTables } from "./projection-tables.ts";
 
 /**
@@ -66,6 +66,8 @@ class Fold implements RecordSink {
   readonly #opened = new Map<string, number>();
   /** Runs whose records are gone, so that references to them cannot be checked. */
   readonly #pruned = new Set<string>();
+  /** Erased runs: what a run outside their tree has copied of them, or they of it, cannot be compared. */
+  readonly #erased = new Set<string>();
   #floor = 0n;
 
   constructor(records: readonly FeedRecord[], { tenantOf, counts }: FoldContext) {
@@ -74,6 +76,7 @@ class Fold implements RecordSink {
     for (const { kind, data, journal } of records) {
       if (kind === "item.opened") this.#opened.set(`item ${data.run} ${data.pos} ${data.sub}`, journal);
       if (kind === "run.pruned") this.#pruned.add(`${data.tenant}/${data.id}`);
+      if (kind === "run.erased") this.#erased.add(`${data.tenant}/${data.id}`);
       if (kind === "run.created" && data.parent !== undefined) {
         this.#opened.set(`child ${data.parent.journal} ${data.id}`, journal);
       }
@@ -117,6 +120,8 @@ class Fold implements RecordSink {
         if (run !== undefined) this.tables.forget(run.journal);
         return;
       }
+      case "run.erased":
+        return; // its records and rows hold the same markers
       case "operator.action":
         if (journal === storeJournal) return; // an operator action on the store itself takes no lease
         break;
@@ -148,6 +153,7 @@ class Fold implements RecordSink {
     }
     if (token !== lease.token) this.#fault(`${where(record)}: written under ${token}, the term is ${lease.token}`);
     if (kind === "child.started" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
+    if (kind === "child.started" && data.startedBy !== undefined && this.#isCut(lease.tenant, data)) return;
     // Records do not contain the nonce, so it is not compared.
     const { queued } = lease;
     const none = { nonce: 0n, keepVersions: 0, maxNames: 0, maxUnits: 0, maxLabels: 0 };
@@ -167,8 +173,15 @@ class Fold implements RecordSink {
   }
 
   /** The record of another run creates it; that of a pruned one is gone. */
-  #isStarted(journal: number, { startedBy }: RecordData<"run.created">): boolean {
-    return startedBy !== undefined && !this.#pruned.has(`${this.#tenantOf.get(journal)}/${startedBy}`);
+  #isStarted(journal: number, { id, startedBy }: RecordData<"run.created">): boolean {
+    const tenant = this.#tenantOf.get(journal) ?? "";
+    if (startedBy === undefined || this.#pruned.has(`${tenant}/${startedBy}`)) return false;
+    return !this.#isCut(tenant, { id, startedBy });
+  }
+
+  /** A detached child and its starter are erased one without the other: the child's own record creates it. */
+  #isCut(tenant: string, { id, startedBy }: { readonly id: string; readonly startedBy?: string }): boolean {
+    return this.#erased.has(`${tenant}/${id}`) || this.#erased.has(`${tenant}/${startedBy}`);
   }
 
   #create(record: FeedRecord, data: RecordData<"run.created">): void {
@@ -338,54 +351,6 @@ async function allRuns(store: Store, tenant: string): Promise<RunView[]> {
   }
 }
 
-function actualRun(view: RunView): unknown[] {
-  const { journal, id, workflow, version, status, cause, stuckFrom, inputHash, parent, root, notes } = view;
-  const outcome = view.outcome === undefined ? null : encode(view.outcome);
-  const labels = Object.entries(view.labels);
-  return [
-    journal,
-    id,
-    workflow,
-    version,
-    status,
-    cause,
-    stuckFrom,
-    inputHash,
-    labels,
-    outcome,
-    parent,
-    root,
-    notes,
-    view.endedAt !== null,
-  ];
-}
-
-function expectedRun(run: RunState, tables: ProjectionTables): unknown[] {
-  const { journal, id, workflow, version, cause, stuckFrom, inputHash, outcome, parent, root, ended } = run;
-  const lease = tables.leases.get(journal);
-  const slot = tables.slots.rows.get(journal)?.state;
-  const status = statusOf(run.phase, lease?.owner !== null, lease?.nextReactor !== null, slot);
-  const labels = Object.entries(JSON.parse(run.labels ?? "{}") as object);
-  const expectedOutcome = outcome === undefinedText ? null : outcome; // an outcome of undefined reads as none
-  return [
-    journal,
-    id,
-    workflow,
-    version,
-    status,
-    cause,
-    stuckFrom,
-    inputHash,
-    labels,
-    expectedOutcome,
-    parent,
-    root,
-    lease?.notes,
-    ended,
-  ];
-}
-
-const undefinedText = encode(undefined);
 const ascending = (a: number, b: number): number => a - b;
 const keysOf = (runs: readonly RunState[]): number[] => runs.map(({ journal }) => journal).sort(ascending);
 const ofRun = <T extends { run: number }>(table: ReadonlyMap<string, T>, run: number): T[] =>

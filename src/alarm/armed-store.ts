@@ -13,6 +13,7 @@ export const neverOnAgenda: ReadonlySet<string> = new Set([
   "intake.deleteValue",
   "intake.deleteSchedule",
   "intake.prune",
+  "intake.eraseRun",
   "intake.setQuota",
   "intake.putToken",
   "intake.revokeToken",

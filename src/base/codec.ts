@@ -5,6 +5,7 @@ import { describeThrown } from "./thrown.ts";
 
 export { BlobRef, type BlobType, blobTypes, holdsBlobs, isBlobName, isBlobRef, markBlobHolder } from "./codec/blob.ts";
 export { registerErrorClass } from "./codec/decoder.ts";
+export { ErasedPayload, erasedWord, isErased } from "./codec/erased.ts";
 export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/format.ts";
 export { unstored } from "./codec/redact.ts";
 export { isSealed, type SealedFields, SealedPayload, type SealedProblem, sealedFault } from "./codec/sealed.ts";
@@ -15,9 +16,10 @@ export { isSealed, type SealedFields, SealedPayload, type SealedProblem, sealedF
  *   plain      {"to":"ada","tries":2}
  *   envelope   {"$codec":1,"data":{"at":"2026-01-02T03:04:05.006Z"},"types":{"/at":"date"}}
  *
- * `types` maps JSON pointers into `data` to one of: date bigint bytes error map set undefined number regexp url sealed. A
- * text is an envelope exactly when its top-level object has the key `$codec`. A user's object with that key is wrapped
- * too, so the two forms cannot be confused. The plain form is the usual case: one walk to verify, then JSON.stringify.
+ * `types` maps JSON pointers into `data` to one of: date bigint bytes error map set undefined number regexp url sealed
+ * erased. A text is an envelope exactly when its top-level object has the key `$codec`. A user's object with that key is
+ * wrapped too, so the two forms cannot be confused. The plain form is the usual case: one walk to verify, then
+ * JSON.stringify.
  *
  * The text is well-formed Unicode without U+0000 (JSON.stringify escapes NUL and lone surrogates), because a UTF-8
  * text column can hold neither.

@@ -8,6 +8,7 @@ import { demos } from "./commands/demo.ts";
 import { deploy } from "./commands/deploy.ts";
 import { dev } from "./commands/dev.ts";
 import { effectCommands } from "./commands/effects.ts";
+import { erase } from "./commands/erase.ts";
 import { forkCommand } from "./commands/fork.ts";
 import { init } from "./commands/init.ts";
 import { inspectCommands } from "./commands/inspect.ts";
@@ -44,6 +45,7 @@ export const commands: readonly Command[] = [
   ...sinkCommands,
   ...storeCommands,
   prune,
+  erase,
   ...retentionCommands,
   serve,
   mcp,

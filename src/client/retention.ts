@@ -1,5 +1,6 @@
 import { defined } from "../base/defined.ts";
-import type { RetentionReadOps, RetentionWriteOps } from "../store/contract/store.ts";
+import { notFound } from "../model/not-found.ts";
+import type { ErasureOps, RetentionReadOps, RetentionWriteOps } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
 
@@ -19,8 +20,16 @@ export function remoteRetentionReads(deps: RemoteContext): RetentionReadOps {
 }
 
 /** `key` as in `remoteIntake`. */
-export function remoteRetentionWrites(deps: RemoteContext, key: string | undefined): RetentionWriteOps {
+export function remoteRetentionWrites(deps: RemoteContext, key: string | undefined): ErasureOps & RetentionWriteOps {
   return {
+    async eraseRun(tenant, id, { reason, by, tree, after }) {
+      if (!isOwn(deps, tenant)) throw notFound("run", id);
+      return deps.caller.call(
+        "runs.erase",
+        { params: { id }, body: { reason, by, ...defined({ tree, after }) } },
+        { key },
+      );
+    },
     async requestRetention(tenant, { reason, by }) {
       assertOwn(deps, tenant);
       await deps.caller.call("retention.run", { body: { reason, by } }, { key });

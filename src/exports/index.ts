@@ -23,7 +23,7 @@ export {
   runSweeps,
 } from "../alarm/nats.ts";
 export { type Clock, systemClock } from "../base/clock.ts";
-export { isSealed, SealedPayload } from "../base/codec.ts";
+export { ErasedPayload, isErased, isSealed, SealedPayload } from "../base/codec.ts";
 export type { Duration } from "../base/duration.ts";
 export { jsonLog, type Log, type LogLevel, type LogOption, silentLog } from "../base/log.ts";
 export { type Random, systemRandom } from "../base/random.ts";
@@ -167,6 +167,7 @@ export type { RunError } from "../model/run-error.ts";
 export type { SinkPause } from "../model/sink-checkpoint.ts";
 export type { MovePage, MoveRequest, MoveResult } from "../operator/builds.ts";
 export type { ConversationPage, ConversationRequest } from "../operator/conversation.ts";
+export type { EraseRequest, ErasureResult } from "../operator/erase.ts";
 export type { ForkRequest } from "../operator/fork.ts";
 export type { CompensatedEffect, ForkedOperation, ForkPlan, RepeatedEffect } from "../operator/fork-plan.ts";
 export type { PreemptTarget } from "../operator/preempt.ts";

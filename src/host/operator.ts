@@ -1,17 +1,19 @@
 import { defined } from "../base/defined.ts";
 import { isRemote, type RemoteStore } from "../client/remote.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
+import { eraseRun } from "../operator/erase.ts";
 import { laterMs } from "../operator/later.ts";
-import { localOperator, type Operator } from "../operator/operator.ts";
+import { erasing, localOperator, type Operator } from "../operator/operator.ts";
 import { resolutionToWire } from "../operator/resolve.ts";
 import { isSealedStore } from "../seal/sealed-store.ts";
 import type { Store } from "../store/contract/store.ts";
 
 /** Embedded, this process does the action. Connected, the server does: it requires and records an operator's token. */
 export const createOperator = (deps: ReactorDeps): Operator =>
-  isRemote(deps.store) ? remoteOperator(deps.store, deps.tenant) : localOperator(deps);
+  isRemote(deps.store) ? remoteOperator(deps.store, deps) : localOperator(deps);
 
-function remoteOperator(store: RemoteStore, tenant: string): Operator {
+function remoteOperator(store: RemoteStore, deps: ReactorDeps): Operator {
+  const { tenant } = deps;
   const { remote, intake } = store;
   return {
     async cancel(run, reason) {
@@ -43,6 +45,7 @@ function remoteOperator(store: RemoteStore, tenant: string): Operator {
       const body = { to, by, reason, ...defined({ run, above, limit, withinMs }) };
       return remote.call("builds.move", { params: { build: from }, body });
     },
+    erase: (run, request) => eraseRun(erasing(deps), run, request), // each part is a call of its own
     async forkPlan(id, at) {
       return remote.call("runs.forkPlan", { params: { id }, query: defined({ at }) });
     },

@@ -1,12 +1,12 @@
 import type { Clock } from "../base/clock.ts";
-import { isSealed } from "../base/codec.ts";
+import { isErased, isSealed } from "../base/codec.ts";
 import { reasonOf } from "../base/reason.ts";
 import type { RunResult } from "../engine/core/handle.ts";
 import { stuckError } from "../engine/drive/stuck.ts";
 import { asStored } from "../engine/replay/stored-value.ts";
 import { TapeError } from "../model/errors.ts";
 import { notFound } from "../model/not-found.ts";
-import { sealedError } from "../model/payloads.ts";
+import { erasedError, sealedError } from "../model/payloads.ts";
 import type { RunProgress, Store, WakeHint } from "../store/contract/store.ts";
 
 export interface ResultWaiterOptions {
@@ -159,7 +159,8 @@ export class ResultWaiter {
   #deliver(waiter: Waiter, status: string, outcome: unknown): void {
     const { id: run, resolve, reject } = waiter;
     this.#end(waiter, () => {
-      if (isSealed(outcome)) reject(sealedError(outcome, { run, status }));
+      if (isErased(outcome)) reject(erasedError({ run, status }));
+      else if (isSealed(outcome)) reject(sealedError(outcome, { run, status }));
       else if (status === "COMPLETED") resolve(outcome);
       else {
         const why = outcome === null || outcome === undefined ? "" : `: ${reasonOf(outcome)}`;

@@ -9,11 +9,7 @@ import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { notFound } from "../model/not-found.ts";
 import type { JournalRecord } from "../model/records.ts";
-import type { ForkRequest } from "../operator/fork.ts";
-import type { ForkPlan } from "../operator/fork-plan.ts";
-import type { Operator } from "../operator/operator.ts";
-import type { RedriveRequest } from "../operator/redrive.ts";
-import type { ResolveRequest } from "../operator/resolve.ts";
+import type { ForkPlan, ForkRequest, Operator, RedriveRequest, ResolveRequest } from "../operator/operator.ts";
 import type { ObjectDefinition, ObjectHandlers } from "../sdk/context.ts";
 import type { GateDefinition, ReplyGate } from "../sdk/gate.ts";
 import { assertKnownKeys, durationOf } from "../sdk/validate.ts";
@@ -304,6 +300,9 @@ export class Tape implements AsyncDisposable {
   async fork(run: string, request: ForkRequest): Promise<RunHandle<unknown>> {
     return this.run(await this.#operator.fork(run, request));
   }
+
+  /** Erases the payloads of a run that has ended, for good; with `tree`, of its whole tree. The journal stays readable. */
+  readonly erase: Operator["erase"] = (run, request) => this.#operator.erase(run, request);
 
   /**
    * A background job that runs on one replica at a time. This process stands by and runs it while it holds the lease.

@@ -60,7 +60,7 @@ const table = {
   TAPE_RUN_LIVE: {
     fault: "caller",
     retry: "later",
-    next: "A live run has this unique key: join it, wait for its end, or use another key.",
+    next: "Wait until the named run has ended, or cancel it; for a unique key, join it or use another key.",
   },
   TAPE_RUN_PINNED: {
     fault: "operator",
@@ -96,6 +96,11 @@ const table = {
     fault: "caller",
     retry: "no",
     next: "A run with this id existed and was deleted; an id is never started twice. Choose another id.",
+  },
+  TAPE_ERASED: {
+    fault: "caller",
+    retry: "no",
+    next: "The payloads of this run were erased and cannot be read any more. Start a new run if the work is still needed.",
   },
   TAPE_RUN_ENDED: {
     fault: "caller",

@@ -17,6 +17,7 @@ export const storeKinds: ReadonlySet<RecordKind> = new Set([
   "item.opened",
   "term.started",
   "run.pruned",
+  "run.erased",
   "store.restored",
 ]);
 /** Kinds for the journal of an item, which a reactor owns. */

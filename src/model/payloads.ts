@@ -1,4 +1,4 @@
-import { isSealed, type SealedPayload } from "../base/codec.ts";
+import { isErased, isSealed, type SealedPayload } from "../base/codec.ts";
 import { TapeError } from "./errors.ts";
 import type { RecordKind } from "./records.ts";
 
@@ -86,8 +86,15 @@ export function sealedError(
   });
 }
 
-/** The value, unless this process could not open it. */
+/** The error for a payload of a run that was erased. */
+export const erasedError = (details: Readonly<Record<string, unknown>> = {}): TapeError =>
+  new TapeError("TAPE_ERASED", `the payloads of ${"run" in details ? `run ${details.run}` : "this run"} were erased`, {
+    ...details,
+  });
+
+/** The value, unless it was erased or this process could not open it. */
 export function readable<T>(value: T, details?: Readonly<Record<string, unknown>>): T {
+  if (isErased(value)) throw erasedError(details);
   if (isSealed(value)) throw sealedError(value, details);
   return value;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const name = z.string().min(1);
 
-/** The records by which runs leave the store: see records.ts for all kinds. */
+/** The records by which runs, or their payloads, leave the store: see records.ts for all kinds. */
 export const retentionSchemas = {
   /** In the store's journal. `archive`: the file that has the run, and its hash. */
   "run.pruned": z.strictObject({
@@ -12,4 +12,6 @@ export const retentionSchemas = {
     archive: name.exactOptional(),
     sha256: name.exactOptional(),
   }),
+  /** In the store's journal: no record of the run holds a payload any more. */
+  "run.erased": z.strictObject({ tenant: name, id: name }),
 };

@@ -1,4 +1,4 @@
-import { isSealed } from "../base/codec.ts";
+import { isErased, isSealed } from "../base/codec.ts";
 import { describeThrown } from "../base/thrown.ts";
 
 /** Why a run failed or was cancelled, in short: its outcome has the whole error. */
@@ -23,7 +23,8 @@ const ended: ReadonlySet<unknown> = new Set(["failed", "cancelled", "FAILED", "C
  * where the outcome is sealed: a process with the key derives it again.
  */
 export function runErrorOf(end: string | null, outcome: unknown): RunError | undefined {
-  if (!ended.has(end) || outcome === undefined || outcome === null || isSealed(outcome)) return undefined;
+  if (!ended.has(end) || outcome === undefined || outcome === null) return undefined;
+  if (isSealed(outcome) || isErased(outcome)) return undefined;
   if (!(outcome instanceof Error)) return { name: "Error", message: cut(textOf(outcome), maxMessage) };
   const { code } = outcome as { readonly code?: unknown };
   return {

@@ -12,6 +12,7 @@ import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import { changedLabels, type Labels } from "../model/labels.ts";
 import { notFound } from "../model/not-found.ts";
+import { erasedError } from "../model/payloads.ts";
 import { laneOf } from "../model/record-context.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
@@ -147,6 +148,7 @@ interface ForkSource extends ForkInput {
 async function source(store: Store, tenant: string, id: string): Promise<ForkSource> {
   const run: RunView | undefined = await store.read.run(tenant, id);
   if (run === undefined) throw notFound("run", id);
+  if (run.erased) throw erasedError({ run: id });
   const { journal } = run;
   const { begins = 1 } = run.lease;
   const raw = await readJournal(store, tenant, journal, { from: begins });

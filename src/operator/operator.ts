@@ -2,12 +2,18 @@ import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { AuditInfo, OperatorReason } from "../store/contract/store.ts";
 import { type MovePage, type MoveRequest, moveRuns } from "./builds.ts";
 import { cancelRun } from "./cancel.ts";
+import { type EraseRequest, type ErasureResult, eraseRun } from "./erase.ts";
 import { type ForkRequest, fork, planFork } from "./fork.ts";
 import type { ForkPlan } from "./fork-plan.ts";
 import { type PreemptRequest, type PreemptTarget, preempt } from "./preempt.ts";
 import { type RedriveRequest, redrive } from "./redrive.ts";
 import { type ResolveRequest, resolve } from "./resolve.ts";
 import { changeSink, type SinkChange } from "./sinks.ts";
+
+export type { ForkRequest } from "./fork.ts";
+export type { ForkPlan } from "./fork-plan.ts";
+export type { RedriveRequest } from "./redrive.ts";
+export type { ResolveRequest } from "./resolve.ts";
 
 /** Operator actions on work that another owner may hold: under its lease, acquired in the operator's name. */
 export interface Operator {
@@ -24,7 +30,16 @@ export interface Operator {
   forkPlan(run: string, at: number | undefined): Promise<ForkPlan>;
   /** The id of the new run. */
   fork(run: string, request: ForkRequest): Promise<string>;
+  /** Erases the payloads of a run that has ended. */
+  erase(run: string, request: EraseRequest): Promise<ErasureResult>;
 }
+
+/** Whose runs are erased, and in whose name unless the request has one. */
+export const erasing = ({ store, tenant, keeper }: Pick<ReactorDeps, "store" | "tenant" | "keeper">) => ({
+  store,
+  tenant,
+  label: keeper.identity.label,
+});
 
 /** Performs the actions in this process, through its store. */
 export function localOperator(deps: ReactorDeps): Operator {
@@ -37,5 +52,6 @@ export function localOperator(deps: ReactorDeps): Operator {
     moveRuns: (request) => moveRuns(deps, request),
     forkPlan: (run, at) => planFork(deps, run, at),
     fork: (run, request) => fork(deps, run, request),
+    erase: (run, request) => eraseRun(erasing(deps), run, request),
   };
 }

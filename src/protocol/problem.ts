@@ -30,6 +30,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   TAPE_NOT_FOUND: 404,
   TAPE_RUN_CONFLICT: 409,
   TAPE_RUN_GONE: 410,
+  TAPE_ERASED: 410,
   TAPE_RUN_ENDED: 409,
   TAPE_RUN_UNSETTLED: 409,
   TAPE_ILLEGAL_TRANSITION: 409,

@@ -89,6 +89,7 @@ export const runView = z.strictObject({
   labels: reportedLabels,
   outcome: value,
   error: runError.exactOptional(),
+  erased: z.literal(true).exactOptional(),
   parent: z.int().nullable(),
   root: z.int(),
   createdAt: at,

@@ -1,3 +1,4 @@
+import { erasedBody, erasedLabels } from "../model/erasure.ts";
 import type { DueTree, RetentionOps, TreeJournal } from "../store/contract/retention.ts";
 
 /** The version of the format, in the first line of every file. */
@@ -17,8 +18,8 @@ const blockChars = 64 * 1024;
 
 /**
  * The lines of a file: a header, the runs, then their records, chunks and blobs. One JSON object a line. A record's body
- * is the text that the store has, so that it can be compared byte by byte, and so that what is sealed stays sealed. Reads
- * a bounded part at a time.
+ * is the text that the store has, so that it can be compared byte by byte, and so that what is sealed stays sealed. Of a
+ * run whose erasure has started, nothing but the erased text is written. Reads a bounded part at a time.
  */
 export async function* linesOf(
   ops: RetentionOps,
@@ -31,7 +32,8 @@ export async function* linesOf(
   const idOf = new Map<number, string>();
   for (const tree of trees) {
     const treeId = tree.runs.find(({ journal }) => journal === tree.root)!.id;
-    for (const { labels, ...run } of tree.runs) {
+    for (const { labels: stored, ...run } of tree.runs) {
+      const labels = run.erased && stored !== null ? JSON.stringify(erasedLabels(JSON.parse(stored))) : stored;
       idOf.set(run.journal, JSON.stringify(run.id));
       const { id, journal, ...rest } = run;
       const line = JSON.stringify({ type: "run", run: id, tree: treeId, journal, ...rest }).slice(0, -1);
@@ -44,14 +46,19 @@ export async function* linesOf(
   }
   const runOf = new Map<number, string>();
   const journals = trees.flatMap(({ journals }) => journals);
-  for (const { run, journal } of journals) runOf.set(journal, idOf.get(run)!);
+  const erasedRuns = new Set(runs.filter(({ erased }) => erased).map(({ journal }) => journal));
+  const erased = new Set<number>();
+  for (const { run, journal } of journals) {
+    runOf.set(journal, idOf.get(run)!);
+    if (erasedRuns.has(run)) erased.add(journal);
+  }
   for (const { numbers, after, through } of slicesOf(journals)) {
     let place = after;
     for (;;) {
       const page = await ops.records(tenant, numbers, { ...(place && { after: place }), through });
       for (const { journal, seq, token, at, kind, body } of page) {
         const where = journal < 0 ? `"journal":${-journal},"inbox":true` : `"journal":${journal}`;
-        block += `{"type":"record","run":${runOf.get(journal)},${where},"seq":${seq},"token":"${token}","at":${at},"kind":"${kind}","data":${body}}\n`;
+        block += `{"type":"record","run":${runOf.get(journal)},${where},"seq":${seq},"token":"${token}","at":${at},"kind":"${kind}","data":${erased.has(journal) ? erasedBody(kind, body) : body}}\n`;
         if (block.length >= blockChars) {
           yield block;
           block = "";
@@ -63,7 +70,7 @@ export async function* linesOf(
     }
   }
   if (block !== "") yield block;
-  const members = runs.map(({ journal }) => journal);
+  const members = runs.flatMap(({ journal, erased }) => (erased ? [] : [journal]));
   yield* chunkLines(ops, tenant, members, idOf);
   yield* blobLines(ops, tenant, members, idOf);
 }

@@ -1,4 +1,4 @@
-import { CodecError, decode, holdsBlobs, markBlobHolder } from "../base/codec.ts";
+import { CodecError, decode, holdsBlobs, isErased, markBlobHolder } from "../base/codec.ts";
 import { defined } from "../base/defined.ts";
 import type { DeadLetter, LetterState } from "../model/dead-letter.ts";
 import { TapeError } from "../model/errors.ts";
@@ -111,6 +111,7 @@ export function runViewOf(row: RowOf<"run.get">, lease: LeaseView): RunView {
     labels: row.labels === null ? {} : (JSON.parse(text(row.labels)) as Record<string, string>),
     outcome,
     ...(error && { error }),
+    ...(isErased(outcome) && { erased: true as const }),
     parent: numberOrNull(row.parent),
     root: Number(row.root),
     createdAt: Number(row.created_at),

@@ -93,6 +93,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   mcp: ["true", "triage { text: 'I paid twice' } true", "I paid twice: billing"],
   "mcp-tools": ["paid 7 with 120"],
   retention: ["kept for 2555 days"],
+  erasure: ["erased 3 records", "2 step.done true"],
   push: ["204 hello Ada", "401"],
   react: ["2 2 true"],
   receive: ["204 204", "shipped 7 1"],

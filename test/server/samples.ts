@@ -186,6 +186,7 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "retention.get": none,
   "retention.run": () => ({ body: audit }),
   "archived.list": none,
+  "runs.erase": ({ ended }) => ({ params: { id: ended }, body: audit }),
   "runs.prune": () => ({ body: { endedBefore: 1, limit: 10, ...audit } }),
   "store.restored": () => ({ body: audit }),
   "tokens.list": none,

@@ -17,6 +17,7 @@ export interface Scene {
   readonly head: number;
   /** A run without a holder. */
   readonly idle: string;
+  readonly ended: string;
   readonly stuck: string;
   /** A run with an effect in doubt. */
   readonly inDoubt: string;
@@ -155,13 +156,15 @@ export async function makeScene(store: Store, tenant: string, words = usualWords
     ...{ code: "400", error: hidden },
   });
   for (const build of ["b1", "b2"]) await store.intake.reportBuild(tenant, `${prefix}-${build}`, ["pay"]);
+  const ended = { status: "COMPLETED", notesTaken: 0, outcome: hidden };
+  await write(await begin(`${prefix}-ended`, {}), { kind: "run.ended", data: ended });
   await write(await begin(`${prefix}-pinned`, { build: `${prefix}-b1` }), released);
   return {
     sink: `${prefix}-billing`,
     sinkFence: wireFence(sink.term),
     ...{ tenant, run, idle, stuck, inDoubt, head, journal: held.journal, item: effect.item },
     fence: wireFence(held),
-    ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
+    ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key`, ended: `${prefix}-ended` },
     ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
     ...{ token: `${tenant}-starter`, queue: `${prefix}-models`, queued: waiting.id, build: `${prefix}-b1` },
     ...{ talk: `${prefix}-talk`, callback, streamToken, blob },
@@ -180,6 +183,7 @@ export function ghostOf(scene: Scene): Scene {
   const journal = 900_000_001;
   return {
     ...{ tenant: scene.tenant, run: "ghost-pay", idle: "ghost-idle", stuck: "ghost-stuck", inDoubt: "ghost-doubt" },
+    ended: "ghost-ended",
     ...{ journal, head: scene.head, item: 900_000_002, fence: { ...scene.fence, journal } },
     ...{ lease: "ghost-sweeper", key: "ghost-key", businessKey: "ghost-invoice", schedule: "ghost-nightly" },
     ...{ token: "ghost-starter", queue: "ghost-models", queued: "ghost-queued", build: "ghost-b1" },

@@ -163,6 +163,8 @@ export const table: Table = {
     deleteSchedule: (intake, me, of) => intake.deleteSchedule(me, of.schedule),
     fireSchedule: (intake, me, of) => intake.fireSchedule(me, of.schedule, 1, null, [spec({ id: "fired" })]),
     requestRetention: (intake, me) => intake.requestRetention(me, audit),
+    eraseRun: (intake, me, of) =>
+      all([() => intake.eraseRun(me, of.run, audit), () => intake.eraseRun(me, of.run, { ...audit, tree: true })]),
     prune: (intake, me) => intake.prune(me, Number.MAX_SAFE_INTEGER, 10),
     setQuota: "only the operator of the store sets limits, for a named tenant",
     putToken: "its id is random, made by the server, and unique in the store",

@@ -11,6 +11,7 @@ import { checkpoints } from "./checkpoints.ts";
 import { concurrency } from "./concurrency.ts";
 import { detachedRuns } from "./detached.ts";
 import { effects } from "./effects.ts";
+import { erasure } from "./erasure.ts";
 import { evidence } from "./evidence.ts";
 import { faults } from "./faults.ts";
 import { feed } from "./feed.ts";
@@ -92,6 +93,7 @@ const groups: Readonly<Record<string, Cases>> = {
   trees,
   detachedRuns,
   retention,
+  erasure,
   scopes,
   notes,
   effects,

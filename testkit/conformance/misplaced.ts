@@ -16,6 +16,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "run.limited": { maxStallMs: 60_000 },
   "run.pinned": { build: "b" },
   "run.pruned": { tenant: "t", id: "r", token: "1" },
+  "run.erased": { tenant: "t", id: "r" },
   "store.restored": { epoch: 1, reason: "r", ended: 0 },
   "lease.named": { name: "n" },
   "term.started": { owner: "o", label: "l", reactor: "r", ttlMs: 5, reason: "start" },
@@ -86,6 +87,7 @@ const sample = (kind: RecordKind): NewRecord => record(kind, samples[kind]);
 const notForRuns: readonly RecordKind[] = [
   "run.created",
   "run.pruned",
+  "run.erased",
   "store.restored",
   "lease.named",
   "term.started",

@@ -1,4 +1,5 @@
 import { markBlobHolder, restoreBlobRef } from "./blob.ts";
+import { ErasedPayload, erasedWord } from "./erased.ts";
 import { assign, bigintDigits, CodecError, codecId, fromPointer, type Json } from "./format.ts";
 import { type SealedFields, SealedPayload, sealedFault } from "./sealed.ts";
 
@@ -54,6 +55,7 @@ const restorers = new Map<string, (data: unknown, path: string) => unknown>([
   ["map", (data, path) => (Array.isArray(data) && data.every(isPair) ? new Map(data) : mismatch(path, "a map"))],
   ["error", restoreError],
   ["sealed", restoreSealed],
+  ["erased", (data, path) => (data === erasedWord ? new ErasedPayload() : mismatch(path, "an erased payload"))],
 ]);
 
 const specialNumbers = new Map<unknown, number>([

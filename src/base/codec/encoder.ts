@@ -1,5 +1,6 @@
 import { types } from "node:util";
 import { isBlobRef } from "./blob.ts";
+import { erasedWord, isErased } from "./erased.ts";
 import { assign, bigintDigits, CodecError, codecId, type Json, maxDepth, type TypeName, toPointer } from "./format.ts";
 import { fieldOfError, maxExtraChars, redacted, unstored } from "./redact.ts";
 import { isSealed, type SealedPayload } from "./sealed.ts";
@@ -111,6 +112,7 @@ class Encoder {
       if (value instanceof URL) return this.#typed("url", value.href);
     }
     if (isSealed(value)) return this.#typed("sealed", sealedJson(value));
+    if (isErased(value)) return this.#typed("erased", erasedWord);
     // Buffer is a subclass, and the usual way to hold bytes in Node.
     if (types.isUint8Array(value)) {
       return this.#typed("bytes", Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64"));

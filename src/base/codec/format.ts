@@ -11,6 +11,7 @@ export const bigintDigits = 4_096;
 export type TypeName =
   | "blob"
   | "date"
+  | "erased"
   | "bigint"
   | "bytes"
   | "error"

@@ -66,7 +66,8 @@ const inspectStored: Command["run"] = (invocation) =>
       screen.line(`held by ${label}, token ${token}, expires in ${lasting(remainingMs)} unless renewed`);
     }
     const { error, outcome } = run;
-    if (error !== undefined) screen.line(screen.bad(`error ${brief(outcome, 400)}`));
+    if (run.erased) screen.line("its payloads were erased");
+    else if (error !== undefined) screen.line(screen.bad(`error ${brief(outcome, 400)}`));
     else if (run.endedAt !== null) screen.line(`outcome ${brief(outcome, 400)}`);
     if (run.endedAt === null) for (const line of waitingFor) screen.line(line);
     section(invocation, "journal", journal, journalColumns);

@@ -1,4 +1,4 @@
-import { decode } from "../../base/codec.ts";
+import { decode, isErased } from "../../base/codec.ts";
 import { errorFields } from "../../base/reason.ts";
 import type { Lease } from "../../lease/lease.ts";
 import { type Handoff, releaseJournal } from "../../lease/release-journal.ts";
@@ -206,7 +206,8 @@ export class Item {
   /** The same, but due at once and whatever the outcome of the run. Without `compensate` an operator must do it. */
   dueObligation(result: unknown): NewRecord[] {
     const { definition } = this;
-    const compensate = definition?.compensate;
+    // Of an erased run nothing is left that a call could be made with.
+    const compensate = isErased(this.#storedArgs) ? undefined : definition?.compensate;
     const data = { ...this.#obligationOf(result), semantics: compensate?.semantics ?? "non_idempotent" } as const;
     return [
       { kind: "obligation.surplus", data: compensate === undefined ? data : { ...data, name: definition!.name } },

@@ -58,6 +58,30 @@ export const retention = group({
     body: z.strictObject({ reason: text.min(1), by: name.exactOptional() }),
     answer: z.strictObject({}),
   },
+  "runs.erase": {
+    method: "POST",
+    path: "/v1/runs/{id}/erase",
+    role: "admin",
+    repeat: "same",
+    manual: true,
+    summary:
+      "Erases the payloads of a run that has ended, part by part: call it with next as after until there is none. With tree, of all runs of its tree",
+    params: z.strictObject({ id: name }),
+    body: z.strictObject({
+      reason: text.min(1),
+      by: name.exactOptional(),
+      tree: z.boolean().exactOptional(),
+      after: text.exactOptional(),
+    }),
+    answer: z.strictObject({
+      records: whole,
+      runs: whole.exactOptional(),
+      next: z.string().exactOptional(),
+      already: z.literal(true).exactOptional(),
+      copies: z.array(z.string()).exactOptional(),
+    }),
+    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_RUN_GONE", "TAPE_RUN_LIVE", "TAPE_RUN_UNSETTLED"],
+  },
   "archived.list": {
     method: "GET",
     path: "/v1/archived",

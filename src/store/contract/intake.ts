@@ -3,6 +3,7 @@ import type { OnConflict } from "../../model/queue.ts";
 import type { Credential, ForkData } from "../../model/records.ts";
 import type { AdminWriteOps } from "./admin.ts";
 import type { BuildWriteOps } from "./builds.ts";
+import type { ErasureOps } from "./erasure.ts";
 import type { EventWriteOps } from "./events.ts";
 import type { StoredValue } from "./list.ts";
 import type { QueueWriteOps } from "./queues.ts";
@@ -18,6 +19,7 @@ export interface IntakeOps
     QueueWriteOps,
     BuildWriteOps,
     EventWriteOps,
+    ErasureOps,
     RetentionWriteOps {
   createRuns(
     tenant: string,

@@ -68,6 +68,8 @@ export interface RunView {
   readonly outcome: unknown;
   /** Of a run that failed or was cancelled: the error in its outcome, in short. */
   readonly error?: RunError;
+  /** Its payloads were erased. */
+  readonly erased?: true;
   readonly parent: number | null;
   readonly root: number;
   readonly createdAt: number;

@@ -120,6 +120,8 @@ export interface TreeRun {
   readonly createdAt: number;
   readonly endedAt: number | null;
   readonly token: string;
+  /** An operator has erased its payloads, or is about to: no archive gets them. */
+  readonly erased?: true;
 }
 
 /** Where a page of records begins, and its last number in each journal. */

@@ -23,6 +23,7 @@ export type { BlobChunk, BlobPart, BlobReadOps, BlobWriteOps } from "./blobs.ts"
 export type { BuildReadOps, BuildView, BuildWriteOps, PinnedRun } from "./builds.ts";
 export { type Census, type CensusOps, type InDoubtCount, maxCounted, type ReactorBacklog } from "./census.ts";
 export type { ClaimOps, FindRequest, QueueRoom, Share } from "./claim.ts";
+export type { EraseStep, EraseStepRequest, ErasureOps } from "./erasure.ts";
 export type {
   CheckpointOps,
   EventReadOps,

@@ -5,7 +5,14 @@ import type { Limits } from "../../model/limits.ts";
 import { deadlineTimer } from "../../model/projection.ts";
 import { everyTenant } from "../../model/quota.ts";
 import type { RecordData } from "../../model/records.ts";
-import type { AdminWriteOps, EventWriteOps, IdempotencyKey, IntakeOps, QueueWriteOps } from "../contract/store.ts";
+import type {
+  AdminWriteOps,
+  ErasureOps,
+  EventWriteOps,
+  IdempotencyKey,
+  IntakeOps,
+  QueueWriteOps,
+} from "../contract/store.ts";
 import type { OpenSeal } from "../cursor-seal.ts";
 import { valueRowOf } from "../decode-rows.ts";
 import { checkBatch, runBatch, unknownCallback } from "../validate/arguments.ts";
@@ -16,6 +23,8 @@ import { type Plan, type PlanContext, query, queryRow } from "./plan.ts";
 import { auditPlan, operatorActionBy, storeJournal } from "./plans/audit.ts";
 import { reportBuildPlan, setCurrentBuildPlan } from "./plans/builds.ts";
 import { deliverOnce, deliverPlan } from "./plans/callback.ts";
+import { erasePlan } from "./plans/erase.ts";
+import type { ErasePlace } from "./plans/erase-records.ts";
 import { settleLettersPlan } from "./plans/events.ts";
 import * as plans from "./plans/intake.ts";
 import { prunePlan } from "./plans/prune.ts";
@@ -110,6 +119,7 @@ function intakeOf(driver: SqlBackend, limits: Limits, { secret, seal }: Secrets,
     setCurrentBuild: async (tenant, build, audit) =>
       write(["setCurrentBuild", tenant], (context) => setCurrentBuildPlan(context, tenant, build, audit)),
     ...eventWritesOf(write),
+    ...erasureOf(limits, seal, write),
     async createRuns(tenant, specs, first) {
       const results = await runBatch(specs, limits, async (spec) => {
         const start = checkStart(spec, limits);
@@ -168,6 +178,27 @@ function intakeOf(driver: SqlBackend, limits: Limits, { secret, seal }: Secrets,
       return write(["fireSchedule", tenant], (context) => plans.fireSchedulePlan(context, firing, specs));
     },
   };
+}
+
+function erasureOf(limits: Limits, seal: OpenSeal, write: Write): ErasureOps {
+  return {
+    async eraseRun(tenant, id, { tree = false, after, ...audit }) {
+      const cursors = await seal();
+      const scope = `erasure of ${id} of ${tenant}`;
+      const place = after === undefined ? undefined : erasePlaceOf(cursors.open(scope, after, 3));
+      const request = { tenant, id, tree, audit, after: place };
+      const { next, ...part } = await write(["eraseRun", tenant], () => erasePlan(request, limits));
+      if (next === undefined) return part;
+      const [cursor] = cursors.seal(scope, [`${next.run}.${next.journal}.${next.seq}`]);
+      return { ...part, next: cursor! };
+    },
+  };
+}
+
+/** The cursor of an erasure has three numbers. */
+function erasePlaceOf(position: string): ErasePlace {
+  const [run = 0, journal = 0, seq = 0] = position.split(".").map(Number);
+  return { run, journal, seq };
 }
 
 /** The signal without undefined fields, once its record is known to be valid. */

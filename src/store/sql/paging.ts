@@ -37,6 +37,7 @@ export const payloads: { readonly [N in StatementName]?: readonly (keyof RowOf<N
   "run.started": ["labels", "outcome"],
   "run.finished": ["labels", "outcome"],
   "run.progress": ["outcome"],
+  "erase.page": ["body"],
   "retention.records": ["body"],
   "retention.chunks": ["body"],
   "retention.blobs": ["body"],

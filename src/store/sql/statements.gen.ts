@@ -655,6 +655,82 @@ export interface SharedStatements {
     params: { run: Whole };
     row: Record<never, never>;
   };
+  "erase.blobs": {
+    params: { run: Whole; limit: Whole };
+    row: { bytes: number | null };
+  };
+  "erase.chunks": {
+    params: { run: Whole; limit: Whole };
+    row: Record<never, never>;
+  };
+  "erase.effects": {
+    params: { erased: Text; rows: Text; run: Whole };
+    row: Record<never, never>;
+  };
+  "erase.flag": {
+    params: { erased: Text; runs: Text };
+    row: Record<never, never>;
+  };
+  "erase.gates": {
+    params: { erased: Text; run: Whole; positions: Text };
+    row: Record<never, never>;
+  };
+  "erase.journals": {
+    params: { run: Whole; from: Whole; limit: Whole };
+    row: { journal: number | null };
+  };
+  "erase.labels": {
+    params: { word: Text; run: Whole };
+    row: Record<never, never>;
+  };
+  "erase.lease": {
+    params: { word: Text; run: Whole };
+    row: Record<never, never>;
+  };
+  "erase.page": {
+    params: { journal: Whole; above: Whole; limit: Whole; pageBytes?: Whole };
+    row: { seq: number; kind: string; body: string; counted: Flag | null };
+  };
+  "erase.postpone": {
+    params: { delayMs: Whole; root: Whole };
+    row: Record<never, never>;
+  };
+  "erase.published": {
+    params: { erased: Text; run: Whole };
+    row: Record<never, never>;
+  };
+  "erase.records": {
+    params: { rows: Text; journal: Whole };
+    row: Record<never, never>;
+  };
+  "erase.replies": {
+    params: { rows: Text; run: Whole };
+    row: Record<never, never>;
+  };
+  "erase.results": {
+    params: { rows: Text; run: Whole };
+    row: { pos: number; sub: number; outcome: string | null };
+  };
+  "erase.run": {
+    params: { labels: Text; run: Whole };
+    row: Record<never, never>;
+  };
+  "erase.streams": {
+    params: { run: Whole };
+    row: Record<never, never>;
+  };
+  "erase.target": {
+    params: { tenant: Text; id: Text };
+    row: { root: number };
+  };
+  "erase.tree": {
+    params: { root: Whole; tenant: Text; from: Whole; limit: Whole };
+    row: { journal: number; id: string; labels: string | null };
+  };
+  "erase.usage": {
+    params: { bytes: Whole; tenant: Text };
+    row: Record<never, never>;
+  };
   "feed.frontier": {
     params: Record<never, never>;
     row: { id: number | null };
@@ -1414,7 +1490,7 @@ export interface SharedStatements {
     row: { journal: number };
   };
   "prune.members": {
-    params: { roots: Text; tenant: Text };
+    params: { roots: Text; erased: Text; tenant: Text };
     row: {
       journal: number | null;
       root: number | null;
@@ -1428,6 +1504,7 @@ export interface SharedStatements {
       parent: number | null;
       created_at: number;
       ended_at: number | null;
+      erased: Flag | null;
       token: string | null;
     };
   };

@@ -2,9 +2,9 @@ import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RetentionPolicy } from "../../model/retention.ts";
 import type { DueTree, EndedPlace, RetentionOps } from "../contract/retention.ts";
-import type { RetentionReadOps, RetentionWriteOps } from "../contract/store.ts";
+import type { ErasureOps, RetentionReadOps, RetentionWriteOps } from "../contract/store.ts";
 import { checkAuditInfo, ifGiven, nameChecker } from "./arguments.ts";
-import { checkFence, checkList, checkObject, checkStored, checkText, checkWhole } from "./entry.ts";
+import { checkFence, checkFlag, checkList, checkObject, checkStored, checkText, checkWhole } from "./entry.ts";
 import { checkCheckpoint } from "./events.ts";
 import { filterChecks } from "./filters.ts";
 
@@ -29,13 +29,30 @@ export function validatedRetentionReads(read: RetentionReadOps, limits: Limits):
   };
 }
 
-export function validatedRetentionWrites(intake: RetentionWriteOps, limits: Limits): RetentionWriteOps {
+export function validatedRetentionWrites(
+  intake: ErasureOps & RetentionWriteOps,
+  limits: Limits,
+): ErasureOps & RetentionWriteOps {
   const names = nameChecker(limits);
   return {
+    ...validatedErasure(intake, limits),
     async requestRetention(tenant, audit) {
       names({ tenant });
       checkAuditInfo(audit, limits);
       return intake.requestRetention(tenant, audit);
+    },
+  };
+}
+
+function validatedErasure(intake: ErasureOps, limits: Limits): ErasureOps {
+  const names = nameChecker(limits);
+  return {
+    async eraseRun(tenant, run, request) {
+      names({ tenant, run });
+      checkAuditInfo(request, limits);
+      ifGiven(request.tree, (tree) => checkFlag("tree", tree));
+      ifGiven(request.after, (after) => checkText("after", after, limits));
+      return intake.eraseRun(tenant, run, request);
     },
   };
 }

@@ -22,6 +22,8 @@ const wide: Readonly<Record<string, string>> = {
   "leases.doom": "all held leases, once in a store's life",
   "leases.reboot": "once in the life of a boot",
   "lease.list": "a page of one tenant's",
+  "erase.journals": "a page of the items of one run, sorted",
+  "erase.tree": "the runs of one tree, sorted",
   "effect.newest_open": "the keys of what is open, sorted; a page of rows",
   "effect.obligations": "the obligations of one tree, sorted within each run",
   "prune.doubt": "a page of runs that were named, each once",

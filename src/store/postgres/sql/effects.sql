@@ -153,6 +153,18 @@ where run = :run and role = 'effect' and status || '' = 'PENDING' and (not uncer
 update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms()
 where run = :run and pos = :pos and sub = 0 and status || '' = 'PENDING' and (not uncertain or semantics = 'read');
 
+-- name: erase.effects
+-- unfenced: only finished runs are erased
+-- writes: effects
+update tape.effects e set args = :erased, outcome = i.value ->> 2 from json_array_elements(:rows::json) i(value)
+where e.run = :run and e.pos = (i.value ->> 0)::bigint and e.sub = (i.value ->> 1)::bigint;
+
+-- name: erase.results
+-- read
+select e.pos, e.sub, e.outcome from json_array_elements(:rows::json) i(value)
+cross join lateral (select e.pos, e.sub, e.outcome from tape.effects e
+  where e.run = :run and e.pos = (i.value ->> 0)::bigint and e.sub = (i.value ->> 1)::bigint limit 1) e;
+
 -- name: item.callees
 -- read
 -- The callee of each item: the effect's connector, or the effect's name if it has none.

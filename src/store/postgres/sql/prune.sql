@@ -1,3 +1,85 @@
+-- name: erase.flag
+-- unfenced: only finished runs are erased
+-- writes: runs
+-- From here on the archive gets none of their payloads, whatever becomes of the rest of the erasure.
+update tape.runs set outcome = :erased
+where journal = any(array(select json_array_elements_text(:runs::json)::bigint)) and ended_at is not null;
+
+-- name: erase.gates
+-- unfenced: only finished runs are erased
+-- writes: gates
+update tape.gates set payload = case when payload is null then null else :erased::text end,
+  value = case when value is null then null else :erased::text end
+where run = :run and pos = any(array(select json_array_elements_text(:positions::json)::bigint));
+
+-- name: erase.journals
+-- read
+-- The journals of a run, without inboxes, by their numbers.
+select x.journal from (select :run::bigint as journal union all
+  select l.journal from tape.leases l where l.run = :run::bigint and l.kind = 'item') x
+where x.journal >= :from order by x.journal limit :limit;
+
+-- name: erase.labels
+-- unfenced: only finished runs are erased
+-- writes: run_labels
+update tape.run_labels set value = :word where journal = :run;
+
+-- name: erase.lease
+-- unfenced: only finished runs are erased; the note of the last progress is no part of the fence
+-- writes: leases
+update tape.leases set progress_note = :word where journal = :run and progress_note is not null;
+
+-- name: erase.page
+-- read
+-- `counted`: the record's bytes count as used.
+select r.seq, r.kind, r.body, r.stamp <= coalesce((select d.metered from tape.quotas d where d.tenant = ''), 0) as counted
+from tape.records r where r.journal = :journal and r.seq > :above order by r.seq limit :limit;
+
+-- name: erase.postpone
+-- unfenced: retention waits while a tree is erased
+-- writes: retention
+update tape.retention set due_at = greatest(due_at, tape.now_ms() + :delay_ms) where journal = :root;
+
+-- name: erase.published
+-- unfenced: only finished runs are erased
+-- writes: published
+update tape.published set value = :erased where run = :run;
+
+-- name: erase.records
+-- unfenced: only finished runs are erased, whose journals no holder appends to
+-- writes: records
+update tape.records r set body = i.value ->> 1 from json_array_elements(:rows::json) i(value)
+where r.journal = :journal and r.seq = (i.value ->> 0)::bigint;
+
+-- name: erase.replies
+-- unfenced: only finished runs are erased
+-- writes: replies
+update tape.replies r set body = i.value ->> 1 from json_array_elements(:rows::json) i(value)
+where r.journal = :run and r.n = (i.value ->> 0)::bigint;
+
+-- name: erase.run
+-- unfenced: only finished runs are erased
+-- writes: runs
+update tape.runs set labels = :labels where journal = :run;
+
+-- name: erase.target
+-- read
+select r.root from tape.runs r where r.tenant = :tenant and r.id = :id;
+
+-- name: erase.tree
+-- read
+-- The runs of a tree after one of them, in the order in which they were created.
+select r.journal, r.id, r.labels from (select :root::bigint as journal union all
+  select c.journal from tape.runs c where c.root = :root::bigint and c.parent is not null) x
+join tape.runs r on r.journal = x.journal and r.tenant = :tenant
+where x.journal >= :from order by x.journal limit :limit;
+
+-- name: erase.usage
+-- unfenced: erased bytes no longer count as used, as far as they were measured
+-- writes: quotas
+update tape.quotas q set bytes_used = greatest(0, q.bytes_used - :bytes)
+from tape.quotas d where d.tenant = '' and d.metered is not null and q.tenant = :tenant;
+
 -- name: prune.blobs
 -- unfenced: only finished runs are pruned
 -- writes: blobs
@@ -101,10 +183,10 @@ with m as materialized (
   select i.root, x.journal from (select json_array_elements_text(:roots::json)::bigint as root) i
   cross join lateral (select i.root as journal union all
     select c.journal from tape.runs c where c.root = i.root and c.root <> c.journal) x)
-select m.journal, m.root, r.tenant, r.id, r.workflow, r.version, r.phase, r.input_hash, r.labels, r.parent, r.created_at, r.ended_at, l.token
+select m.journal, m.root, r.tenant, r.id, r.workflow, r.version, r.phase, r.input_hash, r.labels, r.parent, r.created_at, r.ended_at, r.erased, l.token
 from m
-cross join lateral (select r.tenant, r.id, r.workflow, r.version, r.phase, r.input_hash, r.labels, r.parent, r.created_at, r.ended_at
-  from tape.runs r where r.journal = m.journal and r.tenant = :tenant limit 1) r
+cross join lateral (select r.tenant, r.id, r.workflow, r.version, r.phase, r.input_hash, r.labels, r.parent, r.created_at, r.ended_at,
+  coalesce(r.outcome = :erased::text, false) as erased from tape.runs r where r.journal = m.journal and r.tenant = :tenant limit 1) r
 cross join lateral (select cast(l.token as text) as token from tape.leases l where l.journal = m.journal limit 1) l
 order by m.root, m.journal;
 

@@ -1,4 +1,5 @@
 import { decode } from "../../../base/codec.ts";
+import { erasedData, erasedText } from "../../../model/erasure.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { ItemResult } from "../../../model/lease.ts";
 import { notFound } from "../../../model/not-found.ts";
@@ -166,7 +167,7 @@ export function* evidencePlan(
   const sent = current ? Number(effect.attempt) : yield* absentAttempt(effect.item, token);
   if (sent === undefined) throw noAttempt(attempt);
   const journal = Number(effect.authority);
-  const data: RecordData<"effect.evidence"> = {
+  const left: RecordData<"effect.evidence"> = {
     run,
     pos,
     sub,
@@ -174,6 +175,8 @@ export function* evidencePlan(
     token: String(token),
     ...evidence,
   };
+  // An erased run gets no payload any more.
+  const data = effect.args === erasedText ? (erasedData("effect.evidence", left) as typeof left) : left;
   const n = (yield* note(context, { tenant, journal }, "effect.evidence", data))!;
   // The authority may have changed since it was read. Read again under a lock (after the inbox, in the order in which
   // appends lock): from here on either the new authority sees our note in the old inbox, or we notify it, too.

@@ -1,3 +1,4 @@
+import { erasedText } from "../../../model/erasure.ts";
 import { encodeBody } from "../../../model/projection.ts";
 import type { RecordData } from "../../../model/records.ts";
 import type { ArchivedFile } from "../../contract/retention.ts";
@@ -65,7 +66,7 @@ const journalsOf = (members: readonly Member[]): string =>
   JSON.stringify(members.map(({ journal }) => Number(journal)));
 
 export const membersOf = (tenant: string, roots: readonly number[]): Plan<readonly Member[]> =>
-  queryRows("prune.members", { tenant, roots: JSON.stringify(roots) });
+  queryRows("prune.members", { tenant, roots: JSON.stringify(roots), erased: erasedText });
 
 export const headsOf = (members: readonly Member[]): Plan<readonly Head[]> =>
   queryRows("prune.heads", { runs: journalsOf(members) });

@@ -200,6 +200,7 @@ const treeRunOf = (row: Member): TreeRun => ({
   createdAt: Number(row.created_at),
   endedAt: row.ended_at === null ? null : Number(row.ended_at),
   token: row.token!,
+  ...(row.erased && { erased: true as const }),
 });
 
 export function* postponePlan(fence: Fence, roots: readonly number[], dueAt: number): Plan<void> {
@@ -231,10 +232,12 @@ export function* pruneArchivedPlan(
   return yield* deleteRuns(tenant, found.members, found.heads, file);
 }
 
-/** Records are only appended, so the same numbers mean the same tree. */
-const headsText = ({ journals }: DueTree): string =>
-  journals
-    .map(({ journal, seq }) => `${journal}:${seq}`)
+/** Records are only appended or erased, so the same numbers and the same erased runs mean the same tree. */
+const headsText = ({ journals, runs }: DueTree): string =>
+  [
+    ...journals.map(({ journal, seq }) => `${journal}:${seq}`),
+    ...runs.flatMap(({ journal, erased }) => (erased ? [`erased ${journal}`] : [])),
+  ]
     .sort()
     .join(" ");
 

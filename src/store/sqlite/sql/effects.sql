@@ -145,6 +145,17 @@ where run = :run and role = 'effect' and status = 'PENDING' and (not uncertain o
 update effects set status = 'WITHDRAWN', changed_at = :at
 where run = :run and pos = :pos and sub = 0 and status = 'PENDING' and (not uncertain or semantics = 'read');
 
+-- name: erase.effects
+-- unfenced: only finished runs are erased
+-- writes: effects
+update effects set args = :erased, outcome = i.value ->> 2 from json_each(:rows) i
+where run = :run and pos = i.value ->> 0 and sub = i.value ->> 1;
+
+-- name: erase.results
+-- read
+select e.pos, e.sub, e.outcome from json_each(:rows) i
+cross join effects e on e.run = :run and e.pos = i.value ->> 0 and e.sub = i.value ->> 1;
+
 -- name: item.callees
 -- read
 -- The callee of each item: the effect's connector, or the effect's name if it has none.

@@ -1,3 +1,80 @@
+-- name: erase.flag
+-- unfenced: only finished runs are erased
+-- writes: runs
+-- From here on the archive gets none of their payloads, whatever becomes of the rest of the erasure.
+update runs set outcome = :erased where journal in (select i.value from json_each(:runs) i) and ended_at is not null;
+
+-- name: erase.gates
+-- unfenced: only finished runs are erased
+-- writes: gates
+update gates set payload = case when payload is null then null else :erased end, value = case when value is null then null else :erased end
+where run = :run and pos in (select i.value from json_each(:positions) i);
+
+-- name: erase.journals
+-- read
+-- The journals of a run, without inboxes, by their numbers.
+select x.journal from (select :run as journal union all select l.journal from leases l where l.run = :run and l.kind = 'item') x
+where x.journal >= :from order by x.journal limit :limit;
+
+-- name: erase.labels
+-- unfenced: only finished runs are erased
+-- writes: run_labels
+update run_labels set value = :word where journal = :run;
+
+-- name: erase.lease
+-- unfenced: only finished runs are erased; the note of the last progress is no part of the fence
+-- writes: leases
+update leases set progress_note = :word where journal = :run and progress_note is not null;
+
+-- name: erase.page
+-- read
+-- `counted`: the record's bytes count as used.
+select r.seq, r.kind, r.body, r.id <= coalesce((select d.metered from quotas d where d.tenant = ''), 0) as counted from records r
+where r.journal = :journal and r.seq > :above order by r.seq limit :limit;
+
+-- name: erase.postpone
+-- unfenced: retention waits while a tree is erased
+-- writes: retention
+update retention set due_at = max(due_at, :at + :delay_ms) where journal = :root;
+
+-- name: erase.published
+-- unfenced: only finished runs are erased
+-- writes: published
+update published set value = :erased where run = :run;
+
+-- name: erase.records
+-- unfenced: only finished runs are erased, whose journals no holder appends to
+-- writes: records
+update records set body = i.value ->> 1 from json_each(:rows) i where journal = :journal and seq = i.value ->> 0;
+
+-- name: erase.replies
+-- unfenced: only finished runs are erased
+-- writes: replies
+update replies set body = i.value ->> 1 from json_each(:rows) i where journal = :run and n = i.value ->> 0;
+
+-- name: erase.run
+-- unfenced: only finished runs are erased
+-- writes: runs
+update runs set labels = :labels where journal = :run;
+
+-- name: erase.target
+-- read
+select r.root from runs r where r.tenant = :tenant and r.id = :id;
+
+-- name: erase.tree
+-- read
+-- The runs of a tree after one of them, in the order in which they were created.
+select r.journal, r.id, r.labels from (select :root as journal
+  union all select c.journal from runs c where c.root = :root and c.parent is not null) x
+cross join runs r on r.journal = x.journal and r.tenant = :tenant
+where x.journal >= :from order by x.journal limit :limit;
+
+-- name: erase.usage
+-- unfenced: erased bytes no longer count as used, as far as they were measured
+-- writes: quotas
+update quotas set bytes_used = max(0, bytes_used - :bytes)
+where tenant = :tenant and exists (select 1 from quotas d where d.tenant = '' and d.metered is not null);
+
 -- name: prune.blobs
 -- unfenced: only finished runs are pruned
 -- writes: blobs
@@ -91,7 +168,7 @@ select r.journal from json_each(:roots) i cross join runs r on r.journal = i.val
 -- read
 -- The runs of these trees, each tree in the order in which its runs were created.
 select r.journal, r.root, r.tenant, r.id, r.workflow, r.version, r.phase, r.input_hash, r.labels, r.parent, r.created_at, r.ended_at,
-  cast(l.token as text) as token
+  coalesce(r.outcome = :erased, false) as erased, cast(l.token as text) as token
 from (select i.value as journal, i.value as root from json_each(:roots) i
   union all select c.journal, c.root from json_each(:roots) i cross join runs c on c.root = i.value and c.parent is not null) x
 cross join runs r on r.journal = x.journal and r.tenant = :tenant

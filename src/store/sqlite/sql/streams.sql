@@ -85,6 +85,23 @@ delete from chunks where run = :run and stream = :stream and part = :part;
 -- read
 select coalesce(sum(octet_length(c.body)), 0) as bytes from chunks c where c.run = :run and c.stream = :stream and c.part = :part;
 
+-- name: erase.blobs
+-- unfenced: only finished runs are erased
+-- writes: blobs
+-- In parts, so that a large run does not block the file.
+delete from blobs where journal = :run and (blob, n) in (select b.blob, b.n from blobs b where b.journal = :run limit :limit)
+returning case when counted then bytes else 0 end as bytes;
+
+-- name: erase.chunks
+-- unfenced: only finished runs are erased
+-- writes: chunks
+delete from chunks where run = :run and (stream, chunk_offset) in (select c.stream, c.chunk_offset from chunks c where c.run = :run limit :limit);
+
+-- name: erase.streams
+-- unfenced: only finished runs are erased
+-- writes: streams
+delete from streams where run = :run;
+
 -- name: stream.expired
 -- read
 -- The next streams with a retention of their own; `expired`: the run has ended, and the time is over.
