@@ -336,6 +336,8 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     new Set(retention?.prunes.map(({ token }) => token)).size > 1,
   "sweeper interrupted between archive and store": ({ retention }) =>
     retention?.hits.some(({ at, edge }) => at === "retention.prune" || (at === "archive" && edge === "after")) === true,
+  "run erased in parts": ({ retention }) => retention?.erasures.some(({ parts, done }) => done && parts > 1) === true,
+  "erasure repeated after a crash": ({ retention }) => retention?.erasures.some(({ repeated }) => repeated) === true,
   "pinned run taken over": ({ feed, runs }) =>
     feed.some((r) => r.kind === "term.started" && r.data.reason === "recovery" && isPinned(runs, r.journal)),
   "pinned run outlived the processes of its build": ({ builds, runs }) =>

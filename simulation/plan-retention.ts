@@ -22,6 +22,17 @@ export interface RetainedRun {
   readonly atMs: number;
   readonly workflow: (typeof retainedWorkflows)[number];
   readonly children: number;
+  readonly erasure?: PlannedErasure;
+}
+
+/** An operator erases the tree of a run that has ended. */
+export interface PlannedErasure {
+  /** After the end of the run. */
+  readonly afterMs: number;
+  /** Records of the run besides: many of them are erased in several parts. */
+  readonly steps: number;
+  /** The operator's process dies after the first part, and the erasure is repeated. */
+  readonly crash: boolean;
 }
 
 export const sweeperPlaces = [
@@ -54,6 +65,12 @@ const faultOf = (random: Random, sweepers: number): SweeperFault => ({
   forMs: 500 + random.int(12_000),
 });
 
+const erasureOf = (random: Random): PlannedErasure => ({
+  afterMs: random.int(6_000),
+  steps: pick(random, [0, 0, 700]),
+  crash: chance(random, 0.5),
+});
+
 /** Drawn from a generator of its own. Not with a store that goes back: it would lose what was archived. */
 export function withRetention<P extends { readonly rewind: unknown; readonly wallStep: unknown }>(
   seed: number | string,
@@ -63,6 +80,7 @@ export function withRetention<P extends { readonly rewind: unknown; readonly wal
   if (!chance(random, retentionShare) || plan.rewind !== undefined || plan.wallStep !== undefined)
     return { ...plan, retention: undefined };
   const sweepers = pick(random, [1, 2, 2]);
+  const erasing = seededRandom(`erasure ${seed}`);
   return {
     ...plan,
     retention: {
@@ -70,6 +88,7 @@ export function withRetention<P extends { readonly rewind: unknown; readonly wal
         atMs: random.int(9_000),
         workflow: pick(random, retainedWorkflows),
         children: pick(random, [0, 0, 1, 2]),
+        ...(chance(erasing, 0.4) && { erasure: erasureOf(erasing) }),
       })),
       sweepers,
       batch: pick(random, [1, 2, 3, 50]),

@@ -1,13 +1,16 @@
+import { encode } from "../src/base/codec.ts";
 import { silentLog } from "../src/base/log.ts";
+import { erasedBody } from "../src/model/erasure.ts";
 import { isTapeError } from "../src/model/errors.ts";
 import type { Fence } from "../src/model/fence.ts";
 import type { Term } from "../src/model/lease.ts";
 import type { NewRecord } from "../src/model/records.ts";
 import { type RetentionPolicy, retentionLease } from "../src/model/retention.ts";
 import { retentionPass } from "../src/retention/pass.ts";
+import type { RawRecord } from "../src/store/contract/retention.ts";
 import type { Store } from "../src/store/contract/store.ts";
 import { type Boundary, type CrashPoint, TestProcess } from "../testkit/kit/process.ts";
-import type { PlannedRetention, RetainedRun, SweeperFault } from "./plan-retention.ts";
+import type { PlannedErasure, PlannedRetention, RetainedRun, SweeperFault } from "./plan-retention.ts";
 import type { Stage } from "./stage.ts";
 import { retainedTenant as tenant } from "./tenants.ts";
 import { type ArchiveEvent, WorldArchive } from "./world-archive.ts";
@@ -23,6 +26,17 @@ export interface EndedRun {
   readonly keptMs: number | null;
   /** Its records as the store had them: inbox, number and text. */
   readonly records: readonly string[];
+  /** The same, without payloads. */
+  readonly erasedRecords: readonly string[];
+}
+
+/** What an erasure of a tree came to. */
+export interface SeenErasure {
+  readonly tree: string;
+  readonly parts: number;
+  readonly repeated: boolean;
+  /** Nothing was left to erase; otherwise the tree was archived and deleted before it began. */
+  readonly done: boolean;
 }
 
 /** Trees that the store deleted. */
@@ -45,6 +59,9 @@ export interface RetentionEvidence {
   readonly prunes: readonly SeenPrune[];
   readonly archive: readonly ArchiveEvent[];
   readonly hits: readonly SweeperFault[];
+  readonly erasures: readonly SeenErasure[];
+  /** What the store shows of each run that is left. */
+  readonly texts: ReadonlyMap<string, string>;
 }
 
 const briefMs = 2_000;
@@ -68,6 +85,7 @@ export class Retainers {
   readonly #ended: EndedRun[] = [];
   readonly #prunes: SeenPrune[] = [];
   readonly #hits: SweeperFault[] = [];
+  readonly #erasures: SeenErasure[] = [];
   readonly #counts = new Map<string, number>();
   #nonce = 1n;
   #isOver = false;
@@ -89,31 +107,63 @@ export class Retainers {
   }
 
   /** Starts a run with its children, and ends the children first. */
-  async #live({ atMs, workflow, children }: RetainedRun, id: string): Promise<void> {
+  async #live({ atMs, workflow, children, erasure }: RetainedRun, id: string): Promise<void> {
     const { time, shared } = this.#stage;
     const { intake } = shared.bare;
     await time.sleep(atMs);
-    await intake.createRuns(tenant, [{ id, workflow, input: { secret: id } }]);
+    await intake.createRuns(tenant, [{ id, workflow, input: { secret: payloadOf(id) } }]);
     const root = await this.#acquire({ run: id });
     let head = root.head;
     const write = async (records: readonly NewRecord[]): Promise<void> => {
       ({ head } = await shared.bare.fenced.append(root.fence, { after: head, records }));
     };
+    for (let pos = 100; pos < 100 + (erasure?.steps ?? 0); pos += 100) {
+      const steps = Array.from({ length: 100 }, (_, k) => ({ pos: pos + k, name: "s", value: payloadOf(id) }));
+      await write(steps.map((data) => ({ kind: "step.done", data })));
+    }
     for (let pos = 0; pos < children; pos++) {
-      const child = { pos, id: `${id}/${pos}`, workflow: "child", input: pos, inputHash: "h" };
+      const own = `${id}/${pos}`;
+      const child = { pos, id: own, workflow: "child", input: payloadOf(own), inputHash: "h" };
       await write([{ kind: "child.started", data: child }]);
       await time.sleep(200);
       const term = await this.#acquire({ run: child.id });
       const parent = { journal: root.journal, pos, id: child.id };
-      const end = { status: "COMPLETED", outcome: pos, notesTaken: 0, parent } as const;
+      const end = { status: "COMPLETED", outcome: payloadOf(own), notesTaken: 0, parent } as const;
       await shared.bare.fenced.append(term.fence, { after: term.head, records: [{ kind: "run.ended", data: end }] });
     }
     await time.sleep(300);
     const retain = workflow === "coded" && { retainMs: codedMs };
-    const end = { status: "COMPLETED", outcome: id, notesTaken: children, ...retain } as const;
+    const end = { status: "COMPLETED", outcome: payloadOf(id), notesTaken: children, ...retain } as const;
     await write([{ kind: "run.ended", data: end }]);
     for (const one of [id, ...Array.from({ length: children }, (_, pos) => `${id}/${pos}`)])
       await this.#enter(one, id, workflow);
+    if (erasure !== undefined) await this.#erase(id, erasure);
+  }
+
+  /** Erases the tree part by part; sweepers work in between. */
+  async #erase(tree: string, { afterMs, crash }: PlannedErasure): Promise<void> {
+    const { time, shared } = this.#stage;
+    await time.sleep(afterMs);
+    const request = { by: "ann", reason: "a request", tree: true };
+    let parts = 0;
+    let repeated = false;
+    try {
+      for (let after: string | undefined; ; ) {
+        const step = await shared.bare.intake.eraseRun(tenant, tree, {
+          ...request,
+          ...(after !== undefined && { after }),
+        });
+        parts++;
+        after = step.next;
+        if (after === undefined) break;
+        await time.sleep(700);
+        if (crash && !repeated) [after, repeated] = [undefined, true];
+      }
+      this.#erasures.push({ tree, parts, repeated, done: true });
+    } catch (error) {
+      if (!isTapeError(error, "TAPE_RUN_GONE")) throw error;
+      this.#erasures.push({ tree, parts, repeated, done: false });
+    }
   }
 
   async #acquire(target: { readonly run: string } | { readonly name: string }, store?: Store): Promise<Term> {
@@ -128,8 +178,11 @@ export class Retainers {
     const { bare } = this.#stage.shared;
     const { journal, endedAt, workflow } = (await bare.read.run(tenant, id))!;
     const raw = await bare.retention!.records(tenant, [journal, -journal], {});
-    const records = raw.map((one) => `${one.journal < 0 ? "inbox " : ""}${one.seq} ${one.body}`);
-    this.#ended.push({ id, tree, workflow, endedAt: endedAt!, keptMs: keptMs[of], records });
+    const lines = (bodyOf: (one: RawRecord) => string): string[] =>
+      raw.map((one) => `${one.journal < 0 ? "inbox " : ""}${one.seq} ${bodyOf(one)}`);
+    const records = lines(({ body }) => body);
+    const erasedRecords = lines(({ kind, body }) => erasedBody(kind, body));
+    this.#ended.push({ id, tree, workflow, endedAt: endedAt!, keptMs: keptMs[of], records, erasedRecords });
   }
 
   #boot(sweeper: number, incarnation: number): void {
@@ -200,20 +253,34 @@ export class Retainers {
     const left = new Set<string>();
     const tombstones = new Map<string, string>();
     const restarted: string[] = [];
+    const texts = new Map<string, string>();
     for (const { id, workflow } of this.#ended) {
-      if ((await read.run(tenant, id)) !== undefined) {
+      const view = await read.run(tenant, id);
+      if (view !== undefined) {
         left.add(id);
+        const raw = await this.#stage.shared.bare.retention!.records(tenant, [view.journal, -view.journal], {});
+        texts.set(id, encode([view.outcome, view.labels, ...raw.map(({ body }) => body)]));
         continue;
       }
       for (const { archive } of await read.archived(tenant, { id })) tombstones.set(id, archive);
-      const [verdict] = await intake.createRuns(tenant, [{ id, workflow, input: { secret: id } }]);
+      const [verdict] = await intake.createRuns(tenant, [{ id, workflow, input: { secret: payloadOf(id) } }]);
       if (verdict?.ok === true && verdict.fresh) restarted.push(id);
     }
     const files = new Map([...this.#archive!.files].map(([name, bytes]) => [name, Buffer.from(bytes).toString()]));
-    const seen = { prunes: this.#prunes, archive: this.#archive!.events, hits: this.#hits };
+    const seen = {
+      prunes: this.#prunes,
+      archive: this.#archive!.events,
+      hits: this.#hits,
+      erasures: this.#erasures,
+      texts,
+    };
     return { ended: this.#ended, left, tombstones, restarted, files, ...seen };
   }
 }
+
+/** What no trace of an erased run may have: its id stays. */
+const payloadOf = (id: string): string => `payload ${id.replaceAll(/[-/]/g, "~")}`;
+export const hasPayload = (text: string): boolean => text.includes("payload retained~");
 
 /** Compression takes real time. */
 async function* unzipped(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {

@@ -33,6 +33,11 @@ const calls = {
   "runs.redrive": ["POST", "/v1/runs/{id}/redrive"],
   "runs.forkPlan": ["GET", "/v1/runs/{id}/fork"],
   "runs.fork": ["POST", "/v1/runs/{id}/fork"],
+  "runs.erase": ["POST", "/v1/runs/{id}/erase"],
+  "builds.list": ["GET", "/v1/builds"],
+  "builds.runs": ["GET", "/v1/builds/{build}/runs"],
+  "builds.current": ["POST", "/v1/builds/{build}/current"],
+  "builds.move": ["POST", "/v1/builds/{build}/move"],
   "effects.list": ["GET", "/v1/effects"],
   "inDoubt.list": ["GET", "/v1/in-doubt"],
   "effects.resolve": ["POST", "/v1/runs/{id}/effects/{pos}/{sub}/resolve"],
@@ -99,6 +104,8 @@ export type QueueReason = NonNullable<Wire<"runs.queue">["position"]>["reasons"]
 export type QueueChange = z.input<Contract["queues.set"]["body"]>["change"];
 export type RateLimit = NonNullable<Queue["limits"]["rate"]>;
 export type PauseOf = NonNullable<Queue["paused"]>;
+export type Build = Wire<"builds.list">["builds"][number];
+export type MoveResult = Wire<"builds.move">["runs"][number];
 export type Sink = Wire<"sinks.list">["sinks"][number];
 export type DeadLetter = Wire<"sinks.deadLetters">["letters"][number];
 export type SinkNeed = Wire<"overview">["sinks"][number];

@@ -117,6 +117,13 @@ export const queueRuns = (name: string, state: "HELD" | "QUEUED") =>
     refetchInterval: queueMs,
   });
 
+export const builds = () => queryOptions({ queryKey: ["builds"], queryFn: () => call("builds.list") });
+export const buildRuns = (build: string) =>
+  queryOptions({
+    queryKey: ["builds", build, "runs"],
+    queryFn: () => call("builds.runs", { params: { build }, query: { limit: 200 } }),
+  });
+
 export const sinks = () => queryOptions({ queryKey: ["sinks"], queryFn: () => call("sinks.list") });
 
 export const deadLetters = (name: string, state: DeadLetter["state"]) =>

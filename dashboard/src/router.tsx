@@ -3,6 +3,7 @@ import { cleanLabels, labelsOfOlder, type RunSearch } from "./run-search.ts";
 import { AttentionScreen } from "./screens/attention-screen.tsx";
 import { AuditScreen } from "./screens/audit-screen.tsx";
 import { BudgetsScreen } from "./screens/budgets-screen.tsx";
+import { BuildsScreen } from "./screens/builds-screen.tsx";
 import { EffectsScreen } from "./screens/effects-screen.tsx";
 import { GatesScreen } from "./screens/gates-screen.tsx";
 import { HealthScreen } from "./screens/health-screen.tsx";
@@ -63,6 +64,7 @@ const gates = createRoute({ ...under, path: "/gates", component: GatesScreen });
 const leases = createRoute({ ...under, path: "/leases", component: LeasesScreen });
 const queues = createRoute({ ...under, path: "/queues", component: QueuesScreen });
 const queue = createRoute({ ...under, path: "/queues/$name", component: QueueScreen });
+const builds = createRoute({ ...under, path: "/builds", component: BuildsScreen });
 const sinks = createRoute({ ...under, path: "/sinks", component: SinksScreen });
 const sink = createRoute({ ...under, path: "/sinks/$name", component: SinkScreen });
 const byStatus = (search: Record<string, unknown>): { status?: string | undefined } => ({
@@ -89,7 +91,7 @@ const audit = createRoute({ ...under, path: "/audit", component: AuditScreen });
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, runs, run, attention, gates, leases, queues, queue, effects, obligations, timers, values, budgets],
-    ...[sinks, sink, health, audit],
+    ...[builds, sinks, sink, health, audit],
   ]),
   defaultPreload: false,
   // One boundary per screen: an error in one leaves the navigation and the other screens usable.

@@ -14,10 +14,10 @@ export function useIdentity(): Identity {
 }
 
 /** Actions that the server would reject are not offered. */
-export function usePermissions(): { readonly start: boolean; readonly operate: boolean; readonly audit: boolean } {
+export function usePermissions(): Readonly<Record<"start" | "operate" | "audit" | "erase", boolean>> {
   const { role } = useIdentity();
   const operate = role === "operator" || role === "admin";
-  return { start: role !== "reader", operate, audit: operate };
+  return { start: role !== "reader", operate, audit: operate, erase: role === "admin" };
 }
 
 /** Identifies the user, and asks for an API token where the server requires one. */

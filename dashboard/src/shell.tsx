@@ -17,6 +17,7 @@ const screens = [
   ["/gates", "Gates"],
   ["/leases", "Leases"],
   ["/queues", "Queues"],
+  ["/builds", "Builds"],
   ["/sinks", "Sinks"],
   ["/effects", "Effects"],
   ["/obligations", "Obligations"],

@@ -1,4 +1,4 @@
-import type { RetentionEvidence } from "../retainers.ts";
+import { hasPayload, type RetentionEvidence } from "../retainers.ts";
 import { each, exempt, type Invariant } from "./judge.ts";
 
 /** The records of each run in a file, as its lines have them. */
@@ -15,7 +15,14 @@ function recordsIn(text: string): Map<string, string[]> {
 
 const text = (records: readonly string[]): string => records.toSorted().join("\n");
 
-/** Every run that has ended is in the store or, byte for byte, in the file that its tombstone names. */
+/** Trees whose erasure has come to its end, or at least to its first part: their outcomes are markers. */
+const erasedTrees = (retention: RetentionEvidence | undefined): ReadonlySet<string> =>
+  new Set(retention?.erasures.flatMap(({ tree, parts }) => (parts > 0 ? [tree] : [])));
+
+/**
+ * Every run that has ended is in the store or, byte for byte, in the file that its tombstone names; of one whose erasure
+ * had started, the erased text.
+ */
 export const nothingLostUnarchived: Invariant = ({ retention }) => {
   const parsed = new Map<string, Map<string, string[]>>();
   const linesOf = ({ files }: RetentionEvidence, name: string): Map<string, string[]> => {
@@ -23,8 +30,10 @@ export const nothingLostUnarchived: Invariant = ({ retention }) => {
     parsed.set(name, known);
     return known;
   };
-  return each(retention?.ended ?? [], ({ id, records }) => {
+  const trees = erasedTrees(retention);
+  return each(retention?.ended ?? [], ({ id, tree, records: stored, erasedRecords }) => {
     if (retention!.left.has(id)) return [];
+    const records = trees.has(tree) ? erasedRecords : stored;
     const name = retention!.tombstones.get(id);
     if (name === undefined) return [`${id} is gone, and nothing names its file`];
     const archived = linesOf(retention!, name).get(id) ?? [];
@@ -67,5 +76,17 @@ export const sweepersAreFenced: Invariant = ({ retention }) => {
     const isStale = token < highest;
     if (!isStale) highest = token;
     return isStale ? [`at ${at} a sweeper with token ${token} deleted after token ${highest}`] : [];
+  });
+};
+
+/** An erased run has no payload: neither in the store, nor in the file of the archive that its tombstone names. */
+export const erasedHoldsNothing: Invariant = ({ retention }) => {
+  const done = new Set(retention?.erasures.flatMap(({ tree, done }) => (done ? [tree] : [])));
+  const runs = (retention?.ended ?? []).filter(({ tree }) => done.has(tree));
+  return each(runs, ({ id }) => {
+    const name = retention!.tombstones.get(id);
+    const archived = name === undefined ? [] : (recordsIn(retention!.files.get(name) ?? "").get(id) ?? []);
+    const found = [retention!.texts.get(id) ?? "", ...archived].some(hasPayload);
+    return found ? [`${id} was erased, and ${name ?? "the store"} has a payload of it`] : [];
   });
 };

@@ -49,6 +49,7 @@ describe("every user", () => {
     "/leases",
     "/queues",
     "/queues/models",
+    "/builds",
     "/sinks",
     "/sinks/billing",
     "/effects",

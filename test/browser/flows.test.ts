@@ -1,6 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { describeAttention } from "./attention.ts";
+import { describeBuilds } from "./builds.ts";
 import { openBrowser } from "./chromium.ts";
 import { describeConversation } from "./conversation.ts";
 import { describeLarge } from "./large.ts";
@@ -385,4 +386,5 @@ describeLive(() => browser);
 describeProcesses(() => browser);
 describeQueues(() => browser);
 describeConversation(() => browser);
+describeBuilds(() => browser);
 describeSinks(() => browser);

@@ -7,7 +7,7 @@ export const eventfulRetention: PlannedRetention = {
   runs: [
     { atMs: 100, workflow: "brief", children: 1 },
     { atMs: 200, workflow: "brief", children: 0 },
-    { atMs: 300, workflow: "kept", children: 1 },
+    { atMs: 300, workflow: "kept", children: 1, erasure: { afterMs: 100, steps: 0, crash: false } },
   ],
   ...{ sweepers: 1, batch: 1, everyMs: 700, slowMs: 10, failShare: 0, lossShare: 0, faults: [] },
 };
@@ -23,6 +23,8 @@ export const spoiledRetention: Readonly<Record<string, (world: Evidence) => Evid
     changed(world, ({ files }) => ({
       files: new Map([...files].map(([name, text]) => [name, text.replaceAll('"data":{', '"data":{ ')])),
     })),
+  erasedHoldsNothing: (world) =>
+    changed(world, ({ texts }) => ({ texts: new Map([...texts.keys()].map((id) => [id, "payload retained~2"])) })),
   tombstonesStay: (world) => changed(world, ({ tombstones }) => ({ restarted: [...tombstones.keys()].slice(0, 1) })),
   treesGoWhole: (world) => changed(world, ({ left }) => ({ left: new Set([...left, "retained-0"]) })),
   policiesHold: (world) =>

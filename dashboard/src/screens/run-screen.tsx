@@ -8,6 +8,7 @@ import * as queries from "../queries.ts";
 import { PositionCard } from "../queue/position-card.tsx";
 import { ForkDialog } from "../run/fork-dialog.tsx";
 import { Journal } from "../run/journal.tsx";
+import { RunErase } from "../run/run-erase.tsx";
 import { RunTakeover } from "../run/run-takeover.tsx";
 import { RunTree } from "../run/run-tree.tsx";
 import { StreamCards } from "../run/stream-cards.tsx";
@@ -187,6 +188,7 @@ function Head({ run }: { readonly run: Run }) {
             {endedAt === null
               ? `, open for ${formatDuration(now - createdAt)}, ${owner}`
               : `, took ${formatDuration(endedAt - createdAt)}`}
+            {run.erased && ", payloads erased"}
             {root !== journal && nameOf(root) !== undefined && (
               <>
                 , root run <RunLink id={nameOf(root)!} />
@@ -198,12 +200,13 @@ function Head({ run }: { readonly run: Run }) {
           ))}
         </div>
         <div className="actions">
-          {permissions.operate && (
+          {permissions.operate && !run.erased && (
             <button type="button" onClick={() => setForking(true)}>
               Fork
             </button>
           )}
           {permissions.operate && lease.state !== "FREE" && <RunTakeover id={id} owner={lease.label} />}
+          {permissions.erase && endedAt !== null && !run.erased && <RunErase id={id} />}
           {permissions.start && cancellable.has(status) && (
             <ConfirmAction
               label="Cancel"

@@ -35,6 +35,10 @@ const styles: Readonly<Record<string, readonly [Tone, Shape]>> = {
   RETRYING: ["unknown", "back"],
   UNREACHABLE: ["unknown", "back"],
   OFF: ["idle", "dot"],
+  CURRENT: ["ok", "check"],
+  DRAINING: ["run", "play"],
+  DRAINED: ["idle", "dash"],
+  UNSERVED: ["bad", "stop"],
 };
 
 const paths: Readonly<Record<Shape, string>> = {

@@ -54,4 +54,34 @@ export const retentionBugs: readonly Bug[] = [
     kind: "with retention",
     within: 500,
   },
+  {
+    name: "an archive that forgets an erasure",
+    planted: "the transaction that deletes compares the numbers of records, and not whether a run was erased since",
+    why: "Records are only appended, so equal numbers meant an equal tree. An erasure between the archive and the delete changes no number.",
+    patches: [
+      {
+        file: "store/sql/plans/retention.ts",
+        find: "runs.flatMap(({ journal, erased }) => (erased ?",
+        replace: "runs.flatMap(({ journal, erased }) => (erased && journal < 0 ?",
+      },
+    ],
+    detectedBy: ["erasedHoldsNothing", "nothingLostUnarchived"],
+    kind: "with retention",
+    within: 500,
+  },
+  {
+    name: "an erasure without the inbox",
+    planted: "the journals of an erased run are rewritten, and its inbox is left",
+    why: "An inbox is stored under the negative number of its journal. A list of journals does not have it, and the results of children are there.",
+    patches: [
+      {
+        file: "store/sql/plans/erase-records.ts",
+        find: "journal < 0 ? [-own] : [own, -own]",
+        replace: "journal < 0 ? [-own] : [own]",
+      },
+    ],
+    detectedBy: ["erasedHoldsNothing"],
+    kind: "with retention",
+    within: 50,
+  },
 ];
