@@ -70,7 +70,7 @@ select r.root from tape.runs r where r.tenant = :tenant and r.id = :id;
 -- read
 -- The runs of a tree after one of them, in the order in which they were created.
 select r.journal, r.id, r.labels from (select :root::bigint as journal union all
-  select c.journal from tape.runs c where c.root = :root::bigint and c.parent is not null) x
+  select c.journal from tape.runs c where c.root = :root::bigint and c.root <> c.journal) x
 join tape.runs r on r.journal = x.journal and r.tenant = :tenant
 where x.journal >= :from order by x.journal limit :limit;
 
