@@ -23,6 +23,8 @@ rmSync(dist, { recursive: true, force: true });
 try {
   const files = await bundle(root, dist);
   writeDeclarations();
+  for (const entryPoint of [...entryPoints, ...adapters.map((name) => `src/exports/${name}`)])
+    writeRequired(entryPoint);
   mkdirSync(join(dist, "config"));
   copyFileSync(join(root, "src", "config", "tape.schema.json"), join(dist, "config", "tape.schema.json"));
   writeFileSync(join(dist, "events.schema.json"), `${JSON.stringify(eventsJsonSchema())}\n`);
@@ -70,4 +72,11 @@ function writeDeclarations(): void {
 function write(declarations: Declarations, entryPoint: string, text: string): void {
   const file = bundledName(`${entryPoint}.ts`).replace(/\.js$/, ".d.ts");
   writeFileSync(join(dist, file), declarations.entryPoint(entryPoint, text));
+}
+
+/** For `require`: a Node that cannot load an ES module this way gets the same sentence about its version. */
+function writeRequired(entryPoint: string): void {
+  const module = bundledName(`${entryPoint}.ts`);
+  const text = `"use strict";\nrequire("../bin/node-version.cjs").assertCanRun();\nmodule.exports = require("./${module}");\n`;
+  writeFileSync(join(dist, module.replace(/\.js$/, ".cjs")), text);
 }

@@ -1,5 +1,5 @@
-import { hash as digest } from "node:crypto";
 import { encode, sizeOf } from "../base/codec.ts";
+import { hash as digest } from "../base/late-builtins.ts";
 
 /*
  * The record of a model call, whatever the framework. `modelCall` writes it as the record `decision.made`:

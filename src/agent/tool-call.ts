@@ -1,5 +1,5 @@
-import { hash } from "node:crypto";
 import { fingerprint } from "../base/canonical.ts";
+import { hash } from "../base/late-builtins.ts";
 import { describeThrown } from "../base/thrown.ts";
 import { isTapeError } from "../model/errors.ts";
 import type { EffectResult, TapeContext } from "../sdk/context.ts";

@@ -1,5 +1,5 @@
-import { hash } from "node:crypto";
 import { CodecError, isSealed, maxDepth, toJson } from "./codec.ts";
+import { hash } from "./late-builtins.ts";
 
 /**
  * RFC 8785 canonical JSON: no white space, keys sorted by UTF-16 code units, numbers as ECMAScript prints them.

@@ -1,5 +1,6 @@
-import { createHash, getRandomValues } from "node:crypto";
+import { createHash } from "node:crypto";
 import { uuidv4, uuidv7 } from "./ids.ts";
+import { getRandomValues } from "./late-builtins.ts";
 
 /** Randomness as a parameter: the system's generator in production, a seeded one in simulation. */
 export interface Random {

@@ -65,7 +65,7 @@ export const serviceErrors = {
   TAPE_NODE_OUTDATED: {
     fault: "operator",
     retry: "no",
-    next: "Run on Node 24.14.1 or newer (25.8.2 of that line): in older versions a small request can block a process for minutes.",
+    next: "Run on Node 24.14.1 or newer (22.22.2 and 25.8.2 of those lines): in older versions a small request can block a process for minutes.",
   },
   TAPE_STORE_PLAIN: {
     fault: "operator",

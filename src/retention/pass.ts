@@ -1,6 +1,6 @@
-import { hash } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
 import { defined } from "../base/defined.ts";
+import { hash } from "../base/late-builtins.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields, reasonOf } from "../base/reason.ts";
 import { isTapeError } from "../model/errors.ts";

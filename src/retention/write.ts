@@ -1,5 +1,6 @@
-import { createHash, hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
+import { hash } from "../base/late-builtins.ts";
 import { network } from "../base/network.ts";
 import { TapeError } from "../model/errors.ts";
 import type { DueTree, RetentionOps } from "../store/contract/retention.ts";

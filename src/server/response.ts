@@ -1,7 +1,7 @@
-import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { CodecError } from "../base/codec.ts";
+import { hash } from "../base/late-builtins.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { problemOf, problemType, statusOf } from "../protocol/problem.ts";
 import { eventsType, jsonType, linesType, type WireRequest, type WireResponse } from "../protocol/transport.ts";

@@ -1,5 +1,5 @@
-import { hash } from "node:crypto";
 import { fingerprint } from "../base/canonical.ts";
+import { hash } from "../base/late-builtins.ts";
 import type { AuditEntry } from "./contract/store.ts";
 
 /** The hash of an entry: over its own fields and the hash of its predecessor in the same tenant. */

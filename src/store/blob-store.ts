@@ -1,6 +1,6 @@
-import { hash } from "node:crypto";
 import { types } from "node:util";
 import { BlobRef, type BlobType, decode, encode, holdsBlobs, isBlobRef, sizeOf } from "../base/codec.ts";
+import { hash } from "../base/late-builtins.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { LeaseTarget } from "../model/lease.ts";

@@ -1,4 +1,5 @@
-import { type Cipheriv, createCipheriv, hash } from "node:crypto";
+import { type Cipheriv, createCipheriv } from "node:crypto";
+import { hash } from "../base/late-builtins.ts";
 import type { Random } from "../base/random.ts";
 import { TapeError } from "../model/errors.ts";
 import type { FeedPage } from "./contract/store.ts";

@@ -21,7 +21,7 @@ function runOn(
 }
 
 it.each(
-  ["18.20.8", "23.11.1", "24.14.0", "25.8.1"].flatMap((version) =>
+  ["18.20.8", "22.22.1", "23.11.1", "24.14.0", "25.8.1"].flatMap((version) =>
     programs.map((program) => [version, program] as const),
   ),
 )("on Node %s %s prints the version it needs and the command to run", (version, program) => {
@@ -31,12 +31,12 @@ it.each(
   const command = `npx -y -p node\\S*@24 node bin/${program}\\.js demo zombie 'it'\\\\''s me'`;
   expect(stderr).toMatch(
     new RegExp(
-      `^Tape needs Node 24\\.14\\.1 or newer, or 25\\.8\\.2; this is v${version}\\. Run it with: ${command}\\n$`,
+      `^Tape needs Node 24\\.14\\.1 or newer, or 22\\.22\\.2 or newer of the line 22; this is v${version}\\. Run it with: ${command}\\n$`,
     ),
   );
 });
 
-it.each(["24.14.1", "25.8.2", "26.0.0"])("starts on Node %s", (version) => {
+it.each(["22.22.2", "24.14.1", "25.8.2", "26.0.0"])("starts on Node %s", (version) => {
   const { stderr, status } = runOn(version, ["--help"]);
   expect(stderr).not.toContain("Tape needs Node");
   expect(status).toBe(0);

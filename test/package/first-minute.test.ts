@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inlined } from "../../tools/build/inlined.ts";
+import { entryPointsOf, importedLate, loadOn } from "./old-node.ts";
 import { filesBelow, loadedBy, packagesImported, program } from "./published.ts";
 import { type ProgramResult, packTarball, runIn, type Tarball } from "./tarball.ts";
 
@@ -76,7 +77,8 @@ describe("the first minute", () => {
 
   it("publishes few files that need one package, and lists inlined licences", () => {
     // npm's time depends on their number; there were 1149 before they were bundled.
-    expect(filesBelow(tarball.unpacked).length).toBeLessThan(100);
+    const files = filesBelow(tarball.unpacked).filter((path) => !path.startsWith("docs/"));
+    expect(files.length).toBeLessThan(130);
     expect(packagesImported(tarball.unpacked)).toEqual(["pg"]);
     const manifest = readFileSync(join(tarball.unpacked, "package.json"), "utf8");
     const peers = Object.keys((JSON.parse(manifest) as { peerDependencies: object }).peerDependencies);
@@ -97,15 +99,38 @@ describe("the first minute", () => {
 
   it("an embedded program loads neither an unused store driver nor the network", () => {
     const loaded = loadedBy(tarball.unpacked, "exports-index.js");
-    expect(loaded).toContain("node:sqlite");
+    expect(loaded).toContain("node:crypto");
     const network = ["node:http", "node:https", "node:tls", "node:zlib"];
     const unneeded = (names: readonly string[]) =>
-      names.filter((name) => !name.startsWith("node:") || network.includes(name));
+      names.filter((name) => !/^(node:|\.\.\/bin\/needs-node\.js$)/.test(name) || network.includes(name));
     expect(unneeded(loaded)).toEqual([]);
     // Nor does the sink of a broker, before it is used: its client is an optional package.
     for (const broker of ["kafka", "nats", "redis"]) {
       expect(unneeded(loadedBy(tarball.unpacked, `exports-${broker}.js`))).toEqual([]);
     }
+  });
+
+  it.each(["import", "require"] as const)("%s on an old Node fails with one sentence, by every name", (way) => {
+    const names = entryPointsOf(tarball.unpacked, way === "require");
+    expect(names.length).toBeGreaterThan(7);
+    const { stdout, stderr } = runIn(project, "--input-type=module", ["--eval", loadOn("20.20.2", way, names)]);
+    const sentence = /^TAPE_NODE_OUTDATED durable-tape needs Node 24\.14\.1 .*; this is v20\.20\.2\. Install it from /;
+    expect({ lines: stdout.trim().split("\n"), stderr }).toEqual({
+      lines: names.map(() => expect.stringMatching(sentence) as string),
+      stderr: "",
+    });
+  });
+
+  it("links on old versions, so that the sentence is their error", () => {
+    for (const name of entryPointsOf(tarball.unpacked, true)) {
+      const file = `${name.replace(/^durable-tape\/?/, "exports-").replace(/-$/, "-index")}.js`;
+      const text = readFileSync(
+        join(tarball.unpacked, "dist", file.replace("exports-testing", "testkit-index")),
+        "utf8",
+      );
+      expect(text).toMatch(/^import "\.\.\/bin\/needs-node\.js";\n/);
+    }
+    expect(importedLate(tarball.unpacked)).toEqual([]);
   });
 
   it("a demo finds the programs that it starts", () => {

@@ -48,7 +48,7 @@ describe("package.json", () => {
   it("holds", () => expect(manifestRules(manifest, read("package-lock.json"))).toEqual([]));
 
   it("can fail", () => {
-    const good: Manifest = { engines: { node: "^24.14.1 || >=25.8.2" }, license: "Apache-2.0" };
+    const good: Manifest = { engines: { node: "^22.22.2 || ^24.14.1 || >=25.8.2" }, license: "Apache-2.0" };
     const empty = '{"packages":{}}';
     expect(manifestRules(good, empty)).toEqual([]);
     expect(manifestRules({ ...good, engines: { node: ">=24" } }, empty)).toHaveLength(1);

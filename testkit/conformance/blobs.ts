@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
-import { hash } from "node:crypto";
 import { BlobRef, encode, isBlobRef, sizeOf } from "../../src/base/codec.ts";
+import { hash } from "../../src/base/late-builtins.ts";
 import { chunksOf, withBlobs } from "../../src/store/blob-store.ts";
 import { blobChunkChars } from "../../src/store/validate/blobs.ts";
 import { audit } from "./foreign-calls.ts";

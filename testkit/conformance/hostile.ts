@@ -19,10 +19,10 @@ const storable: Readonly<Record<string, unknown>> = {
   emoji: "👩‍👩‍👧‍👦 é e\u0301 \ufeff \uffff",
   "above 2^53": [2n ** 53n + 1n, -(2n ** 70n), 2 ** 53, Number.MAX_VALUE, 5e-324],
   "odd numbers": [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0],
+  "an invalid date": new Date(Number.NaN),
   nothing: [undefined, null, "", [], {}],
   containers: {
     at: new Date(1_700_000_000_000),
-    never: new Date(Number.NaN),
     map: new Map<unknown, unknown>([
       ["k", new Set([1n, "x"])],
       [{ a: 1 }, new Map()],
@@ -106,6 +106,14 @@ const oddIds: readonly string[] = [
   "x".repeat(512),
 ];
 
+const isInvalid = (value: unknown): boolean => value instanceof Date && Number.isNaN(value.getTime());
+
+/** In Node 22, no two invalid dates are equal for `deepStrictEqual`. */
+function assertSame(copy: unknown, value: unknown, what: string): void {
+  if (isInvalid(value)) assert.ok(isInvalid(copy), what);
+  else assert.deepStrictEqual(copy, value, what);
+}
+
 export const hostile: Cases = ({ it }, fresh) => {
   it("every storable value is returned unchanged", async () => {
     const { store } = fresh();
@@ -130,7 +138,7 @@ export const hostile: Cases = ({ it }, fresh) => {
         (await store.read.valueHistory(tenant, what, 0))[0]?.value,
         (await viewOf(store, runSpec.id)).outcome,
       ];
-      for (const [k, copy] of back.entries()) assert.deepStrictEqual(copy, value, `${what}, copy ${k}`);
+      for (const [k, copy] of back.entries()) assertSame(copy, value, `${what}, copy ${k}`);
       const [again] = await store.intake.createRuns(tenant, [runSpec]);
       assert.deepEqual(again, { ok: true, journal: created.journal, fresh: false }, `${what}: the same input`);
     }

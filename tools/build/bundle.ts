@@ -23,6 +23,13 @@ const groups = [
   ["demos", "src/cli/demo/treasury/"],
 ] as const;
 
+/** Functions that replace newer syntax. rolldown has them itself. */
+const helpers = "@oxc-project/runtime";
+
+/** The first import, so that an old Node gets a sentence about its version instead of the first thing that it lacks. */
+const needsNode = 'import "../bin/needs-node.js";';
+const isLibrary = (name: string): boolean => /^(exports|testkit)-/.test(name);
+
 /** Writes a few files instead of hundreds: npm unpacks and Node loads them several times faster. Returns their number. */
 export async function bundle(root: string, dist: string): Promise<number> {
   const src = join(root, "src");
@@ -31,9 +38,10 @@ export async function bundle(root: string, dist: string): Promise<number> {
   const build = await rolldown({
     input: Object.fromEntries(entries.map((path) => [bundledName(path).slice(0, -".js".length), join(root, path)])),
     platform: "node",
-    external: (id) => !id.startsWith(".") && !isOurs(id) && !inlined.some((name) => isOf(id, name)),
+    external: (id) => !id.startsWith(".") && !isOurs(id) && ![...inlined, helpers].some((name) => isOf(id, name)),
     plugins: [places(src)],
-    transform: { target: "node24" },
+    // The oldest supported line, which lacks `await using`.
+    transform: { target: "node22" },
     onLog(level, log) {
       if (level !== "debug" && level !== "info") throw new Error(log.message);
     },
@@ -43,6 +51,7 @@ export async function bundle(root: string, dist: string): Promise<number> {
     format: "esm",
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
+    banner: ({ isEntry, name }) => (isEntry && isLibrary(name) ? needsNode : ""),
     // Errors and stack traces keep the names of classes and functions.
     keepNames: true,
     minify: false,

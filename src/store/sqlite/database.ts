@@ -1,12 +1,13 @@
 import { closeSync, openSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { lateBuiltins } from "../../base/late-builtins.ts";
 import { TapeError } from "../../model/errors.ts";
 
 /** A seam: tests pass a database whose COMMIT fails after it was carried out. */
 export type OpenDatabase = (file: string) => DatabaseSync;
 
 // Busy timeout 0: a blocking one would stall the event loop, and with it the heartbeats, for its whole length.
-export const openDatabase: OpenDatabase = (file) => new DatabaseSync(file, { timeout: 0 });
+export const openDatabase: OpenDatabase = (file) => new lateBuiltins.sqlite.DatabaseSync(file, { timeout: 0 });
 
 export interface DatabaseOptions {
   readonly file: string;

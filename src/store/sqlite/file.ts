@@ -1,6 +1,6 @@
 import { closeSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { lateBuiltins } from "../../base/late-builtins.ts";
 import type { Log } from "../../base/log.ts";
 import { TapeError } from "../../model/errors.ts";
 import { Statements, type Times } from "./statements.ts";
@@ -83,7 +83,7 @@ function stillExists(recorded: Identity, store: unknown): boolean {
   } catch {
     return false;
   }
-  const db = new DatabaseSync(recorded.path, { readOnly: true, timeout: 0 });
+  const db = new lateBuiltins.sqlite.DatabaseSync(recorded.path, { readOnly: true, timeout: 0 });
   try {
     const none = { at: 0, now: 0, steady: 0 };
     return new Statements(db).run("meta.get", {}, none).rows[0]?.store_id === store;

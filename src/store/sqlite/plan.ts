@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import { lateBuiltins } from "../../base/late-builtins.ts";
 import { type PlannedStep, plannedSteps } from "../sql/migration-plan.ts";
 import { appliedOf, type Migration, pendingMigrations } from "../sql/migrations.ts";
 import { migrations } from "./migrate.ts";
@@ -8,7 +8,7 @@ import { Statements } from "./statements.ts";
 /** What opening this file with this version would do. Changes nothing. */
 export function planSqlite(file: string, known: readonly Migration[] = migrations): PlannedStep[] {
   if (!existsSync(file)) return plannedSteps(known, new Map(), true);
-  const db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 });
+  const db = new lateBuiltins.sqlite.DatabaseSync(file, { readOnly: true, timeout: 1_000 });
   try {
     const times = { at: 0, now: 0, steady: 0 };
     const statements = new Statements(db);

@@ -13,7 +13,7 @@ export interface Manifest {
 }
 
 /** The oldest Node of each line without a known vulnerability that a request can reach: src/base/node-version.ts. */
-const engines = "^24.14.1 || >=25.8.2";
+const engines = "^22.22.2 || ^24.14.1 || >=25.8.2";
 const installScripts = ["preinstall", "install", "postinstall"];
 
 export function manifestRules(manifest: Manifest, lock: string): string[] {
