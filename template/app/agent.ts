@@ -5,6 +5,9 @@ import { type Bank, bankIn, type Order } from "./bank.ts";
 export function agentOn(bank: Bank) {
   const wire = effect("bank.wire", (order: Order) => bank.wire(order), {
     businessKey: (order) => order.invoice,
+    // A wire that has not reached the bank 16 s after it was sent never will. Then it may be sent again.
+    timeout: "15s",
+    settleDelay: "1s",
     // After a lost response Tape asks the bank instead of paying again.
     observe: async (order) => {
       const found = await bank.find(order.invoice);
@@ -26,4 +29,5 @@ export function agentOn(bank: Bank) {
   return { pay, runner: createRunner({ workflows: [pay], effects: [wire] }) };
 }
 
-export const buildRunner = () => agentOn(bankIn("./.tape/world.jsonl")).runner;
+/** What `npm start` runs. `BANK_SECONDS=0 npm start` has a fast bank. */
+export const buildRunner = () => agentOn(bankIn("./.tape/world.jsonl", Number(process.env.BANK_SECONDS ?? 10))).runner;

@@ -3,10 +3,19 @@ import { join } from "node:path";
 import { adapters } from "../../tools/build/adapters.ts";
 import { filesBelow } from "./published.ts";
 
+interface PublishedManifest {
+  readonly exports: object;
+  readonly scripts?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+export const manifestOf = (folder: string): PublishedManifest =>
+  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as PublishedManifest;
+
 /** The names by which programs load the package. Those of adapters need their framework to be imported. */
 export function entryPointsOf(unpacked: string, withAdapters: boolean): string[] {
-  const { exports } = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8")) as { exports: object };
-  return Object.keys(exports)
+  return Object.keys(manifestOf(unpacked).exports)
     .filter((name) => !name.endsWith(".json") && (withAdapters || !adapters.includes(name.slice(2))))
     .map((name) => name.replace(/^\./, "durable-tape"));
 }

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -89,5 +89,16 @@ export interface ProgramResult {
 export function runIn(cwd: string, file: string, args: readonly string[]): ProgramResult {
   const env = { PATH: process.env.PATH, HOME: cwd };
   const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...args], { cwd, env, encoding: "utf8" });
+  return { code: status, stdout, stderr };
+}
+
+/** Types a command into a shell whose `node` is this one. */
+export function runInShell(cwd: string, command: string): ProgramResult {
+  const env = {
+    PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+    HOME: cwd,
+    npm_config_update_notifier: "false",
+  };
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", command], { cwd, env, encoding: "utf8" });
   return { code: status, stdout, stderr };
 }

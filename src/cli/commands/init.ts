@@ -12,7 +12,7 @@ const root = resolve(template, "..");
 
 export const init: Command = {
   name: "init",
-  summary: "creates a project: an agent, a crash test, tape.yaml",
+  summary: "creates a project: an agent, a crash test, tsconfig.json, tape.yaml",
   arguments: [{ name: "folder", help: "new or empty folder; its name becomes the project's name" }],
   run: async ({ arguments: { folder = "" }, screen }) => {
     const path = resolve(folder);
@@ -34,7 +34,13 @@ export const init: Command = {
       );
     }
     screen.line(`${path} is ready:`);
-    screen.line(`  ${buildFirst(root)}cd ${shellWord(folder)} && npm install && npm start`);
+    screen.line(`  ${buildFirst(root)}cd ${shellWord(folder)} && npm install`);
+    screen.line("  npm test");
+    screen.line("  npm start");
+    screen.line("While that runs, in another terminal in the same folder:");
+    screen.line(`  npx durable-tape start pay --input '{"invoice":"7","amount":250}' --id pay-7`);
+    screen.line("The bank takes ten seconds. The first terminal shows the command that kills the agent. Then:");
+    screen.line("  npx durable-tape inspect pay-7");
     return 0;
   },
 };
