@@ -24,6 +24,13 @@ const approvalSchema: Schema<Approval> = {
       if (reason !== undefined && typeof reason !== "string") return { issues: [{ message: "reason is text" }] };
       return { value: { approved, ...defined({ reason }) } };
     },
+    jsonSchema: {
+      input: () => ({
+        type: "object",
+        properties: { approved: { type: "boolean" }, reason: { type: "string" } },
+        required: ["approved"],
+      }),
+    },
   },
 };
 

@@ -71,10 +71,14 @@ async function reported(
   return found;
 }
 
-/** How many processes with a recent report have each build. */
+/** Processes report every 15 s. One that has missed two reports counts no more. */
+const silentMs = 35_000;
+
+/** How many processes that report have each build. */
 export async function processesByBuild(store: Pick<Store, "read">, tenant: string): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
-  for (const { body } of await store.read.processes(tenant)) {
+  for (const { body, agoMs } of await store.read.processes(tenant)) {
+    if (agoMs > silentMs) continue;
     const { build } = (body ?? {}) as { readonly build?: unknown };
     if (isBuild(build)) counts.set(build, (counts.get(build) ?? 0) + 1);
   }

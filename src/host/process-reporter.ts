@@ -18,6 +18,8 @@ export interface ProcessActivity {
   readonly effects?: readonly string[];
   /** Queues whose runs it admits; absent likewise. */
   readonly queues?: readonly string[];
+  /** JSON Schemas of the values that its gates accept, by name. */
+  readonly gates?: Readonly<Record<string, unknown>>;
   /** The builds of its runners that pin workflows; a process has one. */
   readonly build?: string | undefined;
   /** Runs driven now. */
@@ -113,7 +115,7 @@ export class ProcessReporter {
 
   async #report(): Promise<void> {
     const { store, tenant, identity, log } = this.#deps;
-    const { stats, singletons, driving, workflows, effects, queues, build } = this.#activity();
+    const { stats, singletons, driving, workflows, effects, queues, gates = {}, build } = this.#activity();
     const reactors = this.#rated(summed(stats));
     if (singletons.length + Object.keys(reactors).length === 0) return this.#remove();
     const body = {
@@ -124,6 +126,7 @@ export class ProcessReporter {
       ...(workflows && ifShort({ workflows })),
       ...(effects && ifShort({ effects })),
       ...(queues && ifShort({ queues })),
+      ...(Object.keys(gates).length > 0 && { gates }),
       ...(build !== undefined && { build }),
     };
     this.#listed = true;
@@ -176,6 +179,7 @@ export function activityOf(
     singletons,
     ...(!drivesElsewhere && { workflows: all("workflows"), queues: all("queues") }),
     ...(!callsElsewhere && { effects: all("effects") }),
+    gates: Object.fromEntries(workers.flatMap(({ gates }) => Object.entries(gates))),
     build: workers.map(({ build }) => build).find((build) => build !== undefined),
     driving: workers.reduce((sum, { driving }) => sum + driving, 0),
   };

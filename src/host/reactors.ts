@@ -15,6 +15,7 @@ import { recovery } from "../reactor/recovery.ts";
 import { type RemoteOptions, remoteReactor } from "../reactor/remote.ts";
 import type { ReactorTuning } from "../reactor/runner.ts";
 import { timers } from "../reactor/timers.ts";
+import { gateSchemas } from "../sdk/json-schema.ts";
 
 /** A reactor to start. */
 export interface ReactorSpec {
@@ -55,6 +56,8 @@ export interface RunningReactors {
   readonly effects: readonly string[];
   /** Queues whose runs it admits. */
   readonly queues: readonly string[];
+  /** JSON Schemas of the values that its gates accept, by name. */
+  readonly gates: Readonly<Record<string, unknown>>;
   /** Its build, if it pins workflows. */
   readonly build: string | undefined;
   /** Claims nothing more, drains work in progress and releases the leases. */
@@ -150,6 +153,9 @@ export function startReactors(options: ReactorsOptions): RunningReactors {
     },
     get effects() {
       return [...runner.effects.keys()]; // the list grows: an effect is registered at its first use
+    },
+    get gates() {
+      return gateSchemas(runner);
     },
     workflows: driver === undefined ? [] : workflows,
     queues,

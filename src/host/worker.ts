@@ -43,6 +43,10 @@ export class Worker implements AsyncDisposable {
     return this.#draining === undefined ? this.#reactors.queues : [];
   }
 
+  get gates(): Readonly<Record<string, unknown>> {
+    return this.#draining === undefined ? this.#reactors.gates : {};
+  }
+
   /** Its build, if it pins workflows. */
   get build(): string | undefined {
     return this.#draining === undefined ? this.#reactors.build : undefined;

@@ -8,6 +8,8 @@ export interface Schema<T = unknown> {
     readonly vendor: string;
     readonly validate: (value: unknown) => SchemaResult<T> | Promise<SchemaResult<T>>;
     readonly types?: { readonly input: unknown; readonly output: T } | undefined;
+    /** Standard JSON Schema: the dashboard makes a form of a gate's value from it. */
+    readonly jsonSchema?: { input(options: { readonly target: "draft-2020-12" }): Record<string, unknown> } | undefined;
   };
 }
 

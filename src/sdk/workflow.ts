@@ -106,6 +106,8 @@ export interface Runner {
   readonly register?: (definition: EffectDefinition) => boolean;
   /** Gates whose schemas are checked when a signal is sent by name: by the command line or over HTTP. */
   readonly gates?: ReadonlyMap<string, GateDefinition<unknown>>;
+  /** Gates with a schema that runs of this process have opened, so that its reports can describe their values. */
+  readonly openedGates?: Map<string, GateDefinition<unknown>>;
   /** Queues whose runs this process drives. */
   readonly queues?: ReadonlyMap<string, QueueDefinition>;
   /** The build of the code, to which runs of pinned workflows belong. */
@@ -158,6 +160,7 @@ export function createRunner(parts: {
       return found !== undefined;
     },
     gates: byName("gate", gates) as ReadonlyMap<string, GateDefinition<unknown>>,
+    openedGates: new Map(),
     queues: byName("queue", [...new Set([...queues, ...used])]),
     ...(build !== undefined && { build }),
   };

@@ -31,14 +31,14 @@ export async function openStage(
     readonly url?: string;
     readonly made?: boolean;
     /** Writes the history instead of the scene. */
-    readonly write?: (scene: Scene, clock: PastClock) => Promise<unknown>;
+    readonly write?: (scene: Scene, clock: PastClock, store: Store) => Promise<unknown>;
   },
 ): Promise<Stage> {
   const { url = "memory:", made = true, write, ...serveOptions } = options;
   const clock = new PastClock(81 * 60_000);
   const store = await openStore(url, { clock });
   const scene = new Scene(store, clock);
-  if (write !== undefined) await write(scene, clock);
+  if (write !== undefined) await write(scene, clock, store);
   else if (made) await scene.make({ odd: true });
   clock.arrive();
   const serving = await serve({ store, port: 0, clock, runner: sceneRunner, ...serveOptions });

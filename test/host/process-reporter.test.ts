@@ -1,8 +1,10 @@
 import { expect, it } from "vitest";
+import { z } from "zod";
 import { type ProcessActivity, ProcessReporter } from "../../src/host/process-reporter.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { ReactorLoop } from "../../src/reactor/loop.ts";
 import type { Reactor } from "../../src/reactor/reactor.ts";
+import { gate } from "../../src/sdk/gate.ts";
 import { queue } from "../../src/sdk/queue.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import type { IntakeOps, ProcessReport, Store } from "../../src/store/contract/store.ts";
@@ -13,6 +15,7 @@ interface Body {
   readonly driving: number;
   readonly reactors: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly singletons: readonly { readonly name: string; readonly state: string; readonly token?: string }[];
+  readonly gates?: Readonly<Record<string, object>>;
 }
 
 const reportsIn = async (store: Store) =>
@@ -47,6 +50,28 @@ it("two apps with one singleton are both listed, one as its holder, until they c
   expect((await reportsIn(store)).map(({ owner }) => owner)).toEqual(
     processes.map(({ owner }) => owner).filter((owner) => owner !== lease.owner),
   );
+});
+
+it("a report describes the values of gates: registered ones, and those that a run has opened", async () => {
+  const { clock, store, app } = await setStage();
+  const rate = gate("rate", { schema: z.object({ percent: z.number().max(9) }) });
+  const memo = gate("memo", { schema: z.string() });
+  const odd = gate("odd", { schema: z.string().transform(Number) }); // only its input has words in JSON Schema
+  const plain = gate("plain");
+  const long = gate("long", { schema: z.enum(Array.from({ length: 1_000 }, (_, k) => `choice ${k}`)) });
+  const ask = workflow("ask", (tape) => tape.gate(memo));
+  const runner = createRunner({ workflows: [ask], gates: [rate, odd, plain, long] });
+  const one = await app("one", { runner, work: true });
+  await clock.elapse(2_000);
+  const gatesIn = async () => (await reportsIn(store)).map(({ gates }) => gates);
+  const percent = { type: "object", properties: { percent: { type: "number", maximum: 9 } }, required: ["percent"] };
+  expect(await gatesIn()).toEqual([
+    { rate: expect.objectContaining(percent), odd: expect.objectContaining({ type: "string" }) },
+  ]);
+  await one.start(ask, undefined);
+  await clock.elapse(16_000);
+  expect(await gatesIn()).toMatchObject([{ rate: percent, odd: {}, memo: { type: "string" } }]);
+  expect(Object.keys((await gatesIn())[0]!)).toEqual(["rate", "odd", "memo"]);
 });
 
 it("an app that drives runs reports its reactors; an app that does no work, or has reports off, reports nothing", async () => {

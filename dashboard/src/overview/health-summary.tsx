@@ -42,7 +42,7 @@ function LeaseState({ held, expired, stalling }: Wire<"overview">["leases"]) {
   ];
   return (
     <>
-      {held + expired} held, <span className="bad-text">{problems.join(", ")}</span>
+      {held} held, <span className="bad-text">{problems.join(", ")}</span>
     </>
   );
 }

@@ -11,7 +11,7 @@ import { QueryView } from "../ui/query-view.tsx";
 import { Screen } from "../ui/screen.tsx";
 import { feedState, StoreState } from "../ui/store-state.tsx";
 import { Table } from "../ui/table.tsx";
-import { labelsOf, type Process, useProcesses } from "../ui/use-processes.ts";
+import { isSilent, labelsOf, type Process, useProcesses } from "../ui/use-processes.ts";
 
 export function HealthScreen() {
   const lags = useQuery(history()).data;
@@ -93,7 +93,9 @@ function reactorRows(
   processes: readonly Process[],
 ) {
   const samples = lags?.reactors ?? [];
-  const reported = processes.flatMap(({ label, reactors }) => reactors.map((stats) => ({ label, ...stats })));
+  const reported = processes
+    .filter((process) => !isSilent(process))
+    .flatMap(({ label, reactors }) => reactors.map((stats) => ({ label, ...stats })));
   const names = new Set([...builtIn, ...samples.map(({ reactor }) => reactor), ...reported.map(({ name }) => name)]);
   return [...names].map((reactor) => {
     const own = reported.filter(({ name }) => name === reactor);

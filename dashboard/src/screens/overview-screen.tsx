@@ -4,13 +4,13 @@ import type { Wire } from "../api.ts";
 import { formatDuration } from "../format.ts";
 import { BudgetSummary } from "../overview/budget-summary.tsx";
 import { FaultButtons } from "../overview/fault-buttons.tsx";
+import { FirstVisit } from "../overview/first-visit.tsx";
 import { HealthSummary } from "../overview/health-summary.tsx";
 import { NeedsAttention } from "../overview/needs-attention.tsx";
 import { QuotaWarnings } from "../overview/quota-warnings.tsx";
 import { Trends } from "../overview/trends.tsx";
 import { latestRuns, overview } from "../queries.ts";
 import { Badge, type Tone } from "../ui/badge.tsx";
-import { Empty } from "../ui/empty.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Screen } from "../ui/screen.tsx";
 import { TimeAgo } from "../ui/time-ago.tsx";
@@ -21,9 +21,27 @@ const format = ({ count, more }: Count): string => `${count}${more ? "+" : ""}`;
 const runningStatuses = ["RUNNING", "RUNNABLE", "ENDING", "COMPENSATING"];
 
 export function OverviewScreen() {
+  const isEmpty = useQuery(latestRuns(maxRuns)).data?.runs.length === 0;
   return (
     <Screen title="Overview" about="Activity, health, and everything that needs an operator.">
       <FaultButtons />
+      {isEmpty ? <Start /> : <Activity />}
+    </Screen>
+  );
+}
+
+function Start() {
+  return (
+    <>
+      <FirstVisit />
+      <HealthSummary />
+    </>
+  );
+}
+
+function Activity() {
+  return (
+    <>
       <QueryView of={useQuery(overview())}>{(data) => <Summary {...data} />}</QueryView>
       <div className="halves">
         <NeedsAttention />
@@ -35,7 +53,7 @@ export function OverviewScreen() {
       </div>
       <Trends />
       <LatestRuns />
-    </Screen>
+    </>
   );
 }
 
@@ -47,7 +65,12 @@ function Summary({ runs, failedRecently, inDoubt, obligations, gates, leases }: 
   };
   const stuck = of("STUCK");
   const toneIf = (tone: Tone, { count }: Count): Tone => (count > 0 ? tone : "idle");
-  const held = { count: leases.held + leases.expired, more: leases.more };
+  // The lease of a dead process is not held: the next claim takes it over.
+  const held = { count: leases.held, more: leases.more };
+  const leaseNotes = [
+    ...(leases.stalling > 0 ? [`${leases.stalling} stalled`] : []),
+    ...(leases.expired > 0 ? [`${leases.expired} expired`] : []),
+  ];
   return (
     <section className="tiles" aria-label="Summary">
       <Tile to="/runs" search={{ status: runningStatuses.join(",") }} name="running" value={running} tone="run" />
@@ -66,7 +89,7 @@ function Summary({ runs, failedRecently, inDoubt, obligations, gates, leases }: 
       <Tile to="/obligations" name="obligations due" value={obligations} tone={toneIf("unknown", obligations)} />
       <Tile
         to="/leases"
-        name={leases.stalling > 0 ? `leases, ${leases.stalling} stalled` : "leases held"}
+        name={["leases held", ...leaseNotes].join(", ")}
         value={held}
         tone={leases.stalling > 0 || leases.expired > 0 ? "bad" : "run"}
       />
@@ -102,33 +125,28 @@ function LatestRuns() {
     <section className="card" aria-labelledby="latest">
       <h2 id="latest">Latest runs</h2>
       <QueryView of={useQuery(latestRuns(maxRuns))}>
-        {({ runs: rows }) =>
-          rows.length === 0 ? (
-            <Empty title="No runs yet">
-              Start one: <code>durable-tape start my-workflow</code>
-            </Empty>
-          ) : (
-            <ul className="lines">
-              {rows.map((run) => (
-                <li key={run.journal}>
-                  <Link to="/runs/$id" params={{ id: run.id }} className="line" data-row>
-                    <Badge status={run.status} />
-                    <span className="line-text">
-                      <span className="mono">{run.id}</span>
-                      <span className="muted small">
-                        {run.workflow}
-                        {run.endedAt === null ? "" : ` · took ${formatDuration(run.endedAt - run.createdAt)}`}
-                      </span>
-                    </span>
+        {({ runs: rows }) => (
+          <ul className="lines">
+            {rows.map((run) => (
+              <li key={run.journal}>
+                <Link to="/runs/$id" params={{ id: run.id }} className="line" data-row>
+                  <Badge status={run.status} />
+                  <span className="line-text">
+                    <span className="mono">{run.id}</span>
                     <span className="muted small">
-                      <TimeAgo at={run.createdAt} />
+                      {run.workflow}
+                      {run.endedAt === null ? "" : ` · took ${formatDuration(run.endedAt - run.createdAt)}`}
                     </span>
-                  </Link>
-                </li>
-              ))}
-            </ul>
-          )
-        }
+                    {run.error !== undefined && <span className="small bad-text">{run.error.message}</span>}
+                  </span>
+                  <span className="muted small">
+                    <TimeAgo at={run.createdAt} />
+                  </span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        )}
       </QueryView>
     </section>
   );

@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { ApiError, call, type Run } from "../api.ts";
+import { modelUsage } from "../conversation/conversation-queries.ts";
 import { ConversationView } from "../conversation/conversation-view.tsx";
 import { describeFailure, formatDuration, unwrap } from "../format.ts";
 import * as queries from "../queries.ts";
@@ -12,6 +13,7 @@ import { RunErase } from "../run/run-erase.tsx";
 import { RunTakeover } from "../run/run-takeover.tsx";
 import { RunTree } from "../run/run-tree.tsx";
 import { StreamCards } from "../run/stream-cards.tsx";
+import { StreamsTab } from "../run/streams-tab.tsx";
 import { TalkCards } from "../run/talk-cards.tsx";
 import { Timeline } from "../run/timeline.tsx";
 import { usePermissions } from "../session.tsx";
@@ -36,11 +38,21 @@ import { TimeAgo } from "../ui/time-ago.tsx";
 import { useNames } from "../ui/use-names.ts";
 import { useNow } from "../ui/use-now.ts";
 
-export const runTabs = ["timeline", "conversation", "journal", "tree", "terms", "effects", "result"] as const;
+export const runTabs = [
+  "timeline",
+  "conversation",
+  "streams",
+  "journal",
+  "tree",
+  "terms",
+  "effects",
+  "result",
+] as const;
 export type RunTab = (typeof runTabs)[number];
 const tabNames: Readonly<Record<RunTab, string>> = {
   timeline: "Timeline",
   conversation: "Conversation",
+  streams: "Streams",
   journal: "Journal",
   tree: "Tree",
   terms: "Term history",
@@ -70,7 +82,13 @@ export function RunScreen() {
 
 function RunView({ run }: { readonly run: Run }) {
   const { id, status, endedAt, outcome } = run;
-  const { tab = "timeline" } = useSearch({ from: "/runs/$id" });
+  const usage = useQuery(modelUsage([id]));
+  const streams = useQuery(queries.runStreams(run)).data?.streams ?? [];
+  // A run that has called a model opens with its conversation. Until that is known, no tab is chosen.
+  const isAgent = (usage.data?.get(id)?.calls ?? 0) > 0;
+  const first: RunTab | undefined = isAgent ? "conversation" : usage.isPending ? undefined : "timeline";
+  const { tab = first } = useSearch({ from: "/runs/$id" });
+  const tabs = runTabs.filter((name) => name !== "streams" || streams.length > 0 || tab === "streams");
   const head = useQuery(queries.runHead(run)).data?.head ?? 0;
   const terms = useQuery(queries.runTerms(run));
   const effects = useQuery(queries.runEffects(id));
@@ -87,9 +105,9 @@ function RunView({ run }: { readonly run: Run }) {
       {endedAt === null && <PositionCard run={run} />}
       <AttentionCards run={run} tab={tab} />
       <TalkCards run={run} />
-      {tab !== "conversation" && <StreamCards run={run} />}
+      {tab !== "conversation" && tab !== "streams" && <StreamCards run={run} />}
       <nav className="tabs" aria-label="Views of the run">
-        {runTabs.map((name) => (
+        {tabs.map((name) => (
           <Link
             key={name}
             to="/runs/$id"
@@ -110,6 +128,7 @@ function RunView({ run }: { readonly run: Run }) {
         />
       )}
       {tab === "conversation" && <ConversationView run={run} />}
+      {tab === "streams" && <StreamsTab run={run} />}
       {tab === "journal" && <Journal run={run} head={head} />}
       {tab === "tree" && <TreeTab id={id} />}
       {tab === "terms" && <QueryView of={terms}>{(data) => <TermTable terms={data.terms} />}</QueryView>}
@@ -123,7 +142,7 @@ function RunView({ run }: { readonly run: Run }) {
 const toolApproval = "tool approval";
 
 /** Effects in doubt and open gates of this run, and why it is stuck. */
-function AttentionCards({ run, tab }: { readonly run: Run; readonly tab: RunTab }) {
+function AttentionCards({ run, tab }: { readonly run: Run; readonly tab: RunTab | undefined }) {
   const { id, status } = run;
   const inDoubt = useQuery(queries.runInDoubt(id)).data?.inDoubt;
   const open = useQuery(queries.runGates(id)).data?.gates ?? [];

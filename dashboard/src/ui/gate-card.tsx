@@ -1,12 +1,14 @@
-import { call, type Gate } from "../api.ts";
+import { useState } from "react";
+import type { Gate } from "../api.ts";
 import { formatDuration } from "../format.ts";
+import { answersOf, GateDialog, type GateDialogProps } from "../gate/gate-dialog.tsx";
 import { useIdentity, usePermissions } from "../session.tsx";
 import { Badge } from "./badge.tsx";
-import { ConfirmAction } from "./confirm-action.tsx";
 import { Facts } from "./facts.tsx";
 import { Json } from "./json.tsx";
 import { RunLink } from "./run-link.tsx";
 import { useNow } from "./use-now.ts";
+import { useGateSchema } from "./use-processes.ts";
 
 /** An open gate. The signal carries the fingerprint that this card shows, so a stale card resolves nothing. */
 export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: string | undefined }) {
@@ -66,43 +68,23 @@ export function GateAnswer({ gate, run }: { readonly gate: Gate; readonly run: s
 }
 
 function GateActions({ gate, run }: { readonly gate: Gate; readonly run: string }) {
-  const { name } = gate;
+  const schema = useGateSchema(gate.name);
+  const [answer, setAnswer] = useState<GateDialogProps["answer"]>();
   return (
     <footer className="actions">
-      <ConfirmAction
-        label="Approve"
-        title={`Approve ${name}`}
-        primary
-        value={{ label: "Value sent to the run, as JSON", initial: '{"approved": true}' }}
-        run={({ reason, value, key }) => sendSignal(gate, run, { value, reason, key })}
-      />
-      <ConfirmAction
-        label="Reject"
-        title={`Reject ${name}`}
-        danger
-        value={{ label: "Value sent to the run, as JSON", initial: '{"approved": false}' }}
-        run={({ reason, value, key }) => sendSignal(gate, run, { value, reason, key })}
-      />
+      {answersOf(schema).map((name) => (
+        <button
+          key={name}
+          type="button"
+          className={name === "Reject" ? "danger" : "primary"}
+          onClick={() => setAnswer(name)}
+        >
+          {name}
+        </button>
+      ))}
+      {answer !== undefined && <GateDialog {...{ gate, run, schema, answer }} onClose={() => setAnswer(undefined)} />}
     </footer>
   );
-}
-
-async function sendSignal(
-  { name, binds }: Gate,
-  run: string,
-  { value, reason, key }: { readonly value: unknown; readonly reason: string; readonly key: string },
-): Promise<void> {
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  await call("runs.signal", {
-    params: { id: run },
-    body: {
-      name,
-      value: isObject ? { note: reason, ...value } : value,
-      key: `page-${key}`,
-      ...(binds === null ? {} : { binds }),
-      mustMatch: true,
-    },
-  });
 }
 
 /** As in the gate's definition. The server decides; the card only does not offer what the server would reject. */

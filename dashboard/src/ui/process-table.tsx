@@ -2,10 +2,7 @@ import type { Lease } from "../api.ts";
 import { formatDuration } from "../format.ts";
 import { Table } from "./table.tsx";
 import { TimeAgo } from "./time-ago.tsx";
-import type { Process } from "./use-processes.ts";
-
-/** Processes report every 15 s: after this long two reports are missing. */
-const silentMs = 35_000;
+import { isSilent, type Process } from "./use-processes.ts";
 
 interface Row extends Partial<Process> {
   readonly owner: string;
@@ -41,13 +38,14 @@ export function ProcessTable({
   return (
     <section className="card across" aria-labelledby="processes">
       <h2 id="processes">Processes</h2>
+      {processes.length > 0 && <p className="muted small">{counted(processes)}</p>}
       {rows.length === 0 ? (
         <p className="muted">No process reported within the last minute, and no lease is held.</p>
       ) : (
         <Table
           rows={rows}
           keyOf={({ owner }) => owner}
-          isHighlighted={({ agoMs }) => agoMs !== undefined && agoMs > silentMs}
+          isHighlighted={({ agoMs }) => agoMs !== undefined && isSilent({ agoMs })}
           columns={[
             {
               name: "Process",
@@ -83,4 +81,16 @@ export function ProcessTable({
   );
 }
 
-const lastSeen = (agoMs: number): string => (agoMs < 1_000 ? "just now" : `${formatDuration(agoMs)} ago`);
+const lastSeen = (agoMs: number): string =>
+  isSilent({ agoMs })
+    ? `no report for ${formatDuration(agoMs)}`
+    : agoMs < 1_000
+      ? "just now"
+      : `${formatDuration(agoMs)} ago`;
+
+/** A silent process is no longer counted; its row stays for a minute, with what it left behind. */
+function counted(processes: readonly Process[]): string {
+  const silent = processes.filter(isSilent).length;
+  const live = `${processes.length - silent} reporting`;
+  return silent === 0 ? live : `${live}; ${silent} silent and not counted`;
+}

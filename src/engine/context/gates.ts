@@ -6,6 +6,7 @@ import { type GateDefinition, isReplyGate } from "../../sdk/gate.ts";
 import { checkNow } from "../../sdk/schema.ts";
 import type { GateRequest } from "../../sdk/talk.ts";
 import { assertKnownKeys, assertName, durationOrThrow } from "../../sdk/validate.ts";
+import type { Runner } from "../../sdk/workflow.ts";
 import type { Note } from "../replay/history.ts";
 import { asStored } from "../replay/stored-value.ts";
 import { type Operations, unwrap } from "./operations.ts";
@@ -40,6 +41,7 @@ export function openGate<T, R>(
     },
     begin: (handle) => {
       const { pos } = handle;
+      noteGate(ops.drive.options.runner, gate);
       const data: RecordData<"gate.opened"> = {
         pos,
         name,
@@ -65,6 +67,14 @@ export function openGate<T, R>(
       });
     },
   });
+}
+
+/** Names are bounded, because a program may make them up. */
+const maxOpenedGates = 100;
+
+function noteGate({ openedGates }: Runner, gate: GateDefinition<unknown>): void {
+  if (gate.schema === undefined || openedGates === undefined) return;
+  if (openedGates.size < maxOpenedGates || openedGates.has(gate.name)) openedGates.set(gate.name, gate);
 }
 
 /** The record for a signal: its value as the schema returns it, or the refusal of a value that does not fit. */
