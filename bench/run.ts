@@ -2,6 +2,7 @@ import { benchAgents } from "./agents.ts";
 import { benchAsks } from "./asks.ts";
 import { benchCapacity } from "./capacity.ts";
 import { readResults, writeReport, writeResults } from "./charts.ts";
+import { benchCosts } from "./costs.ts";
 import { benchEndless } from "./endless.ts";
 import { benchEvents } from "./events/all.ts";
 import { benchGrowth } from "./growth.ts";
@@ -33,6 +34,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   agents: benchAgents,
   asks: benchAsks,
   capacity: benchCapacity,
+  costs: benchCosts,
   streams: benchStreams,
   profile: benchProfile,
   objects: benchObjects,
