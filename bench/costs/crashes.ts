@@ -126,27 +126,43 @@ const closed: Crash = {
   },
 };
 
-/** The server between worker and store is killed while the run is in a step. */
-const servers = (name: string, replicas: 1 | 2): Crash => ({
-  name,
+/** The server between worker and store is killed while the run is in a step, whose result it then cannot store. */
+const serverStartedAgain: Crash = {
+  name: "of the server; from the moment it listens again",
   async measure(scene) {
     const first = await scene.server();
-    const others = replicas === 2 ? [await scene.server()] : [];
-    const a = await scene.worker("a", { store: [first.url, ...others.map(({ url }) => url)] });
+    const a = await scene.worker("a", { store: [first.url] });
+    const again = new Promise<number>((resolve) => {
+      scene.upstream.hold("step", "a", () => {
+        first.process.kill("SIGKILL");
+        void systemClock
+          .sleep(2_000)
+          .then(() => scene.server(first.port))
+          .then(() => resolve(now()));
+      });
+    });
+    a.send({ do: "start", id: "work-1" });
+    const from = await again;
+    const at = await scene.upstream.wait("after", "a");
+    return costOf(scene, at - from, await ended(a, "work-1"));
+  },
+};
+
+const serverOfTwo: Crash = {
+  name: "of one of two servers",
+  async measure(scene) {
+    const [first, second] = [await scene.server(), await scene.server()];
+    const a = await scene.worker("a", { store: [first.url, second.url] });
     let from = 0;
-    scene.upstream.hold("step", "a", async () => {
+    scene.upstream.hold("step", "a", () => {
       first.process.kill("SIGKILL");
       from = now();
-      if (replicas === 1) {
-        await systemClock.sleep(2_000); // until it is started again
-        await scene.server(first.port);
-      }
     });
     a.send({ do: "start", id: "work-1" });
     const at = await scene.upstream.wait("after", "a");
     return costOf(scene, at - from, await ended(a, "work-1"));
   },
-});
+};
 
 const expected = { kind: "observed" } as const;
 
@@ -165,6 +181,6 @@ export const crashes: readonly Crash[] = [
   asleep,
   between,
   closed,
-  servers("of the server, started again after 2 s", 1),
-  servers("of one of two servers", 2),
+  serverStartedAgain,
+  serverOfTwo,
 ];

@@ -22,7 +22,8 @@ const linesOf = (text: string): string[] =>
   text
     .split("\n")
     .map((line) => line.trimEnd())
-    .filter((line) => line !== "");
+    // How a shell without a screen announces that a background program was killed, whenever it notices.
+    .filter((line) => line !== "" && !/^bash: line \d+:\s+\d+ (Killed|Terminated)\b/.test(line));
 
 function matches(lines: readonly string[], expected: readonly string[]): boolean {
   const [first, ...rest] = expected;
