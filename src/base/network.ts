@@ -7,8 +7,8 @@ export const network = {
   get http() {
     return process.getBuiltinModule("node:http");
   },
-  get https() {
-    return process.getBuiltinModule("node:https");
+  get net() {
+    return process.getBuiltinModule("node:net");
   },
   get tls() {
     return process.getBuiltinModule("node:tls");

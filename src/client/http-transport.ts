@@ -1,12 +1,12 @@
-import type { ClientRequest, IncomingMessage } from "node:http";
-import type { LookupFunction } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import { promisify } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { loopbackAddresses } from "../base/loopback.ts";
 import { network } from "../base/network.ts";
-import { linesType, type Transport, type WireRequest, type WireResponse } from "../protocol/transport.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Transport, WireResponse } from "../protocol/transport.ts";
 import type { Address } from "./address.ts";
-import { RequestNotSent, ResponseTooLarge } from "./errors.ts";
+import { HttpConnection, type RawResponse } from "./http-connection.ts";
 
 /** Certificates of a TLS connection to a server. */
 export interface TlsOptions {
@@ -43,140 +43,98 @@ const minCompressedBytes = 4 * 1024;
 /** Larger than any page of any list; an endless response must not fill the memory. */
 const maxResponseBytes = 512 * 1024 * 1024;
 
+/** Connections that wait for their next request. */
+const maxIdle = 256;
+/** What Node's own client would refuse: control characters would end a header or the request line. */
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+const requestPath = /^[\x21-\xff]+$/;
+
 /** HTTP/1.1 over persistent connections. Throws {@link RequestNotSent} if certainly nothing was sent. */
 export function httpExchange(options: HttpOptions): HttpTransport {
-  const { address, clock, tls = {}, connectMs = defaultConnectMs, responseMs = defaultResponseMs } = options;
+  const { address } = options;
   const compress = options.compress ?? !address.loopback;
-  const kept = { keepAlive: true, scheduling: "lifo" as const };
-  // TLS 1.2 at least, with name checks; no option weakens this.
-  const secured = { ...kept, ...tls, minVersion: "TLSv1.2" as const, rejectUnauthorized: true };
-  const agent = address.secure ? new network.https.Agent(secured) : new network.http.Agent(kept);
-  // A token may go in clear text to this machine only. A name proves nothing, so it is resolved and must be loopback.
-  const found = address.named ? { lookup: loopbackLookup } : {};
-  const open = address.secure ? network.https.request : network.http.request;
+  const pool = new ConnectionPool(options);
+  const start = ` ${address.base}`;
+  const always = [`host: ${hostOf(address)}`, "connection: keep-alive", ...(compress ? ["accept-encoding: gzip"] : [])];
 
-  const exchange: Transport = async (request) => {
-    const body = request.body;
+  const exchange: Transport = async ({ method, url, headers, body, signal }) => {
     const zipped = compress && body !== undefined && body.length >= minCompressedBytes;
     const sent = zipped ? await promisify(network.zlib.gzip)(body) : body;
-    const headers: Record<string, string> = {
-      ...request.headers,
-      ...(sent === undefined ? {} : { "content-length": String(sent.length) }),
-      ...(zipped ? { "content-encoding": "gzip" } : {}),
-      ...(compress ? { "accept-encoding": "gzip" } : {}),
-    };
-    return new Promise<WireResponse>((resolve, reject) => {
-      const outgoing = open({
-        host: address.host,
-        port: address.port,
-        method: request.method,
-        path: `${address.base}${request.url}`,
-        headers,
-        agent,
-        ...found,
-      });
-      const cancel = watch(
-        outgoing,
-        request,
-        { clock, connectMs, responseMs, event: address.secure ? "secureConnect" : "connect" },
-        reject,
+    const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    if (sent !== undefined) own.push(`content-length: ${sent.length}`);
+    if (zipped) own.push("content-encoding: gzip");
+    if (!requestPath.test(url) || !own.every((line) => headerValue.test(line)))
+      throw new TapeError(
+        "TAPE_BAD_INPUT",
+        "a header or the path of the call has a character that HTTP does not allow",
       );
-      outgoing.on("response", (response) => {
-        const streamed = response.headers["content-type"]?.startsWith(linesType) === true;
-        if (streamed) {
-          cancel();
-          resolve(responseOf(response, response));
-          return;
-        }
-        whole(response).then(
-          (bytes) => {
-            cancel();
-            resolve(responseOf(response, bytes));
-          },
-          (error: unknown) => {
-            cancel();
-            reject(error);
-          },
-        );
-      });
-      outgoing.end(sent);
-    });
+    const head = [`${method}${start}${url} HTTP/1.1`, ...always, ...own].join("\r\n");
+    const read = await pool.take().exchange(`${head}\r\n\r\n`, sent, { bodiless: method === "HEAD", signal });
+    return { status: read.status, headers: read.headers, body: await unpacked(read) };
   };
-  return { exchange, close: () => agent.destroy() };
+  return { exchange, close: () => pool.close() };
 }
 
-interface WatchOptions {
-  readonly clock: Clock;
-  readonly connectMs: number;
-  readonly responseMs: number;
-  readonly event: "connect" | "secureConnect";
-}
+/** The connections to one server. The one used last is used next, so that surplus ones become idle and are closed. */
+class ConnectionPool {
+  readonly #options: HttpOptions;
+  readonly #open = new Set<HttpConnection>();
+  #idle: HttpConnection[] = [];
 
-/** Classifies a failure: before the connection is established nothing was sent, afterwards the outcome is unknown. */
-function watch(
-  outgoing: ClientRequest,
-  request: WireRequest,
-  { clock, connectMs, responseMs, event }: WatchOptions,
-  reject: (error: unknown) => void,
-): () => void {
-  let standing = false;
-  const stops: (() => void)[] = [];
-  const cancel = (): void => {
-    for (const stop of stops.splice(0)) stop();
-  };
-  stops.push(
-    clock.after(responseMs, () => outgoing.destroy(new ResponseTooLarge(`no response within ${responseMs} ms`))),
-  );
-  outgoing.on("socket", (socket) => {
-    if (!socket.connecting) {
-      standing = true; // a persistent one: the server may close it while we send
-      return;
+  constructor(options: HttpOptions) {
+    this.#options = options;
+  }
+
+  take(): HttpConnection {
+    for (let last = this.#idle.pop(); last !== undefined; last = this.#idle.pop()) {
+      if (last.usable) return last;
+      last.close();
     }
-    const hurry = clock.after(connectMs, () =>
-      outgoing.destroy(new RequestNotSent(`no connection within ${connectMs} ms`)),
-    );
-    stops.push(hurry);
-    socket.once(event, () => {
-      standing = true;
-      hurry();
+    const { address, clock, connectMs = defaultConnectMs, responseMs = defaultResponseMs } = this.#options;
+    const connection = new HttpConnection(this.#connect(), {
+      clock,
+      event: address.secure ? "secureConnect" : "connect",
+      connectMs,
+      responseMs,
+      maxResponseBytes,
+      onIdle: (idle) => {
+        if (this.#idle.length < maxIdle) this.#idle.push(idle);
+        else idle.close();
+      },
+      onClosed: (closed) => {
+        this.#open.delete(closed);
+        this.#idle = this.#idle.filter((idle) => idle !== closed);
+      },
     });
-  });
-  outgoing.on("error", (error: Error & { code?: string }) => {
-    cancel();
-    const unsent = !standing && !(error instanceof RequestNotSent);
-    reject(unsent ? new RequestNotSent(error.message || (error.code ?? "no connection"), error) : error);
-  });
-  const { signal } = request;
-  if (signal !== undefined) {
-    const stop = (): void => void outgoing.destroy(new Error("the caller has aborted"));
-    if (signal.aborted) stop();
-    // Stays registered after the response starts, because it also ends a stream.
-    else signal.addEventListener("abort", stop, { once: true });
-    outgoing.on("close", () => signal.removeEventListener("abort", stop));
+    this.#open.add(connection);
+    return connection;
   }
-  return cancel;
+
+  close(): void {
+    for (const connection of this.#open) connection.close();
+  }
+
+  #connect(): Socket {
+    const { address, tls = {} } = this.#options;
+    const { host, port, secure, named } = address;
+    // A token may go in clear text to this machine only. A name proves nothing, so it is resolved and must be loopback.
+    const target = { host, port, noDelay: true, keepAlive: true, ...(named ? { lookup: loopbackLookup } : {}) };
+    if (!secure) return network.net.connect(target);
+    // TLS 1.2 at least, with name checks; no option weakens this.
+    const strict = { minVersion: "TLSv1.2" as const, rejectUnauthorized: true, ALPNProtocols: ["http/1.1"] };
+    const byName = network.net.isIP(host) === 0 ? { servername: host } : {};
+    return network.tls.connect({ ...target, ...tls, ...byName, ...strict });
+  }
 }
 
-function responseOf(response: IncomingMessage, body: WireResponse["body"]): WireResponse {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(response.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
-  }
-  return { status: response.statusCode ?? 0, headers, body };
+function hostOf({ host, port, secure }: Address): string {
+  const name = host.includes(":") ? `[${host}]` : host;
+  return port === (secure ? 443 : 80) ? name : `${name}:${port}`;
 }
 
-async function whole(response: IncomingMessage): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxResponseBytes) throw new Error(`the response is longer than ${maxResponseBytes} bytes`);
-    chunks.push(chunk);
-  }
-  if (!response.complete) throw new Error("the answer broke off");
-  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  if (response.headers["content-encoding"] !== "gzip") return bytes;
-  return promisify(network.zlib.gunzip)(bytes, { maxOutputLength: maxResponseBytes });
+async function unpacked({ headers, body }: RawResponse): Promise<WireResponse["body"]> {
+  if (!(body instanceof Uint8Array) || headers["content-encoding"] !== "gzip") return body;
+  return promisify(network.zlib.gunzip)(body, { maxOutputLength: maxResponseBytes });
 }
 
 /** Replaces Node's lookup: refuses a name unless all its addresses are loopback addresses. */
