@@ -32,7 +32,7 @@ export class Metrics {
     const samples = () => [...counts.values()].map(({ labels, value }): Sample => [labels, value]);
     this.#add({ name, help, type: "counter", samples });
     return (labels = {}, by = 1) => {
-      const key = labelText(labels);
+      const key = keyOf(labels);
       const known = counts.get(key);
       if (known === undefined) counts.set(key, { labels, value: by });
       else known.value += by;
@@ -66,12 +66,15 @@ export class Metrics {
       },
     });
     return (seconds, labels = {}) => {
-      const key = labelText(labels);
-      const entry = series.get(key) ?? { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
-      series.set(key, entry);
+      const key = keyOf(labels);
+      let entry = series.get(key);
+      if (entry === undefined) {
+        entry = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
+        series.set(key, entry);
+      }
       entry.sum += seconds;
       entry.count++;
-      for (const [k, bound] of buckets.entries()) if (seconds <= bound) entry.counts[k]!++;
+      for (let k = buckets.length - 1; k >= 0 && seconds <= buckets[k]!; k--) entry.counts[k]!++;
     };
   }
 
@@ -100,6 +103,13 @@ export class Metrics {
 
 function* linesOf({ name, samples }: MetricFamily): Iterable<string> {
   for (const [labels, value] of samples()) yield `${name}${labelText(labels)} ${value}`;
+}
+
+/** Names a series within its family. Each call counts, so this is not the escaped text that a scrape shows. */
+function keyOf(labels: Labels): string {
+  let key = "";
+  for (const name in labels) key += `${name}\0${labels[name]}\0`;
+  return key;
 }
 
 function labelText(labels: Labels): string {

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { Clock } from "../base/clock.ts";
 import { linesType } from "../protocol/transport.ts";
 import { RequestNotSent, ResponseTooLarge } from "./errors.ts";
-import { type ResponseHead, ResponseParser } from "./response-parser.ts";
+import { HeadMemory, type ResponseHead, ResponseParser } from "./response-parser.ts";
 
 /** A response whose body is complete, or still arrives. */
 export interface RawResponse extends ResponseHead {
@@ -53,6 +53,7 @@ const earlierMs = 1_000;
 export class HttpConnection {
   readonly #socket: Socket;
   readonly #options: ConnectionOptions;
+  readonly #heads = new HeadMemory();
   #established = false;
   #flight: Flight | undefined;
   /** When the server may close it, on the clock's monotonic time. */
@@ -87,6 +88,7 @@ export class HttpConnection {
       const { clock, responseMs } = this.#options;
       const parser = new ResponseParser(
         { head: (read) => this.#startResponse(read), data: (bytes) => this.#addBody(bytes), end: () => this.#finish() },
+        this.#heads,
         options.bodiless,
       );
       const late = clock.after(responseMs, () =>

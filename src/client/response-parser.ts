@@ -7,6 +7,24 @@ export interface ResponseHead {
   readonly reusable: boolean;
 }
 
+interface ParsedHead {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly version: "0" | "1";
+}
+
+/** The latest head on a connection. Those of similar calls are equal for up to a second, and are parsed once. */
+export class HeadMemory {
+  #text = "";
+  #parsed: ParsedHead | undefined;
+
+  parse(text: string): ParsedHead {
+    if (this.#parsed === undefined || text !== this.#text) this.#parsed = parseHead(text);
+    this.#text = text;
+    return this.#parsed;
+  }
+}
+
 /** Receives the parts of one response, in this order. */
 export interface ResponseSink {
   head(head: ResponseHead): void;
@@ -35,6 +53,7 @@ type Awaits = "head" | "body" | "size" | "chunk" | "chunk end" | "trailer" | "cl
  */
 export class ResponseParser {
   readonly #sink: ResponseSink;
+  readonly #heads: HeadMemory;
   /** The response of a HEAD request has no body, whatever its headers announce. */
   readonly #bodiless: boolean;
   #awaits: Awaits = "head";
@@ -44,8 +63,9 @@ export class ResponseParser {
   #rest: Buffer | undefined;
   #trailerBytes = 0;
 
-  constructor(sink: ResponseSink, bodiless: boolean) {
+  constructor(sink: ResponseSink, heads: HeadMemory, bodiless: boolean) {
     this.#sink = sink;
+    this.#heads = heads;
     this.#bodiless = bodiless;
   }
 
@@ -101,23 +121,19 @@ export class ResponseParser {
     const end = data.indexOf("\r\n\r\n", at, "latin1");
     if ((end < 0 ? data.length : end) - at > maxHeadBytes) throw new Error("the response's headers are too long");
     if (end < 0) return undefined;
-    const [first = "", ...lines] = data.toString("latin1", at, end).split("\r\n");
-    const [, minor, code] = statusLine.exec(first) ?? [];
-    if (code === undefined) throw new Error("the response is not HTTP/1.1");
-    const status = Number(code);
-    if (status === 101) throw new Error("the server changed the protocol");
-    if (status >= 200) this.#start(status, headersOf(lines), minor === "1");
+    const head = this.#heads.parse(data.toString("latin1", at, end));
+    if (head.status >= 200) this.#start(head);
     return end + 4; // a provisional response is followed by the one that counts
   }
 
-  #start(status: number, headers: Readonly<Record<string, string>>, persistent: boolean): void {
+  #start({ status, headers, version }: ParsedHead): void {
     const { connection = "", "transfer-encoding": coding, "content-length": length } = headers;
     if (coding !== undefined && (length !== undefined || coding.toLowerCase() !== "chunked"))
       throw new Error("the length of the response is ambiguous");
     if (length !== undefined && !wholeNumber.test(length)) throw new Error("the length of the response is no number");
     const empty = this.#bodiless || status === 204 || status === 304;
     const closes = !empty && coding === undefined && length === undefined;
-    const reusable = persistent && !closes && !/\bclose\b/i.test(connection);
+    const reusable = version === "1" && !closes && !/\bclose\b/i.test(connection);
     this.#left = empty ? 0 : Number(length ?? 0);
     this.#awaits = empty ? "body" : coding !== undefined ? "size" : closes ? "close" : "body";
     this.#sink.head({ status, headers, reusable });
@@ -159,6 +175,14 @@ export class ResponseParser {
     this.#awaits = "nothing";
     this.#sink.end();
   }
+}
+
+function parseHead(text: string): ParsedHead {
+  const [first = "", ...lines] = text.split("\r\n");
+  const [, version, code] = statusLine.exec(first) ?? [];
+  if (code === undefined) throw new Error("the response is not HTTP/1.1");
+  if (code === "101") throw new Error("the server changed the protocol");
+  return { status: Number(code), headers: headersOf(lines), version: version as "0" | "1" };
 }
 
 function headersOf(lines: readonly string[]): Record<string, string> {

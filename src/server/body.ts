@@ -11,6 +11,7 @@ import type { ParseTurns } from "./parse-turns.ts";
 import { weigh } from "./weigh.ts";
 
 const unpack = promisify(gunzip);
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 export function tooLarge(max: number): TapeError {
   const message = `the body of this call may have at most ${max} bytes`;
@@ -46,7 +47,7 @@ export async function textOf(
   await turns.next(bytes.length);
   await weigh(bytes, limits.values, clock);
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw badInput("body", "is not valid UTF-8");
   }

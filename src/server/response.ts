@@ -7,6 +7,7 @@ import { problemOf, problemType, statusOf } from "../protocol/problem.ts";
 import { eventsType, jsonType, linesType, type WireRequest, type WireResponse } from "../protocol/transport.ts";
 
 const pack = promisify(gzip);
+const utf8 = new TextEncoder();
 /** Compressing a smaller body costs more than its bytes. */
 const packFromBytes = 1_024;
 
@@ -25,7 +26,7 @@ export function jsonResponse(json: unknown, status = 200): WholeResponse {
 }
 
 export function textResponse(text: string, type: string, status = 200): WholeResponse {
-  return { status, headers: { ...always, "content-type": type }, body: new TextEncoder().encode(text) };
+  return { status, headers: { ...always, "content-type": type }, body: utf8.encode(text) };
 }
 
 export function linesResponse(body: AsyncIterable<Uint8Array>): WireResponse {
