@@ -208,14 +208,15 @@ async function bodyOf(request: IncomingMessage, room: BodyRoom): Promise<Uint8Ar
   await new Promise<void>((resolve, reject) => {
     const incomplete = (error?: unknown): void =>
       reject(new TapeError("TAPE_BAD_INPUT", "body: incomplete", { field: "body" }, error));
-    request.on("data", (chunk: Buffer) => {
+    const onData = (chunk: Buffer): void => {
       try {
         take(chunk);
       } catch (error) {
-        request.destroy();
+        request.off("data", onData).pause(); // nothing more is read; the refusal closes the connection
         reject(error);
       }
-    });
+    };
+    request.on("data", onData);
     request.once("end", resolve);
     request.once("error", incomplete);
     request.once("close", () => incomplete());

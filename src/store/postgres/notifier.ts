@@ -72,7 +72,7 @@ export class Notifier {
     const values = [this.#channel, hintsText(this.#sender, [...this.#hints.values()])];
     this.#hints.clear();
     try {
-      await this.#options.connections.askText(notifyText, values);
+      await this.#options.connections.askText(hintText, values);
     } catch {
       // lost hints are found by polling
     }
@@ -171,6 +171,8 @@ function ended(client: pg.Client, clock: Clock): Promise<void> {
 }
 
 const notifyText = "select pg_notify($1, $2)";
+/** A notification is a commit. This one has nothing that must be durable: a flush would only delay those that have. */
+const hintText = "select pg_notify($1, $2), set_config('synchronous_commit', 'off', true)";
 
 function hintsText(from: string, hints: readonly WakeHint[]): string {
   const text = JSON.stringify({ from, hints: hints.length > maxHints ? [{ of: "any" }] : hints });
