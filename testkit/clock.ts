@@ -16,6 +16,7 @@ export class ManualClock implements Clock {
   #timers: { at: number; order: number; fn: () => void }[] = [];
   #order = 0;
 
+  /** The readings at which it starts, in milliseconds. */
   constructor(options: { mono?: number; wall?: number; boot?: string } = {}) {
     this.#mono = options.mono ?? 1_000;
     this.#wall = options.wall ?? 1_700_000_000_000;

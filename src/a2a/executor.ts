@@ -33,12 +33,17 @@ type TaskEvents = NonNullable<ConstructorParameters<typeof DefaultRequestHandler
 
 /** The part of an app that serves tasks. */
 export interface TaskApp extends ValuesOf, RunFollower {
+  /** Starts the run of a task. */
   start<I, O>(workflow: Workflow<I, O>, input: I, options?: StartOptions): Promise<unknown>;
+  /** Sends the next message to it. */
   signal<T>(run: string, gate: GateDefinition<T>, value: T, options?: SignalOptions): Promise<void>;
+  /** Cancels it. */
   cancel(run: string, options: { readonly reason: string }): Promise<void>;
+  /** Finds what it waits for. */
   readonly gates: { list(filter: { run: string }): Promise<readonly OpenGate[]> };
 }
 
+/** How runs of tasks are started and answered. */
 export interface TapeExecutorOptions extends TaskScopeOptions {
   /** Budget, labels and queue of the runs. */
   readonly start?: Omit<StartOptions, "id" | "by" | "signals" | "transaction">;
@@ -86,6 +91,7 @@ export class TapeExecutor implements AgentExecutor {
     };
   }
 
+  /** Starts a task's run, or sends it the next message. */
   execute = async (request: RequestContext, bus: ExecutionEventBus): Promise<void> => {
     if (!(bus instanceof TaskFeed)) {
       const why = "tapeExecutor needs its own events: new DefaultRequestHandler(card, e.tasks, e, e.buses)";
@@ -103,6 +109,7 @@ export class TapeExecutor implements AgentExecutor {
     bus.publish({ kind: "statusUpdate", data: { taskId, contextId: request.contextId, status, metadata: undefined } });
   };
 
+  /** Cancels the run of a task. */
   cancelTask = async (taskId: string): Promise<void> => {
     await this.#app.cancel(this.#scope.runOf(taskId), { reason: "the client of the task" });
   };

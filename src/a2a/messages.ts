@@ -12,38 +12,52 @@ export interface TaskMessage {
 
 /** The input of the workflow that works on a task: the first message. */
 export interface TaskInput extends TaskMessage {
+  /** The id of the task. */
   readonly taskId: string;
+  /** The id of the conversation. */
   readonly contextId: string;
 }
 
 /** A message as the protocol writes it. */
 export interface WireMessage {
+  /** Its id. */
   readonly messageId: string;
+  /** Whose message it is. */
   readonly role: string;
   readonly parts?: readonly WirePart[];
+  /** Further fields of the protocol. */
   readonly [field: string]: unknown;
 }
 
 /** A part as the protocol writes it: text, JSON, bytes as base64, or an address. */
 export interface WirePart {
+  /** A text. */
   readonly text?: string;
+  /** JSON. */
   readonly data?: unknown;
+  /** Bytes, as base64. */
   readonly raw?: string;
+  /** An address. */
   readonly url?: string;
+  /** The name of the file. */
   readonly filename?: string;
+  /** The media type. */
   readonly mediaType?: string;
 }
 
 /** What a workflow may return in place of a text or plain data: its artifacts, and the last words. */
 export interface TaskOutput {
   readonly artifacts?: readonly WireArtifact[];
+  /** The last words to the client. */
   readonly message?: string;
 }
 
 /** An artifact as the protocol writes it. Without an id it is named by its place. */
 export interface WireArtifact {
+  /** Its id. */
   readonly artifactId?: string;
   readonly name?: string;
+  /** What it is. */
   readonly description?: string;
   readonly parts: readonly WirePart[];
 }

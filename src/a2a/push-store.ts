@@ -23,11 +23,13 @@ export class TapePushNotificationStore implements PushNotificationStore {
   readonly #of: ValuesOf;
   readonly #scope: TaskScope;
 
+  /** Where the values are, and whose they are. */
   constructor(of: ValuesOf, options: TaskScopeOptions = {}) {
     this.#of = of;
     this.#scope = checkedScope("TapePushNotificationStore", options);
   }
 
+  /** Stores a configuration of a task. */
   async save(taskId: string, context: ServerCallContext, config: TaskPushNotificationConfig): Promise<void> {
     config.id ||= systemRandom.uuid();
     const entry: StoredConfig = {
@@ -41,16 +43,19 @@ export class TapePushNotificationStore implements PushNotificationStore {
     });
   }
 
+  /** The configurations of a task. */
   async load(taskId: string, context: ServerCallContext): Promise<TaskPushNotificationConfig[]> {
     return (await this.loadWithMetadata(taskId, context)).map(({ config }) => config);
   }
 
+  /** The same, with their owners. */
   async loadWithMetadata(taskId: string, context: ServerCallContext): Promise<StoredPushNotificationConfig[]> {
     const found = await this.#of.store.read.value(this.#of.tenant, this.#scope.key("push", context, taskId));
     const all = found === undefined || found.deleted ? [] : (found.value as readonly StoredConfig[]);
     return all.map(({ config, wireVersion }) => ({ config: TaskPushNotificationConfig.fromJSON(config), wireVersion }));
   }
 
+  /** Deletes one of them. */
   async delete(taskId: string, context: ServerCallContext, configId = taskId): Promise<void> {
     await this.#change(taskId, context, (all) => {
       const others = all.filter(({ config }) => config.id !== configId);

@@ -47,11 +47,13 @@ export class TapeTaskStore implements TaskStore {
   /** What a task was when it was read. */
   readonly #read = new WeakMap<Task, Task>();
 
+  /** Where the values are, and whose they are. */
   constructor(of: ValuesOf, options: TaskScopeOptions = {}) {
     this.#of = of;
     this.#scope = checkedScope("TapeTaskStore", options);
   }
 
+  /** One task by its id. */
   async load(taskId: string, context: ServerCallContext): Promise<Task | undefined> {
     const task = (await this.view(taskId, context))?.task;
     if (task !== undefined) this.#read.set(task, structuredClone(task));
@@ -63,6 +65,7 @@ export class TapeTaskStore implements TaskStore {
     return this.#current(this.#scope.key("tasks", context, taskId), taskId, context);
   }
 
+  /** Stores a task. */
   async save(task: Task, context: ServerCallContext): Promise<void> {
     const key = this.#scope.key("tasks", context, task.id);
     const found = await this.#current(key, task.id, context);
@@ -74,6 +77,7 @@ export class TapeTaskStore implements TaskStore {
     await this.#append(key, found, added, metadata);
   }
 
+  /** A page of tasks. */
   async list(request: ListTasksRequest, context: ServerCallContext): Promise<ListTasksResponse> {
     const { contextId, status, pageSize = 50, pageToken, statusTimestampAfter, includeArtifacts = false } = request;
     const after = statusTimestampAfter ? Date.parse(statusTimestampAfter) : undefined;

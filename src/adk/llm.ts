@@ -33,6 +33,7 @@ export class DurableLlm extends BaseLlm {
   readonly #inner: BaseLlm;
   readonly #options: ModelOptions;
 
+  /** The model to wrap, and its options. */
   constructor(inner: BaseLlm, options: ModelOptions = {}) {
     assertKnownKeys("DurableLlm", options, modelOptionKeys);
     super({ model: inner.model });
@@ -40,6 +41,7 @@ export class DurableLlm extends BaseLlm {
     this.#options = options;
   }
 
+  /** Answers a request: from the journal on replay. */
   override async *generateContentAsync(
     request: LlmRequest,
     stream = false,
@@ -64,6 +66,7 @@ export class DurableLlm extends BaseLlm {
     yield* live;
   }
 
+  /** Live connections are refused, because nothing of them could be replayed. */
   override connect(_request: LlmRequest): Promise<BaseLlmConnection> {
     return Promise.reject(
       new TapeError("TAPE_BAD_INPUT", "runLive is not durable: a live connection cannot be replayed", {

@@ -24,12 +24,13 @@ import { TapeSessionService } from "./sessions.ts";
 /** A policy for each tool, by its name. Its functions name the type of the input that they read. */
 export type ToolPolicies = Readonly<Record<string, AnyToolPolicy>>;
 
+/** Options of the plugin. */
 export interface TapePluginOptions {
   /** The first part of the names of effects; default `adk`. */
   readonly group?: string;
   /** For the models of all agents. */
   readonly model?: ModelOptions;
-  /** true: every tool needs more than an empty policy. */
+  /** true: every tool needs more than an empty policy. Default false. */
   readonly strict?: boolean;
 }
 
@@ -56,6 +57,7 @@ export class TapePlugin extends BasePlugin {
   readonly #tools: ReadonlyMap<string, DurableTool>;
   readonly #model: ModelOptions;
 
+  /** The policies of the tools, and options. */
   constructor(policies: ToolPolicies, options: TapePluginOptions = {}) {
     super("tape");
     assertKnownKeys("TapePlugin", options, ["group", "model", "strict"]);
@@ -114,6 +116,7 @@ export class TapePlugin extends BasePlugin {
     });
   }
 
+  /** Writes what the session service still holds, at the end of an invocation. */
   override async afterRunCallback({
     invocationContext,
   }: {

@@ -28,6 +28,7 @@ interface Head {
 
 /** Where sessions can be listed: an open `Tape`, or a store with a tenant. */
 export interface ListedValues {
+  /** The store. */
   readonly store: Pick<Store, "read">;
   readonly tenant: string;
 }
@@ -67,6 +68,7 @@ export class TapeSessionService extends BaseSessionService {
     this.#ending ??= { error };
   }
 
+  /** Creates a session. */
   override async createSession({ appName, userId, state = {}, sessionId }: CreateSessionRequest): Promise<Session> {
     const id = sessionId || this.#tape.uuid();
     const key = { appName, userId, sessionId: id };
@@ -83,6 +85,7 @@ export class TapeSessionService extends BaseSessionService {
     return (await this.getSession(key))!;
   }
 
+  /** One session with its events. */
   override async getSession({
     appName,
     userId,
@@ -122,6 +125,7 @@ export class TapeSessionService extends BaseSessionService {
     };
   }
 
+  /** Deletes a session. */
   override async deleteSession({ appName, userId, sessionId }: DeleteSessionRequest): Promise<void> {
     const key = { appName, userId, sessionId };
     const { value, version } = await this.#tape.values.read(keyOf(key));
@@ -131,6 +135,7 @@ export class TapeSessionService extends BaseSessionService {
     this.#known.delete(keyOf(key));
   }
 
+  /** Appends an event to a session. */
   override async appendEvent({ session, event: given }: AppendEventRequest): Promise<Event> {
     if (this.#ending !== undefined) throw this.#ending.error;
     const event = await super.appendEvent({ session, event: given });

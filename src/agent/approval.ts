@@ -8,6 +8,7 @@ import type { ToolArgs, ToolPolicy } from "./tool-policy.ts";
 
 /** The answer to a request for approval. */
 export interface Approval {
+  /** Whether the call may be made. */
   readonly approved: boolean;
   /** The model reads it. */
   readonly reason?: string;
@@ -44,7 +45,9 @@ export const toolApproval: GateDefinition<Approval> = gate("tool approval", { sc
 
 /** What the gate shows. */
 export interface ApprovalRequest extends ToolArgs {
+  /** The name of the tool. */
   readonly tool: string;
+  /** Why the model calls it. */
   readonly why?: string;
 }
 

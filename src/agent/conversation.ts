@@ -48,6 +48,7 @@ export type Role = "system" | "user" | "assistant" | "tool";
 
 /** A message of a conversation, in the shape that all frameworks share. */
 export interface Message {
+  /** Whose message it is. */
   readonly role: Role;
   readonly parts: readonly Part[];
   /** The parts are left out, because the note would be too large. */
@@ -62,6 +63,7 @@ export interface RequestNote {
   readonly before?: { readonly messages: number; readonly hash: string };
   /** Absent: as in the previous call of the conversation. */
   readonly settings?: unknown;
+  /** The names of the tools that the model could call. */
   readonly tools?: readonly string[];
   /** Of the whole request: all messages, settings and tools. */
   readonly hash: string;

@@ -40,7 +40,8 @@ export interface ModelOptions {
   readonly maxOutputTokens?: number;
   /**
    * true: a request that differs from the recorded one on replay makes the run STUCK with TAPE_DIVERGED. Otherwise the
-   * recorded answer is used, and the next call notes the change. Runs in progress keep the setting that they started with.
+   * recorded answer is used, and the next call notes the change. Runs in progress keep the setting that they started
+   * with. Default false.
    */
   readonly strict?: boolean;
 }

@@ -3,18 +3,27 @@ import { shown } from "../sdk/validate.ts";
 
 /** Tokens of a model call. `cached` and `cacheWrite` are part of `input`, `reasoning` is part of `output`. */
 export interface Usage {
+  /** Tokens that the model read. */
   readonly input: number;
+  /** Tokens that the model wrote. */
   readonly output: number;
+  /** Tokens of `input` that came from a cache. */
   readonly cached?: number;
+  /** Tokens of `input` that went into a cache. */
   readonly cacheWrite?: number;
+  /** Tokens of `output` that were reasoning. */
   readonly reasoning?: number;
 }
 
 /** US dollars for a million tokens. Without its own price, a cached token costs as much as any other. */
 export interface Price {
+  /** US dollars for a million tokens that the model reads. */
   readonly input: number;
+  /** US dollars for a million tokens that the model writes. */
   readonly output: number;
+  /** The same for tokens that come from a cache. */
   readonly cached?: number;
+  /** The same for tokens that go into a cache. */
   readonly cacheWrite?: number;
 }
 

@@ -23,18 +23,22 @@ export interface ToolPolicy<I = unknown>
     EffectOptions<I, unknown>,
     "semantics" | "retry" | "timeout" | "settleDelay" | "isDefinite" | "allowUnsafe" | "dispatch"
   > {
+  /** At most one call per key, across all runs of the tenant. */
   businessKey?(input: I): string;
+  /** Asks the upstream whether the call happened. */
   observe?(input: I, fx: EffectContext): Observation | Promise<Observation>;
+  /** Reverses the call if the run fails later. */
   compensate?(input: I, result: unknown, fx: EffectContext): unknown;
   /**
    * true, or true for an input: a gate bound to exactly this call opens before the tool runs. `"framework"`: as the
-   * framework's own setting of the tool says.
+   * framework's own setting of the tool says. Default false.
    */
   approve?: boolean | "framework" | ((input: I) => boolean | Promise<boolean>);
+  /** Who may answer the gate. */
   readonly approvers?: Approvers;
   /** Default: the gate waits without end. */
   readonly approvalTimeout?: Duration;
-  /** true: called in the workflow and not recorded. For tools that only compute, and for sub-agents. */
+  /** true: called in the workflow and not recorded. For tools that only compute, and for sub-agents. Default false. */
   readonly local?: boolean;
   /**
    * `"wait"` (default): while the outcome is unknown, the run waits for an observation or an operator. `"report"`: after
@@ -50,7 +54,9 @@ export type AnyToolPolicy = ToolPolicy<never>;
 
 /** The arguments of a tool's effect: the id of the call is part of the hash that an approval is bound to. */
 export interface ToolArgs {
+  /** The id of the call. */
   readonly call: string;
+  /** The input that the model has chosen. */
   readonly input: unknown;
 }
 
@@ -72,7 +78,7 @@ const policyKeys = [
 
 /** Options of `durableTools`. */
 export interface DurableToolsOptions {
-  /** true: every tool needs a policy. */
+  /** true: every tool needs a policy. Default false. */
   readonly strict?: boolean;
 }
 

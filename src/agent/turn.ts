@@ -2,11 +2,17 @@ import type { Message } from "./conversation.ts";
 
 /** Tokens and US dollars of a turn, as the decision has recorded them. */
 export interface TurnUsage {
+  /** Tokens that the model read. */
   readonly input: number;
+  /** Tokens that the model wrote. */
   readonly output: number;
+  /** Tokens of `input` that came from a cache. */
   readonly cached?: number;
+  /** Tokens of `input` that went into a cache. */
   readonly cacheWrite?: number;
+  /** Tokens of `output` that were reasoning. */
   readonly reasoning?: number;
+  /** What the call cost, in US dollars. */
   readonly usd?: number;
 }
 
@@ -29,6 +35,7 @@ export interface ToolEffect {
   readonly token?: string;
   readonly businessKey?: string;
   readonly startedAt: number;
+  /** When its outcome was written, in milliseconds since 1970. */
   readonly settledAt?: number;
   readonly value?: unknown;
   readonly error?: string;
@@ -40,9 +47,11 @@ export interface TurnGate {
   readonly name: string;
   readonly status: "OPEN" | "RECEIVED" | "TIMED_OUT" | "WITHDRAWN";
   readonly openedAt: number;
+  /** When it was answered, in milliseconds since 1970. */
   readonly resolvedAt?: number;
   /** The fingerprint of the one effect that an approval is for. */
   readonly binds?: string;
+  /** What the gate shows. */
   readonly payload?: unknown;
   /** The number in the inbox of the signal that it took. */
   readonly note?: number;
@@ -63,8 +72,10 @@ export interface TurnChild {
 
 /** A tool call that a turn requests, and what became of it. */
 export interface TurnCall {
+  /** The id of the call. */
   readonly id: string;
   readonly name: string;
+  /** The input that the model has chosen. */
   readonly input: unknown;
   readonly effect?: ToolEffect;
   readonly approval?: TurnGate;
@@ -79,9 +90,11 @@ export interface Turn {
   readonly seq: number;
   /** The path of its lane; "": the workflow itself. */
   readonly lane: string;
+  /** The name of the agent. */
   readonly agent: string;
   /** It belongs to a sub-agent that this tool call has started. */
   readonly under?: { readonly pos: number; readonly call: string };
+  /** The name of the model. */
   readonly model?: string;
   /** The call is in progress, waits for its next attempt, or was lost and not repeated yet. */
   readonly open?: true;
@@ -96,12 +109,16 @@ export interface Turn {
   readonly messages: readonly Message[];
   /** How many messages the request repeats. */
   readonly before: number;
+  /** The settings of the request, such as its temperature. */
   readonly settings?: unknown;
+  /** The names of the tools that the model could call. */
   readonly tools?: readonly string[];
+  /** The fingerprint of the request. */
   readonly hash?: string;
   /** Code that replayed it sends another request now; the recorded answer stays. */
   readonly changed?: true;
   readonly answer?: Message;
+  /** Why the model stopped. */
   readonly finish?: string;
   readonly error?: string;
   readonly usage?: TurnUsage;
@@ -125,17 +142,24 @@ export interface Turn {
 
 /** What a run has asked models so far. Turns that a fork has kept do not count: the source run has paid for them. */
 export interface ConversationSums {
+  /** Model calls that were answered. */
   readonly turns: number;
   readonly attempts: number;
+  /** Calls whose answer was lost with a process. */
   readonly lost: number;
+  /** Tokens that the models read. */
   readonly input: number;
+  /** Tokens that the models wrote. */
   readonly output: number;
+  /** Tokens of `input` that came from a cache. */
   readonly cached: number;
+  /** Tokens of `output` that were reasoning. */
   readonly reasoning: number;
   /** Absent: no price was known. */
   readonly usd?: number;
   /** What lost calls were charged, by unit. It is not part of the tokens above. */
   readonly presumed: Readonly<Record<string, number>>;
+  /** The names of the models. */
   readonly models: readonly string[];
 }
 

@@ -14,11 +14,15 @@ import { type UiStreamOptions, uiResponse } from "./ui-stream.ts";
 
 /** The part of an app that serves a chat. */
 export interface ChatApp extends RunFollower {
+  /** Starts the run of a chat. */
   start<I, O>(workflow: Workflow<I, O>, input: I, options?: StartOptions): Promise<unknown>;
+  /** Sends an answer to the run. */
   signal<T>(run: string, gate: GateDefinition<T>, value: T, options?: SignalOptions): Promise<void>;
+  /** Finds the runs of a chat. */
   readonly runs: {
     list(filter: { label: { key: string; value: string }; limit: number }): Promise<readonly RunView[]>;
   };
+  /** Finds what a run waits for. */
   readonly gates: { list(filter: { run: string }): Promise<readonly OpenGate[]> };
 }
 
@@ -27,21 +31,26 @@ export interface ChatRequest {
   /** The id of the chat. */
   readonly id: string;
   readonly messages: readonly UiMessage[];
+  /** Why the page posts. */
   readonly trigger?: string;
 }
 
 /** A message of `useChat`. */
 export interface UiMessage {
   readonly id: string;
+  /** Whose message it is. */
   readonly role: string;
+  /** Its parts. */
   readonly parts: readonly { readonly type: string; readonly [field: string]: unknown }[];
 }
 
+/** How the runs of a chat are started. */
 export interface ChatRoutesOptions<I> {
   /** The input of the run, from what the browser sends. Default: its messages. */
   readonly input?: (request: ChatRequest) => I | Promise<I>;
   /** Budget, labels and queue of the runs. */
   readonly start?: Omit<StartOptions, "id">;
+  /** What happens to text of an attempt that is repeated. */
   readonly onReset?: UiStreamOptions["onReset"];
 }
 

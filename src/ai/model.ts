@@ -8,7 +8,10 @@ import type { CallOptions, LanguageModelLike, ModelResult, StreamResult } from "
 
 /** Options of a durable model. */
 export interface DurableModelOptions extends ModelOptions {
-  /** true: a request with tools that the provider executes is refused, because no effect records what they do. */
+  /**
+   * true: a request with tools that the provider executes is refused, because no effect records what they do. Default
+   * false.
+   */
   readonly refuseProviderTools?: boolean;
 }
 

@@ -17,6 +17,9 @@ type Result = Readonly<Record<string, unknown>>;
 /**
  * An embedding model whose calls are recorded once. Vectors are long: 1 000 of 1 536 numbers take about 30 MB as text,
  * more than a record holds, so embed a corpus in steps of its own.
+ *
+ * @example
+ * const model = durableEmbedding(embeddings);
  */
 export function durableEmbedding<M extends OtherModel>(model: M, options: ModelOptions = {}): M {
   return durableCalls("durableEmbedding", model, options, "doEmbed", {
@@ -25,7 +28,12 @@ export function durableEmbedding<M extends OtherModel>(model: M, options: ModelO
   });
 }
 
-/** An image model whose calls are recorded once. An answer with more than 32 MiB is refused with TAPE_TOO_LARGE. */
+/**
+ * An image model whose calls are recorded once. An answer with more than 32 MiB is refused with TAPE_TOO_LARGE.
+ *
+ * @example
+ * const model = durableImage(images);
+ */
 export function durableImage<M extends OtherModel>(model: M, options: ModelOptions = {}): M {
   return durableCalls("durableImage", model, options, "doGenerate", {
     request: ({ prompt }) => prompt,

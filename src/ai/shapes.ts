@@ -5,16 +5,23 @@
 
 /** A language model of AI SDK 6 or 7. */
 export interface LanguageModelLike {
+  /** The version of the SDK's interface. */
   readonly specificationVersion: string;
+  /** The name of the provider. */
   readonly provider: string;
+  /** The name of the model. */
   readonly modelId: string;
+  /** Answers a request at once. */
   doGenerate(options: never): PromiseLike<unknown>;
+  /** Answers a request in parts. */
   doStream(options: never): PromiseLike<unknown>;
 }
 
 /** A message or a part of one, as the SDK sends it to a model and receives it. */
 export interface Content {
+  /** The type of the chunk. */
   readonly type: string;
+  /** Fields of this type of chunk. */
   readonly [field: string]: unknown;
 }
 

@@ -14,7 +14,9 @@ import type { Effect } from "../sdk/effect.ts";
 
 /** A tool of the AI SDK: an object with `execute`. */
 export interface ToolLike {
+  /** What the model reads about it. */
   readonly description?: unknown;
+  /** The schema of its input. */
   readonly inputSchema?: unknown;
 }
 
@@ -37,7 +39,9 @@ export type ToolPolicies<T> = { readonly [K in keyof T]?: ToolPolicy<InputOf<T[K
 
 /** The tools for the agent, and their effects for the runner. */
 export interface ToolKit<T> {
+  /** The tools, for the agent. */
   readonly tools: T;
+  /** Their effects, for `createRunner`. */
   readonly effects: readonly Effect<ToolArgs, unknown>[];
 }
 
@@ -46,7 +50,7 @@ export interface ToolKit<T> {
  * without `execute` is left as it is: the SDK does not run it.
  *
  * @example
- * const kit = durableTools("treasury", { search, pay }, { search: { semantics: "read" }, pay: { businessKey: (a) => a.invoice, observe } });
+ * const kit = durableTools("treasury", { search, pay }, { search: { semantics: "read" }, pay: { businessKey: (a: Invoice) => a.invoice, observe } });
  * const runner = createRunner({ workflows: [chat], effects: kit.effects });
  */
 export function durableTools<T extends Readonly<Record<string, ToolLike>>>(
@@ -108,6 +112,7 @@ export function resultOf(outcome: ToolOutcome): unknown {
 
 /** How a workflow is shown to a model. */
 export interface WorkflowTool<S> {
+  /** What the model reads about it. */
   readonly description: string;
   /** A schema of the SDK: zod, or `jsonSchema(…)`. */
   readonly inputSchema: S;
@@ -115,6 +120,7 @@ export interface WorkflowTool<S> {
 
 /** A tool that the SDK executes. */
 export interface ExecutedTool<I, O, S> extends WorkflowTool<S> {
+  /** Starts the child run and waits for its result. */
   readonly execute: (input: I, options: { readonly toolCallId: string }) => Promise<O>;
 }
 

@@ -4,6 +4,7 @@ import { type UiChunk, UiChunks } from "./ui-chunks.ts";
 
 export type { UiChunk } from "./ui-chunks.ts";
 
+/** Where a stream of a run starts, and how to stop it. */
 export interface UiStreamOptions {
   /** The id of the last event that a client has received (`Last-Event-ID`). Default: from the beginning of the run. */
   readonly after?: string;
@@ -20,7 +21,7 @@ export interface UiStreamOptions {
  * reaches the store can serve it, before, during and after a crash of the process that drives the run.
  *
  * @example
- * return createUIMessageStreamResponse({ stream: uiStream(app, "chat-7") });
+ * for await (const chunk of uiStream(app, "chat-7")) console.log(chunk.type);
  */
 export function uiStream(app: RunFollower, run: string, options: UiStreamOptions = {}): ReadableStream<UiChunk> {
   const chunks = chunksOf(app, run, options);
@@ -37,6 +38,9 @@ export function uiStream(app: RunFollower, run: string, options: UiStreamOptions
 /**
  * The same as a response of server-sent events. Each event has an id: a client that sends the last one as
  * `Last-Event-ID` continues behind it.
+ *
+ * @example
+ * export const GET = () => uiResponse(app, "chat-7");
  */
 export function uiResponse(app: RunFollower, run: string, options: UiStreamOptions = {}): Response {
   const chunks = chunksOf(app, run, options);

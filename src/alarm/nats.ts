@@ -8,6 +8,7 @@ import type { Alarms } from "./alarms.ts";
 
 /** What alarms need of a JetStream client: `jetstream(connection)` of `@nats-io/jetstream` has it. */
 export interface NatsPublisher {
+  /** Publishes a message that the stream delivers at a time. */
   publish(
     subject: string,
     payload: string,
@@ -22,6 +23,7 @@ export type NatsMessages<M = object> = AsyncIterable<M & { ack(): void; nak(afte
 
 /** What {@link runSweeps} needs of a consumer of `@nats-io/jetstream`. */
 export interface NatsConsumer {
+  /** Delivers messages until it is closed. */
   consume(options: { max_messages: number }): Promise<NatsMessages>;
 }
 
@@ -40,7 +42,12 @@ const defaultPrefix = "tape";
 const subjectOf = (prefix: string, what: "set" | "fired", tenant: string): string =>
   `${prefix}.alarms.${what}.${createHash("sha256").update(tenant).digest("hex").slice(0, 16)}`;
 
-/** The stream of alarms, for `manager.streams.add`. Needs a NATS server of version 2.12 or newer. */
+/**
+ * The stream of alarms, for `manager.streams.add`. Needs a NATS server of version 2.12 or newer.
+ *
+ * @example
+ * const stream = natsAlarmStream(); // for `jsm.streams.add(stream)`
+ */
 export function natsAlarmStream(prefix: string = defaultPrefix): {
   name: string;
   subjects: string[];
@@ -52,7 +59,12 @@ export function natsAlarmStream(prefix: string = defaultPrefix): {
   return { name: `${prefix}-alarms`, subjects: [`${prefix}.alarms.>`], ...bounds };
 }
 
-/** The consumer of one tenant's alarms, for `manager.consumers.add(stream, …)`. */
+/**
+ * The consumer of one tenant's alarms, for `manager.consumers.add(stream, …)`.
+ *
+ * @example
+ * const consumer = natsAlarmConsumer("acme"); // for `jsm.consumers.add(stream, consumer)`
+ */
 export function natsAlarmConsumer(
   tenant: string,
   prefix: string = defaultPrefix,
@@ -97,13 +109,20 @@ export function natsAlarms(options: NatsAlarmsOptions): Alarms {
 
 /** Stops the sweeps of a consumer. */
 export interface RunningSweeps {
+  /** Stops after the sweep that is under way. */
   stop(): Promise<void>;
 }
 
 /** Work that failed is repeated after this time. */
 const repeatMs = 1_000;
 
-/** Sweeps for each alarm that the consumer delivers. It confirms an alarm once its sweep has succeeded. */
+/**
+ * Sweeps for each alarm that the consumer delivers. It confirms an alarm once its sweep has succeeded.
+ *
+ * @example
+ * const sweeps = await runSweeps(consumer, app);
+ * await sweeps.stop();
+ */
 export async function runSweeps(
   consumer: NatsConsumer,
   app: { sweep(): Promise<unknown> },

@@ -21,6 +21,7 @@ export interface TaskQueueOptions {
   /** Default `https://cloudtasks.googleapis.com`. */
   readonly endpoint?: string;
   readonly clock?: Clock;
+  /** Makes the requests. Default: the global `fetch`. */
   readonly fetch?: Fetch;
 }
 

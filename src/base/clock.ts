@@ -50,7 +50,12 @@ function detectSleep(mono: number): void {
   if (ms >= minSleepMs && Math.abs(ms - slept.ms) >= minSleepMs) slept.ms = ms;
 }
 
-/** The clock of the machine. */
+/**
+ * The clock of the machine.
+ *
+ * @example
+ * const startedMs = systemClock.mono();
+ */
 export const systemClock: Clock = {
   // CLOCK_MONOTONIC, which all processes of one boot share. performance.now() has an origin of its own per process.
   mono: () => {

@@ -11,10 +11,21 @@ export type LogOption = Log | LogLevel | "silent";
 
 export const logLevels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
-/** A log that writes nothing. */
+/**
+ * A log that writes nothing.
+ *
+ * @example
+ * await using app = await Tape.open({ store: "memory:", runner, log: silentLog });
+ */
 export const silentLog: Log = () => {};
 
-/** Writes JSON lines through `write`, e.g. `(line) => process.stderr.write(line)`. */
+/**
+ * Writes JSON lines through `write`, e.g. `(line) => process.stderr.write(line)`.
+ *
+ * @example
+ * const log = jsonLog((line) => process.stderr.write(`${line}\
+ * `));
+ */
 export function jsonLog(
   write: (line: string) => void,
   wall: () => number = systemClock.wall,

@@ -10,12 +10,18 @@ export interface Random {
   int(below: number): number;
   /** Uniform in [0, 2^63): fits a signed 64-bit column. */
   bits63(): bigint;
+  /** This many random bytes. */
   bytes(n: number): Uint8Array;
   /** A UUID: version 7 when given the time in Unix milliseconds, else version 4. */
   uuid(ms?: number): string;
 }
 
-/** The operating system's generator, fit for secrets. */
+/**
+ * The operating system's generator, fit for secrets.
+ *
+ * @example
+ * const id = systemRandom.uuid();
+ */
 export const systemRandom: Random = fromWords(systemWords());
 
 /**

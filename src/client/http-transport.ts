@@ -14,6 +14,7 @@ export interface TlsOptions {
   readonly ca?: string;
   /** The client's own certificate, for servers that require one. */
   readonly cert?: string;
+  /** The private key of that certificate, as PEM text. */
   readonly key?: string;
 }
 

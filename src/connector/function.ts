@@ -7,8 +7,11 @@ import { assertKnownKeys, assertName } from "../sdk/validate.ts";
 
 /** The functions of a {@link functionConnector}. */
 export interface FunctionConnectorParts<A, R> {
+  /** Makes the call. */
   readonly dispatch: (args: A, fx: ConnectorContext) => R | Promise<R>;
+  /** Asks the upstream whether a call happened. Default: an operator decides. */
   readonly observe?: (args: A, fx: ConnectorContext) => Observation<R> | Promise<Observation<R>>;
+  /** Reverses a call that happened. Default: nothing is reversed. */
   readonly compensate?:
     | ((args: A, result: R, fx: ConnectorContext) => unknown)
     | {
@@ -26,9 +29,9 @@ export interface FunctionConnectorParts<A, R> {
  *
  * @example
  * const bank = functionConnector("bank", {
- *   dispatch: (a: { invoice: string; amount: number }, fx) => client.wire(a, { idempotencyKey: fx.key, signal: fx.abortSignal }),
- *   observe: async (a) => { const w = await client.find(a.invoice); return w ? outcome.confirmed(w) : outcome.absent(); },
- *   compensate: (a, receipt, fx) => client.reverse(receipt.id, { idempotencyKey: fx.key }),
+ *   dispatch: (a: { invoice: string; amount: number }, fx) => sdk.wire(a, { idempotencyKey: fx.key, signal: fx.abortSignal }),
+ *   observe: async (a) => { const w = await sdk.find(a.invoice); return w ? outcome.confirmed(w) : outcome.absent(); },
+ *   compensate: (a, receipt, fx) => sdk.reverse(receipt.id, { idempotencyKey: fx.key }),
  * });
  * const wire = effect<{ invoice: string; amount: number }, Receipt>("bank.wire", { connector: "bank", businessKey: (a) => a.invoice });
  */

@@ -10,6 +10,7 @@ import { wantsOf } from "./wants.ts";
  * `tapetoken`.
  */
 export interface TapeEvent {
+  /** The version of CloudEvents. */
   readonly specversion: "1.0";
   /** Names the record, also across a restore of the store: the same on every repeat, and never that of another record. */
   readonly id: string;
@@ -21,6 +22,7 @@ export interface TapeEvent {
   readonly subject?: string;
   /** When the record was written, by the store's clock. */
   readonly time: string;
+  /** The media type of `data`. */
   readonly datacontenttype: "application/json";
   /** Names the JSON Schema of `data`: `urn:tape:event:KIND:VERSION`, in `durable-tape/events.schema.json`. */
   readonly dataschema: string;
@@ -30,6 +32,7 @@ export interface TapeEvent {
   readonly sequence: string;
   /** The store's epoch: how often it was restored. */
   readonly tapeepoch: number;
+  /** The number of the journal, as text. */
   readonly tapejournal: string;
   /** The token of the fan-out's term: a receiver may refuse events with a lower one than it has seen. */
   readonly tapetoken: string;
@@ -39,11 +42,13 @@ export interface TapeEvent {
   readonly tapewants?: string;
   /** Of the trace that all spans of the run belong to. */
   readonly traceparent?: string;
+  /** What the record is about, and the record. */
   readonly data: EventData;
 }
 
 /** Whose record it is, and the record. */
 export interface EventData {
+  /** The run that the record is about. */
   readonly run?: SubjectRun;
   /** The effect of an item. */
   readonly item?: NonNullable<Subject["item"]>;
@@ -62,11 +67,13 @@ export interface EventRecord {
   readonly inbox: boolean;
   readonly at: number;
   readonly token: string;
+  /** The data of the record, as the sink's `payload` allows. */
   readonly data?: unknown;
 }
 
 /** How much of a record an event has: all values, everything but the values of users, or only its kind. */
 export const payloads = ["facts", "values", "none"] as const;
+/** How much of a record an event has: all of it, its facts, or nothing but its kind. */
 export type Payload = (typeof payloads)[number];
 
 /** What all events of a term have in common. `storeEpoch`: how often the store was restored. */

@@ -21,8 +21,11 @@ export interface FanoutView {
   readonly inFlight: number;
   /** Counted since this process started. */
   readonly delivered: number;
+  /** Attempts after the first. */
   readonly retries: number;
+  /** Events that the sink refused. */
   readonly deadLetters: number;
+  /** The error of the last attempt that failed. */
   readonly lastError?: string;
   readonly paused?: SinkPause;
 }
@@ -37,6 +40,9 @@ const termBackoff = { baseMs: 1_000, capMs: 30_000 };
 /**
  * Sends the events of a tenant to one sink, from one process at a time: the holder of the lease `sink NAME`. Another
  * process continues from its checkpoint, so every event arrives at least once, in order within each journal.
+ *
+ * @example
+ * const { state, lastError } = app.fanouts.start({ name: "billing", sink: logSink({ log: silentLog }) }).view();
  */
 export class Fanout {
   readonly name: string;
@@ -56,6 +62,7 @@ export class Fanout {
     this.#done = this.#run();
   }
 
+  /** Its state and counters now. */
   view(): FanoutView {
     const { lastError, paused } = this.#status;
     const state = this.#stopped ? "stopped" : this.#term === undefined ? "standby" : this.#status.state;

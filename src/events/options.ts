@@ -10,6 +10,7 @@ import type { Sink } from "./sink.ts";
 export interface FanoutOptions {
   /** Names the sink: its lease is `sink NAME`, and its checkpoint belongs to it. */
   readonly name: string;
+  /** Where the events go. */
   readonly sink: Sink;
   /** Which records become events. Default: an outline of what happens to runs. */
   readonly filter?: EventFilter;

@@ -33,7 +33,9 @@ export interface Sink {
   readonly label: string;
   /** How many events and bytes one call takes. Default 1 event and 1 MiB. An event that is larger is a dead letter. */
   readonly limits?: { readonly events?: number; readonly bytes?: number };
+  /** Sends events; the order within a lane matters. */
   send(events: readonly TapeEvent[], context: SendContext): Promise<readonly Delivery[]> | Promise<void>;
+  /** Releases connections, when the fan-out stops. */
   close?(): Promise<void>;
 }
 

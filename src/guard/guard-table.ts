@@ -8,6 +8,7 @@ import { assertHolder, refuseStale, scopeOf, type TokenHolder } from "./token-ho
  *           return the new value. The lock lasts until that transaction ends.
  */
 export interface GuardTable {
+  /** Raises the highest token of a scope to this one, unless it is higher, and returns the highest. */
   raise(scope: string, token: bigint): Promise<bigint>;
 }
 
@@ -30,8 +31,11 @@ export async function guardTable(table: GuardTable, holder: TokenHolder): Promis
 
 /**
  * A guard table in memory, for tests and for services of one process that may lose it. It keeps at least the most
- * recently used `scopes` (default 100,000), because each idempotency key of a connector is a scope. It accepts any token
- * for a scope that it has dropped.
+ * recently used `scopes` (default 100,000), because each idempotency key of a connector is a scope. It accepts any
+ * token for a scope that it has dropped.
+ *
+ * @example
+ * await guardTable(memoryGuardTable(), lease);
  */
 export function memoryGuardTable(options: { readonly scopes?: number } = {}): GuardTable {
   const { scopes = 100_000 } = options;

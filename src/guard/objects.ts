@@ -3,6 +3,7 @@ import { assertHolder, refuseStale, scopeOf, type TokenHolder } from "./token-ho
 
 /** An object, its version, and the fence of its last guarded write. */
 export interface StoredObject<B> {
+  /** The content. */
   readonly body: B;
   /** Changes with every write: an ETag, a generation, a resource version. */
   readonly version: string;
@@ -19,7 +20,9 @@ export interface StoredObject<B> {
  *         object). Returns false if it is not: then nothing was written
  */
 export interface ConditionalObjects<B> {
+  /** The object of a key; undefined if there is none. */
   get(key: string): Promise<StoredObject<B> | undefined>;
+  /** Writes the object if it still has this version (undefined: if there is none); false: it has another. */
   put(key: string, object: { readonly body: B; readonly fence: string }, match: string | undefined): Promise<boolean>;
 }
 

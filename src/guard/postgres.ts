@@ -14,6 +14,7 @@ import {
 
 /** The part of a client that a guard needs; `pg`'s has it. It must be one connection, not a pool. */
 export interface PostgresClient {
+  /** Executes one statement on this connection. */
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
@@ -84,12 +85,22 @@ export async function guardPostgres(
   await assertInTransaction(client, mark);
 }
 
-/** Creates the table that {@link guardExternalPostgres} needs, if it does not exist. */
+/**
+ * Creates the table that {@link guardExternalPostgres} needs, if it does not exist.
+ *
+ * @example
+ * await createGuardTable(client); // once for each database
+ */
 export async function createGuardTable(client: PostgresClient): Promise<void> {
   await run(client, "create", {});
 }
 
-/** The guard table of a PostgreSQL database other than the store's. */
+/**
+ * The guard table of a PostgreSQL database other than the store's.
+ *
+ * @example
+ * const fence = new RequestFence(postgresGuardTable(client));
+ */
 export function postgresGuardTable(client: PostgresClient): GuardTable {
   return {
     async raise(scope, token) {

@@ -35,6 +35,7 @@ export interface RecordedCallOptions<R> {
 
 /** Where the records are kept: the values of a store. */
 export interface RecordStore {
+  /** The store. */
   readonly store: Pick<Store, "read" | "intake">;
   readonly tenant: string;
 }

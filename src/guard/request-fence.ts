@@ -9,7 +9,12 @@ export const leaseHeader = "tape-lease";
 export const keyHeader = "idempotency-key";
 export const tokenHeader = "tape-fencing-token";
 
-/** Headers that name the term under which a request is made and, with a secret, prove it. */
+/**
+ * Headers that name the term under which a request is made and, with a secret, prove it.
+ *
+ * @example
+ * await fetch("https://ledger.example/entries", { method: "POST", headers: fenceHeaders(lease), body });
+ */
 export function fenceHeaders(holder: TokenHolder, options: { readonly secret?: string } = {}): Record<string, string> {
   const { secret } = options;
   // A lease name may contain characters that a header may not.
@@ -25,13 +30,14 @@ export interface RequestFenceOptions {
   /**
    * Shared with the callers. A request without their signature is refused and changes nothing. Without a secret, any
    * client that reaches the service can send the highest possible token and lock out every honest holder. Pass several
-   * while you rotate the secret.
+   * while you rotate the secret. Default: none.
    */
   readonly secret?: string | readonly string[];
 }
 
 /** The key and token of a request. Pass it to a guard as the token's holder. */
 export interface FencedRequest {
+  /** What the token fences, as the caller names it. */
   readonly key: string;
   readonly token: bigint;
   /** Aborts when a newer token arrives; stop as soon as possible. */
@@ -56,12 +62,17 @@ interface Scope {
  *
  * This holds within one process. A service of several processes passes a shared guard table, and guards its own
  * transaction with the request as well.
+ *
+ * @example
+ * const fence = new RequestFence(postgresGuardTable(client), { secret });
+ * const stored = await fence.run((name) => request.headers.get(name), ({ token }) => put(request, token));
  */
 export class RequestFence {
   readonly #guards: GuardTable;
   readonly #secrets: readonly string[];
   readonly #scopes = new Map<string, Scope>();
 
+  /** The guard table, and the secret of the callers. */
   constructor(guards: GuardTable = memoryGuardTable(), options: RequestFenceOptions = {}) {
     assertKnownKeys("a request fence", options, ["secret"], { secrets: "pass several secrets as a list in secret" });
     // A variable that is not set would otherwise switch the check off silently.
@@ -80,6 +91,7 @@ export class RequestFence {
     }
   }
 
+  /** Calls the function if the token of the request is the newest; throws TAPE_FENCED for an older one. */
   async run<T>(
     header: (name: string) => string | null | undefined,
     work: (request: FencedRequest) => T | Promise<T>,

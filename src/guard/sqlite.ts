@@ -11,7 +11,9 @@ import {
 
 /** The part of a database that a guard needs; `node:sqlite`'s and `better-sqlite3`'s have it. */
 export interface SqliteDatabase {
+  /** Prepares a statement. */
   prepare(sql: string): { get(...values: (string | number | bigint)[]): unknown };
+  /** Executes statements without results. */
   exec(sql: string): unknown;
   /** node:sqlite */
   readonly isTransaction?: boolean;
@@ -56,6 +58,11 @@ export function guardSqlite(database: SqliteDatabase, holder: LeaseHolder): void
 /**
  * Guards your own transaction in a SQLite file that is not the store's. Throws TAPE_FENCED for a token lower than the
  * highest seen. Creates its table if it does not exist.
+ *
+ * @example
+ * database.exec("begin immediate");
+ * guardExternalSqlite(database, lease);
+ * database.exec("commit");
  */
 export function guardExternalSqlite(database: SqliteDatabase, holder: TokenHolder): void {
   assertHolder(holder);

@@ -8,6 +8,7 @@ import type { AuditInfo, BuildView, PinnedRun, Store } from "../store/contract/s
 
 /** A build, and how many processes report it now. */
 export interface ListedBuild extends BuildView {
+  /** How many processes report it. */
   readonly processes: number;
 }
 

@@ -24,7 +24,9 @@ export interface EffectView extends Omit<EffectRow, "run" | "args" | "outcome" |
 
 /** Which effects or obligations to list. */
 export interface EffectListFilter {
+  /** Only effects of this run. */
   readonly run?: string;
+  /** Only effects in this status. */
   readonly status?: string;
   /** Minimum time in this status. */
   readonly minAge?: Duration;

@@ -7,7 +7,12 @@ import type { SingletonDeps } from "./singleton/term.ts";
 
 const standbyPollMs = 5_000;
 
-/** The fan-outs of one app: each sink once, all stopped together. */
+/**
+ * The fan-outs of one app: each sink once, all stopped together.
+ *
+ * @example
+ * for (const { name, state } of app.fanouts.list()) console.log(name, state);
+ */
 export class Fanouts {
   readonly #deps: FanoutDeps;
   readonly #byName = new Map<string, Fanout>();
@@ -21,6 +26,7 @@ export class Fanouts {
     this.#deps = { ...deps, acquire };
   }
 
+  /** Starts a fan-out; its sink must not have one in this app. */
   start(options: FanoutOptions): Fanout {
     const settings = settingsOf(options);
     const { name } = settings;
@@ -33,10 +39,12 @@ export class Fanouts {
     return fanout;
   }
 
+  /** The fan-outs of this app. */
   list(): FanoutView[] {
     return [...this.#byName.values()].map((fanout) => fanout.view());
   }
 
+  /** Stops them all, after the events that are under way. */
   async stop(): Promise<void> {
     await Promise.all([...this.#byName.values()].map((fanout) => fanout.stop()));
   }

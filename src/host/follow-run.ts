@@ -43,6 +43,7 @@ export type RunEvent = { readonly cursor: string } & (
 type Unplaced<E> = E extends unknown ? Omit<E, "cursor"> : never;
 type NewRunEvent = Unplaced<RunEvent>;
 
+/** Where following a run starts, and how to stop. */
 export interface FollowRunOptions {
   /** The cursor of the last event that was received. Default: from the beginning of the run. */
   readonly after?: string;
@@ -51,6 +52,7 @@ export interface FollowRunOptions {
 
 /** The part of an app that follows runs. */
 export interface RunFollower {
+  /** Follows a run: its journal and its streams, merged. */
   readonly streams: { follow(run: string, options?: FollowRunOptions): AsyncGenerator<RunEvent> };
 }
 

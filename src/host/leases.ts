@@ -14,16 +14,19 @@ import { type Reshard, type ReshardRequest, reshard } from "./singleton/reshard.
 
 /** Timings of a named lease, and how to stop waiting for it. */
 export interface LeaseOptions {
+  /** How long the lease lasts without a renewal. Default: the app's `leaseTtl`. */
   readonly ttl?: Duration;
+  /** How often it is renewed. Default: a third of the TTL. */
   readonly heartbeat?: Duration;
-  /** A holder that renews without `lease.progress` for longer than this loses the lease. */
+  /** A holder that renews without `lease.progress` for longer than this loses the lease. Default: no limit. */
   readonly maxStall?: Duration;
-  /** Aborts a waiting `acquire`, which then throws the signal's reason. */
+  /** Aborts a waiting `acquire`, which then throws the signal's reason. Default: waits without end. */
   readonly signal?: AbortSignal;
 }
 
 /** A lease as the store sees it, with the same facts in a sentence. */
 export interface LeaseExplanation extends LeaseView {
+  /** The explanation in one sentence. */
   readonly text: string;
 }
 
@@ -99,6 +102,7 @@ export class Leases {
     return reshard(this, singleton, request);
   }
 
+  /** Lets processes hold a paused lease again. */
   async resume(name: string, action: OperatorReason): Promise<void> {
     await this.#store.claim.pause(this.#tenant, name, false, this.#by(action), action.reason);
   }

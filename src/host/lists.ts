@@ -7,11 +7,14 @@ import { type GateListFilter, type OpenGate, openGates } from "./gates.ts";
 
 /** What an app lists: `app.runs`, `app.effects` and so on. */
 export interface Lists {
+  /** Runs: one by its id, or a list by status, workflow, labels and times. */
   readonly runs: {
     get(id: string): Promise<RunView | undefined>;
     list(filter?: RunFilter): Promise<RunView[]>;
   };
+  /** Effects and their outcomes, newest first. */
   readonly effects: { list(filter?: EffectListFilter): Promise<EffectView[]> };
+  /** Compensations that are owed, done or stuck, newest first. */
   readonly obligations: { list(filter?: EffectListFilter): Promise<EffectView[]> };
   /** Open gates, oldest first. */
   readonly gates: { list(filter?: GateListFilter): Promise<OpenGate[]> };

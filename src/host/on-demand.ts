@@ -10,7 +10,10 @@ import { type ComposedReactors, composeReactors, type ReactorsOptions } from "./
 export interface ReactOptions {
   /** Maximum number of items, or runs, that it claims. Default 10. */
   readonly limit?: number;
-  /** How long it may take. Runs that have not finished by then are released, and another process continues them. */
+  /**
+   * How long it may take. Runs that have not finished by then are released, and another process continues them.
+   * Default: as long as the work takes.
+   */
   readonly within?: Duration;
   /** Releases what has not finished when it aborts. */
   readonly signal?: AbortSignal;

@@ -14,13 +14,14 @@ import { openSqlite, type SqliteOptions } from "../store/sqlite/open.ts";
 
 /** How a store is opened: limits, clock, randomness and log. */
 export interface OpenStoreOptions {
+  /** Bounds to raise or lower. Default: `defaultLimits`. */
   readonly limits?: Partial<Limits>;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
   /** For SQLite: opens the database. Tests replace it. */
   readonly open?: NonNullable<SqliteOptions["open"]>;
-  /** For SQLite: this file is a copy and independent from now on; its epoch is raised next. */
+  /** For SQLite: this file is a copy and independent from now on; its epoch is raised next. Default false. */
   readonly restored?: boolean;
   /** For a store behind a server: how to reach it. Default of the token: TAPE_TOKEN. */
   readonly remote?: Pick<RemoteOptions, "token" | "tls" | "allowPlain" | "retryForMs">;

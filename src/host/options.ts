@@ -24,41 +24,55 @@ import { checkServerless, type ServerlessOptions } from "./serverless.ts";
 export interface AppOptions<App> {
   /** A store URL, or an open store (which then stays open). */
   readonly store: string | Store;
+  /** The workflows and effects that this process executes. */
   readonly runner: Runner;
+  /** The tenant of all runs of this app. Default "default", or that of the token. */
   readonly tenant?: string;
-  /** Runs driven at once by this process. */
+  /** Runs driven at once by this process. Default 200. */
   readonly concurrency?: number;
-  /** Settings of the reactors, and reactors of your own, by name. A name with `false` is not run here. */
+  /**
+   * Settings of the reactors, and reactors of your own, by name. A name with `false` is not run here. Default: the five
+   * built-in ones.
+   */
   readonly reactors?: ReactorsByName<App>;
+  /** How long a lease lasts without a renewal: so long a crashed process blocks its runs. Default 30 s. */
   readonly leaseTtl?: Duration;
   /** How long a replay waits for the workflow to request the operation that its journal has next. Default 60 s. */
   readonly replayPatience?: Duration;
   /** A step or decision that takes longer is logged (`run.slow`), once for each name. Default 10 s. */
   readonly slowAfter?: Duration;
+  /** The clock; tests inject their own. Default: the machine's. */
   readonly clock?: Clock;
+  /** The source of chance; tests inject their own. Default: the machine's. */
   readonly random?: Random;
   /** The minimum level written to stderr, "silent", or a log function. Default: TAPE_LOG_LEVEL, otherwise "warn". */
   readonly log?: LogOption;
-  /** Spans of drives and operations, for example {@link openTelemetry}'s. */
+  /** Spans of drives and operations, for example {@link openTelemetry}'s. Default: no spans. */
   readonly tracing?: Tracer;
   /** false: this process starts and reads runs but drives nothing. Default true. */
   readonly work?: boolean;
-  /** The address under which other systems reach the server: the start of the URLs of callbacks. */
+  /** The address under which other systems reach the server: the start of the URLs of callbacks. Default: none. */
   readonly publicUrl?: string;
   /** false: this process stores no process report, and the dashboard does not list it. Default true. */
   readonly report?: boolean;
   /** Where the metrics of this process are published. Default: only by `app.metricsHandler`. */
   readonly metrics?: MetricsOptions;
-  /** Encodes payloads before they leave this process, for example {@link aesGcm}: stores and servers need no key. */
+  /**
+   * Encodes payloads before they leave this process, for example {@link aesGcm}: stores and servers need no key.
+   * Default: payloads are stored as JSON.
+   */
   readonly codec?: PayloadCodec;
   /**
    * What is recorded in place of each payload: the run sees it, too, now and on replay. It must be pure, and redacting
-   * twice must change nothing.
+   * twice must change nothing. Default: nothing is redacted.
    */
   readonly redact?: RedactPayload;
   /** Archives and deletes ended runs, in one process at a time. Default: ended runs are kept forever. */
   readonly retention?: RetentionOptions;
-  /** For hosts that scale to zero: alarms instead of loops. `work` and `report` then default to false. */
+  /**
+   * For hosts that scale to zero: alarms instead of loops. `work` and `report` then default to false. Default: this
+   * process runs loops.
+   */
   readonly serverless?: ServerlessOptions;
 }
 
@@ -72,28 +86,43 @@ export interface RemoteAppOptions<App>
 
 /** A signal that a start sends. Without a key each start sends it again. */
 export interface SignalToStart<T = unknown> {
+  /** The gate that receives it. */
   readonly gate: GateDefinition<T>;
+  /** What the gate returns. */
   readonly value: T;
+  /** Sending the same key again is no second signal. */
   readonly key?: string;
+  /** The call that an approval is bound to. */
   readonly binds?: string;
+  /** The name of the sender. */
   readonly by?: string;
 }
 
 /** Id, labels, budget, starter and queue of a new run, and when it starts. */
 export interface StartOptions extends StartTiming {
-  /** The run's id, chosen by the caller. Starting it again with the same input returns the same run. */
+  /**
+   * The run's id, chosen by the caller. Starting it again with the same input returns the same run. Default: a random
+   * id.
+   */
   readonly id?: string;
+  /** Words by which lists find the run. Default: none. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Caps of the run's tree by unit, such as `{ usd: 5 }`. Default: no caps. */
   readonly budget?: Readonly<Record<string, number>>;
   /** Cancels the run if it has not ended this long after it began. Default: the workflow's. */
   readonly deadline?: Duration;
-  /** The starter, for gates that the starter may not answer. Through a server the token counts instead. */
+  /**
+   * The starter, for gates that the starter may not answer. Through a server the token counts instead. Default: none.
+   */
   readonly by?: string;
-  /** Sent with the start, or to the run that lives under this id: then its input may differ. All of it, or nothing. */
+  /**
+   * Sent with the start, or to the run that lives under this id: then its input may differ. All of it, or nothing.
+   * Default: none.
+   */
   readonly signals?: readonly SignalToStart[];
   /**
-   * A connection to the store's database, inside a transaction of yours: the run exists if and only if that commits.
-   * No process drives the run before.
+   * A connection to the store's database, inside a transaction of yours: the run exists if and only if that commits. No
+   * process drives the run before. Default: a transaction of the store's own.
    */
   readonly transaction?: OwnTransaction;
 }
@@ -114,17 +143,21 @@ export function callOptions({ signal, ...start }: CallOptions): readonly [StartO
 
 /** Key, binding, author and transaction of a signal. */
 export interface SignalOptions {
-  /** Sending the same key again is no second signal. */
+  /** Sending the same key again is no second signal. Default: each call is a signal. */
   readonly key?: string;
-  /** The call that an approval is bound to, as the open gate shows it. */
+  /** The call that an approval is bound to, as the open gate shows it. Default: not bound. */
   readonly binds?: string | undefined;
   /**
    * TAPE_GATE_STALE, and nothing is sent, unless an open gate has exactly these `binds` and no other answer with
-   * `mustMatch` was first. Without it the signal waits for a gate that it matches.
+   * `mustMatch` was first. Without it the signal waits for a gate that it matches. Default false.
    */
   readonly mustMatch?: boolean;
+  /** The name of the sender, for gates with approvers. Through a server the token counts instead. Default: none. */
   readonly by?: string;
-  /** As in {@link StartOptions}: the signal is sent if and only if your transaction commits. */
+  /**
+   * As in {@link StartOptions}: the signal is sent if and only if your transaction commits. Default: a transaction of
+   * the store's own.
+   */
   readonly transaction?: OwnTransaction;
 }
 

@@ -112,6 +112,7 @@ export class ProcessMetrics {
   readonly retention: RetentionCounts = { runs: 0, bytes: 0, files: 0, failures: 0 };
   /** Counts a call of a model. */
   readonly countModelCall: (call: ModelFigures) => void;
+  /** Counts one replay and its duration. */
   readonly countReplay: (seconds: number) => void;
   /** Where the port listens; undefined without one. */
   url: string | undefined;
@@ -156,6 +157,7 @@ export class ProcessMetrics {
     this.#draining = true;
   }
 
+  /** How many runs this process drives now. */
   get driving(): number {
     return [...this.#work].reduce((sum, { driving }) => sum + driving, 0);
   }
@@ -176,6 +178,7 @@ export class ProcessMetrics {
     this.#refreshes.push(refresh);
   }
 
+  /** Reads the figures of the store now. */
   async refresh(): Promise<void> {
     await Promise.all(this.#refreshes.map((refresh) => refresh()));
   }

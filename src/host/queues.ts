@@ -18,8 +18,11 @@ import { readQueues } from "../store/read-queues.ts";
 
 /** Limits of a queue that an operator sets; null: no limit. */
 export interface QueueSettings {
+  /** Runs at once, in all processes. */
   readonly concurrency?: number | null;
+  /** How often runs start. */
   readonly rate?: RateOptions | null;
+  /** Limits of each key. */
   readonly perKey?: { readonly concurrency?: number | null; readonly rate?: RateOptions | null };
 }
 
@@ -66,6 +69,7 @@ export class Queues {
     return this.#store.intake.pauseQueue(this.#tenant, queue, true, audit, key);
   }
 
+  /** Lets runs of a paused queue, or of one key, start again. */
   resume(queue: string, { key, ...audit }: QueueAction): Promise<QueueView> {
     return this.#store.intake.pauseQueue(this.#tenant, queue, false, audit, key);
   }

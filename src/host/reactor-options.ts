@@ -13,27 +13,35 @@ export interface ReactorOptions<App = unknown> {
   readonly enabled?: boolean;
   /** Your function: a custom reactor, or under a built-in name its replacement. */
   readonly handler?: ReactorHandler<App>;
-  /** Maximum number of items claimed in one poll. */
+  /** Maximum number of items claimed in one poll. Default 50. */
   readonly batch?: number;
-  /** Maximum number of items processed at once. */
+  /** Maximum number of items processed at once. Default 50; recovery: the app's `concurrency`. */
   readonly concurrency?: number;
-  /** Maximum number of those for one connector, or for one effect without a connector. */
+  /**
+   * Maximum number of those for one connector, or for one effect without a connector. Default: half of `concurrency`.
+   */
   readonly perConnector?: number;
-  /** Lifetime of an item's lease without renewal. */
+  /** Lifetime of an item's lease without renewal. Default: the app's. */
   readonly leaseTtl?: Duration;
   /** Interval between renewals of a lease. Default: a third of its lifetime. */
   readonly heartbeat?: Duration;
-  /** Pauses between attempts on a failing item. */
+  /** Pauses between attempts on a failing item. Default 1 s to 60 s, doubled each time. */
   readonly backoff?: { readonly base?: Duration; readonly cap?: Duration; readonly factor?: number };
   /** Pauses of a process that came too late to take over an expired lease. Default 1 s to 10 s. */
   readonly takeover?: { readonly base?: Duration; readonly cap?: Duration };
-  /** After this many failed terms in a row, an item is parked for an hour. */
+  /** After this many failed terms in a row, an item is parked for an hour. Default "unlimited". */
   readonly maxAttempts?: number | "unlimited";
-  /** Only with a handler: a call that reports no progress for longer loses its lease. */
+  /** Only with a handler: a call that reports no progress for longer loses its lease. Default: no limit. */
   readonly maxStall?: Duration;
-  /** Only for the reconciler: observes an outbox effect that has been due for longer, once, before it is sent. */
+  /**
+   * Only for the reconciler: observes an outbox effect that has been due for longer, once, before it is sent. Default:
+   * never.
+   */
   readonly pendingAfter?: Duration;
-  /** Polls at least this often while idle; for a custom reactor, the interval between its calls. */
+  /**
+   * Polls at least this often while idle; for a custom reactor, the interval between its calls. Default 5 s, or 60 s
+   * for a custom reactor.
+   */
   readonly interval?: Duration;
 }
 

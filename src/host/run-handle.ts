@@ -8,9 +8,11 @@ import type { Talk } from "./talk.ts";
 
 /** A handle to one run. */
 export interface RunHandle<O> {
+  /** The id of the run. */
   readonly id: string;
   /** Waits for the outcome; throws TAPE_RUN_FAILED for a run that did not complete. */
   result(options?: { readonly signal?: AbortSignal }): Promise<O>;
+  /** The status of the run now. */
   status(): Promise<RunView["status"]>;
   /** The latest value that the run has published under this name. Needs no worker, also after the end. */
   published<T = unknown>(name: string): Promise<T | undefined>;
@@ -45,7 +47,10 @@ export function runHandle<O>({ runs, results, talk, streams }: HandleDeps, id: s
 }
 
 /** A run of `app.startAll`: its input, and options of its own. */
-export type StartItem<I> = StartOptions & { readonly input: I };
+export type StartItem<I> = StartOptions & {
+  /** The input of this run. */
+  readonly input: I;
+};
 /** The handle of a started run, or the error that refused it. */
 export type StartResult<O> =
   | { readonly ok: true; readonly run: RunHandle<O> }

@@ -36,8 +36,11 @@ export interface RunReactorsOptions {
   readonly token?: string;
   /** How long `stop` waits for work in progress. Default 30 s. */
   readonly drain?: Duration;
+  /** As in `Tape.open`. Default 60 s. */
   readonly replayPatience?: Duration;
+  /** As in `Tape.open`. Default 10 s. */
   readonly slowAfter?: Duration;
+  /** As in `Tape.open`. Default: none. */
   readonly publicUrl?: string;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -46,6 +49,7 @@ export interface RunReactorsOptions {
 
 /** Reactors that run until they are stopped. */
 export interface Reactors extends AsyncDisposable {
+  /** The reactors that run. */
   readonly names: readonly string[];
   /** The handle that custom reactors receive. */
   readonly app: Tape;

@@ -28,23 +28,31 @@ export interface ScheduleOptions extends QueueChoice {
   readonly catchUp?: (typeof model.catchUpPolicies)[number];
   /** A firing older than this is not made up for. Default 24 h. */
   readonly catchUpWindow?: Duration;
+  /** Labels of each run. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Caps of each run's tree, by unit. */
   readonly budget?: Readonly<Record<string, number>>;
 }
 
 /** The fields of a schedule to replace. */
 export interface ScheduleChange<I> extends Partial<ScheduleOptions> {
+  /** What to start from now on. */
   readonly start?: { readonly workflow: Workflow<I, unknown>; readonly input: I };
 }
 
 /** A schedule as lists show it. */
 export interface ScheduleView extends Required<Pick<ScheduleOptions, "cron" | "timeZone" | "overlap" | "catchUp">> {
+  /** The id of the schedule. */
   readonly id: string;
   readonly workflow: string;
+  /** The input of its runs. */
   readonly input: unknown;
+  /** How far back missed firings are made up for, in milliseconds. */
   readonly catchUpWindow: number;
   readonly labels: Readonly<Record<string, string>>;
+  /** Caps of each run's tree, by unit. */
   readonly budget: Readonly<Record<string, number>>;
+  /** Whether it is paused. */
   readonly paused: boolean;
   /** The next firing; null: never again. */
   readonly nextAt: number | null;
@@ -57,6 +65,7 @@ export interface ScheduleView extends Required<Pick<ScheduleOptions, "cron" | "t
 /** What `upsert` has done. */
 export interface ScheduleUpsert {
   readonly schedule: ScheduleView;
+  /** Whether the schedule is new. */
   readonly created: boolean;
   /** The fields of the rule that it has changed; empty: the rule was the same, and nothing was written. */
   readonly changed: readonly string[];
@@ -192,6 +201,7 @@ export class Schedules {
     return this.#store.intake.deleteSchedule(this.#tenant, id);
   }
 
+  /** All schedules of the tenant, by id. */
   async list(): Promise<ScheduleView[]> {
     return Promise.all((await this.#all()).map((row) => this.#view(row)));
   }

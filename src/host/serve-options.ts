@@ -18,11 +18,14 @@ export interface ServeOptions {
   readonly host?: string;
   /** Default 7878; 0: any free port. */
   readonly port?: number;
-  /** none (default): only a loopback address may be bound, and every caller is admin. */
+  /** none (default): only a loopback address may be bound, and every caller is admin. Default "none". */
   readonly credentials?: "required" | "none";
   /** `id.secret` of an admin of `tenant`, for creating the first tokens. */
   readonly bootstrapToken?: string;
-  /** accepted: tokens may travel unencrypted to a reachable address, because a proxy in front of it terminates TLS. */
+  /**
+   * accepted: tokens may travel unencrypted to a reachable address, because a proxy in front of it terminates TLS.
+   * Default "refused".
+   */
   readonly plain?: "refused" | "accepted";
   /** The address under which browsers reach this server through a proxy: `https://tape.example`. */
   readonly origin?: string;
@@ -37,9 +40,11 @@ export interface ServeOptions {
   readonly tls?: ListenOptions["tls"];
   /** The tenant that operates the server. Default "default". */
   readonly tenant?: string;
+  /** Bounds of requests, connections and rates. Default: those of docs/server.md. */
   readonly limits?: Partial<ServerLimits>;
   /** Lifetimes of tokens that are created through this server. */
   readonly lifetimes?: TokenLifetimes;
+  /** Times of connections and requests, in milliseconds. Default: those of docs/server.md. */
   readonly timeouts?: Partial<Timeouts>;
   /** `"10.0.0.0/8, ::1"`: proxies whose Forwarded or X-Forwarded-For header is trusted. */
   readonly trustedProxies?: string;
@@ -48,8 +53,9 @@ export interface ServeOptions {
    * when an operator resolves them as confirmed; other effects wait for a reconciler that has their definition.
    */
   readonly runner?: Runner;
+  /** The version that health checks show. */
   readonly version?: string;
-  /** For `durable-tape dev`: its page has buttons that a production server must not show. */
+  /** For `durable-tape dev`: its page has buttons that a production server must not show. Default false. */
   readonly dev?: boolean;
   readonly clock?: Clock;
   readonly random?: Random;

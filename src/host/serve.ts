@@ -17,7 +17,9 @@ export type { ServeOptions } from "./serve-options.ts";
 
 /** A server that accepts connections. */
 export interface RunningServer extends AsyncDisposable {
+  /** The address on which it listens. */
   readonly url: string;
+  /** The port. */
   readonly port: number;
   readonly server: TapeServer;
   /** Replaces the certificate for new connections. */

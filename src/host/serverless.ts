@@ -32,8 +32,11 @@ export interface SweepOptions {
 
 /** What a sweep found and did. */
 export interface SweepCounts {
+  /** Items that were due. */
   readonly found: number;
+  /** Items that were worked on. */
   readonly done: number;
+  /** Items whose work failed; they are tried again later. */
   readonly failed: number;
   /** When the alarm fires that this sweep has set; null: nothing is on the agenda, and none was set. */
   readonly alarmInMs: number | null;

@@ -14,12 +14,14 @@ export interface SinkView {
   readonly state: SinkState;
   /** The process that sends its events, and what it last reported. */
   readonly holder?: string;
+  /** A remark of the fan-out. */
   readonly note?: string;
   /** Milliseconds since the first record that it has not passed was written; 0: it has passed all of them. */
   readonly lagMs: number;
   /** When the last record that it has passed was written; undefined: it has no checkpoint, or begins at the start. */
   readonly passedAt?: number;
   readonly paused?: SinkPause;
+  /** Dead letters without an order. */
   readonly openLetters: number;
   /** Runs that ended more than an hour ago and that pruning keeps for this sink. */
   readonly keptRuns: number;
@@ -49,6 +51,7 @@ export class Sinks {
     return (await this.#rows()).map(viewOf);
   }
 
+  /** One sink by its name. */
   async get(name: string): Promise<SinkView> {
     const row = (await this.#rows()).find(({ sink }) => sink === name);
     if (row === undefined) throw notFound("sink", name);
@@ -68,6 +71,7 @@ export class Sinks {
     return this.#store.intake.settleLetters(this.#tenant, name, "REPLAY", events, this.#audit(action));
   }
 
+  /** Drops dead letters, all or the named ones, and returns how many. */
   discard(name: string, action: OperatorReason, events?: readonly string[]): Promise<number> {
     return this.#store.intake.settleLetters(this.#tenant, name, "DISCARDED", events, this.#audit(action));
   }
@@ -77,6 +81,7 @@ export class Sinks {
     return this.#operator.changeSink(name, { to: "pause" }, this.#audit(action));
   }
 
+  /** Lets a paused sink receive events again. */
   resume(name: string, action: OperatorReason): Promise<void> {
     return this.#operator.changeSink(name, { to: "resume" }, this.#audit(action));
   }

@@ -18,6 +18,7 @@ export type StreamChunk<T> =
 
 /** Where a reader starts: at this offset, to resume one more than the last that it has received. Default 0. */
 export interface ReadStreamOptions {
+  /** The offset at which the reader starts. Default 0. */
   readonly from?: number;
   readonly signal?: AbortSignal;
 }
@@ -28,7 +29,12 @@ interface StreamsDeps {
   readonly clock: Clock;
 }
 
-/** The streams of runs, for readers. */
+/**
+ * The streams of runs, for readers.
+ *
+ * @example
+ * for (const { name, bytes } of await app.streams.list("chat-7")) console.log(name, bytes);
+ */
 export class Streams {
   readonly #deps: StreamsDeps;
   #tails: StreamTails | undefined;

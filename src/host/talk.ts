@@ -20,7 +20,9 @@ export interface AskOptions {
   readonly key?: string;
   /** After this time the asker gets TAPE_NO_REPLY; the run keeps the request. Default: it waits for the end of the run. */
   readonly timeout?: Duration;
+  /** The call that an approval is bound to, as the open gate shows it. */
   readonly binds?: string;
+  /** The name of the sender, for gates with approvers. */
   readonly by?: string;
   readonly signal?: AbortSignal;
 }

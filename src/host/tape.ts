@@ -81,7 +81,9 @@ const defaultTtl = 30_000;
  * console.log(await run.result());
  */
 export class Tape implements AsyncDisposable {
+  /** The open store. */
   readonly store: Store;
+  /** The tenant of all its runs. */
   readonly tenant: string;
   readonly schedules: Schedules;
   readonly queues: Queues;
@@ -166,6 +168,13 @@ export class Tape implements AsyncDisposable {
     this.#serverless = keptAhead?.start({ ...deps, react: (name, bound) => this.react(name, bound) });
   }
 
+  /**
+   * Opens a store, defines the runner's queues, and starts the worker and the reactors.
+   *
+   * @throws TAPE_BAD_INPUT if an option is not valid, TAPE_BAD_STORE_URL if the URL of the store is not.
+   * @example
+   * await using app = await Tape.open({ store: "sqlite:./tape.db", runner: createRunner({ workflows: [hello] }) });
+   */
   static async open(options: TapeOptions): Promise<Tape> {
     checkOpenOptions(options);
     const seams = { log: appLog(options.log), ...defined({ clock: options.clock, random: options.random }) };
@@ -203,6 +212,14 @@ export class Tape implements AsyncDisposable {
     }
   }
 
+  /**
+   * Starts a run and returns its handle; it does not wait for the run.
+   *
+   * @throws TAPE_BAD_INPUT if the input does not match the schema, or an option is not valid.
+   * @throws TAPE_RUN_CONFLICT if a run with this id has another workflow or input.
+   * @example
+   * const run = await app.start(hello, { name: "Ada" }, { id: "hello-ada" });
+   */
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     const spec = await this.#starts.spec(workflow, input, options);
     const { id, journal, fresh } = await this.#starts.createOne(spec, options.transaction);
@@ -225,13 +242,24 @@ export class Tape implements AsyncDisposable {
     return results.map((one) => (one.ok ? { ok: true, run: this.#handle<O>(one.id, one.journal) } : one));
   }
 
-  /** Starts a run and waits for its result. */
+  /**
+   * Starts a run and waits for its result.
+   *
+   * @throws TAPE_RUN_FAILED if the run fails.
+   * @example
+   * const greeting = await app.call(hello, { name: "Ada" });
+   */
   async call<I, O>(workflow: Workflow<I, O>, input: I, options: CallOptions = {}): Promise<O> {
     const [start, wait] = callOptions(options);
     return (await this.start(workflow, input, start)).result(wait);
   }
 
-  /** One key of an object: calls its handlers, and reads its state. */
+  /**
+   * One key of an object: calls its handlers, and reads its state.
+   *
+   * @example
+   * const total = await app.object(counter, "visits").add(1);
+   */
   object<S, H extends ObjectHandlers<S>>(
     definition: ObjectDefinition<S, H>,
     key: string,
@@ -243,6 +271,7 @@ export class Tape implements AsyncDisposable {
   /**
    * Sends a request to a gate with `reply: true` and waits for the reply of the run.
    *
+   * @throws TAPE_ASK_REJECTED if the run rejects the request, TAPE_RUN_ENDED if it ends without a reply.
    * @example
    * const { total } = await app.ask("cart-7", add, { sku: "b-1" }, { key: "click-9", timeout: "10s" });
    */
@@ -250,22 +279,46 @@ export class Tape implements AsyncDisposable {
     return this.#talk.ask(run, gate, value, options);
   }
 
-  /** Opens the gate of a callback, for a program that has received the call itself. false: it was open already. */
+  /**
+   * Opens the gate of a callback, for a program that has received the call itself. false: it was open already.
+   *
+   * @example
+   * await app.deliver(token, { receipt: "r-1" });
+   */
   async deliver(token: string, value: unknown): Promise<boolean> {
     return !(await this.store.intake.deliver(this.tenant, token, { value })).duplicate;
   }
 
-  /** A handle to an existing run. */
+  /**
+   * A handle to an existing run.
+   *
+   * @throws TAPE_RUN_NOT_FOUND if there is none.
+   * @example
+   * const run = await app.run("hello-ada");
+   */
   async run<O = unknown>(id: string): Promise<RunHandle<O>> {
     const run = await this.store.read.run(this.tenant, id);
     if (run === undefined) throw notFound("run", id);
     return this.#handle<O>(id, run.journal);
   }
 
+  /**
+   * Sends a value to a gate of a run. A gate that is not open yet finds it later.
+   *
+   * @throws TAPE_BAD_GATE_VALUE if the value does not match the gate's schema.
+   * @example
+   * await app.signal("pay-7", cfo, { approved: true }, { by: "ada" });
+   */
   signal<T>(run: string, gate: GateDefinition<T>, value: T, options: SignalOptions = {}): Promise<void> {
     return this.#talk.signal(run, gate, value, options);
   }
 
+  /**
+   * Cancels a run: it compensates what it owes, then ends.
+   *
+   * @example
+   * await app.cancel("pay-7", { by: "ada", reason: "wrong account" });
+   */
   async cancel(run: string, options: OperatorReason): Promise<void> {
     assertKnownKeys("cancel", options, ["reason", "by"]);
     await this.#operator.cancel(run, options);
@@ -275,6 +328,7 @@ export class Tape implements AsyncDisposable {
    * Settles an effect or a compensation that is UNKNOWN or STUCK, in an operator's name; a run that is stuck on it
    * resumes. Other resolutions have the effect observed again, retried or compensated.
    *
+   * @throws TAPE_ILLEGAL_TRANSITION unless the effect is UNKNOWN or STUCK.
    * @example
    * await app.resolve({ run: "pay-7", pos: 3, resolution: { as: "confirmed", value: receipt }, by: "ada", reason: "seen at the bank" });
    */
@@ -282,12 +336,23 @@ export class Tape implements AsyncDisposable {
     return this.#operator.resolve(request);
   }
 
-  /** Resumes a stuck run where it stopped, after an operator has removed the cause: at once, or after `in`. */
+  /**
+   * Resumes a stuck run where it stopped, after an operator has removed the cause: at once, or after `in`.
+   *
+   * @throws TAPE_ILLEGAL_TRANSITION unless the run is stuck.
+   * @example
+   * await app.redrive("pay-7", { by: "ada", reason: "the bank is back" });
+   */
   redrive(run: string, request: RedriveRequest): Promise<void> {
     return this.#operator.redrive(run, request);
   }
 
-  /** What a fork of the run at this position would keep, rerun and repeat upstream. Changes nothing. */
+  /**
+   * What a fork of the run at this position would keep, rerun and repeat upstream. Changes nothing.
+   *
+   * @example
+   * const plan = await app.forkPlan("pay-7", 3);
+   */
   forkPlan(run: string, at?: number): Promise<ForkPlan> {
     return this.#operator.forkPlan(run, at);
   }
@@ -296,6 +361,10 @@ export class Tape implements AsyncDisposable {
    * Starts a new run from a point of an existing one: it keeps what was recorded before that point and reruns the rest.
    * Effects that have happened and would happen again must be named in `repeat`. Kept effects that were compensated, or
    * that the other run may still compensate, must be named in `keepCompensated`.
+   *
+   * @throws TAPE_FORK_REPEATS unless every effect that would happen again is named.
+   * @example
+   * const copy = await app.fork("pay-7", { at: 3, by: "ada", reason: "with the new prompt" });
    */
   async fork(run: string, request: ForkRequest): Promise<RunHandle<unknown>> {
     return this.run(await this.#operator.fork(run, request));
@@ -326,13 +395,23 @@ export class Tape implements AsyncDisposable {
     return this.#singletons.list();
   }
 
-  /** The records of a run's journal, in order, up to now. {@link feed} follows new ones. */
+  /**
+   * The records of a run's journal, in order, up to now. {@link feed} follows new ones.
+   *
+   * @example
+   * for await (const record of app.journal("pay-7")) console.log(record.seq, record.kind);
+   */
   async *journal(run: string, page: { readonly from?: number } = {}): AsyncGenerator<JournalRecord> {
     const read = (from: number) => this.store.read.journal(this.tenant, { run }, { from });
     for await (const records of journalPages(read, page.from)) yield* records;
   }
 
-  /** Also drives the workflows of another runner in this process, until it is drained or the app is closed. */
+  /**
+   * Also drives the workflows of another runner in this process, until it is drained or the app is closed.
+   *
+   * @example
+   * const worker = app.worker(createRunner({ workflows: [hello] }), { concurrency: 20 });
+   */
   worker(runner: Runner, options: WorkerOptions = {}): Worker {
     assertRunner("app.worker", runner);
     assertKnownKeys("app.worker", options, ["concurrency"]);
@@ -350,16 +429,32 @@ export class Tape implements AsyncDisposable {
     return worker;
   }
 
-  /** Polls once for a reactor and works on what it finds: for hosts that run only during a request. */
+  /**
+   * Polls once for a reactor and works on what it finds: for hosts that run only during a request.
+   *
+   * @example
+   * const { found, done } = await app.react("outbox", { limit: 50 });
+   */
   react(reactor: string, options: ReactOptions = {}): Promise<ReactCounts> {
     return this.#onDemand.react(reactor, options);
   }
 
-  /** Works on everything that is due, and sets the alarm for what is due next. For apps with `serverless`. */
+  /**
+   * Works on everything that is due, and sets the alarm for what is due next. For apps with `serverless`.
+   *
+   * @example
+   * const { done } = await app.sweep();
+   */
   sweep(options: SweepOptions = {}): Promise<SweepCounts> {
     return sweepOf(this.#serverless).sweep(options);
   }
 
+  /**
+   * Every record of the tenant in the order of the feed, now and later; resumable by cursor.
+   *
+   * @example
+   * for await (const { cursor, kind } of app.feed({ signal })) console.log(cursor, kind);
+   */
   feed(options: Omit<FollowOptions, "tenant"> = {}): AsyncGenerator<FeedRecord> {
     return followFeed(this.store, this.#deps.clock, { ...options, tenant: this.tenant });
   }

@@ -2,6 +2,7 @@ import type { Labels, MetricFamily, Metrics } from "../base/metrics.ts";
 
 /** The parts of `@opentelemetry/api` that {@link openTelemetryMetrics} uses. Your program brings the package. */
 export interface OpenTelemetryMetricsApi {
+  /** Meters by name. */
   readonly metrics: {
     getMeter(name: string): {
       createObservableCounter(name: string, options?: InstrumentOptions): ObservableInstrument;
@@ -17,7 +18,9 @@ interface InstrumentOptions {
 
 /** An instrument that asks for its figures when they are exported. */
 export interface ObservableInstrument {
+  /** Calls this function at each export. */
   addCallback(callback: ObserveFigures): void;
+  /** No longer calls it. */
   removeCallback(callback: ObserveFigures): void;
 }
 

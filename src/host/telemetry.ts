@@ -2,6 +2,7 @@ import type { Span, SpanAttributes, SpanContext, SpanOptions, Tracer } from "../
 
 /** The parts of `@opentelemetry/api` that Tape uses. Your program brings the package; Tape does not depend on it. */
 export interface OpenTelemetryApi<Context, ApiSpan extends OpenTelemetrySpan> {
+  /** Tracers, and the span of a context. */
   readonly trace: {
     getTracer(name: string): {
       startSpan(
@@ -14,15 +15,21 @@ export interface OpenTelemetryApi<Context, ApiSpan extends OpenTelemetrySpan> {
     setSpanContext(context: Context, spanContext: ApiSpanContext): Context;
     getActiveSpan(): ApiSpan | undefined;
   };
+  /** The current context. */
   readonly context: { active(): Context; with<T>(context: Context, work: () => T): T };
 }
 
 /** The part of an OpenTelemetry span that Tape uses. */
 export interface OpenTelemetrySpan {
+  /** Its trace id and span id. */
   spanContext(): SpanContext;
+  /** Adds attributes. */
   setAttributes(attributes: SpanAttributes): unknown;
+  /** Adds an error. */
   recordException(error: Error | string): void;
+  /** Sets its status. */
   setStatus(status: { code: number; message?: string }): unknown;
+  /** Ends it. */
   end(): void;
 }
 

@@ -21,7 +21,13 @@ export interface WorkerDriving
       "tracing" | "onModelCall" | "onReplayed" | "patienceMs" | "slowMs" | "publicUrl" | "onSettled"
     > {}
 
-/** Drives the runs of one runner's workflows and runs the reactors: by default the five built-in ones. */
+/**
+ * Drives the runs of one runner's workflows and runs the reactors: by default the five built-in ones.
+ *
+ * @example
+ * const worker = app.worker(runner);
+ * await worker.drain();
+ */
 export class Worker implements AsyncDisposable {
   /** undefined: this process does not run the recovery reactor. */
   readonly driver: RunDriver | undefined;
@@ -35,10 +41,12 @@ export class Worker implements AsyncDisposable {
     this.#serves = new Set(this.#reactors.workflows);
   }
 
+  /** The effects that it can call. */
   get effects(): readonly string[] {
     return this.#reactors.effects;
   }
 
+  /** The queues whose runs it drives. */
   get queues(): readonly string[] {
     return this.#draining === undefined ? this.#reactors.queues : [];
   }
@@ -52,10 +60,12 @@ export class Worker implements AsyncDisposable {
     return this.#draining === undefined ? this.#reactors.build : undefined;
   }
 
+  /** The workflows that it drives. */
   get workflows(): readonly string[] {
     return this.#draining === undefined ? [...this.#serves] : [];
   }
 
+  /** Whether it drives this workflow. */
   serves(workflow: string): boolean {
     return this.#draining === undefined && this.#serves.has(workflow);
   }
@@ -70,6 +80,7 @@ export class Worker implements AsyncDisposable {
     return this.#draining === undefined ? this.#reactors.loop.pulse : undefined;
   }
 
+  /** How many runs it drives now. */
   get driving(): number {
     return this.#reactors.driving;
   }

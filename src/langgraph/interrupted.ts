@@ -10,7 +10,9 @@ import { TaskNames } from "./task-lane.ts";
 
 /** What is used of a graph: `createAgent`, a compiled `StateGraph` and an `entrypoint` have it. */
 export interface DurableGraph<I, S> {
+  /** Executes the graph. */
   invoke(input: I, config: RunnableConfig): Promise<S>;
+  /** Executes the graph and yields its states. */
   stream(input: I, config: RunnableConfig & { streamMode: "messages" | "values" | ["messages", "values"] }): unknown;
 }
 
@@ -27,7 +29,7 @@ export type StoredState<S> = S extends BaseMessage
 export interface InterruptedOptions {
   /** Passed to the graph, with a thread and a checkpointer in memory of its own. */
   readonly config?: RunnableConfig;
-  /** true: models stream, so that `followRun` shows their words. */
+  /** true: models stream, so that `followRun` shows their words. Default false. */
   readonly stream?: boolean;
 }
 

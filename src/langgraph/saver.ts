@@ -40,6 +40,7 @@ type StoredWrites = readonly (readonly [index: number, channel: string, value: T
 
 /** Options of {@link TapeSaver}. */
 export interface TapeSaverOptions {
+  /** The serializer. Default: LangGraph's. */
   readonly serde?: SerializerProtocol;
   /** The first part of its keys; default `langgraph`. Savers with different ones do not see each other. */
   readonly prefix?: string;
@@ -59,6 +60,7 @@ export class TapeSaver extends BaseCheckpointSaver {
   readonly #prefix: string;
   readonly #random: Random;
 
+  /** Where the values are, and options. */
   constructor(of: ValuesOf, options: TapeSaverOptions = {}) {
     super(options.serde);
     this.#of = of;
@@ -66,6 +68,7 @@ export class TapeSaver extends BaseCheckpointSaver {
     this.#random = options.random ?? systemRandom;
   }
 
+  /** One checkpoint with its pending writes. */
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     const { thread_id: thread, checkpoint_ns: ns = "" } = config.configurable ?? {};
     if (thread === undefined) return undefined;
@@ -79,6 +82,7 @@ export class TapeSaver extends BaseCheckpointSaver {
     return this.#tupleOf(found.value as StoredCheckpoint);
   }
 
+  /** Checkpoints, newest first. */
   override async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
     const { thread_id: thread, checkpoint_ns: ns, checkpoint_id: only } = config.configurable ?? {};
     const before: string | undefined = options.before?.configurable?.checkpoint_id;
@@ -99,6 +103,7 @@ export class TapeSaver extends BaseCheckpointSaver {
     }
   }
 
+  /** Stores a checkpoint. */
   override async put(
     config: RunnableConfig,
     checkpoint: Checkpoint,
@@ -125,6 +130,7 @@ export class TapeSaver extends BaseCheckpointSaver {
     return configOf(thread, ns, checkpoint.id);
   }
 
+  /** Stores writes of a task that has not finished. */
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
     const { thread, ns } = placeOf(config);
     const id = config.configurable?.checkpoint_id;
@@ -144,6 +150,7 @@ export class TapeSaver extends BaseCheckpointSaver {
     });
   }
 
+  /** Deletes a thread with its checkpoints. */
   override async deleteThread(threadId: string): Promise<void> {
     // Checkpoints first: none is found whose channels are gone.
     for (const kind of ["c", "w", "v"]) await deleteUnder(this.#of, `${this.#key(kind, threadId)}/`);

@@ -44,12 +44,14 @@ export class TapeStore extends BaseStore {
   readonly #of: ValuesOf;
   readonly #prefix: string;
 
+  /** Where the values are, and options. */
   constructor(of: ValuesOf, options: TapeStoreOptions = {}) {
     super();
     this.#of = of;
     this.#prefix = part(options.prefix ?? "langgraph-store");
   }
 
+  /** Executes reads and writes of the long-term memory. */
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     const results: unknown[] = [];
     // In order: an operation reads what an earlier one of the batch has written.

@@ -12,7 +12,9 @@ import { marked, unmarked } from "./results.ts";
 
 /** Tools for a graph, and their effects for `createRunner`. */
 export interface ToolKit<T extends StructuredToolInterface = StructuredToolInterface> {
+  /** The tools, for the agent. */
   readonly tools: T[];
+  /** Their effects, for `createRunner`. */
   readonly effects: Effect<ToolArgs, unknown>[];
 }
 

@@ -13,11 +13,18 @@ export type Belief = "held" | "unknown" | "lost";
 
 /** A reading of both clocks. Monotonic time stops while the machine sleeps; wall time jumps when it is set. */
 export interface ClockReading {
+  /** Monotonic milliseconds. */
   readonly mono: number;
+  /** Milliseconds since 1970. */
   readonly wall: number;
 }
 
-/** Reads both clocks of the machine. */
+/**
+ * Reads both clocks of the machine.
+ *
+ * @example
+ * const { mono, wall } = readClocks(systemClock);
+ */
 export const readClocks = (clock: Clock): ClockReading => ({ mono: clock.mono(), wall: clock.wall() });
 
 /** Milliseconds since `moment` by the worse of the two clocks: a holder must assume that more time has passed. */

@@ -9,7 +9,12 @@ export interface Identity {
   readonly label: string;
 }
 
-/** Creates this process's identity from its environment. */
+/**
+ * Creates this process's identity from its environment.
+ *
+ * @example
+ * const { owner, label } = identify(process.env, systemRandom);
+ */
 export function identify(env: Readonly<Record<string, string | undefined>>, random: Random): Identity {
   const label = env.TAPE_REPLICA_ID || env.OPENSHELL_REPLICA_ID || env.HOSTNAME || hostname() || "unnamed";
   return { owner: `${label}/${random.bits63().toString(36)}`, label };

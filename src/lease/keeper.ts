@@ -46,6 +46,7 @@ export interface KeeperOptions {
   readonly store: LeaseStore;
   readonly identity: Identity;
   readonly tenant?: string;
+  /** TTL, heartbeat and trust. Default: 30 s, a third and five sixths of it. */
   readonly timings?: Partial<Timings>;
   /** Pauses of a standby that came too late to take over an expired lease. Default 1–10 s. */
   readonly takeover?: BackoffOptions;
@@ -58,9 +59,14 @@ export interface KeeperOptions {
 
 /** Options of one acquire. */
 export interface AcquireOptions {
+  /** For whom the lease is acquired. */
   readonly reactor?: string;
+  /** TTL, heartbeat and trust of this lease. Default: the keeper's. */
   readonly timings?: Partial<Timings>;
-  /** A holder that renews without {@link Lease.progress} for longer than this loses the lease, with the reason "stalled". */
+  /**
+   * A holder that renews without {@link Lease.progress} for longer than this loses the lease, with the reason
+   * "stalled". Default: no limit.
+   */
   readonly maxStallMs?: number;
 }
 
@@ -83,9 +89,9 @@ const defaultPollMs = 5_000;
  * Acquires, renews and releases the leases of one process. All of them renew in one call, each with its own result.
  *
  * @example
- * const lease = await keeper.acquire("sweeper");        // stands by until it leads
- * lease.assert();                                       // before each side effect
- * await lease.release();
+ * const lease = await keeper.acquire("sweeper"); // stands by until it leads; undefined: it was closed meanwhile
+ * lease?.assert(); // before each side effect
+ * await lease?.release();
  */
 export class LeaseKeeper {
   readonly identity: Identity;
@@ -101,6 +107,7 @@ export class LeaseKeeper {
   readonly #takeover: BackoffOptions;
   readonly #closed = new AbortController();
 
+  /** Starts no heartbeat until it holds a lease. */
   constructor(options: KeeperOptions) {
     const { store, identity, tenant = "default", timings = {} } = options;
     this.#store = store;

@@ -29,15 +29,23 @@ export interface LeaseCallbacks {
 }
 
 /**
- * One term, as its holder sees it. Belief moves held ⇄ unknown → lost (see belief.ts); `#transition` is the only setter.
+ * One term, as its holder sees it. Belief moves held ⇄ unknown → lost (see belief.ts); `#transition` is the only
+ * setter.
  *
  * Call {@link assert} synchronously before every side effect. The abort signal is not enough: after a synchronous stall
  * past the deadline it still reads "not aborted", because the timer that aborts it has not run yet.
+ *
+ * @example
+ * const lease = await app.leases.acquire("report");
+ * lease.assert(); // throws TAPE_LEASE_LOST once it cannot be trusted
+ * lease.progress("page 3");
  */
 export class Lease {
   readonly term: Term;
+  /** The name of the lease. */
   readonly name: string;
   readonly timings: Timings;
+  /** For whom the lease is held. */
   readonly reactor: string;
   /** When the granted request, or the last successful renewal, was sent. */
   #sent: ClockReading;
@@ -251,6 +259,7 @@ export class Lease {
     return { renewals, longestGapMs, progress, ...(progressNote === undefined ? {} : { progressNote }) };
   }
 
+  /** Renewals, the longest gap between them, and progress of this term. */
   counters(): { renewals: number; longestGapMs: number; progress: number; progressNote: string | undefined } {
     return {
       renewals: this.#renewals,

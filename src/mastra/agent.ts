@@ -4,6 +4,7 @@ import { currentSite } from "../sdk/current.ts";
 
 /** What Tape needs of an agent of Mastra. */
 export interface StreamingAgent {
+  /** The agent's channel for events. */
   getPubSub(): PubSub | undefined;
 }
 

@@ -55,7 +55,9 @@ export type ToolPolicies<T> = { readonly [K in keyof T]?: ToolPolicy<InputOf<T[K
 
 /** The tools for the agent, and their effects for the runner. */
 export interface ToolKit<T> {
+  /** The tools, for the agent. */
   readonly tools: { readonly [K in keyof T]: T[K] extends AgentLike ? AgentTool : T[K] };
+  /** Their effects, for `createRunner`. */
   readonly effects: readonly Effect<ToolArgs, unknown>[];
 }
 

@@ -6,7 +6,9 @@ import { AckLost, DefiniteFailure, NotSent } from "../sdk/outcomes.ts";
  * 1.x and `@modelcontextprotocol/client` 2.x both fit.
  */
 export interface McpClient {
+  /** Calls a tool. */
   callTool(params: never, ...rest: never[]): Promise<unknown>;
+  /** Lists the server's tools. */
   listTools?(params?: never, ...rest: never[]): Promise<{ readonly tools: readonly unknown[] }>;
 }
 
@@ -17,7 +19,9 @@ export type McpConnection = McpClient | (() => McpClient | Promise<McpClient>);
 
 /** The result of a tool: what it returned, and all its text. */
 export interface McpResult {
+  /** All its text. */
   readonly text: string;
+  /** Its parts, as the protocol has them. */
   readonly content: readonly unknown[];
   /** The structured form, if the tool has one. */
   readonly structured?: unknown;

@@ -5,14 +5,19 @@ import type { Schema } from "../sdk/schema.ts";
 
 /** What a server asks its client's user for, while a tool runs. */
 export interface ElicitRequest {
+  /** What the server asks. */
   readonly message?: unknown;
+  /** The schema of the answer. */
   readonly requestedSchema?: unknown;
+  /** Further fields of the protocol. */
   readonly [field: string]: unknown;
 }
 
 /** The answer, as the protocol has it. */
 export interface ElicitAnswer {
+  /** Whether the request was accepted. */
   readonly action: "accept" | "decline" | "cancel";
+  /** The values, if the answer is `accept`. */
   readonly content?: Readonly<Record<string, unknown>>;
 }
 

@@ -20,10 +20,14 @@ import {
 export type McpPolicies = Readonly<Record<string, Omit<AnyToolPolicy, "local">>>;
 type Rules = ToolPolicy<Record<string, unknown>>;
 
+/** How strict the tools of a server are, and whether it may ask for input. */
 export interface McpToolsOptions {
-  /** true: a tool without a policy is refused. */
+  /** true: a tool without a policy is refused. Default false. */
   readonly strict?: boolean;
-  /** true: what the server asks for while a tool runs (`elicit`) is asked at a gate. Calls then take turns. */
+  /**
+   * true: what the server asks for while a tool runs (`elicit`) is asked at a gate. Calls then take turns. Default
+   * false.
+   */
   readonly elicitation?: boolean;
 }
 
@@ -41,9 +45,19 @@ export interface McpTools {
   readonly elicit: (request: ElicitRequest) => Promise<ElicitAnswer>;
 }
 
-/** A tool of an MCP server that failed, or was denied or not approved. */
+/**
+ * A tool of an MCP server that failed, or was denied or not approved.
+ *
+ * @example
+ * try {
+ *   await tools.call("pay", { invoice: "7" });
+ * } catch (error) {
+ *   if (error instanceof McpCallFailed) tape.log(`${error.tool}: ${error.status}`);
+ * }
+ */
 export class McpCallFailed extends Error {
   override readonly name = "McpCallFailed";
+  /** The name of the tool. */
   readonly tool: string;
   readonly status: Extract<ToolOutcome, { ok: false }>["status"];
 

@@ -39,6 +39,7 @@ export const isRouted = (nextReactor: string): boolean => nextReactor.startsWith
 
 /** The build of a process, for a find. */
 export interface BuildClaim {
+  /** The name of the build. */
   readonly build: string;
   /** Workflows whose runs are pinned to the build with their first term here. */
   readonly pinned: readonly string[];
@@ -59,9 +60,11 @@ export const pinOf = (pin: string | null, workflow: string, claim: BuildClaim | 
 
 /** A build as the store lists it. */
 export interface BuildRow {
+  /** The name of the build. */
   readonly build: string;
   /** Its pinned workflows, as its processes have declared them. */
   readonly workflows: readonly string[];
+  /** Whether new runs are pinned to it. */
   readonly current: boolean;
 }
 

@@ -1,5 +1,6 @@
 /** OPEN: refused by its sink. REPLAY: an operator wants it sent again. SENT and DISCARDED are final. */
 export const letterStates = ["OPEN", "REPLAY", "SENT", "DISCARDED"] as const;
+/** What has become of a dead letter. */
 export type LetterState = (typeof letterStates)[number];
 
 /** An event that a sink refused, to be stored before the sink's checkpoint passes it. */
@@ -9,6 +10,7 @@ export interface NewDeadLetter {
   /** Its record: the journal, its number there, and whether it is a note of the inbox. */
   readonly journal: number;
   readonly seq: number;
+  /** Whether the record is a note of an inbox. */
   readonly inbox: boolean;
   readonly kind: string;
   readonly attempts: number;

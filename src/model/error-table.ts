@@ -352,5 +352,10 @@ const table = {
 
 /** The code of every error that Tape throws. */
 export type ErrorCode = keyof typeof table;
-/** Every error code: whose fault it is, whether a retry can help, and what to do next. */
+/**
+ * Every error code: whose fault it is, whether a retry can help, and what to do next.
+ *
+ * @example
+ * const { retry, next } = errorTable.TAPE_FENCED;
+ */
 export const errorTable: Readonly<Record<ErrorCode, ErrorEntry>> = table;

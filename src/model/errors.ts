@@ -18,7 +18,9 @@ export type ErrorDetails = Readonly<Record<string, unknown>>;
  * catch (error) { if (error instanceof TapeError && error.code === "TAPE_LEASE_PAUSED") console.log(error.next); }
  */
 export class TapeError extends Error {
+  /** The code, such as TAPE_FENCED. */
   readonly code: ErrorCode;
+  /** Facts for programs. */
   readonly details: ErrorDetails;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, cause?: unknown) {
@@ -30,14 +32,17 @@ export class TapeError extends Error {
     Object.defineProperty(this, "next", { value: errorTable[code].next, enumerable: true, configurable: true });
   }
 
+  /** Whose fault it is. */
   get fault(): ErrorEntry["fault"] {
     return errorTable[this.code].fault;
   }
 
+  /** Whether a retry can help. */
   get retry(): ErrorEntry["retry"] {
     return errorTable[this.code].retry;
   }
 
+  /** What to do next, as an imperative. */
   get next(): string {
     return errorTable[this.code].next;
   }
@@ -53,7 +58,15 @@ registerErrorClass("TapeError", (error) => {
   return known && typeof details === "object" && details !== null ? TapeError.prototype : undefined;
 });
 
-/** Whether this is a TapeError, with the given code; also true for one from another copy of this package. */
+/**
+ * Whether this is a TapeError, with the given code; also true for one from another copy of this package.
+ *
+ * @example
+ * const found = await app.run("hello-ada").catch((error) => {
+ *   if (isTapeError(error, "TAPE_RUN_NOT_FOUND")) return undefined;
+ *   throw error;
+ * });
+ */
 export function isTapeError(error: unknown, code?: ErrorCode): error is TapeError {
   if (!(error instanceof Error) || !("code" in error)) return false;
   const isOwn =

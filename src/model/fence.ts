@@ -24,11 +24,13 @@ declare const brand: unique symbol;
 
 /** Proof of a term, which every journal write carries. */
 export interface Fence {
+  /** Never set: a fence cannot be written as a literal. */
   readonly [brand]: "fence";
   readonly tenant: string;
   /** The journal (and lease) that it authorises writes to. */
   readonly journal: number;
   readonly token: bigint;
+  /** A random number of the term. */
   readonly nonce: bigint;
 }
 
@@ -61,12 +63,20 @@ export function sameFence(a: Fence, b: Fence): boolean {
 /**
  * A fence as text, for a child process of the holder. It is a secret: it authorises writes and renewals as the holder.
  * Numbers stay decimal strings, because a JSON number would round tokens above 2^53.
+ *
+ * @example
+ * const text = fenceToWire(lease.fence); // a secret: it authorises writes
  */
 export function fenceToWire({ tenant, journal, token, nonce }: Fence): string {
   return `${journal}.${token}.${nonce}.${encodeURIComponent(tenant)}`;
 }
 
-/** Parses a fence; undefined: the text is not a fence. */
+/**
+ * Parses a fence; undefined: the text is not a fence.
+ *
+ * @example
+ * const fence = fenceFromWire(text);
+ */
 export function fenceFromWire(text: string): Fence | undefined {
   const match = /^(\d{1,16})\.(\d{1,19})\.(\d{1,19})\.([\w.!~*'()%-]+)$/.exec(text);
   if (match === null) return undefined;

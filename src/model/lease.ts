@@ -22,6 +22,7 @@ export interface Claimant {
 export interface Term {
   readonly fence: Fence;
   readonly journal: number;
+  /** Whose lease it is: a run's, an item's or a named one. */
   readonly kind: JournalKind;
   readonly tenant: string;
   /** The run of the journal; for a named lease the journal's own number. */
@@ -74,6 +75,7 @@ export interface AcquireRequest {
   readonly nonce: bigint;
   readonly expect: AcquireCondition;
   readonly reason?: TermReason;
+  /** The operator who acquires it by hand. */
   readonly by?: string;
   readonly auditReason?: string;
 }
@@ -97,8 +99,10 @@ export type RenewResult = ItemResult<{ readonly notes: number; readonly ttlMs: n
 /** A lease as lists and operators see it. */
 export interface LeaseView {
   readonly journal: number;
+  /** Whose lease it is: a run's, an item's or a named one. */
   readonly kind: JournalKind;
   readonly tenant: string;
+  /** The journal of the run, of a run's or an item's lease. */
   readonly run: number;
   /** The run's id or the lease's name. */
   readonly name: string | null;
@@ -115,10 +119,14 @@ export interface LeaseView {
   readonly renewals: number;
   readonly longestGapMs: number;
   readonly progress: number;
+  /** How long ago the last sign of progress was. */
   readonly progressAgoMs: number;
   readonly progressNote: string | null;
+  /** How long the holder may be without progress; null: no limit. */
   readonly maxStallMs: number | null;
+  /** Whether no process may hold it. */
   readonly paused: boolean;
+  /** The reactor that takes the journal next. */
   readonly nextReactor: string | null;
   /** The queue of its run. */
   readonly queue: string | null;
@@ -140,6 +148,7 @@ export interface TermView {
   readonly reactor: string;
   readonly startedAt: number;
   readonly startReason: TermReason;
+  /** The operator who started or ended the term by hand. */
   readonly by?: string;
   readonly auditReason?: string;
   readonly endedAt?: number;

@@ -14,6 +14,7 @@ export interface Limits {
   readonly keyLength: number;
   /** Labels of one run, and characters of a label's key or value. They are words to find runs by, not data. */
   readonly labels: number;
+  /** Characters of a label's key or value. */
   readonly labelLength: number;
   /** Queues of one tenant. */
   readonly queues: number;
@@ -32,6 +33,7 @@ export interface Limits {
    * stays bounded. The same number of statements may wait for a connection to PostgreSQL.
    */
   readonly pendingItems: number;
+  /** Bytes of the writes that wait for a commit in one process. */
   readonly pendingBytes: number;
   /** Notes sent to one inbox from outside during one generation of its run. */
   readonly inboxNotes: number;
@@ -57,6 +59,7 @@ export interface Limits {
   readonly journalBlobBytes: number;
   /** Items of one `tape.map`, and how many of them are under way at once. */
   readonly mapItems: number;
+  /** Items of one `tape.map` that are under way at once. */
   readonly mapConcurrency: number;
   /** Open scopes of one run. */
   readonly openScopes: number;
@@ -76,7 +79,12 @@ export interface Limits {
   readonly catchUpFirings: number;
 }
 
-/** The limits of a store that is opened without its own. */
+/**
+ * The limits of a store that is opened without its own.
+ *
+ * @example
+ * const store = await openStore("sqlite:./tape.db", { limits: { payloadBytes: 2 * defaultLimits.payloadBytes } });
+ */
 export const defaultLimits: Limits = {
   payloadBytes: 4 * 1024 * 1024,
   nameLength: 512,

@@ -8,7 +8,9 @@
 export interface CycleStep {
   readonly run: string;
   readonly queue: string;
+  /** The key of the run in that queue. */
   readonly key: string;
+  /** The run that has the slot. */
   readonly holder: string;
 }
 

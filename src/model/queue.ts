@@ -69,22 +69,32 @@ const change = z.strictObject({
 
 /** At most `limit` starts per `perMs`, spread evenly, and at most `burst` at once. */
 export interface RateLimit {
+  /** Starts per `perMs`. */
   readonly limit: number;
+  /** The time to which `limit` refers. */
   readonly perMs: number;
+  /** How many may start at once. */
   readonly burst: number;
 }
 /** A queue as its author defines it. */
 export interface QueueSpec {
+  /** Runs at once, in all processes. */
   readonly concurrency?: number;
+  /** Runs at once in one process. */
   readonly perWorker?: number;
+  /** How often runs start. */
   readonly rate?: RateLimit;
+  /** Limits of each key. */
   readonly perKey?: { readonly concurrency?: number; readonly rate?: RateLimit };
   readonly counts: CountMode;
 }
 /** Limits that an operator sets until they are reset; null: no limit. Absent ones keep the definition's. */
 export interface QueueChange {
+  /** Runs at once, in all processes. */
   readonly concurrency?: number | null;
+  /** How often runs start. */
   readonly rate?: RateLimit | null;
+  /** Limits of each key. */
   readonly perKey?: { readonly concurrency?: number | null; readonly rate?: RateLimit | null };
 }
 /** The limits in effect. */

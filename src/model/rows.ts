@@ -74,32 +74,42 @@ export interface LeaseRow {
 
 /** An effect or a compensation as the store holds it. */
 export interface EffectRow {
+  /** The journal of the run. */
   readonly run: number;
   readonly pos: number;
   readonly sub: number;
   readonly tenant: string;
+  /** The journal of the run at the top of the tree. */
   readonly root: number;
+  /** An effect, or the compensation of one. */
   readonly role: "effect" | "compensation";
   readonly name: string | null;
   readonly connector: string | null;
+  /** Whether it may be retried. */
   readonly semantics: "idempotent" | "non_idempotent" | "read";
+  /** Who calls: the run's driver, or the outbox. */
   readonly dispatch: "inline" | "outbox";
   readonly status: EffectStatus | ObligationStatus;
   /** The journal whose lease authorises changes of this effect. */
   readonly authority: number;
   /** The number of its item journal, reserved or open. */
   readonly item: number | null;
+  /** The idempotency key, which the upstream receives. */
   readonly key: string;
   readonly businessKey: string | null;
   readonly argsHash: string | null;
   readonly args: string;
+  /** The rule that settles it, as JSON. */
   readonly policy: string | null;
   readonly attempt: number;
   /** The token of the term that sent it. No view shows the nonce, because both together would authorise writes. */
   readonly attemptToken: bigint | null;
+  /** Until when an authorised attempt may start. */
   readonly sendUntil: number | null;
   readonly reason: string | null;
+  /** The encoded result. */
   readonly outcome: string | null;
+  /** Whether it is a duplicate that must be compensated. */
   readonly surplus: boolean;
   /** An attempt may have happened, and a retry was due. */
   readonly uncertain: boolean;

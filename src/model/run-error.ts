@@ -3,6 +3,7 @@ import { describeThrown } from "../base/thrown.ts";
 
 /** Why a run failed or was cancelled, in short: its outcome has the whole error. */
 export interface RunError {
+  /** The class of the error. */
   readonly name: string;
   /** At most 1 000 characters. */
   readonly message: string;

@@ -22,37 +22,44 @@ export class TapeSession implements SessionHistoryTransactionAwareSession {
   /** Replay repeats operations by their place in the run; ids of the framework are new each time. */
   readonly #applied = new Map<string, string>();
 
+  /** The context of the run, and the id of the session. */
   constructor(tape: TapeContext, id: string) {
     assertName("TapeSession", id);
     this.#id = id;
     this.#items = new Transcript(tape, `session/${id}`);
   }
 
+  /** The id of the session. */
   async getSessionId(): Promise<string> {
     return this.#id;
   }
 
+  /** The newest items, oldest first. */
   async getItems(limit?: number): Promise<AgentInputItem[]> {
     const items = structuredClone(await this.#items.items()) as AgentInputItem[];
     if (limit === undefined) return items;
     return limit <= 0 ? [] : items.slice(-limit);
   }
 
+  /** Appends items. */
   async addItems(items: AgentInputItem[]): Promise<void> {
     await this.#items.append(structuredClone(items));
   }
 
+  /** Removes the newest item and returns it. */
   async popItem(): Promise<AgentInputItem | undefined> {
     const [last] = await this.getItems(1);
     if (last !== undefined) await this.#items.replaceLast(1, []);
     return last;
   }
 
+  /** Removes all items. */
   async clearSession(): Promise<void> {
     await this.#items.clear();
     this.#applied.clear();
   }
 
+  /** Appends items, or replaces the last ones, once for each operation. */
   async applyHistoryTransaction({ operationId, transaction }: SessionHistoryTransactionArgs): Promise<void> {
     const print = fingerprint(transaction);
     const before = this.#applied.get(operationId);

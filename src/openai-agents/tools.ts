@@ -35,7 +35,9 @@ export const tool: typeof frameworkTool = ((options: never) => {
 
 /** The tools for the agent, and their effects for the runner. */
 export interface ToolKit {
+  /** The tools, for the agent. */
   readonly tools: Tool[];
+  /** Their effects, for `createRunner`. */
   readonly effects: readonly Effect<ToolArgs, unknown>[];
 }
 

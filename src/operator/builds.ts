@@ -6,7 +6,9 @@ import { type OperatorDeps, operatorAction, underManualLease } from "./manual-le
 
 /** Which runs move to which build, and how long to wait for its replays. */
 export interface MoveRequest extends AuditInfo {
+  /** The build that the runs leave. */
   readonly from: string;
+  /** The build that drives them from now on. */
   readonly to: string;
   /** Only this run. Default: all live runs of `from`, a page at a time. */
   readonly run?: string;
@@ -28,6 +30,7 @@ export interface MoveRequest extends AuditInfo {
  */
 export interface MoveResult {
   readonly run: string;
+  /** What has become of it. */
   readonly result: "moved" | "refused" | "held" | "waiting";
   readonly reason?: string;
 }
@@ -35,6 +38,7 @@ export interface MoveResult {
 /** `above`: where the next call continues; absent: these were the last. */
 export interface MovePage {
   readonly runs: readonly MoveResult[];
+  /** Where the next call continues; absent: these were the last. */
   readonly above?: number;
 }
 

@@ -45,6 +45,7 @@ export interface ResolveRequest extends AuditInfo {
   readonly pos: number;
   /** 0 (default): the effect. 1: its compensation. 2 and up: compensations of surplus effects. */
   readonly sub?: number;
+  /** How the effect is settled. */
   readonly resolution: Resolution;
 }
 

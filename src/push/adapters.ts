@@ -40,16 +40,23 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
 
 /** The part of an event of API Gateway (payload 2.0) or of a function URL that is needed. */
 export interface LambdaEvent {
+  /** The headers of the request. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
+  /** Its body. */
   readonly body?: string | null;
+  /** Whether the body is base64. */
   readonly isBase64Encoded?: boolean;
+  /** The method of the request. */
   readonly requestContext?: { readonly http?: { readonly method?: string } };
 }
 
 /** What Lambda sends as the response. */
 export interface LambdaResponse {
+  /** The status code. */
   readonly statusCode: number;
+  /** The headers. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The body. */
   readonly body: string;
 }
 

@@ -6,6 +6,7 @@ export interface PushEvent {
   readonly id: string | undefined;
   /** What sent it: a subscription, a queue, the source of a CloudEvent. */
   readonly source: string | undefined;
+  /** The type of the event, if it has one. */
   readonly type: string | undefined;
   /** Attributes of a Pub/Sub message, or attributes and extensions of a CloudEvent. */
   readonly attributes: Readonly<Record<string, string>>;

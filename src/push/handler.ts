@@ -14,6 +14,7 @@ import type { Waker } from "./waker.ts";
 
 /** What a push handler needs of an app. */
 export interface PushApp {
+  /** Works on what is due for a reactor. */
   react(reactor: string, options: ReactOptions): Promise<ReactCounts>;
   /** For `sweep: true`. */
   sweep?(options: SweepOptions): Promise<SweepCounts>;
@@ -25,7 +26,10 @@ export interface PushApp {
 export interface PushOptions {
   /** The reactors that a request may wake. One that names none of them wakes all of these. */
   readonly reactors?: readonly string[];
-  /** Every request sweeps: all reactors, and the alarm for what is due next. For alarms, instead of `reactors`. */
+  /**
+   * Every request sweeps: all reactors, and the alarm for what is due next. For alarms, instead of `reactors`. Default
+   * false.
+   */
   readonly sweep?: boolean;
   /** Who may call. There is no default. */
   readonly verify: Verify;

@@ -12,17 +12,23 @@ import type { Verify } from "./verify/verify.ts";
 
 /** Starts a run for an event. Events come from outside: give the workflow a schema, which checks the input. */
 export interface StartAction {
+  /** The workflow. */
   readonly start: Pick<Workflow<never, unknown>, "name" | "run">;
+  /** Its input. */
   readonly input: unknown;
   /** Default: from the event's source and id, so that a redelivery finds the run that it has started. */
   readonly id?: string;
+  /** Options of the start, without the id, which follows from the event. */
   readonly options?: Omit<StartOptions, "id">;
 }
 
 /** Sends a signal for an event. */
 export interface SignalAction {
+  /** The gate. */
   readonly signal: GateDefinition<unknown>;
+  /** The run that receives it. */
   readonly run: string;
+  /** What the gate receives. */
   readonly value: unknown;
   /** Default: from the event's source and id, so that a redelivery is the same signal. */
   readonly key?: string;
@@ -30,7 +36,9 @@ export interface SignalAction {
 
 /** What a receiver needs of an app. */
 export interface ReceiverApp {
+  /** Starts a run. */
   start<I, O>(workflow: Workflow<I, O>, input: I, options?: StartOptions): Promise<unknown>;
+  /** Sends a signal. */
   signal<T>(run: string, gate: GateDefinition<T>, value: T, options?: SignalOptions): Promise<void>;
 }
 

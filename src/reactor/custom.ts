@@ -10,6 +10,7 @@ import type { Reactor, ReactorCounts } from "./reactor.ts";
 
 /** What a custom reactor receives in one call. */
 export interface ReactorContext {
+  /** The name of the reactor. */
   readonly name: string;
   /** Maximum number of items to work on in this call. */
   readonly limit: number;

@@ -2,7 +2,9 @@ import type { Handoff } from "../lease/release-journal.ts";
 
 /** What one call of a reactor found and did. */
 export interface ReactorCounts {
+  /** Items that were due. */
   readonly found: number;
+  /** Items that were worked on. */
   readonly done: number;
   /** Items released for a retry, or lost to another holder. */
   readonly failed: number;

@@ -4,9 +4,11 @@ import type { Reactor, ReactorCounts } from "./reactor.ts";
 
 /** Sends wake-ups to handlers. It may lose, double or delay them. */
 export interface Waker {
+  /** How logs name it. */
   readonly label: string;
   /** Wakes a reactor with that many requests. Resolves once they are on their way. */
   wake(reactor: string, requests: number): Promise<void>;
+  /** Releases connections. */
   close?(): Promise<void>;
 }
 

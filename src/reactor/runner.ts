@@ -24,9 +24,11 @@ export interface ReactorTuning {
 
 /** Counters of a reactor since its start. */
 export interface ReactorStats extends ReactorCounts {
+  /** Queries for work. */
   readonly polls: number;
   /** Polls that failed as a whole, because the store was unreachable. */
   readonly faults: number;
+  /** Items under way now. */
   readonly busy: number;
   /** How often it met work that this process cannot do. */
   readonly unserved: number;

@@ -5,12 +5,13 @@
  *
  * @example
  * export const buildArchive = (): Archive => ({
- *   put: (name, body) => new Upload({ client, params: { Bucket, Key: name, Body: Readable.from(body) } }).done(),
- *   has: async (name, sha256) => (await sha256Of(name)) === sha256,
- *   get: async (name) => (await client.send(new GetObjectCommand({ Bucket, Key: name }))).Body,
+ *   put: (name, body) => bucket.upload(name, body),
+ *   has: async (name, sha256) => (await bucket.sha256(name)) === sha256,
+ *   get: (name) => bucket.download(name),
  * });
  */
 export interface Archive {
+  /** Stores a file under a name, whole or not at all. */
   put(name: string, body: AsyncIterable<Uint8Array>): Promise<unknown>;
   /** Whether the archive has this name with exactly these bytes: it reads them, or compares a hash that it computed itself. */
   has(name: string, sha256: string): Promise<boolean>;

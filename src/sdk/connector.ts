@@ -14,6 +14,7 @@ export interface ConnectorContext extends Omit<EffectContext, "stream"> {
  * unknown outcome.
  */
 export interface Connector {
+  /** The name that effects use. */
   readonly name: string;
   /** Makes the call. */
   dispatch(args: unknown, fx: ConnectorContext): unknown;

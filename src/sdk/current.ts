@@ -50,7 +50,13 @@ export function currentSite(): ExecutionSite | undefined {
   return direct ?? storage.getStore();
 }
 
-/** The context of the run whose code executes here, for libraries that do not receive it. TAPE_NO_RUN outside a run. */
+/**
+ * The context of the run whose code executes here, for libraries that do not receive it. TAPE_NO_RUN outside a run.
+ *
+ * @example
+ * const tape = current();
+ * await tape.step("index", () => indexPages());
+ */
 export function current(): TapeContext {
   const context = currentSite()?.context;
   if (context !== undefined) return context;

@@ -35,14 +35,19 @@ export type {
 
 /** A defined effect. Call it inside a run, or bind its arguments with `with`. */
 export interface Effect<A, R> {
+  /** Calls the effect in the current run: inline, or through the outbox. */
   (args: A): Promise<R>;
+  /** The effect without its types, for `createRunner`. */
   readonly definition: EffectDefinition;
+  /** Binds arguments without calling, for `tape.effect`, `tape.attempt` and gates. */
   with(args: A): EffectCall<R>;
 }
 
 /**
  * Defines an effect: a call to an upstream.
  *
+ * @throws TAPE_BAD_INPUT if the name or an option is not valid.
+ * @throws TAPE_UNSAFE_EFFECT if it is `non_idempotent` and can be neither observed nor compensated.
  * @example
  * export const wire = effect("bank.wire", (a: { invoice: string; amount: number }, fx) => bank.wire(a, { idempotencyKey: fx.key }), {
  *   businessKey: (a) => a.invoice,

@@ -5,6 +5,7 @@ import { assertKnownKeys, assertName, booleanOr } from "./validate.ts";
 
 /** A durable wait for a signal of this name; T is the type of the signal's value. */
 export interface GateDefinition<T> {
+  /** The name that signals use. */
   readonly name: string;
   readonly schema: Schema<T> | undefined;
   readonly approvers: Approvers | undefined;
@@ -12,6 +13,7 @@ export interface GateDefinition<T> {
 
 /** A gate whose signals may ask for a reply of type R, see `app.ask`. */
 export interface ReplyGate<T, R> extends GateDefinition<T> {
+  /** Marks a gate whose signals may ask for a reply. */
   readonly reply: true;
   /** Never set: it carries the type of the reply. */
   readonly replies?: R;
@@ -27,6 +29,9 @@ export interface GateDefinitionOptions<T> {
 }
 
 /**
+ * Defines a gate: a name, and what its answers must look like.
+ *
+ * @throws TAPE_BAD_INPUT if the name or an option is not valid.
  * @example
  * const cfo = gate<{ approved: boolean }>("cfo", { approvers: { role: "operator", not: "starter" } });
  * const add = gate<{ sku: string }, { total: number }>("add", { reply: true });

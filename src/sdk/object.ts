@@ -16,6 +16,7 @@ import { workflow } from "./workflow.ts";
 export interface ObjectOptions<S, H extends ObjectHandlers<S>> {
   /** The state of a key that no handler has set yet. Its result is recorded. */
   readonly initial: () => S;
+  /** Functions by name. Each gets the run's context, the object and its input. */
   readonly handlers: H;
 }
 

@@ -5,11 +5,17 @@ import { durationMs } from "../base/duration.ts";
  * What a body may throw to report how certain it is. After any other error the effect may have happened.
  */
 
-/** Nothing was sent: the request never left, so a retry is safe with any semantics. */
+/**
+ * Nothing was sent: the request never left, so a retry is safe with any semantics.
+ *
+ * @example
+ * throw new NotSent("the bank is closed", { retryAfterMs: 60_000 });
+ */
 export class NotSent extends Error {
   /** How long the upstream asks the caller to wait before the next attempt. */
   declare readonly retryAfterMs?: number;
 
+  /** The message, and how long to wait before the next attempt. */
   constructor(
     message = "nothing was sent",
     options: ErrorOptions & { readonly retryAfterMs?: number | undefined } = {},
@@ -26,15 +32,26 @@ export function requestedDelayMs(error: unknown): number {
   return typeof afterMs === "number" ? (durationMs(afterMs) ?? 0) : 0;
 }
 
-/** Sent, but the response was lost: the outcome is unknown. Every unclassified error of a body counts as this. */
+/**
+ * Sent, but the response was lost: the outcome is unknown. Every unclassified error of a body counts as this.
+ *
+ * @example
+ * throw new AckLost("the connection was reset");
+ */
 export class AckLost extends Error {
+  /** The message, and the cause. */
   constructor(message = "the answer was lost", options?: ErrorOptions) {
     super(message, options);
     this.name = "AckLost";
   }
 }
 
-/** The upstream refused for good: the effect did not happen and will not. */
+/**
+ * The upstream refused for good: the effect did not happen and will not.
+ *
+ * @example
+ * throw new DefiniteFailure("the account does not exist");
+ */
 export class DefiniteFailure extends Error {
   /**
    * Absent: the effect did not happen. `attempt`: only this attempt did nothing; an earlier one without a response is
@@ -43,6 +60,7 @@ export class DefiniteFailure extends Error {
    */
   declare readonly scope?: "attempt" | "key";
 
+  /** The message, and which attempts the refusal settles. */
   constructor(message: string, options: ErrorOptions & { readonly scope?: "attempt" | "key" } = {}) {
     super(message, options);
     this.name = "DefiniteFailure";
@@ -72,14 +90,21 @@ export type Observation<R = unknown> =
  * Results of an `observe` function.
  *
  * @example
- * observe: async (args, fx) => { const found = await bank.find(fx.businessKey); return found ? outcome.confirmed(found) : outcome.absent(); }
+ * const observe = async (_args: unknown, fx: EffectContext) => {
+ *   const found = await bank.find(fx.businessKey);
+ *   return found ? outcome.confirmed(found) : outcome.absent();
+ * };
  */
 export const outcome = {
+  /** It happened: the run continues with this value. */
   confirmed: <R>(value: R): Observation<R> => ({ observed: "confirmed", value }),
+  /** It did not happen. `final`: nor will it any more, so that no settle delay is needed. */
   absent: (options: { final?: boolean } = {}): Observation<never> => ({
     observed: "absent",
     final: options.final ?? false,
   }),
+  /** It happened more than once: `refs` name the surplus ones, which are compensated. */
   duplicate: <R>(value: R, refs: readonly unknown[]): Observation<R> => ({ observed: "duplicate", value, refs }),
+  /** The upstream cannot say: the reconciler asks again later. */
   inconclusive: (why: string): Observation<never> => ({ observed: "inconclusive", reason: why }),
 };

@@ -14,6 +14,7 @@ import { assertKnownKeys, assertName, assertOneOf, durationOrThrow, functionOr, 
 export interface RateOptions {
   /** Starts per `per`, spread evenly. */
   readonly limit: number;
+  /** The time to which `limit` refers. */
   readonly per: Duration;
   /** How many may start at once. Default 1. */
   readonly burst?: number;
@@ -21,8 +22,9 @@ export interface RateOptions {
 
 /** Limits of each key of a queue. */
 export interface KeyOptions {
-  /** Runs of one key at once, in all processes. */
+  /** Runs of one key at once, in all processes. Default: no limit. */
   readonly concurrency?: number;
+  /** How often runs of one key start. Default: no limit. */
   readonly rate?: RateOptions;
   /** A key of weight 2 gets twice the turns of a key of weight 1. Default 1. */
   readonly weight?: (key: string) => number;
@@ -30,12 +32,13 @@ export interface KeyOptions {
 
 /** The limits of a queue. Without any, it only orders its runs. */
 export interface QueueOptions {
-  /** Runs at once, in all processes. */
+  /** Runs at once, in all processes. Default: no limit. */
   readonly concurrency?: number;
-  /** Runs at once in one process. */
+  /** Runs at once in one process. Default: no limit. */
   readonly perWorker?: number;
-  /** How often runs start, by the store's clock. A run that continues does not count. */
+  /** How often runs start, by the store's clock. A run that continues does not count. Default: no limit. */
   readonly rate?: RateOptions;
+  /** Limits of each key. Default: none. */
   readonly perKey?: KeyOptions;
   /** `running` (default): a run that waits gives up its slot. `started`: it keeps the slot until it has ended. */
   readonly counts?: CountMode;
@@ -45,10 +48,14 @@ export interface QueueOptions {
 export interface QueueDefinition {
   readonly name: string;
   readonly spec: QueueSpec;
+  /** The share of turns of a key; undefined: 1 for each. */
   readonly weight: ((key: string) => number) | undefined;
 }
 
 /**
+ * Defines a queue: how many of its runs run at once, and how often they start.
+ *
+ * @throws TAPE_BAD_INPUT if a limit is not valid.
  * @example
  * const models = queue("models", { concurrency: 50, rate: { limit: 600, per: "1m" }, perKey: { concurrency: 2 } });
  */

@@ -3,6 +3,7 @@ import { shown } from "./validate.ts";
 
 /** The part of Standard Schema (standardschema.dev) that Tape uses; any validator that implements it works. */
 export interface Schema<T = unknown> {
+  /** The interface of Standard Schema, version 1: `validate` checks a value and returns it, or the issues. */
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;

@@ -2,11 +2,14 @@ import type { Duration } from "../base/duration.ts";
 
 /** Options of a scope. */
 export interface ScopeOptions {
-  /** After this time the scope ends, as by `tape.timeout`. A shielded scope has 30 s without it. */
+  /**
+   * After this time the scope ends, as by `tape.timeout`. A shielded scope has 30 s without it. Default: none, or 30 s
+   * if it is shielded.
+   */
   readonly timeout?: Duration;
   /**
    * For cleanup: its operations run although the run is cancelled or an enclosing scope has ended. The run waits for
-   * it, for at most ten minutes after its cancellation.
+   * it, for at most ten minutes after its cancellation. Default false.
    */
   readonly shielded?: boolean;
 }

@@ -8,15 +8,21 @@ import type { Workflow } from "./workflow.ts";
 
 /** When and whether a run starts. */
 export interface StartTiming extends QueueChoice {
-  /** Starts, or joins its queue, this much later. */
+  /** Starts, or joins its queue, this much later. Default: at once. */
   readonly delay?: Duration;
   /** The same at a time: a Date, or milliseconds since 1970. */
   readonly startAt?: Date | number;
-  /** The run is cancelled if it still waits in its queue after this time; its code is never called. */
+  /**
+   * The run is cancelled if it still waits in its queue after this time; its code is never called. Default: it waits
+   * without end.
+   */
   readonly expires?: Duration;
-  /** At most one live run of the workflow has this key. */
+  /** At most one live run of the workflow has this key. Default: no unique key. */
   readonly unique?: { readonly key: string; readonly onConflict: OnConflict };
-  /** Starts with this key become one run with the last input, once no further start has come for `wait`. */
+  /**
+   * Starts with this key become one run with the last input, once no further start has come for `wait`. Default: not
+   * debounced.
+   */
   readonly debounce?: { readonly key: string; readonly wait: Duration; readonly maxWait?: Duration };
 }
 

@@ -10,6 +10,8 @@ export interface StreamOptions {
 }
 
 /**
+ * Defines a stream: values that the bodies of a run write for readers while they run.
+ *
  * @example
  * const tokens = stream<string>("tokens");
  * const answer = await tape.decide("answer", async (d) => {

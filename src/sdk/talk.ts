@@ -17,14 +17,20 @@ export type GateRequest<T, R> =
 
 /** How long a callback may take, and what the code receives of it. */
 export interface CallbackOptions {
+  /** How long the other system may take. Default: without end. */
   readonly timeout?: Duration;
-  /** The code receives the body's text and the headers that senders sign, as a {@link RawCallback}. */
+  /**
+   * The code receives the body's text and the headers that senders sign, as a {@link RawCallback}. Default false: it
+   * receives the decoded JSON.
+   */
   readonly raw?: boolean;
 }
 
 /** What a callback with `raw: true` receives. Check the sender's signature in a step. */
 export interface RawCallback {
+  /** The text of the body, exactly as it was sent. */
   readonly body: string;
+  /** The headers that senders sign, by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -34,5 +40,6 @@ export interface Callback<T> {
   readonly url: string;
   /** The same on replay, and not in the journal. `app.deliver` takes it where another server receives the call. */
   readonly token: string;
+  /** Waits until the other system has called, or until the time-out. */
   result(): Promise<GateAnswer<T>>;
 }

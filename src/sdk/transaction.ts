@@ -1,5 +1,6 @@
 /** The part of a `pg` client that Tape uses inside your transaction. It is one connection, not a pool. */
 export interface PostgresConnection {
+  /** Executes one statement on this connection. */
   query(query: {
     readonly text: string;
     readonly values?: unknown[];
@@ -8,8 +9,11 @@ export interface PostgresConnection {
 
 /** The part of a `node:sqlite` database that Tape uses inside your transaction. */
 export interface SqliteConnection {
+  /** Whether a transaction is open. */
   readonly isTransaction: boolean;
+  /** Prepares a statement. */
   prepare(sql: string): unknown;
+  /** Executes statements without results. */
   exec(sql: string): void;
 }
 
@@ -18,6 +22,7 @@ export type OwnTransaction = PostgresConnection | SqliteConnection;
 
 /** A pool of `pg` that leads to the store's database. */
 export interface PostgresPool {
+  /** Hands out a connection; its `release` returns it. */
   connect(): Promise<PostgresConnection>;
 }
 

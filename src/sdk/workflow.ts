@@ -16,25 +16,26 @@ export type { Workflow } from "./context.ts";
 export interface WorkflowOptions<I> {
   /** Validates the input when a run is started. */
   readonly input?: Schema<I>;
-  /** Recorded with each run; informational. */
+  /** Recorded with each run; informational. Default none. */
   readonly version?: string;
   /** How often a run that throws is retried; default: never. */
   readonly retry?: RetryPolicy;
   /**
-   * A process that makes no progress with a run for longer than this loses it, even if it still renews its lease. Journal
-   * writes and `tape.progress` are progress; a body with a time-out may use its time. Longer than a third of the TTL.
+   * A process that makes no progress with a run for longer than this loses it, even if it still renews its lease.
+   * Journal writes and `tape.progress` are progress; a body with a time-out may use its time. Longer than a third of
+   * the TTL. Default: no limit.
    */
   readonly maxStall?: Duration;
-  /** Cancels a run that has not ended this long after it began. */
+  /** Cancels a run that has not ended this long after it began. Default: no deadline. */
   readonly deadline?: Duration;
   /**
    * How long an ended run is kept before the reactor `retention` archives and deletes it. Recorded when the run ends;
-   * `tape.retention.workflows` wins over it.
+   * `tape.retention.workflows` wins over it. Default: the setting of the store's reactor, otherwise forever.
    */
   readonly retain?: Duration;
-  /** The queue in which its runs wait for a slot, unless their start names another. */
+  /** The queue in which its runs wait for a slot, unless their start names another. Default: no queue. */
   readonly queue?: QueueDefinition;
-  /** The key of a run in that queue. */
+  /** The key of a run in that queue. Default: the empty key. */
   readonly key?: (input: I) => string;
   /**
    * true: a run is driven only by processes of the build that drove it first, so that a deploy may change the code
@@ -44,6 +45,9 @@ export interface WorkflowOptions<I> {
 }
 
 /**
+ * Defines a workflow: a name that every process knows it by, and the function that its runs execute.
+ *
+ * @throws TAPE_BAD_INPUT if the name, the function or an option is not valid.
  * @example
  * const hello = workflow("hello", async (tape, input: { name: string }) => tape.step("greet", () => `Hello, ${input.name}`));
  */
@@ -96,6 +100,7 @@ export type AnyWorkflow = Omit<Workflow<never, unknown>, "schema"> & { readonly 
 
 /** What a process can execute. */
 export interface Runner {
+  /** The workflows by name. */
   readonly workflows: ReadonlyMap<string, AnyWorkflow>;
   /** Only those that this process can call: an effect waits for a process that has its connector. */
   readonly effects: ReadonlyMap<string, EffectDefinition>;
@@ -118,8 +123,9 @@ export interface Runner {
  * Collects what a process can execute. Register every effect: reactors find its `observe` and `compensate` here, even
  * long after the run that used it has ended.
  *
+ * @throws TAPE_BAD_INPUT if two definitions have one name, or a connector is missing what its effects need.
  * @example
- * export const buildRunner = () => createRunner({ workflows: [treasury], effects: [wire], connectors: [bank] });
+ * export const buildRunner = () => createRunner({ workflows: [treasury], effects: [wire], connectors: [bankConnector] });
  */
 export function createRunner(parts: {
   readonly workflows: readonly AnyWorkflow[];

@@ -6,6 +6,7 @@ import { PayloadCoder, runPlace } from "./payload-coder.ts";
 
 /** What a caller wants to read or write, for {@link CodecHandlerOptions.authorize}. */
 export interface CodecRequest {
+  /** Whether the caller wants to read or to write. */
   readonly action: "decode" | "encode";
   readonly tenant: string;
   /** The owners of the payloads, such as `run:pay-7`. */

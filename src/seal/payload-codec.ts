@@ -23,6 +23,7 @@ export interface PayloadContext {
 export interface EncodedPayload {
   /** The id of the key: 1 to 100 letters, digits or `. : @ / + = _ -`. Stored in clear. */
   readonly key: string;
+  /** The encoded bytes. */
   readonly data: Uint8Array;
 }
 
@@ -31,6 +32,7 @@ export interface EncodedPayload {
  * only see the encoded form. {@link aesGcm} is one.
  */
 export interface PayloadCodec {
+  /** Encodes one payload. */
   encode(payload: Uint8Array, context: PayloadContext): Awaitable<EncodedPayload>;
   /** Throws {@link keyUnknown} for a key that it does not have, {@link payloadRefused} for bytes that it does not accept. */
   decode(payload: EncodedPayload, context: PayloadContext): Awaitable<Uint8Array>;
@@ -44,11 +46,21 @@ export interface PayloadCodec {
 /** What is recorded in place of a payload. Pure and idempotent: `redact(redact(x))` equals `redact(x)`. */
 export type RedactPayload = (payload: unknown, context: Omit<PayloadContext, "labels">) => unknown;
 
-/** The error of a codec that does not have a key. */
+/**
+ * The error of a codec that does not have a key.
+ *
+ * @example
+ * if (!(id in keys)) throw keyUnknown(id);
+ */
 export const keyUnknown = (key: string): TapeError =>
   new TapeError("TAPE_KEY_UNKNOWN", `the codec does not have the key ${key}`, { key });
 
-/** The error of a codec that has the key, but does not accept the bytes. */
+/**
+ * The error of a codec that has the key, but does not accept the bytes.
+ *
+ * @example
+ * throw payloadRefused(id, context, cause);
+ */
 export const payloadRefused = (key: string, context: Pick<PayloadContext, "place">, cause?: unknown): TapeError =>
   new TapeError(
     "TAPE_PAYLOAD_REFUSED",

@@ -19,6 +19,9 @@ export function isForeign(wake: WakeHint, tenant: string | undefined): boolean {
 
 /**
  * The feed as a stream: every record once, in order within each journal, each with the cursor that resumes after it.
+ *
+ * @example
+ * for await (const { cursor, kind } of followFeed(store, systemClock, { tenant: "acme" })) console.log(cursor, kind);
  */
 export async function* followFeed(
   store: Pick<Store, "read" | "onWake">,

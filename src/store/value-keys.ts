@@ -4,6 +4,7 @@ import type { Store, StoredValue } from "./contract/store.ts";
 
 /** Where an adapter keeps its values: an open `Tape`, or a store with a tenant. */
 export interface ValuesOf {
+  /** The store. */
   readonly store: Pick<Store, "read" | "intake">;
   readonly tenant: string;
 }

@@ -4,8 +4,10 @@ import type { Store, StoredValue } from "./contract/store.ts";
 
 /** One change of a value, with the value before and after it. `undefined`: it did not exist. */
 export interface ValueTransition {
+  /** The key of the value. */
   readonly key: string;
   readonly version: number;
+  /** The value before it. */
   readonly previous: unknown;
   readonly value: unknown;
   readonly deleted: boolean;
@@ -51,6 +53,9 @@ export interface WatchOptions {
 /**
  * Every transition of one value, in order, each once, resumable by version. A deletion erases earlier versions: a
  * watcher that has not read them by then sees only the deletion. Ends when the signal aborts.
+ *
+ * @example
+ * for await (const { version, value } of watchValue(store, systemClock, "acme", "visits")) console.log(version, value);
  */
 export async function* watchValue(
   store: Pick<Store, "read" | "onWake">,

@@ -13,9 +13,13 @@ import type { RunSpec, Store } from "../../src/store/contract/store.ts";
  * const runner: TestRunner = { describe, it, beforeEach, afterEach };
  */
 export interface TestRunner {
+  /** Groups tests. */
   describe(name: string, body: () => void): void;
+  /** Defines a test. */
   it(name: string, body: () => Promise<void>, timeoutMs?: number): void;
+  /** Runs before each test. */
   beforeEach(body: () => Promise<void>): void;
+  /** Runs after each test. */
   afterEach(body: () => Promise<void>): void;
 }
 
@@ -53,9 +57,13 @@ export interface CallerFixture {
 export interface CallerConnection {
   /** What `within` takes. */
   readonly transaction: unknown;
+  /** Starts a transaction. */
   begin(): Promise<void>;
+  /** Commits it. */
   commit(): Promise<void>;
+  /** Rolls it back. */
   rollback(): Promise<void>;
+  /** Writes a row of the caller's own table. */
   insert(row: string): Promise<void>;
 }
 

@@ -23,9 +23,13 @@ export type CrashMode = "crash" | "zombie";
  * const options: CrashOptions<Order, Receipt> = { workflow: order, input: { id: "7" }, runner, ledger: bank };
  */
 export interface CrashOptions<I, O> {
+  /** The workflow to execute. */
   readonly workflow: Workflow<I, O>;
+  /** Its input. */
   readonly input: I;
+  /** A runner that has the workflow and its effects. */
   readonly runner: Runner;
+  /** Options of the start. Default: none. */
   readonly start?: Omit<StartOptions, "id">;
   /**
    * Sent when the run or one of its children waits at a gate of this name: once each, or with `times: "always"` to every
@@ -45,9 +49,11 @@ export interface CrashOptions<I, O> {
   /** true: the store has a real clock, so waits take real time. Default: virtual time. */
   readonly realTime?: boolean;
   /**
-   * A zombie is paused for a tenth longer than this: effects should declare a `timeout` and `settleDelay` that outlast it.
+   * A zombie is paused for a tenth longer than this: effects should declare a `timeout` and `settleDelay` that outlast
+   * it. Default 30 000.
    */
   readonly leaseTtlMs?: number;
+  /** How rounds interrupt the process. Default: both. */
   readonly modes?: readonly CrashMode[];
   /** Selects boundaries, for stores on which each one takes real time. Default: every boundary in every mode. */
   readonly only?: (boundary: string, index: number) => boolean;

@@ -10,7 +10,9 @@ import { runRound } from "./run-round.ts";
  * const { rounds, reached, statuses } = await crashAtEveryBoundary({ workflow, input, runner });
  */
 export interface CrashReport {
+  /** Every point at which the process was interrupted. */
   readonly boundaries: readonly string[];
+  /** How many rounds were executed. */
   readonly rounds: number;
   /** Rounds that reached their boundary. In virtual time, with a deterministic workflow, all of them do. */
   readonly reached: number;

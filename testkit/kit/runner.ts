@@ -11,11 +11,15 @@ import type { TestProcess } from "./process.ts";
  * const sent = round.calls.filter((call: BodyCall) => call.role === "effect");
  */
 export interface BodyCall {
+  /** The process that called. */
   readonly process: string;
+  /** What was called: the effect, its compensation, or its observation. */
   readonly role: "effect" | "compensation" | "observe";
   readonly effect: string;
+  /** The semantics of the effect. */
   readonly semantics: string;
   readonly runId: string;
+  /** The idempotency key of the call. */
   readonly key: string;
   readonly token: bigint;
   readonly attempt: number;

@@ -16,11 +16,14 @@ import { VirtualTime } from "./virtual-time.ts";
  * const options: VirtualOptions = { runner: createRunner({ workflows: [reminder] }), seed: 7 };
  */
 export interface VirtualOptions {
+  /** The workflows and effects to execute. */
   readonly runner: Runner;
   /** Opens the store on this clock; default: SQLite in memory. */
   readonly openStore?: (clock: VirtualTime, random: Random) => Promise<Store>;
+  /** The same seed gives the same execution. Default 1. */
   readonly seed?: number | string;
   readonly tenant?: string;
+  /** How long leases last without a renewal. Default 30 s. */
   readonly leaseTtl?: TapeOptions["leaseTtl"];
   readonly log?: TapeOptions["log"];
 }
@@ -38,8 +41,11 @@ const defaultBoundMs = 3_600_000;
  * await tape.close();
  */
 export class VirtualTape {
+  /** Its clock. */
   readonly time: VirtualTime;
+  /** Its store. */
   readonly store: Store;
+  /** The Tape itself. */
   readonly tape: Tape;
 
   private constructor(time: VirtualTime, store: Store, tape: Tape) {
@@ -48,6 +54,7 @@ export class VirtualTape {
     this.tape = tape;
   }
 
+  /** Opens a Tape in virtual time. Nothing moves until the test waits for something. */
   static async open(options: VirtualOptions): Promise<VirtualTape> {
     const { runner, tenant, leaseTtl, log, seed = 1 } = options;
     const time = new VirtualTime();
@@ -62,14 +69,17 @@ export class VirtualTape {
     return new VirtualTape(time, store, tape);
   }
 
+  /** Starts a run. */
   start<I, O>(workflow: Workflow<I, O>, input: I, options?: StartOptions): Promise<RunHandle<O>> {
     return this.time.during(this.tape.start(workflow, input, options));
   }
 
+  /** Sends a value to a gate of a run. */
   signal<T>(run: string, gate: GateDefinition<T>, value: T, options?: { key?: string; by?: string }): Promise<void> {
     return this.time.during(this.tape.signal(run, gate, value, options));
   }
 
+  /** Cancels a run. */
   cancel(run: string, reason = "requested by a test"): Promise<void> {
     return this.time.during(this.tape.cancel(run, { reason }));
   }
@@ -96,6 +106,7 @@ export class VirtualTape {
     }
   }
 
+  /** Closes the Tape and its store. */
   async close(): Promise<void> {
     await this.time.during(this.tape.close());
     await this.time.during(this.store.close());

@@ -35,6 +35,7 @@ export class VirtualTime implements Clock {
   /** Number of events so far: the cost of a simulation. */
   events = 0;
 
+  /** The time at which it starts, in milliseconds since 1970. */
   constructor(wall = startWallMs) {
     this.#startWallMs = wall;
   }

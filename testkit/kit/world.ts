@@ -20,6 +20,7 @@ export type WorldCaller = Pick<EffectContext, "runId" | "key" | "token" | "attem
 export interface WorldRequest {
   readonly name: string;
   readonly runId: string;
+  /** The idempotency key of the request. */
   readonly key: string;
   readonly token: bigint;
   readonly attempt: number;
@@ -29,6 +30,7 @@ export interface WorldRequest {
   readonly hash: string;
   /** false: a repeated request that the upstream recognised by its key. */
   readonly applied: boolean;
+  /** What the upstream answered. */
   readonly result: unknown;
 }
 
@@ -64,10 +66,12 @@ export class WorldLedger {
   readonly #seen: WorldRequest[] = [];
   #faults: { readonly name: string; readonly fault: RequestFault; times: number }[] = [];
 
+  /** With a clock, its requests have a time. */
   constructor(clock?: Pick<Clock, "wall">) {
     this.#clock = clock;
   }
 
+  /** Every request that arrived, in order. */
   get seen(): readonly WorldRequest[] {
     return this.#seen;
   }
@@ -92,6 +96,7 @@ export class WorldLedger {
     return this.#seen.find((one) => one.applied && one.name === name && one.businessKey === businessKey);
   }
 
+  /** The requests that had an effect, all or those of one name. */
   applied(name?: string): WorldRequest[] {
     return this.#seen.filter((one) => one.applied && (name === undefined || one.name === name));
   }
@@ -102,6 +107,7 @@ export class WorldLedger {
     return [...new Set(keys.filter((key, k) => keys.indexOf(key) !== k))];
   }
 
+  /** Forgets all requests. */
   clear(): void {
     this.#seen.length = 0;
     this.#faults = [];

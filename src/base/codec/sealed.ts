@@ -6,6 +6,7 @@ const mark = Symbol.for("durable-tape.sealed");
 /** What the stored text of a sealed payload holds. `place`: what it belongs to, such as `run:pay-7`. */
 export interface SealedFields {
   readonly key: string;
+  /** Where the payload belongs; the codec checks it. */
   readonly place: string;
   /** The ciphertext, in base64. */
   readonly data: string;
@@ -20,14 +21,20 @@ export interface SealedProblem {
 }
 
 /**
- * A payload that a payload codec has encoded, for example encrypted. Stores, servers, feeds and sinks handle it like any
- * value; it is written and read as it is. A program gets one in place of a value that it cannot decode.
+ * A payload that a payload codec has encoded, for example encrypted. Stores, servers, feeds and sinks handle it like
+ * any value; it is written and read as it is. A program gets one in place of a value that it cannot decode.
+ *
+ * @example
+ * const shown = (value: unknown) => (value instanceof SealedPayload ? "encrypted" : value);
  */
 export class SealedPayload implements SealedFields {
   /** The id of the key. */
   readonly key: string;
+  /** Where the payload belongs; the codec checks it. */
   readonly place: string;
+  /** The encoded bytes, as base64. */
   readonly data: string;
+  /** The hash by which equal payloads are recognised. */
   readonly hash: string | undefined;
   /** Not stored. undefined: nothing has tried to open it. */
   readonly problem: SealedProblem | undefined;
@@ -40,6 +47,7 @@ export class SealedPayload implements SealedFields {
     this.problem = problem;
   }
 
+  /** Marks the class in JSON. */
   get [mark](): true {
     return true;
   }
@@ -49,15 +57,23 @@ export class SealedPayload implements SealedFields {
     return { encrypted: this.key };
   }
 
+  /** A text without the payload. */
   toString(): string {
     return `[encrypted with key ${this.key}]`;
   }
 
+  /** A text without the payload, for logs. */
   [inspect.custom](): string {
     return this.toString();
   }
 }
 
+/**
+ * Whether a value is a payload that this process cannot decode.
+ *
+ * @example
+ * const total = isSealed(run.outcome) ? "hidden" : run.outcome;
+ */
 export function isSealed(value: unknown): value is SealedPayload {
   return typeof value === "object" && value !== null && (value as { [mark]?: unknown })[mark] === true;
 }

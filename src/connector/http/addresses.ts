@@ -2,7 +2,9 @@ import { BlockList, isIP } from "node:net";
 
 /** An address to connect to, as a resolver returns it. */
 export interface HostAddress {
+  /** The address as text. */
   readonly address: string;
+  /** Its family: 4 or 6. */
   readonly family: 4 | 6;
 }
 

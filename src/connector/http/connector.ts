@@ -14,18 +14,23 @@ import { type ResponseVerdict, retryAfterMs, speaksFor, verdictOn } from "./verd
 
 /** An observation over HTTP: the request, and what its response means. No default: a 404 may be a wrong path. */
 export interface HttpObserve<A, R> {
+  /** What to request. */
   readonly request: (args: A, fx: ConnectorContext) => HttpRequest;
+  /** What the response means; `outcome` has the results. */
   readonly read: (response: HttpResponse, args: A, fx: ConnectorContext) => Observation<R>;
 }
 
 /** Options of an {@link httpConnector}. */
 export interface HttpConnectorOptions<A, R> {
-  /** Ends with "/". Requests cannot leave it. Absent: requests name whole URLs, of public hosts. */
+  /** Ends with "/". Requests cannot leave it. Absent: requests name whole URLs, of public hosts. Default: none. */
   readonly url?: string;
+  /** The request of one attempt. Key and token are added as headers. */
   readonly request: (args: A, fx: ConnectorContext) => HttpRequest;
   /** The result of the effect; default: the body of the response. */
   readonly result?: (response: HttpResponse) => R;
+  /** How to ask whether the effect happened. Default: an operator decides. */
   readonly observe?: HttpObserve<A, R>;
+  /** The request that reverses the effect. Default: nothing is reversed. */
   readonly compensate?:
     | ((args: A, result: R, fx: ConnectorContext) => HttpRequest)
     | {
@@ -33,21 +38,29 @@ export interface HttpConnectorOptions<A, R> {
         readonly semantics?: Semantics;
         readonly observe?: HttpObserve<{ args: A; result: R }, unknown>;
       };
-  /** Signs the key and the token of each request for a service of yours that has the same secret; see `fencedHandler`. */
+  /**
+   * Signs the key and the token of each request for a service of yours that has the same secret; see `fencedHandler`.
+   * Default: unsigned.
+   */
   readonly secret?: string;
-  /** Sent with every request. */
+  /** Sent with every request. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Overrides the table where the upstream means something else by a response; undefined: the table decides. */
+  /**
+   * Overrides the table where the upstream means something else by a response; undefined: the table decides. Default:
+   * the table.
+   */
   readonly judge?: (response: HttpResponse) => ResponseVerdict | undefined;
   /** Limit for establishing the connection; when it passes, nothing was sent. Default 5 s. */
   readonly connectTimeout?: Duration;
   /** From the request to the last byte of the response; then the outcome is unknown. Default 30 s, capped by the effect's `timeout`. */
   readonly responseTimeout?: Duration;
-  /** Default 1 MiB. */
+  /** The longest response that is read. Default 1 MiB. */
   readonly maxResponseBytes?: number;
-  /** Addresses and blocks that may be reached although they are not public. */
+  /** Addresses and blocks that may be reached although they are not public. Default: none. */
   readonly allow?: readonly string[];
+  /** PEM texts: trusted authorities, and a certificate with its key. Default: the system's authorities. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  /** Resolves host names. Default: the system's resolver. */
   readonly resolve?: ResolveHost;
   readonly clock?: Clock;
 }

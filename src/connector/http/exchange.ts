@@ -14,6 +14,7 @@ export interface OutgoingRequest {
 
 /** A response of the upstream. */
 export interface HttpResponse {
+  /** The status code. */
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;

@@ -10,6 +10,7 @@ export interface HttpRequest {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Relative to the connector's URL; absolute if it has none. */
   readonly url: string;
+  /** Headers besides those of the connector. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Text and bytes are sent as they are, everything else as JSON. */
   readonly body?: unknown;

@@ -25,9 +25,21 @@ import { type ConfirmedResult, deniedCall, failedCallOf, leaveEvidence, resultIn
 import { awaitOutcome, type EffectOperation, isInline, withdrawPending, writeOutcome } from "./outcome.ts";
 import { assertStartWindow, sendWindowMs } from "./send-window.ts";
 
-/** An effect that surely did not happen. */
+/**
+ * An effect that surely did not happen.
+ *
+ * @example
+ * try {
+ *   await pay({ invoice: "7", amount: 120 });
+ * } catch (error) {
+ *   if (!(error instanceof EffectFailed)) throw error;
+ *   tape.log(`not paid: ${error.reason}`);
+ * }
+ */
 export class EffectFailed extends TapeError {
+  /** The name of the effect. */
   readonly effect: string;
+  /** Why it did not happen, for people. */
   readonly reason: string;
 
   constructor(effect: string, reason: string, cause: unknown) {

@@ -6,6 +6,7 @@ import { type HttpSinkOptions, HttpTarget, httpSinkKeys } from "./http.ts";
 
 /** How CloudEvents are written into HTTP requests. */
 export const cloudEventModes = ["batch", "structured", "binary"] as const;
+/** How events travel: many in one request, one as JSON, or one with its attributes as headers. */
 export type CloudEventMode = (typeof cloudEventModes)[number];
 
 /** Options of a {@link cloudEventsSink}. */

@@ -14,6 +14,7 @@ import type { Delivery } from "../sink.ts";
 
 /** How a sink reaches a server over HTTP. */
 export interface HttpSinkOptions {
+  /** Where events are sent. */
   readonly url: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -21,7 +22,9 @@ export interface HttpSinkOptions {
   readonly timeout?: Duration;
   /** Addresses and blocks that may be reached although they are not public. */
   readonly allow?: readonly string[];
+  /** PEM texts: trusted authorities, and a certificate with its key. Default: the system's authorities. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  /** Resolves host names. Default: the system's resolver. */
   readonly resolve?: ResolveHost;
   readonly clock?: Clock;
 }

@@ -8,14 +8,19 @@ import { attributesOf } from "./wire.ts";
 
 /** A message as `@platformatic/kafka` sends it. */
 export interface KafkaMessage {
+  /** The topic. */
   readonly topic: string;
+  /** The lane of the event, so that its order is kept. */
   readonly key: string;
+  /** The event as JSON. */
   readonly value: string;
+  /** The attributes of the event. */
   readonly headers: Record<string, string>;
 }
 
 /** What the sink uses of a producer of `@platformatic/kafka` whose serializers take strings. */
 export interface KafkaProducer {
+  /** Sends messages and waits for acknowledgements. */
   send(options: { readonly messages: KafkaMessage[]; readonly acks: number }): Promise<unknown>;
 }
 
@@ -49,6 +54,9 @@ const refusals = new Set([10, 18, 87]);
  * root run as key, so that a run stays in one partition. Acknowledged by all replicas in sync. Kafka drops no repeats.
  *
  * Proven against a mock of the protocol only, never against a Kafka server.
+ *
+ * @example
+ * const sink = kafkaSink({ brokers: ["127.0.0.1:9092"], topic: "tape" });
  */
 export function kafkaSink(options: KafkaSinkOptions): Sink {
   exactlyOne("kafkaSink", options, "brokers", "producer");

@@ -9,14 +9,17 @@ import { tokenOf } from "./wire.ts";
 
 /** What the sink uses of a connection of `@nats-io/transport-node`. */
 export interface NatsConnection {
+  /** What the server says about itself. */
   readonly info?: { readonly max_payload: number };
+  /** Whether it is closed. */
   isClosed(): boolean;
+  /** Closes it. */
   close(): Promise<void>;
 }
 
 /** Options of {@link natsSink}. */
 export interface NatsSinkOptions {
-  /** Addresses of one server or cluster, such as `nats://127.0.0.1:4222`. */
+  /** Addresses of one server or cluster, such as `nats://127.0.0.1:4222`. Default: the connection. */
   readonly servers?: string | readonly string[];
   /** Further options of the client's `connect`: `token`, `user`, `pass`, `tls`, `authenticator`. */
   readonly connect?: Readonly<Record<string, unknown>>;
@@ -24,7 +27,7 @@ export interface NatsSinkOptions {
   readonly connection?: NatsConnection;
   /** Begins every subject: `tape.<tenant>.<workflow>.<kind>` unless you choose another. */
   readonly prefix?: string;
-  /** How long an acknowledgement of the stream may take; 5 000 ms unless you choose another. */
+  /** How long an acknowledgement of the stream may take. Default 5 000. */
   readonly timeoutMs?: number;
 }
 
@@ -58,11 +61,14 @@ const maxInFlight = 512;
 const headerBytes = 4_096;
 
 /**
- * Publishes events to JetStream, each as a structured CloudEvent with its id as the message's id, so that a stream drops
- * repeats within its `duplicate_window`. A stream for `tape.>` has to exist.
+ * Publishes events to JetStream, each as a structured CloudEvent with its id as the message's id, so that a stream
+ * drops repeats within its `duplicate_window`. A stream for `tape.>` has to exist.
  *
- * One event of a run is under way at a time, and all runs at once. A cluster that changes its leader may lose one message
- * and take the next: several of one run would then arrive in another order.
+ * One event of a run is under way at a time, and all runs at once. A cluster that changes its leader may lose one
+ * message and take the next: several of one run would then arrive in another order.
+ *
+ * @example
+ * const sink = natsSink({ servers: "nats://127.0.0.1:4222" });
  */
 export function natsSink(options: NatsSinkOptions): Sink {
   exactlyOne("natsSink", options, "servers", "connection");

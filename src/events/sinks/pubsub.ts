@@ -15,6 +15,9 @@ const maxShown = 500;
 /**
  * Publishes events to a topic of Google Cloud Pub/Sub, through its REST interface: attributes of CloudEvents as `ce-`
  * attributes, the root run as ordering key. Subscribers drop repeats by `ce-id`.
+ *
+ * @example
+ * const sink = pubsubSink({ topic: "projects/p/topics/tape-events" });
  */
 export function pubsubSink(options: PubsubSinkOptions): Sink {
   const publish = pubsubTopic("pubsubSink", options);

@@ -8,13 +8,17 @@ import { placeOf } from "./wire.ts";
 
 /** What the sink uses of a client of the package `redis`. */
 export interface RedisClient {
+  /** Whether it is connected. */
   readonly isReady: boolean;
+  /** Starts a transaction. */
   multi(): RedisTransaction;
 }
 
 /** Commands that Redis executes together or not at all. */
 export interface RedisTransaction {
+  /** Adds a command. */
   addCommand(args: string[]): RedisTransaction;
+  /** Executes them. */
   exec(): Promise<unknown>;
 }
 
@@ -24,13 +28,13 @@ export interface RedisSinkOptions {
   readonly url?: string;
   /** A connected client of your own in place of `url`. The sink does not close it. */
   readonly client?: RedisClient;
-  /** Key of the stream, `tape` unless you choose another; in a cluster with a hash tag: `{tape}`. */
+  /** Key of the stream; in a cluster with a hash tag: `{tape}`. Default `tape`. */
   readonly stream?: string;
-  /** One stream for each journal, `tape:17`, in which Redis refuses repeats. */
+  /** One stream for each journal, `tape:17`, in which Redis refuses repeats. Default false. */
   readonly perJournal?: boolean;
-  /** About how many entries a stream keeps; 1 000 000 unless you choose another, 100 000 with `perJournal`. */
+  /** About how many entries a stream keeps. Default 1 000 000, or 100 000 with `perJournal`. */
   readonly maxLength?: number;
-  /** How long a journal's stream stays after its last event; 7 days unless you choose another. */
+  /** How long a journal's stream stays after its last event, in seconds. Default: 7 days. */
   readonly expireSeconds?: number;
 }
 
@@ -54,8 +58,11 @@ const maxSeconds = 10 * 365 * 86_400;
  * Appends events to a Redis stream, each as a structured CloudEvent in the field `event`. One batch is one transaction,
  * so that Redis has all of it in its order, or nothing.
  *
- * With `perJournal` an entry's id is `<epoch>-<seq>`, and Redis refuses one that is not above the last: repeats leave no
- * second entry. The epoch comes first because a restored store counts its records again from an earlier number.
+ * With `perJournal` an entry's id is `<epoch>-<seq>`, and Redis refuses one that is not above the last: repeats leave
+ * no second entry. The epoch comes first because a restored store counts its records again from an earlier number.
+ *
+ * @example
+ * const sink = redisSink({ url: "redis://127.0.0.1:6379" });
  */
 export function redisSink(options: RedisSinkOptions): Sink {
   exactlyOne("redisSink", options, "url", "client");

@@ -8,12 +8,15 @@ import { maxShards, shardPrefix } from "./shard-of.ts";
 
 /** The new number of shards, who changes it and why. */
 export interface ReshardRequest extends OperatorReason {
+  /** The new number of shards. */
   readonly to: number;
 }
 
 /** The leases that a reshard fenced and paused, and those that it let processes hold again. */
 export interface Reshard {
+  /** Leases of the old number, which no process may hold now. */
   readonly paused: readonly string[];
+  /** Leases of the new number, which processes may hold now. */
   readonly resumed: readonly string[];
 }
 

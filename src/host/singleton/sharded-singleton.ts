@@ -46,11 +46,15 @@ const restBackoff = { baseMs: 1_000, capMs: 60_000 };
  * A background job in shards, which all replicas share. Each shard is a named lease with everything that a singleton
  * has. Nothing new decides who holds it; only who tries is decided here, in one poll for all shards:
  *
- *   fewer than its share    takes free and expired shards at once; the share is rounded down while others have less
+ * fewer than its share    takes free and expired shards at once; the share is rounded down while others have less
  *   its share               takes a shard that stays free for 2–3 s, because no hungry replica came
  *   more than its share     sheds its newest shard, one a second: the body drains, and the lease is released
  *
  * A live holder's shard is never taken.
+ *
+ * @example
+ * const job = await app.singleton("sweeper", async ({ shard }) => sweep(shard), { shards: 16 });
+ * await job.stop();
  */
 export class ShardedSingleton {
   readonly name: string;
@@ -109,6 +113,7 @@ export class ShardedSingleton {
     return this.#unheld;
   }
 
+  /** Its state now, for lists. */
   view(): SingletonView {
     const { name } = this;
     const failures = Math.max(0, ...this.#failures.values());

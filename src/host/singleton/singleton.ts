@@ -21,11 +21,13 @@ export interface SingletonOptions {
   readonly ttl?: Duration;
   /** How often the lease is renewed. Default TTL / 3. */
   readonly heartbeat?: Duration;
-  /** A holder without `progress` for longer than this loses its lease, even if it renews. */
+  /** A holder without `progress` for longer than this loses its lease, even if it renews. Default: no limit. */
   readonly maxStall?: Duration;
   /** How long a stopping body may take while its lease is still renewed. Default 10 s. */
   readonly drain?: Duration;
-  /** Calls each body again this long after it returned, until the term ends. */
+  /**
+   * Calls each body again this long after it returned, until the term ends. Default: a body that returns ends the term.
+   */
   readonly every?: Duration;
   /** Pause after a body threw: jittered, doubled each time. Default 1 s to 60 s. */
   readonly backoff?: { readonly base?: Duration; readonly cap?: Duration };
@@ -59,14 +61,19 @@ type HolderCommand =
 /**
  * A background job that runs on one replica at a time; the others stand by.
  *
- *   standby ──acquired──▶ holder ──lost, stop, pause, body threw──▶ draining ──▶ standby | stopped
+ * standby ──acquired──▶ holder ──lost, stop, pause, body threw──▶ draining ──▶ standby | stopped
  *      ▲                                                               └──body threw──▶ resting ──▶ standby
  *
  * draining: the body must stop, and its lease is still renewed. The lease is released only when the body has stopped.
  * If the body does not stop within the bound, the lease is not released and this replica does not stand by again: two
  * bodies never execute in one process. `#transition` is the only setter.
+ *
+ * @example
+ * const job = await app.singleton("sweeper", async ({ abortSignal }) => sweep(abortSignal));
+ * await job.pause({ by: "ada", reason: "maintenance" });
  */
 export class Singleton {
+  /** The name of the singleton and of its lease. */
   readonly name: string;
   readonly #deps: SingletonDeps;
   readonly #work: SingletonWork;
@@ -131,6 +138,7 @@ export class Singleton {
     return this.#state;
   }
 
+  /** Its state now, for lists. */
   view(): SingletonView {
     const { name, state } = this;
     return { name, state, belief: this.#lease?.belief, token: this.#lease?.token, failures: this.#failures };

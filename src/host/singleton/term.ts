@@ -15,6 +15,7 @@ import type { Store } from "../../store/contract/store.ts";
 export interface Shard {
   /** From 0 to `of` - 1; `shardOf(key, of)` says which keys belong to it. */
   readonly index: number;
+  /** How many shards there are. */
   readonly of: number;
   /** Checkpoints of shards of another number, from before a reshard. */
   readonly before: readonly { readonly index: number; readonly of: number; readonly checkpoint: string }[];
@@ -22,6 +23,7 @@ export interface Shard {
 
 /** What a singleton's body receives for one term. The child loops of a singleton share it, with the abort signal. */
 export interface SingletonContext {
+  /** The name of the singleton. */
   readonly name: string;
   readonly tenant: string;
   readonly lease: Lease;

@@ -7,6 +7,7 @@ export type Verdict =
 export interface Verify {
   /** For the log: `googleOidc`, `webhookSignature`, … */
   readonly label: string;
+  /** Whether the sender is known, and why not. */
   check(headers: Headers, body: Uint8Array): Promise<Verdict>;
 }
 

@@ -10,12 +10,13 @@ import type { Handler } from "../request.ts";
 
 /** What the waker needs of a JetStream client: `jetstream(connection)` of `@nats-io/jetstream` has it. */
 export interface WakeUpPublisher {
+  /** Publishes a message. */
   publish(subject: string, payload: string, options: { readonly timeout: number }): Promise<unknown>;
 }
 
 /** A JetStream client or the addresses of its servers, and the names of its subjects. */
 export interface NatsWakerOptions {
-  /** Addresses of one server or cluster, such as `nats://127.0.0.1:4222`. */
+  /** Addresses of one server or cluster, such as `nats://127.0.0.1:4222`. Default: the client. */
   readonly servers?: string | readonly string[];
   /** Further options of the client's `connect`: `token`, `user`, `pass`, `tls`. */
   readonly connect?: Readonly<Record<string, unknown>>;
@@ -36,7 +37,12 @@ const maxAgeNs = 600e9;
 const subjectOf = (prefix: string, tenant: string, reactor: string): string =>
   `${prefix}.wakeups.${createHash("sha256").update(tenant).digest("hex").slice(0, 16)}.${reactor}`;
 
-/** The stream of wake-ups, for `manager.streams.add`. An old wake-up is worth nothing, so it keeps them for ten minutes. */
+/**
+ * The stream of wake-ups, for `manager.streams.add`. An old wake-up is worth nothing, so it keeps them for ten minutes.
+ *
+ * @example
+ * const stream = natsWakeUpStream(); // for `jsm.streams.add(stream)`
+ */
 export function natsWakeUpStream(prefix: string = defaultPrefix): {
   name: string;
   subjects: string[];
@@ -48,7 +54,12 @@ export function natsWakeUpStream(prefix: string = defaultPrefix): {
   return { name: `${prefix}-wakeups`, subjects: [`${prefix}.wakeups.>`], retention: "workqueue", ...bounds };
 }
 
-/** The consumer of one reactor's wake-ups, for `manager.consumers.add(stream, …)`. */
+/**
+ * The consumer of one reactor's wake-ups, for `manager.consumers.add(stream, …)`.
+ *
+ * @example
+ * const consumer = natsWakeUpConsumer("acme", "outbox"); // for `jsm.consumers.add(stream, consumer)`
+ */
 export function natsWakeUpConsumer(
   tenant: string,
   reactor: string,
@@ -109,8 +120,12 @@ export function jetstreamOf(
 }
 
 /**
- * Passes each wake-up that the consumer delivers to a handler of `pushHandler`, whose `verify` is
- * `unverified("NATS checks its clients")`. It confirms a wake-up once the handler has answered with 2xx.
+ * Passes each wake-up that the consumer delivers to a handler of `pushHandler`, whose `verify` is `unverified("NATS
+ * checks its clients")`. It confirms a wake-up once the handler has answered with 2xx.
+ *
+ * @example
+ * const wakeUps = await runWakeUps(consumer, handler);
+ * await wakeUps.stop();
  */
 export function runWakeUps(
   consumer: { consume(options: { max_messages: number }): Promise<NatsMessages<{ readonly data: Uint8Array }>> },

@@ -15,6 +15,7 @@ export interface AdminWriteOps {
     seen?: Pick<ScheduleRow, "version" | "spec"> | null,
     audit?: ScheduleAudit,
   ): Promise<ScheduleRow>;
+  /** Deletes a schedule; false: there was none. */
   deleteSchedule(tenant: string, id: string): Promise<boolean>;
   /**
    * Deletes finished runs that ended before `endedBefore`; their tombstones stay. Returns how many. `audit` is given if
@@ -72,6 +73,7 @@ export interface AdminReadOps {
   quotas(page?: { above?: string; limit?: number }): Promise<Page<Quota>>;
   /** Processes that reported within the last minute, by label. */
   processes(tenant: string): Promise<ProcessView[]>;
+  /** How the store is configured. */
   settings(): Promise<StoreSettings>;
 }
 
@@ -92,9 +94,11 @@ export type OperatorReason = Pick<AuditInfo, "reason"> & Partial<Pick<AuditInfo,
 
 /** An API token to create. */
 export interface NewToken {
+  /** The public part of the token. */
   readonly id: string;
   readonly tenant: string;
   readonly name: string;
+  /** The permissions of its holder. */
   readonly role: string;
   /** The hash of its secret, which the store never sees. */
   readonly hash: string;
@@ -106,7 +110,9 @@ export interface NewToken {
 export interface ApiToken extends Omit<NewToken, "expiresInMs"> {
   readonly createdAt: number;
   readonly expiresAt: number | null;
+  /** When it was revoked; null: it is valid. */
   readonly revokedAt: number | null;
+  /** When it was last used; null: never. */
   readonly usedAt: number | null;
 }
 
@@ -127,9 +133,13 @@ export interface ProcessView extends ProcessReport {
 
 /** How a store is configured, for operators. */
 export interface StoreSettings {
+  /** The version of the schema. */
   readonly schema: number;
+  /** Grows when a copy is restored. */
   readonly epoch: number;
+  /** Whether a commit survives a power failure. */
   readonly durable: boolean;
+  /** Figures of the database, by name. */
   readonly facts: Readonly<Record<string, string | number | boolean>>;
 }
 

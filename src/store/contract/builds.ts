@@ -32,11 +32,14 @@ export interface BuildView extends BuildRow {
   readonly live: number;
   /** Milliseconds since 1970: when a process of it first reported, and last, within a minute. */
   readonly firstAt: number;
+  /** When a process last reported it. */
   readonly seenAt: number;
 }
 
+/** A live run that is pinned to a build. */
 export interface PinnedRun {
   readonly journal: number;
+  /** The id of the run. */
   readonly id: string;
   readonly workflow: string;
 }

@@ -24,8 +24,11 @@ export interface Census {
   readonly feedBlockedMs: number;
 }
 
+/** The due work of one reactor. */
 export interface ReactorBacklog {
+  /** The reactor. */
   readonly reactor: string;
+  /** How many journals are due. */
   readonly due: number;
   /** How long the oldest has been due. */
   readonly lagMs: number;
@@ -33,8 +36,10 @@ export interface ReactorBacklog {
 
 /** Effects or obligations that wait for the reconciler or an operator. */
 export interface InDoubtCount {
+  /** Effects, or compensations. */
   readonly role: "effect" | "compensation";
   readonly status: "UNKNOWN" | "STUCK";
+  /** How many. */
   readonly count: number;
   /** Since when the oldest is in this status. */
   readonly ageMs: number;

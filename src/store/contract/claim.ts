@@ -5,7 +5,9 @@ import type { AdminLeaseOps } from "./admin.ts";
 
 /** The right to try: leases and their terms. */
 export interface ClaimOps extends AdminLeaseOps {
+  /** Acquires one lease under a condition. */
   acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult>;
+  /** Finds due work of a reactor and acquires its leases. */
   find(request: FindRequest): Promise<Term[]>;
   /**
    * Renews all leases of a process in one call, with a result for each. TAPE_FENCED and TAPE_LEASE_STALLED end a term.
@@ -55,6 +57,7 @@ export interface FindRequest {
 /** A queue from which to admit runs. */
 export interface QueueRoom {
   readonly name: string;
+  /** How many of its runs fit. */
   readonly room: number;
 }
 

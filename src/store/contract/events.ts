@@ -52,6 +52,7 @@ export interface EventReadOps {
 /** Whose record it is: a run, an item of a run, or a named lease. */
 export interface Subject {
   readonly journal: number;
+  /** What the record is about: a run, an item or a named lease. */
   readonly kind: JournalKind;
   /** Of a named lease. */
   readonly name?: string;
@@ -63,8 +64,10 @@ export interface Subject {
 
 /** A run as its events describe it. */
 export interface SubjectRun {
+  /** The id of the run. */
   readonly id: string;
   readonly workflow: string;
+  /** The version that the workflow states. */
   readonly version: string | null;
   readonly labels: Readonly<Record<string, string>>;
   /** The id of the root run, which may be its own. */

@@ -7,6 +7,7 @@ import type { StreamWriteOps } from "./streams.ts";
 
 /** Writes under a fence: the only way in which records enter a journal. */
 export interface FencedOps extends CheckpointOps, StreamWriteOps, BlobWriteOps {
+  /** Appends records after a head, and everything that they change, in one transaction. */
   append(fence: Fence, entry: AppendRequest): Promise<AppendResult>;
   /** Independent writes in one call: each with its own fence and its own result. */
   appendAll(batch: readonly (readonly [Fence, AppendRequest])[]): Promise<ItemResult<AppendResult>[]>;
@@ -23,6 +24,7 @@ export interface AppendRequest {
 
 /** The new head of the journal, and its note counter. */
 export interface AppendResult {
+  /** The number of the last record. */
   readonly head: number;
   /** Notes ever sent to this inbox. If more than were taken, some are unread. */
   readonly notes: number;

@@ -21,6 +21,7 @@ export interface IntakeOps
     EventWriteOps,
     ErasureOps,
     RetentionWriteOps {
+  /** Creates runs, each with its own result. */
   createRuns(
     tenant: string,
     specs: readonly RunSpec[],
@@ -73,23 +74,31 @@ export interface IntakeOps
     runs: readonly RunSpec[],
     spec?: { readonly from: string; readonly to: string },
   ): Promise<boolean>;
+  /** Writes a value if it has the expected version. */
   putValue(tenant: string, key: string, value: unknown, when: ValueCondition): Promise<StoredValue>;
+  /** Deletes a value if it has the expected version. */
   deleteValue(tenant: string, key: string, version: number): Promise<StoredValue>;
 }
 
 /** A run to create. */
 export interface RunSpec {
+  /** The id of the run. */
   readonly id: string;
   readonly workflow: string;
+  /** The version that the workflow states. */
   readonly version?: string;
+  /** The input. */
   readonly input: unknown;
   readonly labels?: Readonly<Record<string, string>>;
   /** Caps in whole millionths of the unit. */
   readonly budget?: Readonly<Record<string, number>>;
+  /** The schedule that started it. */
   readonly schedule?: string;
   /** Who started it: `token:ID` or `name:NAME`. A server fills it in. */
   readonly starters?: string[];
+  /** The run that it is a fork of. */
   readonly forkedFrom?: string;
+  /** What a fork keeps. */
   readonly fork?: ForkData;
   /** The input has passed the workflow's schema; the driver need not validate it again. */
   readonly checked?: true;
@@ -112,6 +121,7 @@ export interface RunSpec {
   readonly weight?: number;
   /** It starts, or joins its queue, this much later or at this time. */
   readonly delayMs?: number;
+  /** When it starts, in milliseconds since 1970. */
   readonly startAt?: number;
   /** It is cancelled if it still waits in its queue this long after it has joined it. */
   readonly expiresMs?: number;
@@ -123,6 +133,7 @@ export interface RunSpec {
 
 /** At most one live run of the workflow has this key. */
 export interface UniqueKey {
+  /** At most one live run of the workflow has it. */
   readonly key: string;
   /**
    * If there is one: return it, refuse with TAPE_RUN_LIVE, or cancel it and wait in the queue until it has ended. The
@@ -133,7 +144,9 @@ export interface UniqueKey {
 
 /** Starts with this key are one run until no further start has come for `waitMs`; it gets the last input. */
 export interface Debounce {
+  /** Starts with the same key become one run. */
   readonly key: string;
+  /** How long no further start may come. */
   readonly waitMs: number;
   /** It starts at the latest this long after the first. */
   readonly maxWaitMs?: number;

@@ -6,11 +6,15 @@ import type { RunError } from "../../model/run-error.ts";
 
 /** Lists and summaries for operators, called as `store.read.x`. Each walks one index and stops after a page. */
 export interface ListOps {
+  /** A page of runs. */
   runs(tenant: string, filter?: RunFilter): Promise<Page<RunView>>;
+  /** A page of gates. */
   gates(tenant: string, filter?: GateFilter): Promise<Page<GateRow>>;
+  /** The timers of runs. */
   timers(tenant: string, filter?: { run?: string; limit?: number }): Promise<TimerRow[]>;
   /** By id, after `above`. */
   schedules(tenant: string, page?: { above?: string; limit?: number }): Promise<Page<ScheduleRow>>;
+  /** The budgets of a run's tree. */
   budgets(tenant: string, run: string): Promise<BudgetRow[]>;
   /** Of all runs that have not ended: sums by unit, and the `limit` budgets nearest to their caps. */
   spend(tenant: string, limit?: number): Promise<BudgetSummary>;
@@ -39,12 +43,14 @@ export interface ListOps {
 
 /** Which leases to list. */
 export interface LeaseFilter {
+  /** Only leases with a holder, or only those without. */
   readonly held?: boolean;
   readonly limit?: number;
   /** Only named leases. The fields below need it. */
   readonly kind?: "name";
   /** At most 100 names. */
   readonly names?: readonly string[];
+  /** Only names that start with this text. */
   readonly prefix?: string;
   /** Continues the list after this name. */
   readonly above?: string;
@@ -57,23 +63,32 @@ export type Page<T> = T[] & { readonly more?: boolean };
 export interface RunView {
   readonly journal: number;
   readonly tenant: string;
+  /** The id of the run. */
   readonly id: string;
   readonly workflow: string;
+  /** The version that the workflow stated at the start. */
   readonly version: string | null;
   readonly status: RunStatus;
+  /** How it ends or has ended: completed, failed or cancelled; null: neither yet. */
   readonly cause: string | null;
+  /** The phase in which it got stuck. */
   readonly stuckFrom: string | null;
+  /** The fingerprint of workflow and input. */
   readonly inputHash: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** The result, or the error. */
   readonly outcome: unknown;
   /** Of a run that failed or was cancelled: the error in its outcome, in short. */
   readonly error?: RunError;
   /** Its payloads were erased. */
   readonly erased?: true;
+  /** The journal of the run that started it as a child. */
   readonly parent: number | null;
+  /** The journal of the run at the top of its tree. */
   readonly root: number;
   readonly createdAt: number;
   readonly endedAt: number | null;
+  /** How many notes its inbox has. */
   readonly notes: number;
   readonly lease: LeaseView;
 }
@@ -83,7 +98,9 @@ export type LabelFilter = Readonly<Record<string, string | readonly string[]>>;
 
 /** Which runs to list. */
 export interface RunFilter {
+  /** Only runs of this workflow. */
   readonly workflow?: string;
+  /** Only runs in one of these statuses. */
   readonly status?: readonly RunStatus[];
   /**
    * Only runs with all of these labels; of several values, one. The list is then newest first by journal number, also
@@ -94,8 +111,11 @@ export interface RunFilter {
   readonly label?: { readonly key: string; readonly value: string };
   /** Started at or after, and before; ended likewise. Milliseconds since 1970, by the store's clock. */
   readonly startedSince?: number;
+  /** Started before this time. */
   readonly startedUntil?: number;
+  /** Ended at this time or later. */
   readonly endedSince?: number;
+  /** Ended before this time. */
   readonly endedUntil?: number;
   /** true: only runs with an effect or an obligation that is UNKNOWN or STUCK. */
   readonly inDoubt?: boolean;
@@ -173,6 +193,7 @@ export interface BudgetSummary {
 
 /** A value with its version. */
 export interface StoredValue {
+  /** The key of the value. */
   readonly key: string;
   readonly version: number;
   /** undefined if `deleted`. */
@@ -197,7 +218,9 @@ export interface AuditEntry {
   readonly by: string;
   readonly action: string;
   readonly reason: string;
+  /** What the action concerned. */
   readonly detail?: unknown;
+  /** The credential that was used. */
   readonly via?: Credential;
   /** Dense within each tenant, from 1. */
   readonly n: number;

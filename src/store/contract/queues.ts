@@ -65,6 +65,7 @@ export interface QueueView {
   readonly paused?: PauseView;
   /** Slots held. */
   readonly running: number;
+  /** Runs that wait for a slot. */
   readonly waiting: number;
   /** Keys with a partition. */
   readonly keys: number;
@@ -80,12 +81,16 @@ export interface QueueView {
 
 /** The runs of one key in a queue. */
 export interface PartitionView {
+  /** The key of the runs. */
   readonly key: string;
+  /** Runs that have a slot. */
   readonly running: number;
+  /** Runs that wait for one. */
   readonly waiting: number;
   /** 1 is the usual weight. */
   readonly weight: number;
   readonly paused?: PauseView;
+  /** How long the oldest of them waits. */
   readonly oldestWaitMs?: number;
   /** When the key's rate allows its next start, if that is later than now. */
   readonly nextAt?: number;
@@ -95,6 +100,7 @@ export interface PartitionView {
 
 /** Which runs of a queue to list. */
 export interface SlotFilter {
+  /** Only runs of this key. */
   readonly key?: string;
   /** Default: HELD, then QUEUED. */
   readonly state?: "QUEUED" | "HELD";
@@ -106,6 +112,7 @@ export interface SlotView {
   readonly run: string;
   readonly journal: number;
   readonly workflow: string;
+  /** The key of the run in its queue. */
   readonly key: string;
   /** 0: it has run before and continues; otherwise its priority. */
   readonly class: number;
@@ -119,9 +126,12 @@ export interface SlotView {
 export interface QueuePosition {
   readonly run: string;
   readonly queue: string;
+  /** The key of the run in its queue. */
   readonly key: string;
+  /** Its priority. */
   readonly class: number;
   readonly state: SlotState;
+  /** How long it waits. */
   readonly sinceMs: number;
   /** Empty: nothing keeps it from starting. Of a run that has started: the cycle that keeps it waiting, if any. */
   readonly reasons: readonly QueueReason[];

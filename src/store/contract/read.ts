@@ -30,6 +30,7 @@ export interface ReadOps
     EventReadOps,
     RetentionReadOps,
     CensusOps {
+  /** One run by its id. */
   run(tenant: string, id: string): Promise<RunView | undefined>;
   /** The progress of the runs with these ids, in one query. Ids that do not exist are left out. */
   progress(tenant: string, ids: readonly string[]): Promise<RunProgress[]>;
@@ -43,6 +44,7 @@ export interface ReadOps
   effects(tenant: string, filter?: EffectFilter): Promise<Page<EffectRow>>;
   /** Due timers, the work of the timers reactor: oldest first for one tenant, in turn for all tenants. */
   dueTimers(limit: number, tenant?: string): Promise<DueTimer[]>;
+  /** Schedules that must fire now. */
   dueSchedules(limit: number, tenant?: string): Promise<ScheduleRow[]>;
   /**
    * When the next work is due, for which reactor; of runs, only those of these workflows and of these queues of the
@@ -65,13 +67,17 @@ export interface ReadOps
     tenant?: string,
     build?: BuildClaim,
   ): Promise<UnservedWorkflow[]>;
+  /** The effect that has a business key. */
   businessKeyOwner(
     tenant: string,
     scope: string,
     businessKey: string,
   ): Promise<(BusinessKeyRow & { runId: string }) | undefined>;
+  /** One value by its key. */
   value(tenant: string, key: string): Promise<StoredValue | undefined>;
+  /** One lease. */
   lease(tenant: string, target: LeaseTarget): Promise<LeaseView | undefined>;
+  /** A page of the feed after a cursor. */
   feed(cursor: string | undefined, limit?: number, tenant?: string): Promise<FeedPage>;
   /**
    * The cursor of the feed's end: everything written after this call comes after it, and nothing that a page has already

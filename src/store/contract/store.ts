@@ -104,7 +104,9 @@ export type { StepTransaction, TransactionOps } from "./transaction.ts";
  * Rejections are TapeErrors: thrown by single calls, one result per item in batches.
  */
 export interface Store {
+  /** The kind of database. */
   readonly backend: "sqlite" | "postgres";
+  /** The bounds in effect. */
   readonly limits: Limits;
   /** No guarded transaction of this store outlives this many milliseconds; a TTL must be longer. */
   readonly transactionBoundMs: number;
@@ -129,12 +131,14 @@ export interface Store {
   health(): Promise<StoreHealth>;
   /** Hints that there may be work. Lossy and coalesced: polling is always the fallback. */
   onWake(listener: (wake: WakeHint) => void): () => void;
+  /** Closes its connections. */
   close(): Promise<void>;
 }
 
 /** Names a call that may be repeated. Kept for a day. */
 export interface IdempotencyKey {
   readonly tenant: string;
+  /** The name of the call that may be repeated. */
   readonly key: string;
   /** Over all arguments of the call. */
   readonly hash: string;

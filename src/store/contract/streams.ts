@@ -32,9 +32,11 @@ export interface StreamTokenOps {
 
 /** Chunks of one run: a transaction of their own. */
 export interface ChunkAppend {
+  /** The chunks of each stream. */
   readonly streams: readonly StreamAppend[];
 }
 
+/** Chunks to append to one stream. */
 export interface StreamAppend {
   readonly name: string;
   /** The offset of the first chunk: one more than the stream's last, 0 for a new stream. */
@@ -49,6 +51,7 @@ export type NewChunk =
   | { readonly part: number; readonly value: unknown }
   | { readonly part: number; readonly rewound: true };
 
+/** Which chunks of a stream to read. */
 export interface ChunkRequest {
   readonly run: string;
   readonly stream: string;
@@ -57,8 +60,10 @@ export interface ChunkRequest {
   readonly limit?: number;
 }
 
+/** Some chunks of a stream, in order. */
 export interface ChunkPage {
   readonly journal: number;
+  /** The chunks. */
   readonly chunks: readonly Chunk[];
   /** More chunks may follow already. */
   readonly more: boolean;
@@ -66,11 +71,17 @@ export interface ChunkPage {
   readonly ended: boolean;
 }
 
-export type Chunk = { readonly offset: number; readonly part: number; readonly at: number } & (
-  | { readonly value: unknown }
-  | { readonly rewound: true }
-);
+/** A chunk of a stream, as readers get it. */
+export type Chunk = {
+  /** Its place in the stream. */
+  readonly offset: number;
+  /** The position of the operation that wrote it. */
+  readonly part: number;
+  /** When it was stored, in milliseconds since 1970. */
+  readonly at: number;
+} & ({ readonly value: unknown } | { readonly rewound: true });
 
+/** A stream, and how far it is. */
 export interface StreamView {
   readonly name: string;
   /** The offset of the next chunk. */
@@ -78,19 +89,25 @@ export interface StreamView {
   readonly bytes: number;
   /** When its last chunk was written. */
   readonly at: number;
+  /** How long its chunks are kept after the end of the run. */
   readonly retainMs?: number;
 }
 
+/** The chunks of one operation in a stream. */
 export interface StreamPart {
+  /** The position of the operation. */
   readonly part: number;
   readonly bytes: number;
 }
 
+/** A token that reads one stream. */
 export interface StreamToken {
+  /** The secret that reads the stream. */
   readonly token: string;
   readonly expiresAt: number;
 }
 
+/** What the token of a stream may read. */
 export interface StreamAccess {
   readonly tenant: string;
   readonly run: string;

@@ -33,10 +33,13 @@ export interface PublishedValue {
 
 /** The reply to a request: a value, the error of a rejection, or why the value does not match the gate's schema. */
 export interface Reply {
+  /** The number of the note that it answers. */
   readonly n: number;
   readonly at: number;
   readonly value?: unknown;
+  /** The error of a rejection. */
   readonly error?: unknown;
+  /** Why the value does not match the gate. */
   readonly refused?: string;
 }
 
@@ -52,8 +55,12 @@ export interface CallbackBody {
 export interface StartSignal {
   readonly name: string;
   readonly value: unknown;
+  /** Names the signal, so that a repeated start sends it once. */
   readonly key: string;
+  /** The call that an approval is bound to. */
   readonly binds?: string;
+  /** The name of the sender. */
   readonly by?: string;
+  /** The credential of the sender. */
   readonly via?: Credential;
 }

@@ -14,6 +14,7 @@ import type { CreateResult, IntakeOps, RunSpec } from "./intake.ts";
 export interface TransactionOps {
   /** Creates a run without a first term: no process may hold a run that does not exist yet. */
   createRun(transaction: unknown, tenant: string, spec: RunSpec): Promise<CreateResult>;
+  /** Sends a signal inside the caller's transaction. */
   signal(
     transaction: unknown,
     tenant: string,
