@@ -1,8 +1,8 @@
 // Writes docs/api from the declarations and doc comments of the public exports; a test compares the two.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "./reference/model.ts";
 import { reference } from "./reference/pages.ts";
+import { root } from "./reference/syntax.ts";
 
 const folder = join(root, "docs", "api");
 mkdirSync(folder, { recursive: true });

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adapters } from "../../tools/build/adapters.ts";
+import { writeApiExamples } from "./api-examples.ts";
 import { type Example, examplesIn } from "./examples.ts";
 
 const run = promisify(execFile);
@@ -139,7 +140,7 @@ describe("examples in the docs", () => {
     },
   );
 
-  it("they compile in strict mode", { timeout: 60_000 }, async () => {
+  it("they compile in strict mode, and so do those of the API reference", { timeout: 60_000 }, async () => {
     const types = await mkdtemp(join(root, "test/docs/.types-"));
     try {
       await cp(join(root, "tsconfig.json"), join(types, "base.json"));
@@ -147,8 +148,8 @@ describe("examples in the docs", () => {
         join(types, "tsconfig.json"),
         JSON.stringify({
           extends: "../../../tsconfig.json",
-          compilerOptions: { noUnusedLocals: false },
-          include: ["**/*.ts"],
+          compilerOptions: { noUnusedLocals: false, noUnusedParameters: false, verbatimModuleSyntax: false },
+          include: ["**/*.ts", "../../../tools/peers/*.d.ts"],
         }),
       );
       for (const example of examples) {
@@ -156,6 +157,7 @@ describe("examples in the docs", () => {
         await mkdir(place);
         await placeExample(place, example, "../../../../");
       }
+      expect(await writeApiExamples(types)).toBeGreaterThan(150);
       const { stdout } = await run(join(root, "node_modules/.bin/tsc"), [
         "--noEmit",
         "--singleThreaded",

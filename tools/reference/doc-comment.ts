@@ -30,7 +30,11 @@ export function parseDoc(comment: string): DocComment {
   const [example] = tagged("example");
   const [fallback] = tagged("default");
   return {
-    text: text.split(/\n\s*\n/).map(flow).filter(Boolean).join("\n\n"),
+    text: text
+      .split(/\n\s*\n/)
+      .map(flow)
+      .filter(Boolean)
+      .join("\n\n"),
     example: example?.replace(/^\n/, "").trimEnd().trimStart() || undefined,
     default: fallback === undefined ? undefined : flow(fallback),
     throws: tagged("throws").map(flow),

@@ -11,20 +11,78 @@ export interface EntryPoint {
 }
 
 export const entryPoints: readonly EntryPoint[] = [
-  { specifier: "durable-tape", file: "src/exports/index.ts", about: "Workflows, effects, the app, stores, leases and events." },
-  { specifier: "durable-tape/testing", file: "testkit/index.ts", about: "Virtual time, a crash kit, a fake upstream and the conformance suite, for tests." },
-  { specifier: "durable-tape/ai", file: "src/exports/ai.ts", about: "Agents of the Vercel AI SDK as durable runs.", guide: "ai" },
-  { specifier: "durable-tape/mcp", file: "src/exports/mcp.ts", about: "Tools of MCP servers as effects.", guide: "mcp" },
-  { specifier: "durable-tape/push", file: "src/exports/push.ts", about: "Handlers for hosts that run only during a request, and events that start runs.", guide: "push" },
+  {
+    specifier: "durable-tape",
+    file: "src/exports/index.ts",
+    about: "Workflows, effects, the app, stores, leases and events.",
+  },
+  {
+    specifier: "durable-tape/testing",
+    file: "testkit/index.ts",
+    about: "Virtual time, a crash kit, a fake upstream and the conformance suite, for tests.",
+  },
+  {
+    specifier: "durable-tape/ai",
+    file: "src/exports/ai.ts",
+    about: "Agents of the Vercel AI SDK as durable runs.",
+    guide: "ai",
+  },
+  {
+    specifier: "durable-tape/mcp",
+    file: "src/exports/mcp.ts",
+    about: "Tools of MCP servers as effects.",
+    guide: "mcp",
+  },
+  {
+    specifier: "durable-tape/push",
+    file: "src/exports/push.ts",
+    about: "Handlers for hosts that run only during a request, and events that start runs.",
+    guide: "push",
+  },
   { specifier: "durable-tape/kafka", file: "src/exports/kafka.ts", about: "Events to Kafka.", guide: "brokers" },
   { specifier: "durable-tape/nats", file: "src/exports/nats.ts", about: "Events to NATS JetStream.", guide: "brokers" },
-  { specifier: "durable-tape/redis", file: "src/exports/redis.ts", about: "Events to Redis streams.", guide: "brokers" },
-  { specifier: "durable-tape/a2a", file: "src/exports/a2a.ts", about: "Tasks of the Agent2Agent protocol as runs.", guide: "a2a" },
-  { specifier: "durable-tape/adk", file: "src/exports/adk.ts", about: "Agents of Google's ADK as durable runs.", guide: "adk" },
-  { specifier: "durable-tape/langgraph", file: "src/exports/langgraph.ts", about: "Agents of LangGraph and LangChain as durable runs.", guide: "langgraph" },
-  { specifier: "durable-tape/mastra", file: "src/exports/mastra.ts", about: "Agents of Mastra as durable runs.", guide: "mastra" },
-  { specifier: "durable-tape/openai-agents", file: "src/exports/openai-agents.ts", about: "Agents of OpenAI's Agents SDK as durable runs.", guide: "openai-agents" },
-  { specifier: "durable-tape/world", file: "src/exports/world.ts", about: "A World of Vercel Workflow on a store of Tape.", guide: "world" },
+  {
+    specifier: "durable-tape/redis",
+    file: "src/exports/redis.ts",
+    about: "Events to Redis streams.",
+    guide: "brokers",
+  },
+  {
+    specifier: "durable-tape/a2a",
+    file: "src/exports/a2a.ts",
+    about: "Tasks of the Agent2Agent protocol as runs.",
+    guide: "a2a",
+  },
+  {
+    specifier: "durable-tape/adk",
+    file: "src/exports/adk.ts",
+    about: "Agents of Google's ADK as durable runs.",
+    guide: "adk",
+  },
+  {
+    specifier: "durable-tape/langgraph",
+    file: "src/exports/langgraph.ts",
+    about: "Agents of LangGraph and LangChain as durable runs.",
+    guide: "langgraph",
+  },
+  {
+    specifier: "durable-tape/mastra",
+    file: "src/exports/mastra.ts",
+    about: "Agents of Mastra as durable runs.",
+    guide: "mastra",
+  },
+  {
+    specifier: "durable-tape/openai-agents",
+    file: "src/exports/openai-agents.ts",
+    about: "Agents of OpenAI's Agents SDK as durable runs.",
+    guide: "openai-agents",
+  },
+  {
+    specifier: "durable-tape/world",
+    file: "src/exports/world.ts",
+    about: "A World of Vercel Workflow on a store of Tape.",
+    guide: "world",
+  },
 ];
 
 /** A subject of the main entry point. An export belongs to the subject that names its file, or its innermost folder. */
@@ -43,16 +101,32 @@ export const subjects: readonly Subject[] = [
     page: "workflows",
     title: "Workflows",
     about: "What a workflow is made of: its definition, the `tape` argument, gates, objects, streams and scopes.",
-    first: ["workflow", "WorkflowOptions", "TapeContext", "StepOptions", "StepRetryPolicy", "createRunner", "gate", "GateOptions"],
-    files: [
-      ...["sdk/", "base/duration", "model/approvers"],
+    first: [
+      "workflow",
+      "WorkflowOptions",
+      "TapeContext",
+      "StepOptions",
+      "StepRetryPolicy",
+      "createRunner",
+      "gate",
+      "GateOptions",
     ],
+    files: [...["sdk/", "base/duration", "model/approvers"]],
   },
   {
     page: "effects",
     title: "Effects and connectors",
     about: "Side effects on other systems: definitions, outcomes, connectors.",
-    first: ["effect", "EffectOptions", "EffectRetryPolicy", "RetryPolicy", "EffectContext", "outcome", "httpConnector", "HttpConnectorOptions"],
+    first: [
+      "effect",
+      "EffectOptions",
+      "EffectRetryPolicy",
+      "RetryPolicy",
+      "EffectContext",
+      "outcome",
+      "httpConnector",
+      "HttpConnectorOptions",
+    ],
     files: ["sdk/effect", "sdk/effect-types", "sdk/outcomes", "sdk/connector", "connector/", "engine/effects/"],
   },
   {
@@ -60,9 +134,7 @@ export const subjects: readonly Subject[] = [
     title: "The app",
     about: "`Tape.open` and what a program does with the result: start, signal, wait, list, schedule.",
     first: ["Tape", "TapeOptions", "StartOptions", "RunHandle", "ConnectOptions"],
-    files: [
-      ...["host/", "sdk/start-options", "model/run-error"],
-    ],
+    files: [...["host/", "sdk/start-options", "model/run-error"]],
   },
   {
     page: "queues",
@@ -88,7 +160,15 @@ export const subjects: readonly Subject[] = [
     title: "Reactors, retention, serverless",
     about: "What runs beside workflows: reactors, retention, alarms for hosts that scale to zero.",
     files: [
-      ...["reactor/", "host/reactor-options", "host/run-reactors", "host/retention", "retention/", "alarm/", "host/serverless"],
+      ...[
+        "reactor/",
+        "host/reactor-options",
+        "host/run-reactors",
+        "host/retention",
+        "retention/",
+        "alarm/",
+        "host/serverless",
+      ],
     ],
   },
   {
@@ -96,7 +176,14 @@ export const subjects: readonly Subject[] = [
     title: "Events",
     about: "Fan-outs, sinks and dead letters.",
     first: ["runEventFanout", "FanoutOptions"],
-    files: ["events/", "host/fanouts", "host/run-event-fanout", "host/sinks", "model/dead-letter", "model/sink-checkpoint"],
+    files: [
+      "events/",
+      "host/fanouts",
+      "host/run-event-fanout",
+      "host/sinks",
+      "model/dead-letter",
+      "model/sink-checkpoint",
+    ],
   },
   {
     page: "leases",
@@ -122,7 +209,14 @@ export const subjects: readonly Subject[] = [
     title: "Logs, traces, metrics, errors",
     about: "Injectable clock, chance and log; OpenTelemetry; metrics; the error table.",
     first: ["TapeError", "isTapeError"],
-    files: ["base/", "host/telemetry", "host/telemetry-metrics", "host/metrics-handler", "host/process-metrics", "model/errors"],
+    files: [
+      "base/",
+      "host/telemetry",
+      "host/telemetry-metrics",
+      "host/metrics-handler",
+      "host/process-metrics",
+      "model/errors",
+    ],
   },
   {
     page: "stores",

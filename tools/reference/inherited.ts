@@ -2,26 +2,26 @@ import { type Member, membersOf } from "./members.ts";
 import { find, lineText, type Module, type Node, nameOf } from "./syntax.ts";
 
 /** What a declaration has from others. */
-export interface Inherited {
+export interface InheritedMembers {
   /** Members of types that are not public themselves, so that a reader finds them nowhere else. */
   readonly members: readonly Member[];
   /** Public types, as they are written. */
   readonly parents: readonly string[];
 }
 
-const none: Inherited = { members: [], parents: [] };
-const joined = (parts: readonly Inherited[]): Inherited => ({
+const none: InheritedMembers = { members: [], parents: [] };
+const joined = (parts: readonly InheritedMembers[]): InheritedMembers => ({
   members: parts.flatMap(({ members }) => members),
   parents: parts.flatMap(({ parents }) => parents),
 });
 
-export function inheritedMembers(module: Module, node: Node, published: ReadonlySet<string>): Inherited {
+export function inheritedMembers(module: Module, node: Node, published: ReadonlySet<string>): InheritedMembers {
   if (node.type === "TSTypeAliasDeclaration") return ofType(module, node.typeAnnotation as Node, published, true);
   const clauses = [...((node.extends ?? []) as Node[]), ...((node.implements ?? []) as Node[])];
   return joined(clauses.map((clause) => ofReference(module, clause, published)));
 }
 
-function ofType(module: Module, type: Node, published: ReadonlySet<string>, alone: boolean): Inherited {
+function ofType(module: Module, type: Node, published: ReadonlySet<string>, alone: boolean): InheritedMembers {
   if (type.type === "TSIntersectionType") {
     return joined((type.types as Node[]).map((one) => ofType(module, one, published, false)));
   }
@@ -31,12 +31,16 @@ function ofType(module: Module, type: Node, published: ReadonlySet<string>, alon
 }
 
 /** `A`, `Omit<A, "b">`, `Pick<A, "b">`, `Partial<A>`. */
-function ofReference(module: Module, node: Node, published: ReadonlySet<string>): Inherited {
+function ofReference(module: Module, node: Node, published: ReadonlySet<string>): InheritedMembers {
   const name = nameOf(node.typeName ?? node.expression);
   const args = ((node.typeArguments as { params?: Node[] } | null)?.params ?? []) as Node[];
   if (["Omit", "Pick", "Partial", "Readonly"].includes(name)) {
     const inner = ofType(module, args[0]!, published, false);
-    const listed = args[1] ? lineText(module, args[1]).match(/"[^"]+"/g)?.map((text) => text.slice(1, -1)) : [];
+    const listed = args[1]
+      ? lineText(module, args[1])
+          .match(/"[^"]+"/g)
+          ?.map((text) => text.slice(1, -1))
+      : [];
     const isKept = ({ name: own }: Member): boolean =>
       name === "Omit" ? !listed?.includes(own) : name === "Pick" ? listed?.includes(own) === true : true;
     return { members: inner.members.filter(isKept), parents: inner.parents.length > 0 ? [lineText(module, node)] : [] };

@@ -1,5 +1,5 @@
 import { type DocComment, docOf } from "./doc-comment.ts";
-import { lineText, type Module, type Node, nameOf } from "./syntax.ts";
+import { lineText, type Module, type Node, nameOf, placeOf } from "./syntax.ts";
 
 /** A property or method of an interface, class or object type. */
 export interface Member {
@@ -15,9 +15,6 @@ export interface Member {
   /** Members of an object type that is written in place and has comments of its own; otherwise its text shows them. */
   readonly inner: readonly Member[];
 }
-
-const placeOf = (module: Module, node: Node): string =>
-  `${module.path}:${module.text.slice(0, node.start).split("\n").length}`;
 
 const keyOf = (module: Module, node: Node): string =>
   node.computed ? `[${lineText(module, node.key as Node)}]` : nameOf(node.key);
@@ -51,7 +48,8 @@ function memberOf(module: Module, node: Node): Member[] {
   const annotation = (isGetter ? value.returnType : node.typeAnnotation) as Node | undefined;
   const type = isMethod && !isGetter ? callText(module, node) : typeText(module, node, annotation);
   const literal = (annotation as { typeAnnotation?: Node } | undefined)?.typeAnnotation;
-  const within = literal?.type === "TSTypeLiteral" ? (literal.members as Node[]).flatMap((one) => memberOf(module, one)) : [];
+  const within =
+    literal?.type === "TSTypeLiteral" ? (literal.members as Node[]).flatMap((one) => memberOf(module, one)) : [];
   return [
     {
       name: keyOf(module, node),
@@ -102,11 +100,13 @@ const isImplementation = (node: Node, all: readonly Node[]): boolean =>
   all.some((other) => isOverload(other) && nameOf(other.key) === nameOf(node.key));
 
 function bodyOf(module: Module, node: Node): readonly Node[] {
-  if (node.type === "TSInterfaceDeclaration" || node.type === "ClassDeclaration") return (node.body as Node).body as Node[];
+  if (node.type === "TSInterfaceDeclaration" || node.type === "ClassDeclaration")
+    return (node.body as Node).body as Node[];
   if (node.type === "TSTypeAliasDeclaration") return ofType(module, node.typeAnnotation as Node);
   if (node.type === "VariableDeclaration") {
     const { init } = (node.declarations as Node[])[0] as { init?: Node };
-    const value = init?.type === "TSAsExpression" || init?.type === "TSSatisfiesExpression" ? (init.expression as Node) : init;
+    const value =
+      init?.type === "TSAsExpression" || init?.type === "TSSatisfiesExpression" ? (init.expression as Node) : init;
     return value?.type === "ObjectExpression" ? (value.properties as Node[]) : [];
   }
   return [];

@@ -1,13 +1,10 @@
-import { join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
+import { relative, resolve } from "node:path";
 import { commonMembers } from "./common-members.ts";
 import { type DocComment, docOf } from "./doc-comment.ts";
 import { type EntryPoint, entryPoints, type Subject, subjects } from "./entry-points.ts";
-import { inheritedMembers, type Inherited, promisedBy } from "./inherited.ts";
+import { type InheritedMembers, inheritedMembers, promisedBy } from "./inherited.ts";
 import { callText, type Member, membersOf } from "./members.ts";
-import { exportsOf, find, lineText, type Module, type Node, nameOf, readModule } from "./syntax.ts";
-
-export const root = fileURLToPath(new URL("../../", import.meta.url));
+import { exportsOf, find, lineText, type Module, type Node, nameOf, readModule, root } from "./syntax.ts";
 
 /** One public name. */
 export interface Export {
@@ -47,7 +44,14 @@ export function readPages(): Page[] {
   const [main, ...others] = entryPoints.map((entryPoint) => ({ entryPoint, exports: readEntryPoint(entryPoint) }));
   const pages = subjects.map(({ page, title, about, first }) => {
     const own = main!.exports.filter(({ name, file }) => subjectOf(name, file).page === page);
-    return { page, title, about, guide: undefined, specifier: main!.entryPoint.specifier, exports: ordered(own, first) };
+    return {
+      page,
+      title,
+      about,
+      guide: undefined,
+      specifier: main!.entryPoint.specifier,
+      exports: ordered(own, first),
+    };
   });
   const rest = others.map(({ entryPoint: { specifier, about, guide }, exports }) => {
     const page = specifier.slice(specifier.indexOf("/") + 1);
@@ -75,8 +79,8 @@ function subjectOf(name: string, file: string): Subject {
   return found[0]!.subject;
 }
 
-function readEntryPoint({ file }: EntryPoint): Export[] {
-  const module = readModule(join(root, file));
+export function readEntryPoint({ file }: EntryPoint): Export[] {
+  const module = readModule(resolve(root, file));
   const names = exportsOf(module.path);
   return names.map((name) => describe(module, name, new Set(names)));
 }
@@ -90,7 +94,7 @@ function describe(from: Module, name: string, published: ReadonlySet<string>): E
   const doc = docs.find(({ text }) => text !== "") ?? docs[0]!;
   const example = docs.find((one) => one.example !== undefined)?.example;
   const first = declared[0]!;
-  const inherited: Inherited = inheritedMembers(module, first, published);
+  const inherited: InheritedMembers = inheritedMembers(module, first, published);
   const promised = promisedBy(module, first);
   // Without a comment, a constructor is not for users: an app creates such objects.
   const own = [...membersOf(module, first), ...inherited.members].filter(
@@ -140,7 +144,10 @@ const parameters = (module: Module, node: Node): string =>
   node.typeParameters ? lineText(module, node.typeParameters as Node) : "";
 
 /** What such a type is says nothing about the member. */
-const plainTypes = ["Duration", "Semantics"];
+const plainTypes = ["Duration", "Semantics", "Clock", "Random", "Log", "LogOption"];
+
+const commonMeaning = ({ name, isMethod }: Member): string | undefined =>
+  !isMethod && Object.hasOwn(commonMembers, name) ? commonMembers[name] : undefined;
 
 /**
  * Where a member has no comment: that of another overload, of what its class implements, of the type it has, or what its
@@ -156,8 +163,7 @@ function documented(
   if (member.doc.text !== "") return { ...member, inner };
   const { name } = member;
   const elsewhere = all.find((other) => other.name === name && other.doc.text !== "") ?? promised.get(name);
-  const common = !member.isMethod && Object.hasOwn(commonMembers, name) ? commonMembers[name] : undefined;
-  const text = elsewhere?.doc.text || (common ?? ofItsType(module, member) ?? "");
+  const text = elsewhere?.doc.text || ofItsType(module, member) || commonMeaning(member) || "";
   return { ...member, inner, doc: { ...member.doc, text } };
 }
 
@@ -169,7 +175,8 @@ function ofItsType(module: Module, { type, isMethod, name }: Member): string | u
     const from = find(module, owner)?.module;
     return declared && from && membersOf(from, declared).find((one) => one.name === field)?.doc.text;
   }
-  const [, used] = /^(\w+)(?:<.*>)?$/.exec(type.replace(/ \| undefined$/, "").replace(/^readonly (\w+)\[\]$/, "$1")) ?? [];
+  const [, used] =
+    /^(\w+)(?:<.*>)?$/.exec(type.replace(/ \| undefined$/, "").replace(/^readonly (\w+)\[\]$/, "$1")) ?? [];
   if (isMethod || name === "" || used === undefined || plainTypes.includes(used)) return undefined;
   const found = find(module, used);
   const texts = found?.nodes.map((node) => docOf(found.module, node).text) ?? [];

@@ -4,7 +4,8 @@ import type { DocComment } from "./doc-comment.ts";
 export type LinkTo = (name: string) => string | undefined;
 
 const errorCode = /`?\b(TAPE_[A-Z]+(?:_[A-Z]+)*)\b`?/g;
-const isVariable = (name: string): boolean => /^TAPE_(REPLICA_ID|TOKEN|TOKEN_HOST|BUILD|LOG_LEVEL|CONFIG|STORE|URL)$/.test(name);
+const isVariable = (name: string): boolean =>
+  /^TAPE_(REPLICA_ID|TOKEN|TOKEN_HOST|BUILD|LOG_LEVEL|CONFIG|STORE|URL)$/.test(name);
 
 /** The text of a comment as Markdown: links, error codes, and nothing that a page could take for HTML. */
 export function markdown(text: string, linkTo: LinkTo): string {
@@ -18,7 +19,7 @@ export function markdown(text: string, linkTo: LinkTo): string {
     );
 }
 
-const stated = /(?:^|;?\s)[Dd]efault:? ((?:[^.`]|`[^`]*`|\.(?=\d))+)\./;
+const stated = /(?:(?:^|\s)Default|; default):? ((?:[^.`]|`[^`]*`|\.(?=\d))+)\./;
 const marked = /(`[^`]+`|"[^"]+") \(default\)/;
 
 /** The default of an option: a sentence that starts with it, a value that is marked, or the tag. */
@@ -26,7 +27,8 @@ export function defaultOf(doc: DocComment): string | undefined {
   return doc.default ?? stated.exec(doc.text)?.[1]?.trim() ?? marked.exec(doc.text)?.[1];
 }
 
-export const withoutDefault = (text: string): string => text.replace(stated, (found) => (found.startsWith(";") ? "." : "")).trim();
+export const withoutDefault = (text: string): string =>
+  text.replace(stated, (found) => (found.startsWith(";") ? "." : "")).trim();
 
 /** What a number or a duration counts. */
 export function unitOf(name: string, type: string): string {

@@ -1,6 +1,13 @@
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseSync } from "rolldown/utils";
+
+export const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Where something stands, from the root of the repository. */
+export const placeOf = (module: Module, node: Pick<Node, "start">): string =>
+  `${relative(root, module.path)}:${module.text.slice(0, node.start).split("\n").length}`;
 
 /** A node of the syntax tree. Few kinds matter here, so it is loosely typed. */
 export interface Node {
@@ -87,8 +94,8 @@ export function find(module: Module, name: string): Found | undefined {
   if (nodes.length > 0) return { module, nodes };
   for (const node of module.body) {
     if (node.type !== "ImportDeclaration" && node.type !== "ExportNamedDeclaration") continue;
-    const from = node.source && fileAt(module, nameOf(node.source));
-    if (!from) continue;
+    const from = node.source ? fileAt(module, nameOf(node.source)) : undefined;
+    if (from === undefined) continue;
     for (const one of node.specifiers as Node[]) {
       const own = node.type === "ImportDeclaration" ? one.local : one.exported;
       if (nameOf(own) !== name) continue;

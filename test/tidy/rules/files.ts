@@ -3,9 +3,11 @@ import { isNode, type Node, nameOf, parse } from "../syntax.ts";
 import { wordsOf } from "./vocabulary.ts";
 
 export const maxLines = 400;
-/** Each is one class, which is easier to follow in one file than in two. */
+/** Each is one class or interface, which is easier to follow in one file than in two. */
 const oneClass: Readonly<Record<string, number>> = {
   "src/engine/drive/drive.ts": 500,
+  "src/host/tape.ts": 500,
+  "src/sdk/context.ts": 450,
   "testkit/projection-tables.ts": 420,
 };
 
