@@ -12,9 +12,9 @@ export interface Lists {
     get(id: string): Promise<RunView | undefined>;
     list(filter?: RunFilter): Promise<RunView[]>;
   };
-  /** Effects and their outcomes, newest first. */
+  /** Effects and their outcomes. */
   readonly effects: { list(filter?: EffectListFilter): Promise<EffectView[]> };
-  /** Compensations that are owed, done or stuck, newest first. */
+  /** Compensations that are owed, done or stuck. */
   readonly obligations: { list(filter?: EffectListFilter): Promise<EffectView[]> };
   /** Open gates, oldest first. */
   readonly gates: { list(filter?: GateListFilter): Promise<OpenGate[]> };
