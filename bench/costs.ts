@@ -28,7 +28,8 @@ export async function benchCosts({ only, flags }: BenchOptions): Promise<object>
     const server = await startPostgres({ major: 18, settings: {} });
     try {
       figures.postgres = await measureAll(chosen, server.url, count);
-      if (!flags.includes("--point") || flag("--point") === "server") figures.primary = await restartPrimary(server, count);
+      if (!flags.includes("--point") || flag("--point") === "server")
+        figures.primary = await restartPrimary(server, count);
     } finally {
       await server.stop();
     }

@@ -64,7 +64,14 @@ export class Scene {
 
   async worker(name: "a" | "b", options: Partial<WorkerSpec> = {}): Promise<WorkerProcess> {
     const kind: Kind = "observed";
-    const spec = { store: this.url, upstream: this.upstream.url, name, kind, dispatch: "inline", fails: false } as const;
+    const spec = {
+      store: this.url,
+      upstream: this.upstream.url,
+      name,
+      kind,
+      dispatch: "inline",
+      fails: false,
+    } as const;
     const worker = new WorkerProcess({ ...spec, ...options });
     this.#children.push(worker.process);
     await worker.receive("ready");
@@ -73,7 +80,9 @@ export class Scene {
 
   /** A server of this store. Returns its address, and the process. */
   async server(port = 0): Promise<{ url: string; port: number; process: ChildProcess }> {
-    const child = fork(fileOf("server.ts"), [this.url, String(port)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    const child = fork(fileOf("server.ts"), [this.url, String(port)], {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
     this.#children.push(child);
     const url = await new Promise<string>((resolve) => child.once("message", (text) => resolve(String(text))));
     return { url, port: Number(new URL(url).port), process: child };

@@ -13,7 +13,7 @@ async function request(path: string): Promise<string> {
   return response.text();
 }
 
-/** Tells the parent where this process is. If it is to die here, no answer comes. */
+/** Reports to the parent where this process is. If it is to die here, no answer comes. */
 const reach = (point: Point | "after"): Promise<string> => request(`/reach?point=${point}&by=${spec.name}`);
 const apply = (what: string, key: string): Promise<string> => request(`/apply?what=${what}&key=${key}&by=${spec.name}`);
 

@@ -51,6 +51,7 @@ export class Worker implements AsyncDisposable {
     return this.#draining === undefined ? this.#reactors.queues : [];
   }
 
+  /** JSON Schemas of the values that its gates accept, by the gate's name. */
   get gates(): Readonly<Record<string, unknown>> {
     return this.#draining === undefined ? this.#reactors.gates : {};
   }

@@ -6,8 +6,11 @@ export interface Schema<T = unknown> {
   /** The interface of Standard Schema, version 1: `validate` checks a value and returns it, or the issues. */
   readonly "~standard": {
     readonly version: 1;
+    /** The library that made it. */
     readonly vendor: string;
+    /** Returns the checked value, or the issues. */
     readonly validate: (value: unknown) => SchemaResult<T> | Promise<SchemaResult<T>>;
+    /** For inference alone; no value is there at run time. */
     readonly types?: { readonly input: unknown; readonly output: T } | undefined;
     /** Standard JSON Schema: the dashboard makes a form of a gate's value from it. */
     readonly jsonSchema?: { input(options: { readonly target: "draft-2020-12" }): Record<string, unknown> } | undefined;

@@ -41,7 +41,7 @@ async function type(command: string): Promise<void> {
 const dialog = (page: Page) => page.locator("dialog[open]");
 
 /** What a newcomer meets: the empty store, the first run, and the form of a gate. */
-export function describeFrontDoor(browser: () => Browser): void {
+export function describeFirstVisit(browser: () => Browser): void {
   it("guides through an empty store up to its first run, then gets out of the way", async () => {
     await using stage = disposable(await openStage({ made: false }));
     await using watched = disposable(await openPage(browser(), stage.serving));

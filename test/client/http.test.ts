@@ -9,7 +9,7 @@ import { type HttpTransport, httpExchange } from "../../src/client/http-transpor
 import { HeadMemory, ResponseParser } from "../../src/client/response-parser.ts";
 import type { WireResponse } from "../../src/protocol/transport.ts";
 
-interface Parsed {
+interface ParsedResponse {
   readonly status: number | undefined;
   readonly reusable: boolean | undefined;
   readonly body: string;
@@ -17,7 +17,7 @@ interface Parsed {
 }
 
 /** Parses the text in pieces of this size; then the connection ends. */
-function parse(text: string, piece: number, bodiless = false): Parsed {
+function parse(text: string, piece: number, bodiless = false): ParsedResponse {
   const parts: string[] = [];
   let [status, reusable, ended]: [number | undefined, boolean | undefined, boolean] = [undefined, undefined, false];
   const sink = {

@@ -66,7 +66,9 @@ function environment({ node, registry, scratch }: Surroundings, database: string
   const { PATH = "", LANG = "C.UTF-8" } = process.env;
   // `npm run` puts the repository's own commands on the PATH. A reader has none of them.
   const path = PATH.split(":").filter((folder) => !folder.includes("node_modules"));
-  const network = Object.entries(process.env).filter(([name]) => /^(https?|no)_proxy$|_CERTS?(_|$)|^SSL_CERT/i.test(name));
+  const network = Object.entries(process.env).filter(([name]) =>
+    /^(https?|no)_proxy$|_CERTS?(_|$)|^SSL_CERT/i.test(name),
+  );
   return {
     ...(Object.fromEntries(network) as Record<string, string>), // how this machine reaches the registry
     PATH: [node.bin, ...path].join(":"),

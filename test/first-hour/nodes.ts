@@ -26,13 +26,18 @@ function compare(a: string, b: string): number {
 /** The oldest supported Node, from npm into `folder`, and the one that this repository uses. */
 export function supportedNodes(folder: string): NodeVersion[] {
   const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { engines: { node: string } };
-  return [nodeFromNpm(oldestIn(engines.node), folder), { version: process.versions.node, bin: dirname(process.execPath) }];
+  return [
+    nodeFromNpm(oldestIn(engines.node), folder),
+    { version: process.versions.node, bin: dirname(process.execPath) },
+  ];
 }
 
 function nodeFromNpm(version: string, folder: string): NodeVersion {
   const place = join(folder, `node-${version}`);
   mkdirSync(place, { recursive: true });
   const name = `node-${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
-  execFileSync("npm", ["install", "--silent", "--no-save", "--prefix", place, `${name}@${version}`], { stdio: "inherit" });
+  execFileSync("npm", ["install", "--silent", "--no-save", "--prefix", place, `${name}@${version}`], {
+    stdio: "inherit",
+  });
   return { version, bin: join(place, "node_modules", name, "bin") };
 }

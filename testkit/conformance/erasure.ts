@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
-import { hash } from "node:crypto";
 import { isErased } from "../../src/base/codec.ts";
+import { hash } from "../../src/base/late-builtins.ts";
 import { retentionLease } from "../../src/model/retention.ts";
 import { linesOf } from "../../src/retention/lines.ts";
 import type { EraseStepRequest, Store } from "../../src/store/contract/store.ts";

@@ -13,7 +13,7 @@ export function FirstVisit() {
       <h2 id="first-visit">Nothing has run here yet</h2>
       <p>
         This page shows what the runs of this store do: which are at work, which wait and for what, which effects are in
-        doubt, and which need you. It updates by itself. With the first run, these steps disappear.
+        doubt, and which need you. It updates on its own. With the first run, these steps disappear.
       </p>
       <ol>
         {workflows.length === 0 ? <CreateProject /> : <Served {...{ processes, workflows }} />}

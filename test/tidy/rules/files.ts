@@ -58,6 +58,7 @@ const ownSubject: Readonly<Record<string, string>> = {
   attacks: "what a caller may not do",
   brokers: "sinks on real brokers, which npm does not have",
   browser: "the dashboard in a real browser",
+  "first-hour": "the guides, followed from the packed tarball",
   golden: "stores that earlier releases wrote",
   package: "the published package",
   planted: "bugs planted in src, which the simulation must find",
