@@ -10,7 +10,8 @@ export const erasedWord = "[erased]";
  * Stands for a payload that an operator has erased. A program gets one in its place.
  *
  * @example
- * if ((await run.result()) instanceof ErasedPayload) console.log("its payloads were erased");
+ * const result: unknown = await run.result();
+ * if (result instanceof ErasedPayload) console.log("its payloads were erased");
  */
 export class ErasedPayload {
   /** What `isErased` checks. */
