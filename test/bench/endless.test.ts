@@ -14,3 +14,8 @@ it("no two parts of it have a figure of the same name", () => {
   const figures = Object.values(endlessParts).flatMap((part) => part.figures);
   expect(new Set(figures).size).toBe(figures.length);
 });
+
+it("has the figures by which runs without end are judged", () => {
+  const figures = Object.values(endlessParts).flatMap((part) => part.figures);
+  expect(figures).toEqual(expect.arrayContaining(["wakeRatio", "labelP99Ms", "pruneRunsPerSecond", "mapRatio"]));
+});
