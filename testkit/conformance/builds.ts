@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { FindRequest, Store } from "../../src/store/contract/store.ts";
 import { type Cases, nonce, record, refused, request, spec, tenant, unique } from "./frame.ts";
-import { begin, ended, Holder, viewOf } from "./holder.ts";
+import { begin, ended, Holder, hold, viewOf } from "./holder.ts";
 import { brief, findRequest, lasting, pastBrief, refusedClaim } from "./lease-fixtures.ts";
 import { admit, assertProjected, audit, enqueue, newQueue } from "./queue-fixtures.ts";
 
@@ -222,7 +222,12 @@ export const builds: Cases = ({ it }, fresh) => {
     );
     await runs[0]!.write(ended("COMPLETED"));
     assert.ok(!(await store.read.isDrained(tenant, a)));
-    await runs[1]!.write(ended("COMPLETED"));
+    await runs[1]!.release();
+    assert.ok(!(await store.read.isDrained(tenant, a)), "a run that waits without a holder is live");
+    assert.deepEqual(await live(), [1]);
+    const manual = { reason: "manual", by: "ann", auditReason: "drill" } as const;
+    const again = await hold(store, runs[1]!.id, { run: runs[1]!.id }, manual);
+    await again.write(ended("COMPLETED"));
     assert.ok(await store.read.isDrained(tenant, a));
     assert.deepEqual(await live(), [0]);
   });
