@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,7 +17,7 @@ export interface Tarball {
 }
 
 /** Builds and packs the package in a copy, because a dist in the checkout would hide the sources. */
-export function packTarball(): Tarball {
+export function packTarball(change: (manifest: object) => object = (manifest) => manifest): Tarball {
   const folder = mkdtempSync(join(tmpdir(), "tape-tarball-"));
   const copy = join(folder, "copy");
   mkdirSync(copy);
@@ -35,6 +35,8 @@ export function packTarball(): Tarball {
   for (const part of [...parts, "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"]) {
     cpSync(join(root, part), join(copy, part), { recursive: true, preserveTimestamps: true });
   }
+  const manifest = JSON.parse(readFileSync(join(copy, "package.json"), "utf8")) as object;
+  writeFileSync(join(copy, "package.json"), `${JSON.stringify(change(manifest), null, 2)}\n`);
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   execFileSync(process.execPath, ["tools/build.ts"], { cwd: copy, stdio: "pipe" });
   const npm = process.env.npm_execpath;
