@@ -5,6 +5,7 @@ import { filesBelow } from "./published.ts";
 
 interface PublishedManifest {
   readonly exports: object;
+  readonly engines?: { readonly node: string };
   readonly scripts?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
@@ -22,8 +23,9 @@ export function entryPointsOf(unpacked: string, withAdapters: boolean): string[]
 
 /** A program that loads each on a Node that reports another version, and prints the code and message of its error. */
 export function loadOn(version: string, way: "import" | "require", names: readonly string[]): string {
-  const load = way === "import" ? "await import" : 'process.getBuiltinModule("module").createRequire(import.meta.url)';
+  const load = way === "import" ? "await import" : "createRequire(import.meta.url)";
   return `
+    import { createRequire } from "node:module";
     Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } });
     for (const name of ${JSON.stringify(names)}) {
       try {

@@ -8,7 +8,10 @@ import { repositoryFields } from "../../tools/build/repository.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Files that `npm publish` would send, without dist if it was not built. npm passes its path to the scripts that it runs; otherwise it is on the PATH. */
+/**
+ * Files that `npm publish` would send, without dist if it was not built. npm passes its path to the scripts that it runs;
+ * otherwise it is on the PATH.
+ */
 function packedFiles(): PackedFile[] {
   const npm = process.env.npm_execpath;
   const [program, first] = npm ? [process.execPath, [npm]] : ["npm", []];
@@ -18,8 +21,8 @@ function packedFiles(): PackedFile[] {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "ignore"],
   });
-  const [first] = JSON.parse(output) as { files: PackedFile[] }[];
-  return first!.files;
+  const [listed] = JSON.parse(output) as { files: PackedFile[] }[];
+  return listed!.files;
 }
 
 const packed = packedFiles();

@@ -61,7 +61,9 @@ function source(): string {
   try {
     const lock = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8")) as Lock;
     const { resolved = "" } = lock.packages?.["node_modules/durable-tape"] ?? {};
-    if (resolved.startsWith("file:")) return `file:${resolve(modules, resolved.slice("file:".length))}`;
+    // Relative to the folder of the project, or to node_modules: that depends on the version of npm.
+    const archives = [dirname(modules), modules].map((base) => resolve(base, resolved.slice("file:".length)));
+    if (resolved.startsWith("file:")) return `file:${archives.find((path) => existsSync(path)) ?? archives[0]}`;
   } catch {
     // No npm lock file: another package manager installed it from a registry.
   }
