@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from "node:os";
 import { systemClock } from "../src/base/clock.ts";
 import { type PostgresServer, startPostgres } from "../test/postgres/server.ts";
 import { type Cost, type Crash, crashes } from "./costs/crashes.ts";
@@ -34,7 +35,8 @@ export async function benchCosts({ only, flags }: BenchOptions): Promise<object>
       await server.stop();
     }
   }
-  return figures;
+  const [load] = loadavg();
+  return { ...figures, machine: { cores: availableParallelism(), node: process.versions.node, load } };
 }
 
 async function measureAll(chosen: readonly Crash[], postgres: string | undefined, count: number): Promise<object> {

@@ -4,4 +4,4 @@ import { serve } from "../../src/host/serve.ts";
 const [store = "", port = "0"] = process.argv.slice(2);
 const serving = await serve({ store, port: Number(port) });
 process.send?.(serving.url);
-process.disconnect?.();
+process.once("disconnect", () => process.exit()); // the parent has ended

@@ -69,7 +69,7 @@ process.on("message", async ({ do: what, id }: ToWorker) => {
   }
   if (what === "close") {
     await app.close();
-    process.disconnect?.();
   }
 });
+process.once("disconnect", () => process.exit()); // the parent has ended
 say({ say: "ready" });

@@ -1,12 +1,18 @@
+import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
+import { program } from "../totals.ts";
 import type { CommandStep, Guide } from "./guide.ts";
 import { shows, showsAmong } from "./match.ts";
 import type { NodeVersion } from "./nodes.ts";
 import { Terminal } from "./terminal.ts";
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, "../..");
 
 export interface Surroundings {
   readonly node: NodeVersion;
@@ -39,6 +45,7 @@ export async function follow(guide: Guide, around: Surroundings): Promise<void> 
         throw new Error(`${guide.name}.md:${step.line}: ${(error as Error).message}\n${others.join("\n")}`);
       }
     }
+    await compile(guide, folder);
   } finally {
     for (const open of terminals.values()) open.close();
     if (database !== undefined) await dropDatabase(database);
@@ -59,6 +66,16 @@ async function perform({ terminal: name, commands, shows: page }: CommandStep, t
 function write(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
+}
+
+/** The files as the guide leaves them also compile in strict mode, against the published types. */
+async function compile({ name, steps }: Guide, folder: string): Promise<void> {
+  const files = steps.flatMap((step) => (step.kind === "file" && step.path.endsWith(".ts") ? [step.path] : []));
+  const flags = "--noEmit --strict --skipLibCheck --module nodenext --target es2024 --allowImportingTsExtensions";
+  const types = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")];
+  const args = [program("typescript", "tsc"), ...flags.split(" "), ...types, ...new Set(files)];
+  const { stdout } = await run(process.execPath, args, { cwd: folder }).catch((error: { stdout: string }) => error);
+  if (stdout !== "") throw new Error(`${name}.md: its files do not compile:\n${stdout}`);
 }
 
 /** A reader's environment: nothing of the repository's, so that no guide depends on it. */

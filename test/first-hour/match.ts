@@ -22,8 +22,14 @@ const linesOf = (text: string): string[] =>
   text
     .split("\n")
     .map((line) => line.trimEnd())
-    // How a shell without a screen announces that a background program was killed, whenever it notices.
-    .filter((line) => line !== "" && !/^bash: line \d+:\s+\d+ (Killed|Terminated)\b/.test(line));
+    .filter((line) => line !== "" && !asides.some((aside) => aside.test(line)));
+
+/** What does not belong to a guide: how a shell announces that it notices a kill, and Node 22 its experiments. */
+const asides = [
+  /^bash: line \d+:\s+\d+ (Killed|Terminated)\b/,
+  /^\(node:\d+\) ExperimentalWarning: /,
+  /^\(Use `node --trace-warnings /,
+];
 
 function matches(lines: readonly string[], expected: readonly string[]): boolean {
   const [first, ...rest] = expected;

@@ -43,6 +43,20 @@ describe("a Tape in virtual time", () => {
   });
   const runner = createRunner({ workflows: [reminder], effects: [mail] });
 
+  it("elapses days in no time, to the millisecond, and takes a signal in between", async () => {
+    await using tape = await VirtualTape.open({ runner });
+    const run = await tape.start(reminder, "ada", { id: "elapsed" });
+    const eventsBefore = tape.time.events;
+    const from = tape.time.wall();
+    await tape.elapse(12 * 86_400_000);
+    assert.equal(tape.time.wall() - from, 12 * 86_400_000);
+    assert.equal((await tape.time.during(tape.tape.runs.get(run.id)))?.status, "WAITING");
+    assert.ok(tape.time.events - eventsBefore < 5_000); // polling through twelve days took millions
+    await tape.signal(run.id, yes, true);
+    assert.deepEqual((await tape.result(run)).answer, { status: "received", value: true });
+    world.clear();
+  });
+
   it("sleeps for days in no time, and never ends a sleep early", async () => {
     await using tape = await VirtualTape.open({ runner });
     const eventsBefore = tape.time.events;
