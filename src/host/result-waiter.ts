@@ -116,7 +116,7 @@ export class ResultWaiter {
     const pause = new AbortController();
     this.#wakeUp = () => {
       this.#wakeUp = () => {};
-      pause.abort();
+      pause.abort("woken"); // without a reason it would create an exception with a stack
     };
     await this.#options.clock.sleep(ms, pause.signal);
     this.#wakeUp = () => {};

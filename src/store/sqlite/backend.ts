@@ -74,6 +74,8 @@ export class SqliteBackend implements SqlBackend {
   readonly #tail = new FeedTail();
   #nextJournal = 0;
   #journalsLeft = 0;
+  /** The transaction that reserved the current block. */
+  #blockOf: Session | undefined;
   #plainRunEnd: unknown;
 
   constructor(options: SqliteBackendOptions) {
@@ -169,6 +171,8 @@ export class SqliteBackend implements SqlBackend {
       const created = this.#perform(session, (context) => createPlan(context, tenant, data, first));
       // With more than its first record it is an existing run, created by a call whose response was lost.
       if (created.term?.head === 1) this.#options.heads.remember(created.term, true);
+      // No other process has its number, unless this transaction reserves it and fails.
+      if (created.fresh && this.#blockOf !== session) session.wrote(created.journal, 1, 0n);
       return created;
     };
     // Without a queue the plan is rejected at its first write or not at all: nothing to roll back, so no savepoint is needed.
@@ -338,6 +342,7 @@ export class SqliteBackend implements SqlBackend {
       const { rows } = session.statements.run("journals.block", { size: blockSize }, session.times);
       this.#nextJournal = Number(rows[0]?.first);
       this.#journalsLeft = blockSize;
+      this.#blockOf = session;
       // After a rollback the block is free again and may be issued to another process: use none of it.
       session.onRollback(() => {
         this.#journalsLeft = 0;

@@ -123,6 +123,33 @@ describe("a COMMIT that fails", () => {
     expect(faults.bitten).toBe(2);
   });
 
+  it.each(["after", "before"] as const)("of a new run, %s: its first record is the proof", async (when) => {
+    await held(store); // reserves the block of journal numbers
+    const witnesses = () => place.raw().prepare("select count(*) as n from witness").get()?.n;
+    const before = witnesses();
+    faults.next = when;
+    const creating = store.intake.createRuns(tenant, [{ id: "new", workflow: "w", input: 1 }]);
+    const [created] = await creating;
+    expect(created).toMatchObject(
+      when === "after" ? { ok: true, fresh: true } : { ok: false, error: { code: "TAPE_STORE_UNREACHABLE" } },
+    );
+    expect((await store.read.run(tenant, "new"))?.id).toBe(when === "after" ? "new" : undefined);
+    expect([faults.bitten, witnesses()]).toEqual([1, before]);
+  });
+
+  it("of a new run that reserves numbers: a rival with the same number is not mistaken for it", async () => {
+    faults.next = "before";
+    faults.meanwhile = (file) => {
+      using rival = new DatabaseSync(file);
+      const row = rival.prepare("update meta set next_journal = next_journal + 1000 returning next_journal").get();
+      rival.exec(`insert into records(journal, seq, token, at, kind, body)
+        values (${Number(row?.next_journal) - 1000}, 1, 0, 0, 'run.created', '{}')`);
+    };
+    const [created] = await store.intake.createRuns(tenant, [{ id: "new", workflow: "w", input: 1 }]);
+    expect(created).toMatchObject({ ok: false, error: { code: "TAPE_STORE_UNREACHABLE" } });
+    expect(faults.bitten).toBe(1);
+  });
+
   it.each(["after", "before"] as const)("of a takeover, %s: no token is lost or issued twice", async (when) => {
     const run = await held(store);
     const acquire = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", auditReason: "drill" });
