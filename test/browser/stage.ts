@@ -1,6 +1,4 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
@@ -11,8 +9,9 @@ import type { Store } from "../../src/store/contract/store.ts";
 import { PastClock } from "./past-clock.ts";
 import { Scene, sceneRunner } from "./scene.ts";
 
+export { violations } from "./axe.ts";
+
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Builds the page from its current sources, in a process of its own: the test runner's settings must not apply. */
 export function buildPage(): void {
@@ -76,30 +75,6 @@ export async function openPage(browser: Browser, { url }: Pick<RunningServer, "u
     if (new URL(request.url()).origin !== new URL(url).origin) wrong.push(`requested ${request.url()}`);
   });
   return { page, wrong, close: () => context.close() };
-}
-
-const standards = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-
-/** Violations of WCAG 2.2 A and AA that axe finds in `within`, as rule and place. */
-export async function violations(page: Page, only: readonly string[] = standards, within = "html"): Promise<string[]> {
-  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe);
-  return page.evaluate(
-    async ([runOnly, part]) => {
-      const { axe: checker } = globalThis as unknown as {
-        axe: {
-          run(
-            part: string,
-            options: object,
-          ): Promise<{ violations: { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }[] }>;
-        };
-      };
-      const found = await checker.run(part, { runOnly, resultTypes: ["violations"] });
-      return found.violations.flatMap(({ id, nodes }) =>
-        nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")} ${failureSummary ?? ""}`),
-      );
-    },
-    [only, within] as const,
-  );
 }
 
 /** Goes to another screen as a click on a link does: without a reload. */

@@ -1,7 +1,8 @@
 import { entryPoints } from "./entry-points.ts";
 import { type Page, readPages } from "./model.ts";
-import { anchors, headingsOf, pageText, slug } from "./page.ts";
+import { headingsOf, pageText } from "./page.ts";
 import type { LinkTo } from "./prose.ts";
+import { anchors, slug } from "./slug.ts";
 
 /** All generated files of docs/api, by name. */
 export function reference(pages: readonly Page[] = readPages()): Map<string, string> {
