@@ -32,7 +32,8 @@ export function packTarball(change: (manifest: object) => object = (manifest) =>
     "tsconfig.json",
     "tsconfig.build.json",
   ];
-  for (const part of [...parts, "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"]) {
+  const pages = ["docs", "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"];
+  for (const part of [...parts, ...pages, "LICENSE"]) {
     cpSync(join(root, part), join(copy, part), { recursive: true, preserveTimestamps: true });
   }
   const manifest = JSON.parse(readFileSync(join(copy, "package.json"), "utf8")) as object;

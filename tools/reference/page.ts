@@ -42,7 +42,7 @@ function index({ exports }: Page, linkTo: LinkTo): string {
   const rows = exports.map(({ name, kind, doc }) => {
     return `| ${linkTo(name)} | ${kind} | ${cell(markdown(summary(doc.text), linkTo))} |`;
   });
-  return ["| name | kind | |", "|---|---|---|", ...rows].join("\n");
+  return ["| name | kind | description |", "|---|---|---|", ...rows].join("\n");
 }
 
 const cell = (text: string): string => text.replace(/\s+/g, " ").replace(/(?<!\\)\|/g, "\\|");
@@ -117,6 +117,8 @@ function table(members: readonly Member[], linkTo: LinkTo): string {
     if (withDefaults) cells.splice(2, 0, cell(markdown(defaultOf(doc) ?? "", linkTo)));
     return `| ${cells.join(" | ")} |`;
   });
-  const head = withDefaults ? "| member | type | default | |\n|---|---|---|---|" : "| member | type | |\n|---|---|---|";
+  const head = withDefaults
+    ? "| member | type | default | description |\n|---|---|---|---|"
+    : "| member | type | description |\n|---|---|---|";
   return `${head}\n${rows.join("\n")}`;
 }

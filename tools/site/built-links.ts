@@ -22,13 +22,15 @@ export function deadLinks(folder: string, base = "/"): { readonly checked: numbe
       const [path = "", anchor = ""] = decoded(target).split("#");
       const file = path === "" ? page : fileOf(folder, page, path.split("?")[0]!, base);
       if (file === undefined) dead.push(`${page}: ${target} leads to no file`);
-      else if (anchor !== "" && ids.get(file)?.has(anchor) === false) dead.push(`${page}: ${target} leads to no anchor`);
+      else if (anchor !== "" && ids.get(file)?.has(anchor) === false)
+        dead.push(`${page}: ${target} leads to no anchor`);
     }
   }
   return { checked, dead };
 }
 
-const idsIn = (text: string): Set<string> => new Set([...text.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => decoded(id!)));
+const idsIn = (text: string): Set<string> =>
+  new Set([...text.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => decoded(id!)));
 
 function fileOf(folder: string, page: string, path: string, base: string): string | undefined {
   const from = path.startsWith("/") ? path.slice(base.length) : posix.join(posix.dirname(page), path);

@@ -59,7 +59,9 @@ export async function checkSite(folder: string): Promise<{ passed: number; faile
       await page.keyboard.press("Control+k");
       await page.locator("#localsearch-input").fill(words);
       await page.locator("#localsearch-list a.result").first().waitFor();
-      const found = await page.locator("#localsearch-list a.result").evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
+      const found = await page
+        .locator("#localsearch-list a.result")
+        .evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
       const hit = found.some((href) => href.includes(`/${place}.html`));
       report(`a search for "${words}" finds ${place}`, hit ? [] : [`it found ${found.join(", ")}`]);
     }

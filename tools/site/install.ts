@@ -5,7 +5,9 @@ import { join } from "node:path";
 
 /** Installs a folder's packages by its lock file, unless they are there. */
 export function installOnce(folder: string): void {
-  const hash = createHash("sha256").update(readFileSync(join(folder, "package-lock.json"))).digest("hex");
+  const hash = createHash("sha256")
+    .update(readFileSync(join(folder, "package-lock.json")))
+    .digest("hex");
   const mark = join(folder, "node_modules", ".installed");
   if (existsSync(mark) && readFileSync(mark, "utf8") === hash) return;
   console.log("installs VitePress, once");

@@ -3,7 +3,6 @@ export interface Section {
   readonly title: string;
   readonly pages?: readonly string[];
   readonly folder?: string;
-  readonly collapsed?: boolean;
 }
 
 /** Where each page of docs stands. A test refuses a page that is in no section, or in two. */
@@ -28,11 +27,11 @@ export const sections: readonly Section[] = [
       ...["observability", "security", "brokers", "push", "serverless", "internet-scale"],
     ],
   },
-  { title: "API", folder: "api", collapsed: true },
   { title: "Reference", pages: ["cli", "configuration", "reference", "errors", "dependencies"] },
   { title: "Reliability", pages: ["reliability", "simulation", "planted-bugs", "chaos"] },
   { title: "Benchmarks", pages: ["benchmarks"] },
   { title: "Seeds", pages: ["seeds"] },
+  { title: "API", folder: "api" },
 ];
 
 /** Pages of the project itself: where they are in the repository, and on the site. */
@@ -62,7 +61,9 @@ export function misplaced(pages: readonly string[]): string[] {
     ...pages
       .filter((page) => places.filter((one) => one === page).length !== 1)
       .map((page) => `docs/${page}.md must be in exactly one section of tools/site/navigation.ts`),
-    ...named.filter((page) => !pages.includes(page)).map((page) => `tools/site/navigation.ts names docs/${page}.md, which does not exist`),
+    ...named
+      .filter((page) => !pages.includes(page))
+      .map((page) => `tools/site/navigation.ts names docs/${page}.md, which does not exist`),
   ];
 }
 

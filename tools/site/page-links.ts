@@ -8,7 +8,11 @@ export interface PageLink {
   readonly end: number;
 }
 
-const patterns = [/\]\(\s*<?([^)\s>]+)>?[^)]*\)/dg, /^\s*\[[^\]]+\]:\s*<?(\S+?)>?\s*$/dgm, /\b(?:src|href|srcset)="([^"]+)"/dg];
+const patterns = [
+  /\]\(\s*<?([^)\s>]+)>?[^)]*\)/dg,
+  /^\s*\[[^\]]+\]:\s*<?(\S+?)>?\s*$/dgm,
+  /\b(?:src|href|srcset)="([^"]+)"/dg,
+];
 
 /** Blanks code, so that what follows finds only prose; positions stay. */
 export const proseOnly = (text: string): string =>

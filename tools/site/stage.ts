@@ -40,14 +40,13 @@ const licence = (): string => `# License\n\n\`\`\`text\n${read("LICENSE").trim()
 function sidebar(): object[] {
   const groups = placed(docsPages()).map(({ section, pages }) => ({
     text: section.title,
-    collapsed: section.collapsed ?? false,
     items: pages.map((page) => ({ text: titleOf(read(`docs/${page}.md`)), link: `/${page}` })),
   }));
   const project = Object.entries(projectPages).map(([path, page]) => ({
     text: path === "LICENSE" ? "License" : titleOf(read(path)),
     link: `/${page.replace(/\.md$/, "")}`,
   }));
-  return [...groups.filter(({ items }) => items.length > 0), { text: "Project", collapsed: true, items: project }];
+  return [...groups.filter(({ items }) => items.length > 0), { text: "Project", items: project }];
 }
 
 /** Where a file of the repository is on the site: a source file is plain text there, a folder a page that lists it. */
@@ -123,14 +122,18 @@ function withoutTags(text: string): string {
   });
 }
 
-const picture = /<picture><source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)"><\/picture>/g;
+const picture =
+  /<picture><source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)"><\/picture>/g;
 const figure = /^!\[([^\]]*)\]\(([^)]+\.svg)\)$/gm;
 
 /** Two images of which the style sheet shows one, and drawings as part of the page. */
 function withPictures(text: string, path: string): string {
   return text
     .replace(picture, (_, dark: string, alt: string, light: string) =>
-      [`<img class="only-light" alt="${alt}" src="${light}">`, `<img class="only-dark" alt="${alt}" src="${dark}">`].join(""),
+      [
+        `<img class="only-light" alt="${alt}" src="${light}">`,
+        `<img class="only-dark" alt="${alt}" src="${dark}">`,
+      ].join(""),
     )
     .replace(figure, (image, alt: string, target: string) => {
       const drawing = read(resolveLink(path, target).path);

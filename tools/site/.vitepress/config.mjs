@@ -18,7 +18,11 @@ export default defineConfig({
   base: process.env.TAPE_DOCS_BASE ?? "/",
   head: [["link", { rel: "icon", type: "image/svg+xml", href: `${process.env.TAPE_DOCS_BASE ?? "/"}icon.svg` }]],
   // The anchors of code hosts, so that a link to a section works in both places.
-  markdown: { anchor: { slugify: slug }, theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } },
+  markdown: {
+    anchor: { slugify: slug },
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+  },
+  transformHtml: (html) => html.replace('<div class="VPContent is-home"', '<div role="main" class="VPContent is-home"'),
   vite: { build: { chunkSizeWarningLimit: 4_000 }, logLevel: "error" },
   themeConfig: {
     nav: [

@@ -1,4 +1,16 @@
 import DefaultTheme from "vitepress/theme";
 import "./style.css";
 
-export default DefaultTheme;
+/** The home page of the default theme has no main landmark. */
+const markMain = () => {
+  const content = document.querySelector("#VPContent");
+  if (content?.classList.contains("is-home")) content.setAttribute("role", "main");
+  else content?.removeAttribute("role");
+};
+
+export default {
+  extends: DefaultTheme,
+  enhanceApp({ router }) {
+    router.onAfterPageLoad = () => setTimeout(markMain);
+  },
+};
