@@ -4,9 +4,9 @@ export interface PackedFile {
   readonly size: number;
 }
 
-/** What the package may contain. Pages of docs are published as text, without their pictures. */
+/** What the package may contain. Pages of docs are published as text, with the picture of the README alone. */
 const expected =
-  /^(bin\/[\w-]+\.c?js|dist\/.+|docs\/[\w/-]+\.md|template\/.+|package\.json|(README|CHANGELOG|SECURITY)\.md|LICENSE)$/;
+  /^(bin\/[\w-]+\.c?js|dist\/.+|docs\/[\w/-]+\.md|docs\/images\/run-(light|dark)\.png|template\/.+|package\.json|[A-Z]+\.md|LICENSE)$/;
 /** Sources are not published: Node does not load TypeScript from node_modules. The template is copied, not loaded. */
 const source = /^(?!template\/).*(?<!\.d)\.tsx?$/;
 /** What a project that `init` creates needs. */
