@@ -15,6 +15,8 @@ const alone = [
 
 /** Needs servers that npm does not have: `npm run test:brokers`. */
 const brokers = "test/brokers/**";
+/** Takes minutes: `npm run test:shards`. */
+const shards = "test/shards/**";
 
 const common = { testTimeout: 30_000, hookTimeout: 60_000 };
 
@@ -36,7 +38,7 @@ export default defineConfig({
           ...common,
           name: "sharing",
           include: ["test/**/*.test.ts"],
-          exclude: [...alone, brokers],
+          exclude: [...alone, brokers, shards],
           isolate: false,
           setupFiles: ["test/quiet.ts"],
         },

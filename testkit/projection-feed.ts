@@ -1,8 +1,7 @@
+import { isStoreJournal } from "../src/model/journal-numbers.ts";
 import type { FeedRecord, Store } from "../src/store/contract/store.ts";
 import { feedPages } from "../src/store/read-all.ts";
 import { allQueues } from "./projection-queues.ts";
-
-const storeJournal = 1;
 
 /** Every record of the tenants' journals, in feed order, and the tenant of each journal. */
 export async function readFeed(store: Store, tenants: readonly string[]) {
@@ -11,7 +10,7 @@ export async function readFeed(store: Store, tenants: readonly string[]) {
     for (const { journal } of await wholeFeed(store, tenant)) tenantOf.set(journal, tenant);
   }
   const all = await wholeFeed(store);
-  return { tenantOf, records: all.filter(({ journal }) => journal === storeJournal || tenantOf.has(journal)) };
+  return { tenantOf, records: all.filter(({ journal }) => isStoreJournal(journal) || tenantOf.has(journal)) };
 }
 
 async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {

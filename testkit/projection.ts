@@ -1,4 +1,5 @@
 import { encode } from "../src/base/codec.ts";
+import { isStoreJournal } from "../src/model/journal-numbers.ts";
 import {
   changesOf,
   changesOfCreation,
@@ -44,8 +45,6 @@ interface FoldContext {
   readonly tenantOf: ReadonlyMap<number, string>;
   readonly counts: ReadonlyMap<string, string>;
 }
-
-const storeJournal = 1;
 
 /** Folds the records into tables, and lists where they do not fit. `loose`: in any order that the journals allow. */
 function foldRecords(records: readonly FeedRecord[], context: FoldContext, loose: boolean) {
@@ -123,7 +122,7 @@ class Fold implements RecordSink {
       case "run.erased":
         return; // its records and rows hold the same markers
       case "operator.action":
-        if (journal === storeJournal) return; // an operator action on the store itself takes no lease
+        if (isStoreJournal(journal)) return; // an operator action on the store itself takes no lease
         break;
       case "lease.named": {
         const tenant = this.#tenantOf.get(journal) ?? "";

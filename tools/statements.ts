@@ -32,7 +32,7 @@ const onlyInOne: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     seq: "PostgreSQL: the third part",
     scan: "PostgreSQL: SQLite's positions are numbered, so their difference bounds the page",
   },
-  "feed.tenants": { scan: "the same", edge: "the same" },
+  "feed.tenants": { scan: "the same", edge: "the same", feed_offset: "PostgreSQL: only its stores are shards" },
   "meta.get": {
     boot: "SQLite: the machine's boot, whose clock its leases use",
     anchor: "the same",

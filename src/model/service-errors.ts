@@ -17,6 +17,26 @@ export const serviceErrors = {
     retry: "later",
     next: "Check that the database runs and is reachable. Nothing was written.",
   },
+  TAPE_TENANT_MOVING: {
+    fault: "store",
+    retry: "later",
+    next: "The tenant is moving to another shard: retry in a moment. Nothing was written.",
+  },
+  TAPE_SHARD_MISMATCH: {
+    fault: "operator",
+    retry: "no",
+    next: "Give every process the same list of shards, each name with the URL of its own database. Nothing was written.",
+  },
+  TAPE_SHARD_REFUSED: {
+    fault: "operator",
+    retry: "no",
+    next: "Do what the message says, then repeat the command: it continues where it stopped.",
+  },
+  TAPE_CURSOR_MOVED: {
+    fault: "caller",
+    retry: "no",
+    next: "Read the feed of all tenants from its start, or follow the feed of each tenant: its cursors stay valid.",
+  },
   TAPE_OUTCOME_UNKNOWN: {
     fault: "store",
     retry: "reread",

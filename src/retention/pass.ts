@@ -80,7 +80,7 @@ const pagesPerCheckpoint = 20;
  */
 export async function retentionPass(deps: PassDeps, settings: RetentionSettings): Promise<RetentionPass> {
   const { store, ops, fence } = deps;
-  const { store: name, epoch, now } = await ops.identity();
+  const { store: name, epoch, now } = await ops.identity(fence.tenant);
   const header = { store: name, epoch, tenant: fence.tenant };
   const pass = new Pass(deps, settings, header, now, await currentState(deps, settings.policy, epoch));
   try {
@@ -156,7 +156,7 @@ class Pass {
   async #find(): Promise<Batch | "none" | "again"> {
     const { ops, fence } = this.#deps;
     const { pending } = this.#state;
-    const until = pending?.until ?? (await ops.identity()).now;
+    const until = pending?.until ?? (await ops.identity(fence.tenant)).now;
     const due = await ops.due(fence.tenant, until, this.#size);
     await postponeKept(this.#deps, due, this.#kept);
     const batch = this.#batchOf(due, until);

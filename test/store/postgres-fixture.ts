@@ -46,17 +46,17 @@ async function prepare(server: string, params: string): Promise<{ url: string; s
 }
 
 /** The server's own clock, ahead by what `elapse` adds: no case waits, and none is too slow for its leases. */
-const shiftedClock = `
+export const shiftedClock = `
   create sequence public.shift minvalue 0 start 0;
   create or replace function tape.now_ms() returns bigint language sql volatile return
     floor(extract(epoch from clock_timestamp()) * 1000)::bigint + (select last_value from public.shift)`;
-const elapse = "select setval('public.shift', last_value + $1) from public.shift";
+export const elapse = "select setval('public.shift', last_value + $1) from public.shift";
 
 const tables =
   "builds queues queue_partitions queue_slots runs names note_keys effects business_keys gates timers budgets vals val_log schedules tombstones witness idempotency_keys tokens processes audit audit_heads quotas".split(
     " ",
   );
-const empty = [
+export const empty = [
   ...tables.map((table) => `delete from tape.${table}`),
   "delete from tape.leases where journal <> 1",
   "delete from tape.records where not (journal = 1 and seq = 1)",

@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { isStoreJournal } from "../../src/model/journal-numbers.ts";
 import type { JournalRecord } from "../../src/model/records.ts";
 import type { FeedRecord, Store } from "../../src/store/contract/store.ts";
 import { bigintText, type Cases, record, refused, type StoreFixture, spec, step, tenant } from "./frame.ts";
@@ -42,7 +43,8 @@ async function page(
 
 const lines = (records: readonly FeedRecord[]): string[] => records.map((one) => line(one, one.in)).sort();
 /** The store's own journal belongs to no tenant. */
-const ofTenants = (records: readonly FeedRecord[]): FeedRecord[] => records.filter(({ journal }) => journal !== 1);
+const ofTenants = (records: readonly FeedRecord[]): FeedRecord[] =>
+  records.filter(({ journal }) => !isStoreJournal(journal));
 
 function assertOrdered(records: readonly FeedRecord[]): void {
   const heads = new Map<string, number>();

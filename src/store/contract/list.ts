@@ -56,8 +56,11 @@ export interface LeaseFilter {
   readonly above?: string;
 }
 
-/** Rows of a list. `more`: the page was full, in rows or in bytes; the list continues after its last row. */
-export type Page<T> = T[] & { readonly more?: boolean };
+/**
+ * Rows of a list. `more`: the page was full, in rows or in bytes; the list continues after its last row. `missing`: the
+ * shards that could not be reached, whose rows the list lacks.
+ */
+export type Page<T> = T[] & { readonly more?: boolean; readonly missing?: readonly string[] };
 
 /** A run as lists and operators see it. */
 export interface RunView {

@@ -8,8 +8,8 @@ import type { Page } from "./list.ts";
  * pass as they are stored: sealed ones stay sealed. Absent behind a server, which runs the reactor itself.
  */
 export interface RetentionOps {
-  /** The store's own name and epoch, which are part of every archive's name, and its time. */
-  identity(): Promise<{ readonly store: string; readonly epoch: number; readonly now: number }>;
+  /** The name and epoch of the tenant's store, which are part of every archive's name, and its time. */
+  identity(tenant?: string): Promise<{ readonly store: string; readonly epoch: number; readonly now: number }>;
   /** Ended roots, the oldest first, after a place and before a time; `next`: where the next page begins. */
   ended(tenant: string, after: EndedPlace, until: number, limit?: number): Promise<EndedPage>;
   /** Dates the next ended trees by a policy. */

@@ -4,6 +4,7 @@ import type { FencedOps } from "./fenced.ts";
 import type { IntakeOps } from "./intake.ts";
 import type { ReadOps } from "./read.ts";
 import type { RetentionOps } from "./retention.ts";
+import type { ShardOps } from "./shards.ts";
 import type { TransactionOps } from "./transaction.ts";
 
 export type {
@@ -69,6 +70,7 @@ export type {
   RetentionView,
   RetentionWriteOps,
 } from "./retention.ts";
+export type { MovedTenant, ShardMove, ShardOps, ShardView } from "./shards.ts";
 export type {
   Chunk,
   ChunkAppend,
@@ -120,6 +122,8 @@ export interface Store {
   readonly within?: TransactionOps;
   /** Absent behind a server, which runs the reactor `retention` itself. */
   readonly retention?: RetentionOps;
+  /** Of a store of several shards whose tenants can move. */
+  readonly shards?: ShardOps;
   /**
    * The same writes, each at most once for this key. A repeat returns the result of the first call, also in another
    * process, and writes nothing; with another hash it is rejected with TAPE_KEY_REUSED. A rejection is not stored,
@@ -148,6 +152,15 @@ export interface IdempotencyKey {
 export interface StoreHealth {
   /** The transaction that has held the feed back for more than a second, if the store can name it. */
   readonly feedBlockedBy?: string;
+  /** Shards that this process cannot reach. Their tenants wait; all others are served. */
+  readonly shardsDown?: readonly ShardDown[];
+}
+
+/** A shard that cannot be reached, why, and for how long. */
+export interface ShardDown {
+  readonly name: string;
+  readonly why: string;
+  readonly forMs: number;
 }
 
 /** A lossy notification to check again. Polling finds everything that a lost hint would have announced. */

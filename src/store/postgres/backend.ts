@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
-import { TapeError } from "../../model/errors.ts";
+import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
@@ -71,6 +71,11 @@ export interface PostgresBackendOptions {
   readonly outageRetry: OutageRetry;
   readonly timeline: Timeline;
   readonly callers: CallerTransactions;
+}
+
+/** A tenant that leaves this shard has nothing to claim here; the others do. */
+function unlessMoving(error: unknown): undefined {
+  if (!isTapeError(error, "TAPE_TENANT_MOVING")) throw error;
 }
 
 /** Enough for every run of a queue that a process drives at once. */
@@ -222,7 +227,9 @@ export class PostgresBackend implements SqlBackend {
     const terms = journals.map((journal) => {
       return (
         together.get(journal) ??
-        this.#takeOver(false, (context) => claimFoundPlan(context, journal, request), request.tenant)
+        this.#takeOver(false, (context) => claimFoundPlan(context, journal, request), request.tenant).catch(
+          unlessMoving,
+        )
       );
     });
     return this.#noted((await Promise.all(terms)).filter((term) => term !== undefined));

@@ -52,10 +52,21 @@ export function forbidden(cause: unknown): TapeError {
   return new TapeError("TAPE_STORE_FORBIDDEN", `nothing was written: ${(cause as Error).message}`, {}, cause);
 }
 
+/** Raised by the triggers of a shard, for a tenant that is not there. */
+const notResident = "TP001";
+
+/** The tenant moves to another shard, or has moved; undefined: the error is another one. */
+export function tenantMoving(cause: unknown): TapeError | undefined {
+  if ((cause as { code?: string } | undefined)?.code !== notResident) return undefined;
+  return new TapeError("TAPE_TENANT_MOVING", `nothing was written: ${(cause as Error).message}`, {}, cause);
+}
+
 /** For work that changes nothing, or whose change may be repeated. */
 export function readFault(error: unknown): TapeError {
   if (error instanceof TapeError) return error;
   if (classifyError(error).kind === "connection") return unreachable(error);
+  const moving = tenantMoving(error);
+  if (moving !== undefined) return moving;
   return isForbidden(error) ? forbidden(error) : busy(error);
 }
 

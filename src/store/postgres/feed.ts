@@ -35,6 +35,8 @@ export class PostgresFeed {
   #scanning: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
   #scannedAt = 0;
+  /** Of the last scan. It is raised when a tenant arrives, with records that the scan has passed. */
+  #offset: number | undefined;
   /** The last scan ended before the end of the feed. */
   #more = false;
   /** The transaction for which the feed waits, and since when. */
@@ -124,8 +126,11 @@ export class PostgresFeed {
     const [known, ...spans] = rows;
     this.#noteHolder(known?.holder);
     const [to, newest] = [Number(known?.last), Number(known?.first)];
+    const offset = Number(known?.feed_offset ?? 0);
+    const raised = this.#offset !== offset;
+    this.#offset = offset;
     // No progress: the store was restored, or one transaction is longer than a scan.
-    const restart = stale || to < edge || (to === edge && newest > edge);
+    const restart = stale || raised || to < edge || (to === edge && newest > edge);
     if (restart) tail.begin(newest);
     else tail.add(to, spansOf(spans));
     this.#more = !restart && to < newest;

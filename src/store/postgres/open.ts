@@ -41,6 +41,8 @@ import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
 import { OutageRetry } from "./outage-retry.ts";
 import { assertProduct, foreignProduct } from "./products.ts";
+import { ShardAccess } from "./shards/access.ts";
+import { aloneRefused, identityOf, type ShardIdentity } from "./shards/identity.ts";
 import { streamWrite } from "./stream-writes.ts";
 import { metaOf, Timeline } from "./timeline.ts";
 import { warnOfTransport } from "./transport.ts";
@@ -57,6 +59,14 @@ export interface PostgresOptions {
   readonly log?: Log;
   /** A seam for tests: other migrations than those of this version. */
   readonly migrations?: readonly Migration[];
+  /** Given by the set that opens this database as one of its shards. */
+  readonly shard?: ShardOpening;
+}
+
+export interface ShardOpening {
+  /** Called before anything is written, with the shard that the database is. Throws if it is not the expected one. */
+  admit(found: ShardIdentity | undefined): void;
+  opened(access: ShardAccess): Promise<void>;
 }
 
 const oldestServer = 140_000;
@@ -67,6 +77,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const connections = new Connections(parsePostgresUrl(options.url), { clock, log, waiting: limits.pendingItems });
   try {
     await assertServes(connections);
+    const found = await identityOf(connections);
+    if (options.shard === undefined && found !== undefined) throw aloneRefused(found);
+    options.shard?.admit(found);
     warnOfTransport(connections.transport, connections.settings.connectionString, log);
     const schema = await migrate({
       connections,
@@ -97,6 +110,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       limits,
       channels: new Channels(maxChannels),
     });
+    await options.shard?.opened(new ShardAccess(connections, outageRetry));
     const callers = new PostgresCallers({ connections, writer, journals, notifier, timeline, random, limits });
     const parts = { connections, writer, journals, batched, notifier, wakes, outageRetry, timeline, callers };
     const driver = new PostgresBackend({ ...parts, limits, clock, schema, durable });

@@ -385,6 +385,15 @@ table tape.replies(
   replies_pkey PRIMARY KEY (journal, n)
 );
 
+table tape.residents(
+  tenant text not null,
+  state text not null,
+  mover text,
+  residents_pkey PRIMARY KEY (tenant)
+);
+
+CREATE INDEX residents_leaving ON tape.residents USING btree (state) WHERE ((state <> 'HERE'::text) AND (state <> 'GONE'::text));
+
 table tape.retention(
   journal bigint not null,
   tenant text not null,
@@ -453,6 +462,46 @@ table tape.schedules(
 );
 
 CREATE INDEX schedules_queue ON tape.schedules USING btree (tenant, next_at) WHERE ((next_at IS NOT NULL) AND (NOT paused));
+
+table tape.shard_identity(
+  one boolean not null default true,
+  set_id text not null,
+  number bigint not null,
+  name text not null,
+  moves bigint not null default 0,
+  shard_identity_one_check CHECK (one),
+  shard_identity_pkey PRIMARY KEY (one)
+);
+
+table tape.shard_moves(
+  tenant text not null,
+  source bigint not null,
+  target bigint not null,
+  phase text not null,
+  mover text not null,
+  by text not null,
+  reason text not null,
+  at bigint not null,
+  shard_moves_pkey PRIMARY KEY (tenant)
+);
+
+table tape.shard_tenants(
+  tenant text not null,
+  shard bigint not null,
+  version bigint not null default 1,
+  at bigint not null,
+  shard_tenants_pkey PRIMARY KEY (tenant)
+);
+
+table tape.shards(
+  number bigint not null,
+  name text not null,
+  state text not null,
+  added_at bigint not null,
+  shards_pkey PRIMARY KEY (number)
+);
+
+CREATE UNIQUE INDEX shards_name ON tape.shards USING btree (name);
 
 table tape.streams(
   run bigint not null,
@@ -528,6 +577,46 @@ table tape.witness(
   void boolean not null default false,
   witness_pkey PRIMARY KEY (id)
 );
+
+CREATE OR REPLACE FUNCTION tape.assert_resident()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  whose text := coalesce(new.tenant, old.tenant);
+  place text;
+begin
+  if current_setting('transaction_isolation') = 'read committed' then
+    select r.state into place from tape.residents r where r.tenant = whose;
+  else
+    select r.state into place from tape.residents r where r.tenant = whose for share;
+  end if;
+  if place in ('MOVING', 'ARRIVING', 'GONE') and current_setting('durable_tape.mover', true) is distinct from 'on' then
+    raise exception 'the tenant moves to another shard: here it is %', place using errcode = 'TP001';
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION tape.guard_residents()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  guarded record;
+begin
+  for guarded in select * from (values
+    ('leases', 'insert or delete or update of token, notes'), ('vals', 'insert or update or delete'),
+    ('schedules', 'insert or update or delete'), ('audit', 'insert'), ('idempotency_keys', 'insert'),
+    ('builds', 'insert or update or delete'), ('queues', 'insert or update of spec, override, pause'),
+    ('quotas', 'insert or update of runs, bytes, schedules, streams'), ('tokens', 'insert or update of revoked_at')
+  ) g(name, events)
+  loop
+    if not exists (select 1 from pg_catalog.pg_trigger t where t.tgrelid = ('tape.' || guarded.name)::regclass and t.tgname = 'residents') then
+      execute 'create trigger residents after ' || guarded.events || ' on tape.' || guarded.name
+        || ' for each row execute function tape.assert_resident()';
+    end if;
+  end loop;
+end $function$;
 
 CREATE OR REPLACE FUNCTION tape.now_ms()
  RETURNS bigint

@@ -6,7 +6,16 @@ import type { WakeHint } from "../contract/store.ts";
 import { awaitPlan, type Plan, type PlanContext, type Query } from "../sql/plan.ts";
 import { PartitionDeltas, withPartitions } from "../sql/plans/partitions.ts";
 import type { Connections } from "./connections.ts";
-import { busy, classifyError, type ErrorClass, forbidden, isForbidden, outcomeUnknown, unreachable } from "./errors.ts";
+import {
+  busy,
+  classifyError,
+  type ErrorClass,
+  forbidden,
+  isForbidden,
+  outcomeUnknown,
+  tenantMoving,
+  unreachable,
+} from "./errors.ts";
 import { type JournalAllocator, NumbersExhausted, type ReservedNumbers } from "./journal-numbers.ts";
 import type { OutageRetry } from "./outage-retry.ts";
 import type { WitnessPurge } from "./witness-purge.ts";
@@ -222,6 +231,8 @@ export function rejection(error: unknown, fault: Extract<ErrorClass, { kind: "re
     return new TapeError("TAPE_NOT_HEAD", "another writer of this term was faster", {}, error);
   }
   if (isForbidden(error)) return forbidden(error);
+  const moving = tenantMoving(error);
+  if (moving !== undefined) return moving;
   const message = `the database rejected a statement (${fault.code}): ${(error as Error).message}`;
   return new TapeError("TAPE_INVARIANT", message, { sqlstate: fault.code, constraint: fault.constraint }, error);
 }

@@ -1,6 +1,7 @@
 import { encode } from "../../base/codec.ts";
 import { callbackOf } from "../../model/callback-token.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
+import { storeJournal } from "../../model/journal-numbers.ts";
 import type { Limits } from "../../model/limits.ts";
 import { deadlineTimer } from "../../model/projection.ts";
 import { everyTenant } from "../../model/quota.ts";
@@ -20,7 +21,7 @@ import { checkPayload, checkReport, checkRunSpec, encodeRecord, toItemResult } f
 import { checkStart } from "../validate/start.ts";
 import type { SqlBackend } from "./backend.ts";
 import { type Plan, type PlanContext, query, queryRow } from "./plan.ts";
-import { auditPlan, operatorActionBy, storeJournal } from "./plans/audit.ts";
+import { auditPlan, operatorActionBy } from "./plans/audit.ts";
 import { reportBuildPlan, setCurrentBuildPlan } from "./plans/builds.ts";
 import { deliverOnce, deliverPlan } from "./plans/callback.ts";
 import { erasePlan } from "./plans/erase.ts";

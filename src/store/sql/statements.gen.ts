@@ -764,7 +764,13 @@ export interface SharedStatements {
   };
   "feed.tenants": {
     params: { after: Whole; scan?: Whole; edge?: Whole };
-    row: { tenant: string | null; first: number | null; last: number | null; holder: number | null };
+    row: {
+      tenant: string | null;
+      first: number | null;
+      last: number | null;
+      holder: number | null;
+      feed_offset?: number | null;
+    };
   };
   fence: {
     params: { journal: Whole; tenant: Text; token: Whole; nonce: Whole; after: Whole };
@@ -3112,6 +3118,42 @@ export interface PostgresStatements extends SharedStatements {
   "renew_many.lost": {
     params: { journals: Text; tenants: Text; tokens: Text; nonces: Text };
     row: { at: number | null; token: string | null; owner: string | null; label: string | null };
+  };
+  "shard.assign": {
+    params: { tenant: Text; shard: Whole };
+    row: Record<never, never>;
+  };
+  "shard.identity": {
+    params: Record<never, never>;
+    row: { set_id: string; number: number; name: string; moves: number };
+  };
+  "shard.locate": {
+    params: { tenant: Text };
+    row: { shard: number; version: number };
+  };
+  "shard.moves": {
+    params: { limit: Whole };
+    row: { tenant: string; source: number; target: number; phase: string; by: string; reason: string; at: number };
+  };
+  "shard.moving": {
+    params: Record<never, never>;
+    row: { moves: number; tenant: string | null; state: string | null };
+  };
+  "shard.residence": {
+    params: { tenant: Text };
+    row: { state: string };
+  };
+  "shard.roster": {
+    params: Record<never, never>;
+    row: { number: number; name: string; state: string; added_at: number };
+  };
+  "shard.settle": {
+    params: { tenant: Text };
+    row: Record<never, never>;
+  };
+  "shard.tenants": {
+    params: { above: Text; limit: Whole };
+    row: { tenant: string };
   };
   spawn_many: {
     params: {

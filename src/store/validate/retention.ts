@@ -64,7 +64,7 @@ export function validatedRetention(ops: RetentionOps, limits: Limits): Retention
     for (const journal of list) if (!Number.isSafeInteger(journal)) checkWhole(what, journal, 1);
   };
   return {
-    identity: () => ops.identity(),
+    identity: (tenant) => ops.identity(tenant),
     async ended(tenant, after, until, limit) {
       names({ tenant });
       checkPlace(after);

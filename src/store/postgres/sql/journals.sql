@@ -70,7 +70,8 @@ union all
 -- The tenants with records after a position of the feed, by their stamps: one query for all that follow it. The row
 -- without a tenant has two stamps: the last finished one (below the snapshot's xmin, as in feed.page) and the last one
 -- scanned. The latter is not that of the last record if the scan was as long as allowed: more records may have that
--- stamp. Its holder is the transaction for which the feed waits.
+-- stamp. Its holder is the transaction for which the feed waits. A tenant that arrives brings records with earlier
+-- stamps, and raises the offset: what was scanned before does not count any more.
 with h as materialized (
   select tape.feed_horizon() as stamp),
 n as materialized (
@@ -81,9 +82,10 @@ w as materialized (
   where r.stamp > :after and r.stamp < (select h.stamp from h) order by r.stamp limit :scan),
 e as materialized (
   select case when (select count(*) from w) < :scan then n.stamp else (select max(w.stamp) from w) - 1 end as stamp from n)
-select null as tenant, n.stamp as first, e.stamp as last, tape.feed_holder() as holder from e cross join n
+select null as tenant, n.stamp as first, e.stamp as last, tape.feed_holder() as holder,
+  (select m.feed_offset from tape.meta m) as feed_offset from e cross join n
 union all
-select l.tenant, min(w.stamp), max(w.stamp), null from w
+select l.tenant, min(w.stamp), max(w.stamp), null, null from w
   cross join lateral (select l.tenant from tape.leases l where l.journal = abs(w.journal) limit 1) l
 where w.stamp <= (select e.stamp from e) group by l.tenant;
 

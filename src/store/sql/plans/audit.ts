@@ -7,9 +7,6 @@ import { auditEntryOf } from "../../decode-rows.ts";
 import type { CheckedEntry } from "../../validate/entry.ts";
 import { type Plan, query, queryRow } from "../plan.ts";
 
-/** The store's own journal, for actions that concern no other. */
-export const storeJournal = 1;
-
 export interface AuditedAction {
   readonly tenant: string;
   readonly journal: number;

@@ -1,11 +1,12 @@
 import { decode, encode } from "../../../base/codec.ts";
 import { isTapeError, TapeError } from "../../../model/errors.ts";
+import { storeJournal } from "../../../model/journal-numbers.ts";
 import { notFound } from "../../../model/not-found.ts";
 import { encodeBody } from "../../../model/projection.ts";
 import type { ApiToken, AuditInfo, IdempotencyKey, NewToken } from "../../contract/store.ts";
 import { apiTokenOf } from "../../decode-rows.ts";
 import { type Plan, query, queryRow } from "../plan.ts";
-import { auditPlan, operatorActionBy, storeJournal } from "./audit.ts";
+import { auditPlan, operatorActionBy } from "./audit.ts";
 import { adoptLabels } from "./labels.ts";
 
 /** Plans for servers: repeatable calls, credentials, the audit log. */
