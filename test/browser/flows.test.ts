@@ -4,7 +4,7 @@ import { describeAttention } from "./attention.ts";
 import { describeBuilds } from "./builds.ts";
 import { openBrowser } from "./chromium.ts";
 import { describeConversation } from "./conversation.ts";
-import { describeFirstVisit } from "./front-door.ts";
+import { describeFirstVisit } from "./first-visit.ts";
 import { describeLarge } from "./large.ts";
 import { describeLive } from "./live.ts";
 import { describeProcesses } from "./processes.ts";
