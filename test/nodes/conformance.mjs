@@ -4,20 +4,24 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { openStore } from "durable-tape";
-import { storeConformance } from "durable-tape/testing";
-
-const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+import { ManualClock, storeConformance } from "durable-tape/testing";
 
 storeConformance("SQLite on this Node", { describe, it, beforeEach, afterEach }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "tape-node-"));
-  const url = `sqlite:${join(folder, "tape.db")}`;
-  const store = await openStore(url);
+  const clock = new ManualClock();
+  const opened = [];
+  const open = async () => {
+    // Transactions of a caller need a connection of the test's own: test/store/sqlite.test.ts has them.
+    const { within: _within, ...store } = await openStore(`sqlite:${join(folder, "tape.db")}`, { clock });
+    opened.push(store);
+    return store;
+  };
   return {
-    store,
-    another: () => openStore(url),
-    elapse: wait,
+    store: await open(),
+    another: open,
+    elapse: (ms) => clock.elapse(ms),
     close: async () => {
-      await store.close();
+      await Promise.all(opened.map((store) => store.close()));
       rmSync(folder, { recursive: true, force: true });
     },
   };

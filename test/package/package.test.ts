@@ -57,7 +57,7 @@ it.each([
   });
 });
 
-it.each(["", "/work/tape", "file:///tape.git", "http://git.example.org/owner/tape"])(
+it.each(["", "/srv/tape", "file:///tape.git", "http://git.example.org/owner/tape"])(
   "rejects %j as a source",
   (address) => {
     expect(() => repositoryFields(address)).toThrow("is no address of a repository");

@@ -57,6 +57,7 @@ export function fileNames(paths: string[]): string[] {
 const ownSubject: Readonly<Record<string, string>> = {
   attacks: "what a caller may not do",
   brokers: "sinks on real brokers, which npm does not have",
+  nodes: "the packed package on other versions of Node",
   browser: "the dashboard in a real browser",
   "first-hour": "the guides, followed from the packed tarball",
   golden: "stores that earlier releases wrote",
