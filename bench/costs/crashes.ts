@@ -32,6 +32,12 @@ const costOf = ({ upstream }: Scene, delayMs: number, outcome: string): Cost => 
   outcome,
 });
 
+/** A figure is worth nothing if the run broke a promise: an effect in doubt is not sent twice, and the run ends as it should. */
+function asPromised(cost: Cost, maxCalls: number, outcome: string): Cost {
+  if (cost.calls >= 1 && cost.calls <= maxCalls && cost.outcome === outcome) return cost;
+  throw new Error(`expected at most ${maxCalls} calls and ${outcome}, got ${JSON.stringify(cost)}`);
+}
+
 interface EffectCrash {
   readonly kind: Kind;
   readonly dispatch?: "inline" | "outbox";
@@ -68,10 +74,11 @@ function killedAt(name: string, point: Point, options: EffectCrash): Crash {
       await crash;
       if (kind === "unobserved") {
         const outcome = await ended(b!, "work-1");
-        return costOf(scene, now() - killed, outcome);
+        return asPromised(costOf(scene, now() - killed, outcome), 1, "TAPE_RUN_STUCK");
       }
       const at = await scene.upstream.wait(next(point, fails), "b", killed);
-      return costOf(scene, at - killed, await ended(b!, "work-1"));
+      const cost = costOf(scene, at - killed, await ended(b!, "work-1"));
+      return asPromised(cost, kind === "idempotent" ? 2 : 1, fails ? "TAPE_RUN_FAILED" : "done");
     },
   };
 }
