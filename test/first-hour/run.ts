@@ -22,12 +22,12 @@ let failed = 0;
 const scratch = mkdtempSync(join(tmpdir(), "tape-first-hour-"));
 const tarball = packTarball();
 const registry = await startRegistry(tarball.file, join(tarball.unpacked, "package.json"));
-const server = await startPostgres({ major: 18, settings: {} });
 try {
   for (const node of supportedNodes(scratch)) {
     if (onlyNode !== undefined && node.version !== onlyNode) continue;
     const home = join(scratch, `home-${node.version}`);
     mkdirSync(home);
+    const server = await startPostgres({ major: 18, settings: {} }); // of its own: a guide creates a role, which outlives its database
     const started = performance.now();
     for (const name of names) {
       const from = performance.now();
@@ -41,6 +41,7 @@ try {
         console.error(` × ${name} on Node ${node.version} (${seconds()} s)\n${(error as Error).message}`);
       }
     }
+    await server.stop();
     const tookMs = performance.now() - started;
     console.log(` ${names.length} guides on Node ${node.version} took ${(tookMs / 60_000).toFixed(1)} minutes`);
     if (tookMs > limitMs) {
@@ -50,7 +51,6 @@ try {
   }
 } finally {
   registry.close();
-  await server.stop();
   tarball.remove();
   rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
 }
