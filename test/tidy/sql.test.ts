@@ -10,6 +10,7 @@ const onlyInOne: Record<string, string> = {
   "meta.file": "only a file can be copied beside itself",
   "meta.anchor": "sleeps count by that clock, too",
   append_many: "PostgreSQL writes many journals in one statement; SQLite runs a prepared insert many times",
+  append_one: "the same, for one that is alone in its batch",
   create_many: "the same",
   "create_many.check": "the same",
   "create_many.counted": "the same",

@@ -80,6 +80,14 @@ export const appendWrite = (
 ): BatchedWrite<AppendItem, AppendResult, "append_many"> => ({
   ...fenceFields,
   sql: "append_many",
+  alone: ({ fence, entry }, id) => {
+    const [record] = entry.records;
+    if (entry.records.length > 1) return undefined;
+    const { tenant, journal, token, nonce } = fence;
+    const { after } = entry;
+    const row = { seq: after + 1, kind: record!.kind, body: entry.bodies[0]! };
+    return { sql: "append_one", params: { tenant, journal, token, nonce, after, ...row, id } };
+  },
   params: recordParams,
   single,
 });

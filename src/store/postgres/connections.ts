@@ -6,7 +6,7 @@ import { defaultLimits } from "../../model/limits.ts";
 import { sqlFiles } from "../sql/files.ts";
 import type { Query, QueryResult, Row } from "../sql/plan.ts";
 import type { ParamsOf, PostgresStatements, RowOf } from "../sql/statements.gen.ts";
-import { loadStatements, type Statement } from "../sql/statements.ts";
+import { loadStatements, qualify, type Statement } from "../sql/statements.ts";
 import { isOutdatedPlan } from "./errors.ts";
 import type { WritableHosts } from "./hosts.ts";
 import { boundedResult, boundedSource } from "./pages.ts";
@@ -52,6 +52,12 @@ const plannerSettings = {
 const firstReplanAfter = 32;
 
 /**
+ * Notes the timeline of a connection's server in the session. It cannot change while the server accepts writes: it
+ * changes when a server leaves recovery, and nothing is noted before that. See the macro in sql/leases.sql.
+ */
+const noteTimeline = "select set_config('durable_tape.timeline', coalesce(tape.timeline(), ''), false)";
+
+/**
  * Stated each time, because a role or a database may have another default: with an older snapshot a takeover would not
  * see the last writes of its predecessor.
  */
@@ -88,6 +94,9 @@ export class Connections {
   readonly transactions: Slots;
   readonly #statements: ReadonlyMap<string, Statement>;
   readonly #planAges = new WeakMap<Client, { statements: number; next: number }>();
+  readonly #noteTimeline: string;
+  /** Connections that have noted the timeline of their server. */
+  readonly #noted = new WeakSet<Client>();
   #transport: Transport = "local";
   /** How often the types of columns were found to have changed. */
   #preparation = 0;
@@ -99,6 +108,7 @@ export class Connections {
     this.transactions = new Slots(bounds);
     this.settings = settings;
     this.#statements = postgresStatements(settings.schema);
+    this.#noteTimeline = qualify(noteTimeline, settings.schema);
     this.hosts = hostsOf(settings, clock, log);
     this.#listenHosts = settings.listen && hostsOf(settings.listen, clock, silentLog);
     this.#pool = new pg.Pool({
@@ -181,6 +191,21 @@ export class Connections {
       this.#slots.give(tenant);
       throw error;
     }
+  }
+
+  /** The same for a write. */
+  async connectToWrite(tenant?: string): Promise<pg.PoolClient> {
+    const client = await this.connect(tenant);
+    // Behind a pooler a session is not ours.
+    if (this.settings.pooler !== "none" || this.#noted.has(client)) return client;
+    try {
+      await client.query(this.#noteTimeline);
+    } catch (error) {
+      client.release(error as Error);
+      throw error;
+    }
+    this.#noted.add(client);
+    return client;
   }
 
   /** Pooled connections to a server that no longer accepts writes are dropped before they are used. */

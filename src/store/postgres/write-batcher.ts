@@ -28,6 +28,7 @@ interface Checks {
 }
 
 type BatchName = keyof Checks;
+type Alone = { readonly sql: "append_one"; readonly params: ParamsOf<"append_one"> };
 type BatchRow<N extends BatchName> = RowOf<N> | RowOf<Checks[N]>;
 
 /** One kind of batched write: a multi-row statement, and how to write an item that has no row in its result. */
@@ -40,6 +41,8 @@ export interface BatchedWrite<Item, Result, N extends BatchName> {
   readonly tenant: (item: Item) => string;
   readonly bytes: (item: Item) => number;
   readonly params: (batch: readonly Item[]) => Omit<ParamsOf<N>, "id">;
+  /** A cheaper statement with the same result for an item that is alone in its batch; undefined: it does not fit. */
+  readonly alone?: (item: Item, id: bigint) => Alone | undefined;
   readonly result: (item: Item, row: BatchRow<N>) => Result;
   /** Writes one item in its own transaction, waiting for locks; if it is rejected, with the reason. */
   readonly single: (item: Item) => Promise<Result>;
@@ -103,12 +106,13 @@ async function writeTogether<Item, Result, N extends BatchName>(
 ): Promise<Map<number, BatchRow<N>>> {
   const { connections, random, writer, outageRetry } = options;
   const id = random.bits63();
-  const params = { ...write.params(items), id } as ParamsOf<N> & ParamsOf<Checks[N]>;
+  const params = () => ({ ...write.params(items), id }) as ParamsOf<N> & ParamsOf<Checks[N]>;
   const client = await writer.connect();
   try {
-    const { rows } = await connections.query(client, write.sql, params);
+    const alone = items.length === 1 ? write.alone?.(items[0]!, id) : undefined;
+    const { rows } = await connections.perform(client, alone ?? { sql: write.sql, params: params() });
     client.release();
-    return byJournal(rows);
+    return byJournal(rows as BatchRow<N>[]);
   } catch (error) {
     const lost = classifyError(error).kind === "connection";
     client.release(lost);
@@ -116,7 +120,7 @@ async function writeTogether<Item, Result, N extends BatchName>(
     if (!(await writer.landed(id, error))) return new Map();
     // The batch was carried out; which of its items were written?
     try {
-      return byJournal((await outageRetry.run(() => connections.ask(write.checkSql, params, undefined, true))).rows);
+      return byJournal((await outageRetry.run(() => connections.ask(write.checkSql, params(), undefined, true))).rows);
     } catch {
       throw outcomeUnknown(error);
     }

@@ -99,7 +99,7 @@ export class Writer {
     const { connections, outageRetry, purge } = this.#options;
     purge.beforeWrite();
     try {
-      return await outageRetry.run(() => connections.connect(tenant));
+      return await outageRetry.run(() => connections.connectToWrite(tenant));
     } catch (error) {
       throw error instanceof TapeError ? error : unreachable(error);
     }

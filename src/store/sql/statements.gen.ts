@@ -2822,6 +2822,20 @@ export interface PostgresStatements extends SharedStatements {
     params: { journals: Text; tenants: Text; tokens: Text; afters: Text };
     row: { journal: number | null; notes: number; tenant: string; workflow: string };
   };
+  append_one: {
+    params: {
+      journal: Whole;
+      token: Whole;
+      tenant: Text;
+      nonce: Whole;
+      after: Whole;
+      seq: Whole;
+      kind: Text;
+      body: Text;
+      id: Whole;
+    };
+    row: { journal: number | null; notes: number };
+  };
   claim_many: {
     params: {
       journals: Text;

@@ -222,8 +222,19 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
       };
       const result = await holder.run("append_many", steps(one.fence, two.fence)); // SKIP LOCKED: it does not wait
       expect(result.rows.map((row) => row.journal)).toEqual([two.journal]);
+      const alone = ({ tenant, journal, token, nonce: own }: typeof one.fence, after: number) => {
+        const record = { after, seq: after + 1, kind: "step.done", body: String(stepAt(one.fence, 2).body) };
+        return { tenant, journal, token, nonce: own, ...record, id: nonce() };
+      };
+      expect((await holder.run("append_one", alone(one.fence, 1))).rows).toEqual([]);
       await rival.sql("commit");
       expect((await holder.run("append_many", steps(one.fence))).rows).toEqual([]);
+      expect((await holder.run("append_one", alone(one.fence, 1))).rows).toEqual([]);
+      // Of the other run: each part of the fence counts, and so does the head.
+      const [right, wrong] = [alone(two.fence, 2), { token: 9n, nonce: 9n, tenant: "elsewhere", after: 7 }];
+      for (const [field, value] of Object.entries(wrong))
+        expect((await holder.run("append_one", { ...right, [field]: value, id: nonce() })).rows, field).toEqual([]);
+      expect((await holder.run("append_one", right)).rows).toEqual([{ journal: two.journal, notes: 0 }]);
       expect(await tokenOf(one.journal)).toBe(2);
     });
 

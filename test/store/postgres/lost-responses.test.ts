@@ -63,6 +63,15 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
     expect(terms.every((ledger) => ledger.length === 1)).toBe(true);
   });
 
+  it("[INV-7] resolves an append that is alone in its batch, once", async () => {
+    const run = await held(store);
+    const bitten = cut(when, statement("append_one"));
+    expect((await store.fenced.append(run.fence, { after: 1, records: [step(0)] })).head).toBe(2);
+    await bitten;
+    expect((await store.fenced.append(run.fence, { after: 2, records: [step(1)] })).head).toBe(3);
+    expect(await lengthOf(run)).toBe(3);
+  });
+
   it("[INV-7] resolves a whole group of chunks, once", async () => {
     const runs = await Promise.all(Array.from({ length: 20 }, () => held(store)));
     const write = (from: number) =>
@@ -303,12 +312,16 @@ describe("lost twice", () => {
     expect(await scene.store.read.value(tenant, key)).toMatchObject({ version: 1, value: "v" });
   });
 
-  it("likewise for a group", async () => {
-    const run = await held(store);
-    const cuts = [cut("before", statement("append_many")), cut("after", statement("witness.settle"))];
-    expect((await store.fenced.append(run.fence, { after: 1, records: [step(0)] })).head).toBe(2);
+  it.each([
+    ["append_one", 1],
+    ["append_many", 2],
+  ] as const)("likewise for %s", async (name, count) => {
+    const runs = await Promise.all(Array.from({ length: count }, () => held(store)));
+    const cuts = [cut("before", statement(name)), cut("after", statement("witness.settle"))];
+    const verdicts = await store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0)] }]));
+    expect(verdicts).toMatchObject(runs.map(() => ({ ok: true, head: 2 })));
     await Promise.all(cuts);
-    expect(await lengthOf(run)).toBe(2);
+    expect(await Promise.all(runs.map(lengthOf))).toEqual(runs.map(() => 2));
   });
 
   it("a write that arrives after the check can no longer happen", async () => {
@@ -328,6 +341,9 @@ describe("lost twice", () => {
       bodies: "x",
     };
     expect(await codeOf(hand.run("append_many", params))).toBe("23505");
+    const { tenant: owner, journal, token, nonce: own } = run.fence;
+    const alone = { tenant: owner, journal, token, nonce: own, after: 1, seq: 2, kind: "step.done", body: "x", id };
+    expect(await codeOf(hand.run("append_one", alone))).toBe("23505");
     expect(await lengthOf(run)).toBe(1);
   });
 });

@@ -9,6 +9,7 @@ import { type Scene, sceneOn } from "./scene.ts";
  * indexes.)
  */
 const batched = [
+  "append_one",
   "append_many",
   "append_many.check",
   "park_many",

