@@ -17,10 +17,12 @@ export async function benchRemote(options: BenchOptions): Promise<object> {
   if (options.only !== "postgres") {
     figures.sqlite = await onSqlite(options);
     figures.ratio128Sqlite = (figures.sqlite as Figures).ratio128;
+    figures.ratio1Sqlite = (figures.sqlite as Figures).ratio1;
   }
   if (options.only !== "sqlite") {
     figures.postgres = await onPostgres(options);
     figures.ratio128 = (figures.postgres as Figures).ratio128;
+    figures.ratio1 = (figures.postgres as Figures).ratio1;
   }
   return figures;
 }

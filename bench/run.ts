@@ -12,6 +12,7 @@ import { benchMigrate } from "./migrate.ts";
 import { benchNeighbours } from "./neighbours.ts";
 import { benchObjects } from "./objects.ts";
 import { measurePeers, planOf } from "./peers/peers.ts";
+import { benchPhases } from "./phases.ts";
 import { benchProfile } from "./profile.ts";
 import { benchQueues } from "./queues.ts";
 import { benchRemote } from "./remote.ts";
@@ -37,6 +38,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   costs: benchCosts,
   streams: benchStreams,
   profile: benchProfile,
+  phases: benchPhases,
   objects: benchObjects,
   endless: benchEndless,
   events: benchEvents,
