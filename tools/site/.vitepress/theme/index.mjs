@@ -11,6 +11,7 @@ const markMain = () => {
 export default {
   extends: DefaultTheme,
   enhanceApp({ router }) {
-    router.onAfterPageLoad = () => setTimeout(markMain);
+    // In a browser only: the pages are rendered without a document.
+    if (typeof document !== "undefined") router.onAfterPageLoad = () => setTimeout(markMain);
   },
 };
