@@ -36,7 +36,7 @@ export function pageText(page: Page, linkTo: LinkTo): string {
   return `${[...head, index(page, linkTo), ...page.exports.map((one) => section(one, linkTo))].join("\n\n")}\n`;
 }
 
-const summary = (text: string): string => /^(?:`[^`]*`|[^`])*?[.:](?=\s|$)/.exec(text)?.[0].replace(/:$/, ".") ?? text;
+const summary = (text: string): string => /^(?:`[^`]*`|[^`])*?\.(?=\s|$)/.exec(text)?.[0] ?? text;
 
 function index({ exports }: Page, linkTo: LinkTo): string {
   const rows = exports.map(({ name, kind, doc }) => {
