@@ -6,6 +6,7 @@ import { proseOnly, resolveLink, withLinks } from "./page-links.ts";
 
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 export const pagesFolder = fileURLToPath(new URL("./pages/", import.meta.url));
+const home = "tools/site/home.md";
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 /** The pages of docs, without extension. */
@@ -25,7 +26,7 @@ export function stagePages(): number {
   const stage = new Stage();
   for (const page of docsPages()) stage.write(`docs/${page}.md`, read(`docs/${page}.md`));
   for (const path of Object.keys(projectPages)) stage.write(path, path === "LICENSE" ? licence() : read(path));
-  stage.write("docs/index.md", readFileSync(new URL("./home.md", import.meta.url), "utf8"));
+  stage.write(home, read(home));
   stage.writeSources();
   cpSync(join(root, "docs/images"), join(pagesFolder, "images"), { recursive: true });
   mkdirSync(join(pagesFolder, "public"), { recursive: true });
@@ -52,7 +53,7 @@ function sidebar(): object[] {
 /** Where a file of the repository is on the site: a source file is plain text there, a folder a page that lists it. */
 function placeOf(path: string): string {
   if (path in projectPages) return projectPages[path]!;
-  if (path === "README.md") return "index.md";
+  if (path === "README.md" || path === home) return "index.md";
   if (path.startsWith("docs/")) return path.slice("docs/".length);
   return statSync(join(root, path)).isDirectory() ? `source/${path}/index.md` : `source/${path}.txt`;
 }
@@ -83,8 +84,9 @@ class Stage {
   #link(page: string, place: string, target: string): string {
     if (target.startsWith("#")) return target;
     const { path, anchor } = resolveLink(page, target);
-    if (/\.(png|svg)$/.test(path)) return `./${target}`.replace(/^\.\/(\.\.?\/)/, "$1");
     const there = placeOf(path);
+    // VitePress takes a bare name for a package.
+    if (/\.(png|svg)$/.test(path)) return `./${posix.relative(posix.dirname(place), there)}`;
     if (there.startsWith("source/")) this.#sources.add(path);
     const relative = posix.relative(posix.dirname(place), there);
     return `${relative}${anchor && !there.startsWith("source/") ? `#${anchor}` : ""}`;
@@ -136,7 +138,7 @@ function withPictures(text: string, path: string): string {
       ].join(""),
     )
     .replace(figure, (image, alt: string, target: string) => {
-      const drawing = read(resolveLink(path, target).path);
+      const drawing = read(`docs/${target.replace(/^(\.\.?\/)+/, "")}`);
       if (!drawing.includes("--ink:")) return image; // a chart, which brings its own ground
       const inline = drawing
         .replace(/<style>[\s\S]*?:root[\s\S]*?<\/style>\n?/, "")
