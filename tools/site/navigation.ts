@@ -28,7 +28,7 @@ export const sections: readonly Section[] = [
     ],
   },
   { title: "Reference", pages: ["cli", "configuration", "reference", "errors", "dependencies"] },
-  { title: "Reliability", pages: ["reliability", "simulation", "planted-bugs", "chaos"] },
+  { title: "Reliability", pages: ["reliability", "costs", "simulation", "planted-bugs", "chaos"] },
   { title: "Benchmarks", pages: ["benchmarks"] },
   { title: "Seeds", pages: ["seeds"] },
   { title: "API", folder: "api" },

@@ -65,7 +65,7 @@ class Stage {
   write(path: string, text: string): void {
     const place = placeOf(path);
     const linked = withLinks(text, (target) => this.#link(path, place, target));
-    this.#save(place, withPictures(withoutTags(linked), path));
+    this.#save(place, withPictures(withoutTags(linked)));
   }
 
   writeSources(): void {
@@ -129,7 +129,7 @@ const picture =
 const figure = /^!\[([^\]]*)\]\(([^)]+\.svg)\)$/gm;
 
 /** Two images of which the style sheet shows one, and drawings as part of the page. */
-function withPictures(text: string, path: string): string {
+function withPictures(text: string): string {
   return text
     .replace(picture, (_, dark: string, alt: string, light: string) =>
       [

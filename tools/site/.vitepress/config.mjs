@@ -8,6 +8,16 @@ const { sidebar, version } = JSON.parse(readFileSync(new URL("../pages/site.json
 // Imported when the configuration runs: its bundler does not know the settings of our compiler.
 const { slug } = await import(new URL("../../reference/slug.ts", import.meta.url).href);
 
+/** The empty corner of a table is no header: screen readers would announce it for every cell below. */
+const emptyCorners = (md) =>
+  md.core.ruler.push("empty-corners", ({ tokens }) => {
+    for (const [at, { type }] of tokens.entries()) {
+      if (type !== "th_open" || tokens[at + 1].content !== "") continue;
+      tokens[at].tag = "td";
+      tokens[at + 2].tag = "td";
+    }
+  });
+
 export default defineConfig({
   title: "Tape",
   description: "Durable execution for agents and services whose side effects matter.",
@@ -19,6 +29,7 @@ export default defineConfig({
   head: [["link", { rel: "icon", type: "image/svg+xml", href: `${process.env.TAPE_DOCS_BASE ?? "/"}icon.svg` }]],
   // The anchors of code hosts, so that a link to a section works in both places.
   markdown: {
+    config: emptyCorners,
     anchor: { slugify: slug },
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
   },
