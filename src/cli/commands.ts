@@ -20,6 +20,7 @@ import { quotaCommands } from "./commands/quotas.ts";
 import { retentionCommands } from "./commands/retention.ts";
 import { runCommands } from "./commands/runs.ts";
 import { serve } from "./commands/serve.ts";
+import { shardCommands } from "./commands/shards.ts";
 import { sinkCommands } from "./commands/sinks.ts";
 import { statusCommands } from "./commands/status.ts";
 import { storeCommands } from "./commands/store.ts";
@@ -44,6 +45,7 @@ export const commands: readonly Command[] = [
   ...buildCommands,
   ...sinkCommands,
   ...storeCommands,
+  ...shardCommands,
   prune,
   erase,
   ...retentionCommands,

@@ -5,6 +5,7 @@ import { isRemote } from "../client/remote.ts";
 import { environmentToken } from "../client/token.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { isMemoryUrl } from "../host/open-store.ts";
+import { shardListText } from "../host/shard-list.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { PayloadCodec } from "../seal/payload-codec.ts";
@@ -76,7 +77,10 @@ export function assertShared(url: string): void {
 
 /** The store's URL with an absolute path and the configured `processes`; creates the file's folder. */
 export function storeUrl(config: LoadedConfig, cwd: string): string {
-  const { url, processes } = config.settings.tape.store;
+  const { url, processes, shards } = config.settings.tape.store;
+  const from = config.origins.get("tape.store.url")?.from;
+  // A flag or variable names another store than the file.
+  if (shards !== undefined && from !== "flag" && from !== "environment") return shardListText(shards);
   const [path = "", query] = url.slice("sqlite:".length).split("?", 2);
   if (!url.startsWith("sqlite:") || path === ":memory:") return url;
   const file = resolve(folderOf(config, "tape.store.url", cwd), path.replace(/^\/\/(?=\/)/, ""));

@@ -8,12 +8,19 @@ export const namesSecret = (name: string): boolean => secretKey.test(name);
  * not contain, and the passwords of URLs in its parameters. When unsure, it hides too much.
  */
 export function maskUrl(url: string): string {
+  if (url.startsWith("shards:")) return url.split(";").map(maskShard).join(";");
   const [, scheme = "", rest = url] = /^([a-z][\w+.-]*:\/\/)(.*)$/is.exec(url) ?? [];
   return `${scheme}${scheme === "" ? rest : maskUser(rest)}`.replaceAll(
     /([?&])([^=&#]+)=([^&#]*)/g,
     (_whole, mark: string, key: string, value: string) =>
       `${mark}${key}=${secretKey.test(key) ? "***" : maskNested(value)}`,
   );
+}
+
+/** One part of a list of shards, `NAME=URL`. */
+function maskShard(part: string): string {
+  const at = part.indexOf("=") + 1;
+  return `${part.slice(0, at)}${maskUrl(part.slice(at))}`;
 }
 
 /** `host:port`, an optional path, and parameters, which alone may contain an @. */

@@ -154,6 +154,10 @@ export const configSchema = z
         store: z
           .strictObject({
             url: text.default("sqlite:./.tape/tape.db").describe("memory:, sqlite:…, postgres://… or alloydb://…"),
+            shards: z
+              .record(z.string(), text)
+              .optional()
+              .describe("Instead of url: several PostgreSQL databases, the URL of each by its name"),
             processes: z
               .enum(["many", "single"])
               .default("many")

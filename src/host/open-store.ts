@@ -11,6 +11,7 @@ import type { Store } from "../store/contract/store.ts";
 import type { PlannedStep } from "../store/sql/migration-plan.ts";
 import { inMemory } from "../store/sqlite/database.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/open.ts";
+import { parseShardList } from "./shard-list.ts";
 
 /** How a store is opened: limits, clock, randomness and log. */
 export interface OpenStoreOptions {
@@ -33,6 +34,7 @@ export interface OpenStoreOptions {
  * - `memory:` for tests: SQLite in memory, one store per handle, lost when the handle is closed
  * - `sqlite:./tape.db` one file, several processes; `?processes=single` locks it for one, `?durability=relaxed`
  * - `http://127.0.0.1:7878`, `https://…` a store behind a server; several replicas with commas between them
+ * - `shards:eu=postgres://…;us=postgres://…` several PostgreSQL databases, each with its tenants
  * - `postgres://user@host/db` many replicas; `alloydb://` likewise; `?schema=…&connections=…&pooler=transaction&…`
  *
  * @example
@@ -51,6 +53,10 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
       // Loaded on demand: with its driver it is the largest part of the package, and users of SQLite do not need it.
       const { openPostgres } = await import("../store/postgres/open.ts");
       return openPostgres({ ...options, url });
+    }
+    case "shards": {
+      const { openShards } = await import("../store/postgres/shards/open.ts");
+      return openShards({ ...options, shards: parseShardList(url) });
     }
     case "http":
     case "https": {
@@ -126,6 +132,12 @@ export async function grantsOf(url: string, role: string): Promise<string[]> {
     import("../store/postgres/url.ts"),
   ]);
   return grantsFor(parsePostgresUrl(url).schema, role);
+}
+
+/** Makes the database of a new name in a list of shards one of them. */
+export async function addShardOf(url: string, name: string): Promise<{ readonly number: number }> {
+  const { addShard } = await import("../store/postgres/shards/add.ts");
+  return addShard({ shards: parseShardList(url) }, name);
 }
 
 /** Closes the store if the app that it was opened for cannot be created. */

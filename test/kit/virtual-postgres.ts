@@ -22,7 +22,7 @@ export async function startServer() {
 }
 
 /** Makes the virtual clock the only one of this database. */
-async function virtualClock(url: string): Promise<{ client: pg.Client; inTurn: InTurn }> {
+export async function virtualClock(url: string): Promise<{ client: pg.Client; inTurn: InTurn }> {
   const client = new pg.Client(url);
   await client.connect();
   await client.query(`
@@ -90,9 +90,9 @@ export async function virtualPostgres(server: string, limits: Partial<Limits> = 
   };
 }
 
-type InTurn = <T>(now: number, call: () => Promise<T>) => Promise<T>;
+export type InTurn = <T>(now: number, call: () => Promise<T>) => Promise<T>;
 
-function inTime(store: Store, time: VirtualTime, inTurn: InTurn): Store {
+export function inTime(store: Store, time: VirtualTime, inTurn: InTurn): Store {
   const group = <G extends object>(calls: G): G =>
     new Proxy(calls, {
       get(target, key) {

@@ -47,6 +47,18 @@ async function onPostgres(test: TestContext): Promise<World> {
   return { url, store, ttlMs: 2_200 };
 }
 
+/** Two databases of one server: what matters here is that each process finds the shard of the tenant. */
+async function onShards(test: TestContext): Promise<World> {
+  const databases = [await freshDatabase(postgresUrl()), await freshDatabase(postgresUrl())];
+  const url = `shards:${databases.map((one, k) => `s${k}=${one}?transaction_bound_ms=2000&connections=3`).join(";")}`;
+  const store = await openStore(url);
+  test.onTestFinished(async () => {
+    await store.close();
+    for (const database of databases) await dropDatabase(database);
+  });
+  return { url, store, ttlMs: 2_200 };
+}
+
 /** Everything that a rejected write might have changed, without the lease, which its holder renews. */
 async function contents(store: Store, run: string): Promise<unknown> {
   const { read } = store;
@@ -69,6 +81,7 @@ const history = (terms: readonly TermView[]) =>
 describe.concurrent.each([
   ["one SQLite file", onSqlite],
   ["one PostgreSQL database", onPostgres],
+  ["two shards", onShards],
 ])("two processes on %s", (_name, open) => {
   it("a worker that was stopped, replaced and woken cannot write a record of any kind", async (test) => {
     const { expect } = test;

@@ -7,6 +7,7 @@ import { queueFindings } from "./doctor-queues.ts";
 import { retentionFindings } from "./doctor-retention.ts";
 import { sinkFindings } from "./doctor-sinks.ts";
 import { type Finding, finding, meantText } from "./finding.ts";
+import { shardFindings } from "./shards.ts";
 import { readOverview, type StoreOverview } from "./store-overview.ts";
 
 /** A larger offset makes times in logs and in the store hard to compare; leases do not depend on it. */
@@ -43,6 +44,7 @@ export async function diagnose(
     ...transportFinding(settings),
     ...serversFinding(settings),
     ...failoverFinding(settings),
+    ...(await shardFindings(store)),
     await clockFinding(store, clock),
     ...(await workFindings(store, tenant, clock)),
     ...(await queueFindings(store, tenant, clock)),
