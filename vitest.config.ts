@@ -17,6 +17,8 @@ const alone = [
 const brokers = "test/brokers/**";
 /** Takes minutes: `npm run test:shards`. */
 const shards = "test/shards/**";
+/** Needs Google's emulator: `npm run test:spanner`. */
+const spanner = "test/spanner/**";
 
 const common = { testTimeout: 30_000, hookTimeout: 60_000 };
 
@@ -38,7 +40,7 @@ export default defineConfig({
           ...common,
           name: "sharing",
           include: ["test/**/*.test.ts"],
-          exclude: [...alone, brokers, shards],
+          exclude: [...alone, brokers, shards, spanner],
           isolate: false,
           setupFiles: ["test/quiet.ts"],
         },

@@ -68,7 +68,7 @@ const maxRequestsSqlite = 2;
 function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore {
   const { tenant, role, backend, transactionBoundMs } = me;
   const limits = { ...defaultLimits, ...me.limits };
-  const maxRequests = backend === "postgres" ? maxRequestsPostgres : maxRequestsSqlite;
+  const maxRequests = backend === "sqlite" ? maxRequestsSqlite : maxRequestsPostgres;
   const deps: RemoteContext = { caller, clock, limits, tenant, role, maxRequests };
   const fenced = remoteFenced(deps);
   const creations = new CreateBatcher(deps);

@@ -3,9 +3,9 @@ import { systemClock } from "../../src/base/clock.ts";
 import { defaultLimits } from "../../src/model/limits.ts";
 import type { FeedPage, Store } from "../../src/store/contract/store.ts";
 import { FeedTail } from "../../src/store/feed-tail.ts";
-import { PostgresFeed } from "../../src/store/postgres/feed.ts";
 import { type Row, runPlan } from "../../src/store/sql/plan.ts";
 import { feedPlan } from "../../src/store/sql/plans/feed.ts";
+import { StampFeed } from "../../src/store/sql/stamp-feed.ts";
 import { Statements } from "../../src/store/sqlite/statements.ts";
 import { parseCursor } from "../../src/store/validate/arguments.ts";
 import { spec, tenant } from "../../testkit/conformance/frame.ts";
@@ -46,12 +46,12 @@ const stores: Readonly<Record<string, () => Promise<WatchedFeed>>> = {
     onTestFinished(() => scene.close());
     const hand = await scene.hand();
     const queries: WatchedFeed["queries"] = [];
-    const ask: ConstructorParameters<typeof PostgresFeed>[0] = async (sql, params) => {
+    const ask: ConstructorParameters<typeof StampFeed>[0] = async (sql, params) => {
       const result = await hand.run(sql, params);
       queries.push({ sql, params, rows: result.rows.length });
       return result;
     };
-    const feed = new PostgresFeed(ask, limits, { ...systemClock, mono: () => 0 });
+    const feed = new StampFeed(ask, limits, { ...systemClock, mono: () => 0 });
     return { store: scene.store, queries, page: (cursor, of) => feed.page(cursor, 100, of) };
   },
 };

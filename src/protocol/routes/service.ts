@@ -32,7 +32,7 @@ export const service = group({
       version: z.string(),
       dev: z.literal(true).exactOptional(),
       codecEndpoint: z.string().exactOptional(),
-      backend: z.enum(["sqlite", "postgres"]),
+      backend: z.enum(["sqlite", "postgres", "spanner"]),
       transactionBoundMs: z.number(),
       limits: z.record(z.string(), z.number()),
     }),

@@ -107,7 +107,7 @@ export type { StepTransaction, TransactionOps } from "./transaction.ts";
  */
 export interface Store {
   /** The kind of database. */
-  readonly backend: "sqlite" | "postgres";
+  readonly backend: "sqlite" | "postgres" | "spanner";
   /** The bounds in effect. */
   readonly limits: Limits;
   /** No guarded transaction of this store outlives this many milliseconds; a TTL must be longer. */

@@ -33,6 +33,7 @@ import { acquirePlan, type ClaimRequest, claimFoundPlan } from "../sql/plans/cla
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
 import { appendChunksPlan } from "../sql/plans/streams.ts";
+import { describeBlocker, positionBehind, StampFeed } from "../sql/stamp-feed.ts";
 import type { ParamsOf, RowOf } from "../sql/statements.gen.ts";
 import { parseCursor } from "../validate/arguments.ts";
 import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
@@ -46,7 +47,6 @@ import { isChildEnd } from "./child-writes.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
 import { readFault } from "./errors.ts";
-import { describeBlocker, PostgresFeed, positionBehind } from "./feed.ts";
 import type { JournalAllocator } from "./journal-numbers.ts";
 import { type JournalReads, journalReads } from "./journal-reads.ts";
 import type { Notifier } from "./notifier.ts";
@@ -91,7 +91,7 @@ export class PostgresBackend implements SqlBackend {
   readonly limits: Limits;
   readonly transactionBoundMs: number;
   readonly #options: PostgresBackendOptions;
-  readonly #feed: PostgresFeed;
+  readonly #feed: StampFeed;
   /** Runs of queues that this process holds: a hint for the choice of a batch. */
   readonly #queued = new Set<number>();
   readonly #slotHints: SlotHints;
@@ -104,7 +104,7 @@ export class PostgresBackend implements SqlBackend {
     this.limits = options.limits;
     this.#slotHints = new SlotHints(options.clock, (tenant) => options.notifier.send(wakeOf("recovery", tenant)));
     this.#streamHints = new StreamHints(options.clock, (hint) => options.notifier.send(hint));
-    this.#feed = new PostgresFeed(
+    this.#feed = new StampFeed(
       (sql, params, tenant) => this.#query(sql, params, tenant),
       options.limits,
       options.clock,

@@ -37,13 +37,16 @@ export function assembleStore(driver: SqlBackend, random: Random): Store {
     claim: claimOf(driver, random),
     fenced: fencedOf(driver, limits),
     read: readOf(driver, limits, secrets),
-    within: withinOf(driver, limits),
+    ...(isOpenToCallers(driver) && { within: withinOf(driver, limits) }),
     retention: retentionOf(driver, limits, seal),
     health: () => driver.health(),
     onWake: (listener) => driver.onWake(listener),
     close: () => driver.close(),
   });
 }
+
+const isOpenToCallers = (driver: SqlBackend): driver is SqlBackend & Required<Pick<SqlBackend, "callers">> =>
+  "callers" in driver;
 
 function fencedOf(driver: SqlBackend, limits: Limits): FencedOps {
   // Not an async function: returning a promise through one costs every append three more turns of the microtask queue.

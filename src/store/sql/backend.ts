@@ -69,7 +69,8 @@ export interface SqlBackend {
   /** Fires one timer, together with others if that is cheaper. Absent: like any write. */
   fire?(timer: TimerRef): Promise<boolean>;
   renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]>;
-  readonly callers: CallerTransactions;
+  /** Absent: callers have no transaction that a plan could join. */
+  readonly callers?: CallerTransactions;
   /** How many numbers, separated by dots, name a position in the feed. */
   readonly feedParts: 1 | 3;
   feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage>;

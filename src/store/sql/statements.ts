@@ -77,8 +77,13 @@ const withoutComments = (source: string): string =>
     .trim();
 
 function expand(source: string, macros: Macros): string {
-  const inCode = (line: string): string =>
+  const once = (line: string): string =>
     [...macros].reduce((text, [name, replacement]) => text.replaceAll(name, () => replacement), line);
+  // A macro may use others.
+  const inCode = (line: string): string => {
+    const text = once(line);
+    return text === line ? text : inCode(text);
+  };
   return source
     .split("\n")
     .map((line) => (line.startsWith("--") ? line : inCode(line)))
@@ -94,7 +99,7 @@ export function parseStatement(name: string, source: string, placeholder: Placeh
   }
   const role = match[1]!.startsWith("unfenced") ? "unfenced" : (match[1] as "fenced" | "read");
   const body = withoutComments(source);
-  if (role === "read" && /\b(insert into|update \S+ set|delete from)\b/i.test(body)) {
+  if (role === "read" && /\b(insert (?:or \w+ )?into|update \S+ set|delete from)\b/i.test(body)) {
     throw new Error(`${name} changes rows but says "-- read"`);
   }
   const params: string[] = [];
@@ -110,7 +115,8 @@ export function parseStatement(name: string, source: string, placeholder: Placeh
     text: schema === undefined ? text : qualify(text, schema),
     params,
     writes: new Set(/^-- writes: (.+)$/m.exec(source)?.[1]?.split(", ")),
-    returnsRows: role === "read" || /\breturning\b/i.test(body) || /^with\b[\s\S]*\bselect\b[^()]*$/i.test(body),
+    returnsRows:
+      role === "read" || /\b(?:returning|then return)\b/i.test(body) || /^with\b[\s\S]*\bselect\b[^()]*$/i.test(body),
   };
 }
 

@@ -6,7 +6,7 @@ import { checkedSignal } from "./intake.ts";
 import { signalPlan, startPlan } from "./plans/intake.ts";
 
 /** Writes inside a transaction of the caller: the same plans, on the caller's connection. */
-export function withinOf(driver: SqlBackend, limits: Limits): TransactionOps {
+export function withinOf(driver: Required<Pick<SqlBackend, "callers">>, limits: Limits): TransactionOps {
   return {
     async createRun(transaction, tenant, spec) {
       const start = checkStart(spec, limits);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { defaultLimits } from "../../../src/model/limits.ts";
 import type { FeedRecord, Store } from "../../../src/store/contract/store.ts";
-import { PostgresFeed } from "../../../src/store/postgres/feed.ts";
+import { StampFeed } from "../../../src/store/sql/stamp-feed.ts";
 import { claimant, heldRun, step, tenant } from "../../../testkit/conformance/frame.ts";
 import { ownPostgres } from "../../postgres/own.ts";
 import { fenced, type Scene, sceneOn, stepAt, until } from "./scene.ts";
@@ -221,7 +221,7 @@ describe("after a restore", () => {
 it("an empty page names no transaction before it has held the feed back for a second", async () => {
   const hand = await scene.hand();
   let now = 0;
-  const feed = new PostgresFeed((sql, params) => hand.run(sql, params), defaultLimits, {
+  const feed = new StampFeed((sql, params) => hand.run(sql, params), defaultLimits, {
     ...systemClock,
     mono: () => now,
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Slots } from "../../../src/store/postgres/slots.ts";
+import { Slots } from "../../../src/store/statement-slots.ts";
 import { ManualClock } from "../../../testkit/clock.ts";
 
 const [acme, globex] = ["acme", "globex"];

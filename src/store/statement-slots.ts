@@ -1,6 +1,6 @@
-import type { Clock } from "../../base/clock.ts";
-import { type QueueItem, TurnQueue } from "../../base/turn-queue.ts";
-import { TapeError } from "../../model/errors.ts";
+import type { Clock } from "../base/clock.ts";
+import { type QueueItem, TurnQueue } from "../base/turn-queue.ts";
+import { TapeError } from "../model/errors.ts";
 
 export interface SlotsOptions {
   readonly clock: Clock;

@@ -6,9 +6,9 @@ import { feedRecordOf } from "../decode-rows.ts";
 import { feedPageOf } from "../feed.ts";
 import { FeedTail } from "../feed-tail.ts";
 import { pageOf } from "../page.ts";
-import type { QueryResult } from "../sql/plan.ts";
-import { spansOf } from "../sql/plans/feed.ts";
-import type { ParamsOf, RowOf } from "../sql/statements.gen.ts";
+import type { QueryResult } from "./plan.ts";
+import { spansOf } from "./plans/feed.ts";
+import type { ParamsOf, RowOf } from "./statements.gen.ts";
 
 type FeedName = "feed.page" | "feed.tenants";
 type FeedQuery = <N extends FeedName>(sql: N, params: ParamsOf<N>, tenant?: string) => Promise<QueryResult<RowOf<N>>>;
@@ -24,10 +24,10 @@ const heldBackMs = 1_000;
 const behind = (stamp: number): FeedPosition => ({ stamp: BigInt(stamp), journal: last, seq: last });
 
 /**
- * The feed in the order of the stamps, as far as no open transaction can add to it. Within the tail's reach, only the
+ * The feed of a store whose commits have stamps: in their order, as far as no open transaction can add to it. Within the tail's reach, only the
  * spans of the tenant are read; before it, a bounded part is scanned.
  */
-export class PostgresFeed {
+export class StampFeed {
   readonly #query: FeedQuery;
   readonly #limits: Limits;
   readonly #tail = new FeedTail();
