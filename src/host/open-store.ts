@@ -36,6 +36,7 @@ export interface OpenStoreOptions {
  * - `http://127.0.0.1:7878`, `https://…` a store behind a server; several replicas with commas between them
  * - `shards:eu=postgres://…;us=postgres://…` several PostgreSQL databases, each with its tenants
  * - `postgres://user@host/db` many replicas; `alloydb://` likewise; `?schema=…&connections=…&pooler=transaction&…`
+ * - `spanner://project/instance/database` many replicas; needs the package `@google-cloud/spanner`
  *
  * @example
  * const store = await openStore("sqlite:./tape.db");
@@ -63,12 +64,16 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
       const { limits: _, open: _open, remote, ...seams } = options; // the server sets the limits
       return openRemote(url, { ...seams, token: remote?.token ?? environmentToken(url, process.env), ...remote });
     }
+    case "spanner": {
+      // Loaded on demand, and so is its client, which is not part of the package.
+      const { openSpanner } = await import("../store/spanner/open.ts");
+      return openSpanner({ ...options, url });
+    }
     case "bigtable":
-    case "spanner":
       throw new TapeError("TAPE_STORE_PLANNED", `a store for ${scheme}: is planned, not there yet`, { scheme });
     default: {
       const near =
-        scheme === undefined ? undefined : suggest(scheme, ["memory", "sqlite", "postgres", "alloydb", "https"]);
+        scheme === undefined ? undefined : suggest(scheme, ["memory", "sqlite", "postgres", "alloydb", "spanner", "https"]);
       const hint = near === undefined ? "" : `; did you mean ${near}:?`;
       throw new TapeError("TAPE_BAD_STORE_URL", `no store has the scheme ${scheme ?? "(none)"}${hint}`, { scheme });
     }
@@ -120,7 +125,8 @@ export async function planMigration(url: string): Promise<PlannedStep[]> {
   if (isPostgresUrl(url)) {
     return (await import("../store/postgres/migrating/plan.ts")).planPostgres(url);
   }
-  throw new TapeError("TAPE_BAD_STORE_URL", "only a SQLite file or a PostgreSQL database can be migrated");
+  const why = url.startsWith("spanner:") ? ": Spanner changes a schema while its tables are in use" : "";
+  throw new TapeError("TAPE_BAD_STORE_URL", `only a SQLite file or a PostgreSQL database can be migrated${why}`);
 }
 
 /** The grants that a PostgreSQL role needs to run Tape, once the schema's owner has migrated it. */

@@ -30,12 +30,12 @@ const table = {
   TAPE_BAD_STORE_URL: {
     fault: "caller",
     retry: "no",
-    next: "Use memory:, sqlite:./file.db, postgres://…, alloydb://… or a server at https://…",
+    next: "Use memory:, sqlite:./file.db, postgres://…, alloydb://…, spanner://… or a server at https://…",
   },
   TAPE_STORE_PLANNED: {
     fault: "caller",
     retry: "no",
-    next: "Use postgres://… or alloydb://… today: this store is planned, and this version does not have it.",
+    next: "Use postgres://…, alloydb://… or spanner://… today: this store is planned, and this version does not have it.",
   },
   TAPE_NO_TRANSACTION: {
     fault: "caller",

@@ -1,4 +1,4 @@
-import { Spanner } from "@google-cloud/spanner";
+import { type Database, Spanner } from "@google-cloud/spanner";
 import { startEmulator } from "./emulator.ts";
 
 const project = "tape-test";
@@ -16,6 +16,27 @@ export interface Admin {
 }
 
 let databases = 0;
+/** All but those that keep their rows. */
+let tables: string[] | undefined;
+
+async function tablesOf(database: Database): Promise<string[]> {
+  const sql =
+    "select table_name as name from information_schema.tables where table_schema = '' and table_type = 'BASE TABLE'";
+  const [rows] = await database.run({ sql, json: true });
+  return (rows as { name: string }[]).map(({ name }) => name).filter((name) => !["meta", "migrations"].includes(name));
+}
+
+/** The rows of the store's own journal, whose number is 1. */
+const journal = "4611686018427387904";
+const times = { ttl_ms: "0", expires_at: "0", acquired_at: "0", renewed_at: "0", progress_at: "0" };
+const newStore = {
+  leases: { journal, kind: "store", tenant: "", run: journal, token: "0", ...times },
+  records: {
+    ...{ journal, seq: "1", token: "0", at: "0", kind: "store.restored" },
+    body: '{"v":1,"epoch":0,"reason":"created","ended":0}',
+    committed: "spanner.commit_timestamp()",
+  },
+};
 
 /** Starts an emulator, for this process and those that it starts. */
 export async function startAdmin(): Promise<Admin> {
@@ -44,19 +65,12 @@ export async function startAdmin(): Promise<Admin> {
     },
     async empty(url) {
       const database = databaseOf(url);
+      tables ??= await tablesOf(database);
+      const deletes = tables.map((table) => ({ delete: { table, keySet: { all: true } } }));
       await database.runTransactionAsync(async (transaction) => {
-        const [rows] = await transaction.run({
-          sql: "select table_name from information_schema.tables where table_schema = '' and table_type = 'BASE TABLE' and table_name not in ('meta', 'migrations', 'leases', 'records')",
-          json: true,
-        });
-        const one = "4611686018427387904"; // the store's own journal
-        const deletes = [
-          ...(rows as { table_name: string }[]).map((row) => `delete from ${row.table_name} where true`),
-          `delete from leases where journal <> ${one}`,
-          `delete from records where journal <> ${one} or seq > 1`,
-          "update meta set epoch = 0, token_floor = 0 where one",
-        ];
-        await transaction.batchUpdate(deletes.map((sql) => ({ sql })));
+        transaction.setQueuedMutations(deletes as Parameters<typeof transaction.setQueuedMutations>[0]);
+        for (const [table, row] of Object.entries(newStore)) transaction.insert(table, [row]);
+        transaction.update("meta", [{ one: true, epoch: "0", token_floor: "0" }]);
         await transaction.commit();
       });
     },

@@ -7,8 +7,8 @@ export default defineConfig({
     passWithNoTests: false,
     maxWorkers: 2,
     // The emulator executes one transaction at a time, some thirty a second.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     setupFiles: ["../quiet.ts", "client.ts"],
     // Node runs the TypeScript sources directly, as in the suite.
     experimental: { viteModuleRunner: false, nodeLoader: false },

@@ -17,6 +17,7 @@ const entries = [
 const groups = [
   ["embedded", "src/exports/index.ts"],
   ["postgres", "src/store/postgres/"],
+  ["spanner", "src/store/spanner/"],
   ["wire", "src/client/store.ts"],
   ["server", "src/server/"],
   ["programs", "src/cli/reactors/main.ts"],

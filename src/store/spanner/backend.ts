@@ -177,8 +177,7 @@ export class SpannerBackend implements SqlBackend {
   async settings(): Promise<StoreSettings> {
     const { schema, settings } = this.#options;
     const row = await this.read(queryRow("meta.get"), undefined);
-    const { project, instance, database, sessions, watchMs } = settings;
-    const facts = { project, instance, database, sessions, watchMs, storeId: String(row?.store_id) };
+    const facts = { ...settings, storeId: String(row?.store_id) };
     return { schema, epoch: Number(row?.epoch), durable: true, facts };
   }
 

@@ -10,14 +10,16 @@ export interface ConnectionsOptions {
   readonly client: OpenClient;
   readonly clock: Clock;
   readonly sessions: number;
-  /** How many calls may wait for a session. */
+  /** How many calls may wait for a session, and for how long. */
   readonly waiting: number;
+  readonly waitMs: number;
   /** A seam for tests: see Statements. */
-  readonly aheadMs?: () => number;
+  readonly time?: () => number;
 }
 
-/** A call waits this long for a session: as long as Spanner keeps an idle transaction. */
+/** Spanner aborts a transaction that has been idle for this long. */
 export const boundMs = 10_000;
+
 
 /** How many calls the client has sent to the server, for benchmarks. */
 export interface RoundTrips {
@@ -33,10 +35,10 @@ export class Connections {
   readonly #slots: Slots;
   #closing: Promise<void> | undefined;
 
-  constructor({ client, clock, sessions, waiting, aheadMs }: ConnectionsOptions) {
+  constructor({ client, clock, sessions, waiting, waitMs, time }: ConnectionsOptions) {
     this.#client = client;
-    this.statements = new Statements(aheadMs);
-    this.#slots = new Slots({ clock, slots: sessions, waiting, waitMs: boundMs });
+    this.statements = new Statements(time);
+    this.#slots = new Slots({ clock, slots: sessions, waiting, waitMs });
   }
 
   get database(): SpannerDatabase {

@@ -30,8 +30,8 @@ export interface SpannerOptions {
   readonly log?: Log;
   /** A seam for tests: other migrations than those of this version. */
   readonly migrations?: readonly Migration[];
-  /** A seam for tests: how far the store's time is ahead of the database's. */
-  readonly aheadMs?: () => number;
+  /** A seam for tests: replaces the database's clock. */
+  readonly time?: () => number;
   /** A seam for tests and benchmarks: gets the connections. */
   readonly onOpen?: (connections: Connections) => void;
 }
@@ -42,16 +42,16 @@ export async function openSpanner(options: SpannerOptions): Promise<Store> {
   const { clock = systemClock, random = systemRandom, log = silentLog } = options;
   const limits = limitsOf(options.limits);
   const settings = parseSpannerUrl(options.url);
-  const { sessions } = settings;
+  const { sessions, waitMs } = settings;
   const client = await openClient(settings, sessions);
-  const seams = defined({ aheadMs: options.aheadMs });
-  const connections = new Connections({ client, clock, sessions, waiting: limits.pendingItems, ...seams });
+  const seams = defined({ time: options.time });
+  const connections = new Connections({ client, clock, sessions, waiting: limits.pendingItems, waitMs, ...seams });
   options.onOpen?.(connections);
   try {
     const create = (transaction: SpannerTransaction) => createStore(connections, transaction, random);
     const schema = await migrate({ connections, clock, log, create, ...defined({ known: options.migrations }) });
     const wakes = new WakeHub((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
-    const writer = new Writer({ connections, clock, random, limits, log, wake: (hint) => wakes.emit(hint) });
+    const writer = new Writer({ connections, clock, random, limits, log, waitMs, wake: (hint) => wakes.emit(hint) });
     const reads = new ReadRetry(clock, random);
     const feed = new StampFeed(
       <N extends FeedName>(sql: N, params: ParamsOf<N>, tenant?: string) =>

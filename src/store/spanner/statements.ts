@@ -11,17 +11,18 @@ const isTime = (param: string): boolean => times.has(param);
 
 /** The database's clock, in milliseconds. */
 const serverTime = "unix_millis(current_timestamp())";
+const givenTime = "given_time";
 
 /** The statements with this expression for the time. */
 export class Statements {
   static readonly all: ReadonlyMap<string, Statement> = statementsWith(serverTime);
   readonly #all: ReadonlyMap<string, Statement>;
-  readonly #aheadMs: (() => number) | undefined;
+  readonly #time: (() => number) | undefined;
 
-  /** `aheadMs`: a seam for tests, how far the store's time is ahead of the database's. */
-  constructor(aheadMs?: () => number) {
-    this.#aheadMs = aheadMs;
-    this.#all = aheadMs === undefined ? Statements.all : statementsWith(`(${serverTime} + @ahead)`);
+  /** `time`: a seam for tests, which replaces the database's clock. */
+  constructor(time?: () => number) {
+    this.#time = time;
+    this.#all = time === undefined ? Statements.all : statementsWith(`@${givenTime}`);
   }
 
   get(name: string): Statement {
@@ -39,8 +40,8 @@ export class Statements {
       if (isTime(param)) continue;
       [params[param], types[param]] = bound(param, given[param]);
     }
-    if (this.#aheadMs !== undefined && text.includes("@ahead"))
-      [params.ahead, types.ahead] = [this.#aheadMs(), "int64"];
+    if (this.#time !== undefined && text.includes(`@${givenTime}`))
+      [params[givenTime], types[givenTime]] = [String(this.#time()), "int64"];
     return { sql: text, params, types };
   }
 }

@@ -9,9 +9,15 @@ export interface SpannerSettings {
   readonly sessions: number;
   /** How often other processes' commits are noticed, while something listens. */
   readonly watchMs: number;
+  /** How long a call waits for its turn, and how long an aborted transaction is repeated. */
+  readonly waitMs: number;
 }
 
-const parameters = { sessions: { usual: 32, min: 2, max: 400 }, watch_ms: { usual: 250, min: 10, max: 60_000 } };
+const parameters = {
+  sessions: { usual: 32, min: 2, max: 400 },
+  wait_ms: { usual: 30_000, min: 1_000, max: 900_000 },
+  watch_ms: { usual: 250, min: 10, max: 60_000 },
+};
 const shape = "spanner://project/instance/database";
 
 const bad = (message: string, key: string): TapeError => new TapeError("TAPE_BAD_STORE_URL", message, { key });
@@ -33,6 +39,9 @@ export function parseSpannerUrl(url: string): SpannerSettings {
       throw bad(`${key} must be a whole number from ${min} to ${max}, not ${value}`, key);
     numbers[key] = Number(value);
   }
-  const { sessions = parameters.sessions.usual, watch_ms: watchMs = parameters.watch_ms.usual } = numbers;
-  return { project, instance, database, sessions, watchMs };
+  const of = (key: keyof typeof parameters): number => numbers[key] ?? parameters[key].usual;
+  return {
+    ...{ project, instance, database },
+    ...{ sessions: of("sessions"), waitMs: of("wait_ms"), watchMs: of("watch_ms") },
+  };
 }

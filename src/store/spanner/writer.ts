@@ -20,11 +20,11 @@ export interface WriterOptions {
   readonly random: Random;
   readonly limits: Limits;
   readonly log: Log;
+  /** An aborted or unanswered transaction is repeated for this long. */
+  readonly waitMs: number;
   readonly wake: (wake: WakeHint) => void;
 }
 
-/** An aborted or unanswered transaction is repeated for this long: longer than any transaction that it conflicts with. */
-const retryMs = 20_000;
 /** Numbers reserved for a transaction; one that needs more is repeated with ten times as many. */
 const usualNumbers = 64;
 /** Witnesses are checked within seconds; after ten minutes they are useless. */
@@ -150,8 +150,8 @@ export class Writer {
 
   /** Repeats work that has written nothing. */
   async #repeat<T>(work: () => Promise<T>): Promise<T> {
-    const { clock, random } = this.#options;
-    const until = clock.mono() + retryMs;
+    const { clock, random, waitMs } = this.#options;
+    const until = clock.mono() + waitMs;
     for (let tries = 1; ; tries++) {
       try {
         return await work();

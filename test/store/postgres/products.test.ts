@@ -26,9 +26,6 @@ it.each<[string, FakeOptions, RegExp]>([
   expect(new Set(fake.statements)).toEqual(new Set(["select version() as version"]));
 });
 
-it.each(["bigtable://project/instance/table", "bigtable:x", "spanner://project/instance/database"])(
-  "%s names a store that is planned",
-  async (url) => {
-    await expect(openStore(url)).rejects.toMatchObject({ code: "TAPE_STORE_PLANNED", retry: "no" });
-  },
-);
+it.each(["bigtable://project/instance/table", "bigtable:x"])("%s names a store that is planned", async (url) => {
+  await expect(openStore(url)).rejects.toMatchObject({ code: "TAPE_STORE_PLANNED", retry: "no" });
+});

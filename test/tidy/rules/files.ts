@@ -34,7 +34,7 @@ export function medianSize(files: SourceFile[]): string[] {
 }
 
 /** Statements are grouped by table; many small files would hide which statements touch a table. */
-export const maxStatementFiles = 29;
+export const maxStatementFiles = 43;
 
 export function statementFiles(paths: string[]): string[] {
   const found = paths.filter((path) => /^src\/store\/.*\/sql\/[^/]+\.sql$/.test(path));
@@ -58,6 +58,7 @@ const ownSubject: Readonly<Record<string, string>> = {
   attacks: "what a caller may not do",
   brokers: "sinks on real brokers, which npm does not have",
   nodes: "the packed package on other versions of Node",
+  spanner: "the store on Google's emulator, which npm does not have",
   browser: "the dashboard in a real browser",
   "first-hour": "the guides, followed from the packed tarball",
   golden: "stores that earlier releases wrote",

@@ -36,7 +36,7 @@ export const engineLayers: readonly (readonly string[])[] = [
 ];
 
 /** Only the composition root may choose one of these; all other code uses the contract. */
-const concreteStores = ["src/store/sqlite", "src/store/postgres"];
+const concreteStores = ["src/store/sqlite", "src/store/postgres", "src/store/spanner"];
 
 const layerOf = (folder: string) => layers.findIndex((layer) => layer.includes(folder));
 const order = layers.map((layer) => layer.join(", ")).join(" < ");

@@ -127,11 +127,16 @@ export function sqlStars(files: SourceFile[]): string[] {
  * Both SQL stores have the same statements, so that the difference between the folders is the difference between the
  * databases. `exceptions` maps a name that only one of them has to the reason.
  */
-export function sqlParity(files: SourceFile[], exceptions: Record<string, string>): string[] {
+export function sqlParity(
+  files: SourceFile[],
+  exceptions: Record<string, string>,
+  ofSpanner: Record<string, string> = {},
+): string[] {
   const sqlite = namesIn(files, "sqlite");
   const postgres = namesIn(files, "postgres");
   const lonely = [...new Set([...sqlite, ...postgres])].filter((name) => sqlite.has(name) !== postgres.has(name));
   return [
+    ...spannerParity(namesIn(files, "spanner"), [...sqlite].filter((name) => postgres.has(name)), ofSpanner),
     ...lonely
       .filter((name) => !Object.hasOwn(exceptions, name))
       .map((name) => {
@@ -141,6 +146,25 @@ export function sqlParity(files: SourceFile[], exceptions: Record<string, string
     ...Object.keys(exceptions)
       .filter((name) => !lonely.includes(name))
       .map((name) => `${name} is listed as a difference but is none; remove the entry`),
+  ];
+}
+
+/** Spanner has what the other two share. */
+function spannerParity(spanner: Set<string>, shared: string[], exceptions: Record<string, string>): string[] {
+  if (spanner.size === 0) return [];
+  const missing = shared.filter((name) => !spanner.has(name));
+  const different = new Set([...missing, ...[...spanner].filter((name) => !shared.includes(name))]);
+  return [
+    ...[...different]
+      .filter((name) => !Object.hasOwn(exceptions, name))
+      .map((name) =>
+        spanner.has(name)
+          ? `${name} is in src/store/spanner/sql only; name the reason in the test`
+          : `${name} is missing in src/store/spanner/sql; add it or name the reason in the test`,
+      ),
+    ...Object.keys(exceptions)
+      .filter((name) => !different.has(name))
+      .map((name) => `${name} is listed as a difference of Spanner but is none; remove the entry`),
   ];
 }
 

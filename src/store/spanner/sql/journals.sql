@@ -59,7 +59,8 @@ e as (
 select cast(null as string) as tenant, n.stamp as first, e.stamp as last, cast(null as int64) as holder from e cross join n
 union all
 select l.tenant, min(w.stamp), max(w.stamp), null from w join leases l on l.journal = abs(w.journal)
-where w.stamp <= (select e.stamp from e) group by l.tenant;
+where w.stamp <= (select e.stamp from e) group by l.tenant
+order by 1;
 
 -- name: journal.head
 -- read

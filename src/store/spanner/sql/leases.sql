@@ -55,7 +55,7 @@ where journal = :journal and kind = 'run' and begins < :seq and begins_pos < :po
 -- writes: leases
 insert into leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, max_stall_ms,
   next_reactor, due_at, queue)
-select :journal, :kind, coalesce(:tenant, (select s.tenant from leases s where s.journal = :source)), :run, :workflow, :token,
+select :journal, :kind, $tenant_of, :run, :workflow, :token,
   0, :now, :now, :now, :now, :max_stall_ms, :next_reactor, :now, $queue_id from unnest([1]);
 
 -- name: lease.doom
@@ -137,8 +137,8 @@ update leases set paused = :paused where journal = :journal;
 
 -- name: lease.backlogs
 -- read
--- The backlogs that are not empty, of one tenant or of all. GoogleSQL has no recursion, so the index of waiting work is
--- read, of which each shard counts its own part.
+-- The backlogs that are not empty, of one tenant or of all. GoogleSQL has no recursion that could skip from one to the
+-- next: the whole index of waiting work is scanned.
 select distinct l.tenant, l.workflow from leases@{force_index=leases_due, $sparse} l
 where l.next_reactor = :next_reactor and (:tenant is null or l.tenant = :tenant)
 order by 1, 2 limit :limit;

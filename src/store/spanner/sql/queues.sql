@@ -14,15 +14,10 @@ case when :queue is null then null when :queue = '' then 0 else (select q.id fro
 -- Whether the run of the lease that is updated waits in a queue, has left its slot, or starts later.
 (leases.queue is not null and exists (select 1 from seen_slots s where s.journal = leases.journal and s.state <> 'HELD'));
 
--- macro: $run_status
--- The status of the run `r` with the lease `l`.
-(case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE'
-    when l.queue is not null and exists (select 1 from queue_slots s where s.journal = l.journal and s.state = 'QUEUED') then 'QUEUED'
-    else 'WAITING' end);
-
 -- macro: $first_class
--- The class of the first run that waits in the partition.
-(select s.class from seen_slots s where s.queue = :queue and s.key = :key and s.state = 'QUEUED' order by s.class, s.since, s.born limit 1);
+-- The class of the first run that waits in the partition that is updated.
+coalesce((select s.class from seen_slots s where s.queue = :queue and s.key = :key and s.state = 'QUEUED'
+    order by s.class, s.since, s.born limit 1), class);
 
 -- macro: $running_in
 -- How many runs of the queue `q` have a slot.
@@ -54,7 +49,7 @@ left join queue_partitions v on v.queue = x.queue and v.key = x.key;
 -- unfenced: with the slots that the same transaction grants
 -- writes: queue_partitions
 update queue_partitions set running = running + :starts, waiting = waiting - :starts, vtime = :vtime, cap = :cap, tat = :tat,
-  again_at = :again_at, class = coalesce($first_class, class)
+  again_at = :again_at, class = $first_class
 where queue = :queue and key = :key;
 
 -- name: partition.caps
@@ -94,7 +89,7 @@ order by p.class, p.vtime, p.entered, p.key limit :limit;
 -- name: partition.reclass
 -- unfenced: after a run has left its partition without a slot
 -- writes: queue_partitions
-update queue_partitions set class = coalesce($first_class, class) where queue = :queue and key = :key;
+update queue_partitions set class = $first_class where queue = :queue and key = :key;
 
 -- name: partition.return
 -- unfenced: the counters of a partition, with a change of a slot that its own statement allows
@@ -129,7 +124,7 @@ update queues set tat = :tat, vnow = greatest(vnow, :vnow), started = started + 
 
 -- name: queue.busy
 -- read
-select coalesce(sum(p.running), 0) as running from queue_partitions@{force_index=queue_partitions_busy, $sparse} p where p.busy = :queue;
+select ifnull(sum(p.running), 0) as running from queue_partitions@{force_index=queue_partitions_busy, $sparse} p where p.busy = :queue;
 
 -- name: queue.change
 -- unfenced: a setting

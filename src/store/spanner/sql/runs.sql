@@ -8,7 +8,10 @@ r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from
 (e.run = :run or e.root = :run or :run in unnest((select c.path from seen_runs c where c.journal = e.run)));
 
 -- macro: $has_status
-(:status is null or $run_status in unnest(split(:status, ',')));
+-- Whether the run `r` with the lease `l` has one of these statuses.
+(:status is null or case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE'
+    when l.queue is not null and exists (select 1 from queue_slots s where s.journal = l.journal and s.state = 'QUEUED') then 'QUEUED'
+    else 'WAITING' end in unnest(split(:status, ',')));
 
 -- macro: $started_within
 (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until);

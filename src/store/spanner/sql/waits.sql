@@ -3,7 +3,7 @@ g.run, g.pos, g.tenant, g.name, g.status, g.binds, g.payload, g.value, g.opened_
 
 -- macro: $begins_pos
 -- The first position of the current generation of the run. No gate or timer of an earlier one is open.
-(select l.begins_pos from seen_leases l where l.journal = :run);
+coalesce((select l.begins_pos from seen_leases l where l.journal = :run), 0);
 
 -- name: callback.find
 -- read
@@ -264,4 +264,4 @@ select 'recovery', min(case
         else (select min(p.again_at) from queue_partitions@{force_index=queue_partitions_again, $sparse} p where p.queue = q.id and p.again_at is not null) - :now end) end)
 from unnest(json_query_array(:queues)) n join queues@{force_index=queues_name} q on q.tenant = json_value(n, '$[0]') and q.name = json_value(n, '$[1]')
 where q.pause is null and (q.concurrency is null
-  or (select coalesce(sum(p.running), 0) from queue_partitions@{force_index=queue_partitions_busy, $sparse} p where p.busy = q.id) < q.concurrency);
+  or $running_in < q.concurrency);

@@ -1,0 +1,3 @@
+import { part } from "./conformance.ts";
+
+part(2, 4);
