@@ -20,6 +20,7 @@ import { benchRuns } from "./runs.ts";
 import { benchSleeps } from "./sleeps.ts";
 import { benchStore } from "./store.ts";
 import { benchStreams } from "./streams.ts";
+import { benchTrips } from "./trips.ts";
 
 /** `npm run bench -- <name> [--json] [--seconds N]`: progress on stderr, figures on stdout, one JSON object last. */
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object>>> = {
@@ -44,6 +45,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   events: benchEvents,
   peers: benchPeers,
   queues: benchQueues,
+  trips: benchTrips,
   charts: drawCharts,
 };
 

@@ -153,7 +153,9 @@ export const configSchema = z
           .describe("A step or decision that takes longer is logged, once per name"),
         store: z
           .strictObject({
-            url: text.default("sqlite:./.tape/tape.db").describe("memory:, sqlite:…, postgres://…, alloydb://… or spanner://…"),
+            url: text
+              .default("sqlite:./.tape/tape.db")
+              .describe("memory:, sqlite:…, postgres://…, alloydb://… or spanner://…"),
             shards: z
               .record(z.string(), text)
               .optional()

@@ -73,7 +73,9 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
       throw new TapeError("TAPE_STORE_PLANNED", `a store for ${scheme}: is planned, not there yet`, { scheme });
     default: {
       const near =
-        scheme === undefined ? undefined : suggest(scheme, ["memory", "sqlite", "postgres", "alloydb", "spanner", "https"]);
+        scheme === undefined
+          ? undefined
+          : suggest(scheme, ["memory", "sqlite", "postgres", "alloydb", "spanner", "https"]);
       const hint = near === undefined ? "" : `; did you mean ${near}:?`;
       throw new TapeError("TAPE_BAD_STORE_URL", `no store has the scheme ${scheme ?? "(none)"}${hint}`, { scheme });
     }

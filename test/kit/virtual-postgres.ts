@@ -90,8 +90,10 @@ export async function virtualPostgres(server: string, limits: Partial<Limits> = 
   };
 }
 
+/** One call after another, at this time. */
 export type InTurn = <T>(now: number, call: () => Promise<T>) => Promise<T>;
 
+/** The store with every call at the virtual time. */
 export function inTime(store: Store, time: VirtualTime, inTurn: InTurn): Store {
   const group = <G extends object>(calls: G): G =>
     new Proxy(calls, {

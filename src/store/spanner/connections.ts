@@ -20,7 +20,6 @@ export interface ConnectionsOptions {
 /** Spanner aborts a transaction that has been idle for this long. */
 export const boundMs = 10_000;
 
-
 /** How many calls the client has sent to the server, for benchmarks. */
 export interface RoundTrips {
   statements: number;

@@ -6,16 +6,23 @@ export class NumbersExhausted extends Error {}
 
 /** The numbers of one transaction. */
 export class ReservedNumbers {
+  readonly first: number;
+  readonly count: number;
   #next: number;
-  readonly #end: number;
 
   constructor(first: number, count: number) {
+    this.first = first;
+    this.count = count;
     this.#next = first;
-    this.#end = first + count;
+  }
+
+  /** The transaction is repeated, and nothing of it remains: it uses the same numbers, so that it keeps its place. */
+  restart(): void {
+    this.#next = this.first;
   }
 
   next(): number {
-    if (this.#next === this.#end) throw new NumbersExhausted();
+    if (this.#next === this.first + this.count) throw new NumbersExhausted();
     return this.#next++;
   }
 
@@ -45,8 +52,8 @@ export class JournalNumbers {
   }
 
   /** The transaction is over. What it did not use is free again, if nothing was reserved after it. */
-  release(reserved: ReservedNumbers, count: number, first: number): void {
-    if (this.#next === first + count) this.#next = reserved.unused;
+  release(reserved: ReservedNumbers): void {
+    if (this.#next === reserved.first + reserved.count) this.#next = reserved.unused;
   }
 
   /** All callers that find too few wait for the same block. */

@@ -53,19 +53,20 @@ export class Writer {
   /** Throws only TapeErrors. */
   async run<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     this.#purge();
-    let count = usualNumbers;
-    return this.#repeat(async () => {
-      const numbers = await this.#numbers.reserve(count);
-      const first = numbers.unused;
-      try {
-        return await this.#options.connections.inSlot(tenant, () => this.#once(make, numbers));
-      } catch (error) {
-        if (error instanceof NumbersExhausted) count *= 10;
-        throw error;
-      } finally {
-        this.#numbers.release(numbers, count, first);
-      }
-    });
+    let numbers = await this.#numbers.reserve(usualNumbers);
+    try {
+      return await this.#repeat(async () => {
+        numbers.restart();
+        try {
+          return await this.#options.connections.inSlot(tenant, () => this.#once(make, numbers));
+        } catch (error) {
+          if (error instanceof NumbersExhausted) numbers = await this.#numbers.reserve(10 * numbers.count);
+          throw error;
+        }
+      });
+    } finally {
+      this.#numbers.release(numbers);
+    }
   }
 
   async #once<T>(make: (context: PlanContext) => Plan<T>, numbers: ReservedNumbers): Promise<T> {

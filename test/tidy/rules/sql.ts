@@ -136,7 +136,11 @@ export function sqlParity(
   const postgres = namesIn(files, "postgres");
   const lonely = [...new Set([...sqlite, ...postgres])].filter((name) => sqlite.has(name) !== postgres.has(name));
   return [
-    ...spannerParity(namesIn(files, "spanner"), [...sqlite].filter((name) => postgres.has(name)), ofSpanner),
+    ...spannerParity(
+      namesIn(files, "spanner"),
+      [...sqlite].filter((name) => postgres.has(name)),
+      ofSpanner,
+    ),
     ...lonely
       .filter((name) => !Object.hasOwn(exceptions, name))
       .map((name) => {

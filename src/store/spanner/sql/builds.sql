@@ -48,8 +48,8 @@ order by l.born limit :limit;
 -- unfenced: a process reports its build; two with different workflows keep those of the last
 -- writes: builds
 -- Not at every call: once a minute is enough.
-insert or update into builds(tenant, build, workflows, first_at, seen_at)
-select x.tenant, x.build, :workflows, coalesce(v.first_at, :at), :at
+insert or update into builds(tenant, build, workflows, first_at, seen_at, `current`)
+select x.tenant, x.build, :workflows, coalesce(v.first_at, :at), :at, coalesce(v.`current`, false)
 from (select :tenant as tenant, :build as build) x left join builds v on v.tenant = x.tenant and v.build = x.build
 where v.build is null or v.workflows <> :workflows or v.seen_at < :at - 60000;
 
