@@ -58,6 +58,7 @@ export async function checkSite(folder: string): Promise<{ passed: number; faile
       }
     }
     const page = await browser.newPage();
+    page.setDefaultTimeout(searchMs);
     for (const [words, place] of searches) {
       await page.goto(`${server.url}/index.html`, { waitUntil: "networkidle" });
       await page.keyboard.press("Control+k");
