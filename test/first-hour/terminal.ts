@@ -25,6 +25,7 @@ export class Terminal {
       this.#exited = true;
     });
     this.#shell.stdin!.on("error", () => {}); // the shell has exited: `#wait` reports it
+    this.#shell.stdin!.write("exec 2>&1\n"); // one pipe keeps the order of lines
   }
 
   /** Runs commands to their end. Returns what they print; throws if one fails. */
