@@ -42,7 +42,7 @@ describe("moving a tenant", () => {
     expect(listed.toSorted()).toEqual(rows.map(({ name }) => name).toSorted());
   });
 
-  it("takes everything along, and fences every holder", { timeout: 60_000 }, async () => {
+  it("[INV-25] takes everything along, and fences every holder", { timeout: 60_000 }, async () => {
     const run = spec({ input: { text: 'it\'s a "test" \\ é 😀' }, labels: { of: "x" } });
     const [created] = await store.intake.createRuns(tenant, [run], { ...claimant(), ttlMs: 60_000, nonce: nonce() });
     if (!created?.ok || created.term === undefined) throw new Error("not created");
@@ -101,7 +101,9 @@ describe("moving a tenant", () => {
     expect(actions.map(({ action }) => action)).toEqual(["shard.move", "shard.move", "shard.move"]);
   });
 
-  it("a process that does not know of the move yet reads and writes nothing wrong", { timeout: 60_000 }, async () => {
+  it("[INV-25] a process that does not know of the move yet reads and writes nothing wrong", {
+    timeout: 60_000,
+  }, async () => {
     const other = await openShards({ shards: list });
     try {
       const run = spec();

@@ -1,6 +1,6 @@
-// `npm run chaos -- [reactors|server|sink|push|patroni|deploy] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE] [--kills N]`:
+// `npm run chaos -- [reactors|server|sink|push|patroni|deploy|shards] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE] [--kills N]`:
 // real processes under real faults, judged by a fake world with its own ledger. By default every round runs, on both
-// stores, for that long each; `patroni` and `deploy` run only when they are named, until they are over. Exit code 0:
+// stores, for that long each; `patroni`, `deploy` and `shards` (--moves N) run only when they are named, until they are over. Exit code 0:
 // every rule held; 1: a rule was broken, or a fault never took effect; 2: wrong usage.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,6 +24,7 @@ import {
   sqliteProcesses,
   synchronousFailover,
 } from "./rounds.ts";
+import { shards } from "./shards/run.ts";
 import { staleBatch } from "./sink/round.ts";
 import { failoverSink, postgresSink, sqliteSink } from "./sink/rounds.ts";
 import { findTools } from "./tools.ts";
@@ -31,7 +32,7 @@ import { findTools } from "./tools.ts";
 const rareStates: readonly string[] = [...rareInWorld, staleBatch];
 
 const usage =
-  "usage: npm run chaos -- [reactors|server|sink|push|patroni|deploy] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE] [--kills N]";
+  "usage: npm run chaos -- [reactors|server|sink|push|patroni|deploy|shards] [--minutes N|--seconds N] [--store sqlite|postgres|http] [--seed S] [--report FILE] [--kills N]";
 
 const all: readonly Round[] = [
   sqliteProcesses,
@@ -193,7 +194,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 
 const options = parseOptions(process.argv.slice(2));
-if (options === undefined) {
+if (process.argv[2] === "shards") {
+  process.exit((await shards(process.argv.slice(3))) ? 0 : 1);
+} else if (options === undefined) {
   console.error(usage);
   process.exitCode = 2;
 } else process.exit((await main(options)) ? 0 : 1);
