@@ -2,13 +2,13 @@ import { expect, it, onTestFinished } from "vitest";
 import type { Store } from "../../src/store/contract/store.ts";
 import type { Connections } from "../../src/store/spanner/connections.ts";
 import { openSpanner } from "../../src/store/spanner/open.ts";
-import { heldRun, record, refused, step, tenant } from "../../testkit/conformance/frame.ts";
+import { acquired, heldRun, refused, request, step, tenant } from "../../testkit/conformance/frame.ts";
 import { ownEmulator } from "./fixture.ts";
 
 const admin = ownEmulator();
 
-/** What a commit meets on its way: it is called with the real one. */
-type Commit = (commit: () => Promise<unknown>) => Promise<unknown>;
+/** What a commit meets on its way: it is called with the real one, and with the rollback. */
+type Commit = (commit: () => Promise<unknown>, rollback: () => Promise<unknown>) => Promise<unknown>;
 
 /** A store whose next commits go through these. */
 async function brokenStore(): Promise<{ store: Store; url: string; next: Commit[] }> {
@@ -21,7 +21,7 @@ async function brokenStore(): Promise<{ store: Store; url: string; next: Commit[
       const commit = transaction.commit.bind(transaction);
       transaction.commit = () => {
         const broken = next.shift();
-        return broken === undefined ? commit() : broken(commit);
+        return broken === undefined ? commit() : broken(commit, () => transaction.rollback());
       };
       return [transaction];
     };
@@ -32,14 +32,16 @@ async function brokenStore(): Promise<{ store: Store; url: string; next: Commit[
 }
 
 const fails = (code: number, text: string): Error => Object.assign(new Error(`${code} ${text}`), { code });
-const aborted: Commit = async () => {
+const aborted: Commit = async (_commit, rollback) => {
+  await rollback();
   throw fails(10, "ABORTED: another transaction was in the way");
 };
 const unanswered: Commit = async (commit) => {
   await commit();
   throw fails(14, "UNAVAILABLE: the connection broke");
 };
-const lost: Commit = async () => {
+const lost: Commit = async (_commit, rollback) => {
+  await rollback();
   throw fails(14, "UNAVAILABLE: the connection broke");
 };
 
@@ -83,11 +85,14 @@ it("a plan that was aborted leaves one run and one wake hint", async () => {
   expect(await store.read.runs(tenant)).toHaveLength(1);
 });
 
-it("a writer that lost its lease is refused, however often its transaction was aborted", async () => {
+it("an append that is aborted by a takeover is refused when it is repeated", async () => {
   const { store, next } = await brokenStore();
-  const { fence } = await heldRun(store);
-  const ended = record("term.ended", { reason: "released", notesTaken: 0 });
-  await store.fenced.append(fence, { after: 1, records: [ended] });
-  next.push(aborted);
-  await refused("TAPE_FENCED", store.fenced.append(fence, { after: 2, records: [step(0)] }));
+  const { id, fence } = await heldRun(store);
+  next.push(async (_commit, rollback) => {
+    await rollback();
+    await acquired(store, request({ run: id }, { expect: "any" }));
+    throw fails(10, "ABORTED: the takeover was older");
+  });
+  await refused("TAPE_FENCED", store.fenced.append(fence, { after: 1, records: [step(0)] }));
+  expect((await contents(store, id)).journal.map(([, kind]) => kind)).toEqual(["run.created", "term.started"]);
 });

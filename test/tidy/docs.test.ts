@@ -54,6 +54,10 @@ describe("docs and code name the same things, both ways", () => {
     expect(tableNames(page, "## PostgreSQL").sort()).toEqual(
       [...postgres.matchAll(/"(\w+)"/g)].map(([, key]) => key!).sort(),
     );
+    const spanner = /const parameters = \{([\s\S]*?)\n\};/.exec(read("src/store/spanner/url.ts"))?.[1] ?? "";
+    expect(tableNames(page, "## Spanner").sort()).toEqual(
+      [...spanner.matchAll(/^ {2}(\w+): /gm)].map(([, key]) => key!).sort(),
+    );
     expect(tableNames(page, "## SQLite").sort()).toEqual(
       [...sqlite.matchAll(/(\w+): \[/g)].map(([, key]) => key!).sort(),
     );
