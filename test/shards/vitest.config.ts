@@ -7,7 +7,7 @@ export default defineConfig({
     allowOnly: false,
     passWithNoTests: false,
     maxWorkers: 2,
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 60_000,
     setupFiles: ["../quiet.ts"],
     // Node runs the TypeScript sources directly, as in the suite.

@@ -68,8 +68,13 @@ export async function killedMovers(moves: number, random: () => number): Promise
         const { child, done } = scene.mover(tenant, to);
         const kill =
           tries < 6 && random() < 0.67 ? setTimeout(() => child.kill("SIGKILL"), 500 + random() * 6_000) : undefined;
+        let output = "";
+        child.stderr?.on("data", (text) => {
+          output += String(text);
+        });
         const code = await done;
         clearTimeout(kill);
+        if (output.includes(" differs")) faults.push(`move ${k} to ${to}: ${output.trim()}`);
         if (code === 0) break;
         if (code === null) kills++;
         else if (tries > 10) {

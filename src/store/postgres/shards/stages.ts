@@ -24,22 +24,35 @@ export function announceLeaving(session: ShardSession, tenant: string, mover: st
 }
 
 /**
- * From this commit on the shard refuses every write of the tenant, and its terms are over. Then waits for transactions
- * that began before: they may have passed the check.
+ * First the shard refuses every write of the tenant that needs no fence, and every new term; then all its terms end. In
+ * this order: a term that was granted while the terms ended would survive them. Each time it waits for transactions that
+ * began before: they may have passed the check.
  */
 export async function pauseTenant(session: ShardSession, tenant: string, mover: string, clock: Clock): Promise<void> {
-  const [paused] = await session.transaction(async () => {
+  await settled(session, clock, async () => {
     await holdState(session, tenant, mover, ["LEAVING", "MOVING"]);
     await session.rows("update tape.residents set state = 'MOVING' where tenant = $1", [tenant]);
-    await session.rows("update tape.leases set doomed = true where tenant = $1 and owner is not null", [tenant]);
     await countMove(session);
+  });
+  await settled(session, clock, async () => {
+    await holdState(session, tenant, mover, ["MOVING"]);
+    await session.rows("update tape.leases set doomed = true where tenant = $1 and owner is not null", [tenant]);
+  });
+}
+
+/** Commits the work, and resolves when every transaction that began before the commit has ended. */
+async function settled(session: ShardSession, clock: Clock, work: () => Promise<void>): Promise<void> {
+  const [change] = await session.transaction(async () => {
+    await work();
     return session.rows<{ id: string }>("select pg_current_xact_id()::text as id");
   });
+  // Transactions without a number yet get a later one: those of the check have theirs before they check.
+  const [next] = await session.rows<{ id: string }>("select pg_snapshot_xmax(pg_current_snapshot())::text as id");
   const until = clock.mono() + barrierMs;
   for (;;) {
     const [row] = await session.rows<{ passed: boolean }>(
-      "select pg_snapshot_xmin(pg_current_snapshot()) > $1::text::xid8 as passed",
-      [paused!.id],
+      "select pg_snapshot_xmin(pg_current_snapshot()) >= greatest($1::text::xid8, $2::text::xid8) as passed",
+      [change!.id, next!.id],
     );
     if (row!.passed) return;
     if (clock.mono() > until) {
