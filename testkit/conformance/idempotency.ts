@@ -36,7 +36,8 @@ export const idempotency: Cases = ({ it }, fresh) => {
       record("gate.opened", { pos: 2, name: "paid", callback: "json" }),
     );
     const callback = callbackToken(await store.claim.callbackSecret(run.term.fence), { journal: run.journal, pos: 2 });
-    await (await begin(store)).write(ended("COMPLETED", { outcome: 1 }));
+    const over = await begin(store);
+    await over.write(ended("COMPLETED", { outcome: 1 }));
     await elapse(10);
     const now = await store.read.now();
     for (const [id, nextAt] of [["due", now - 1] as const, ["gone", null] as const])
@@ -70,6 +71,7 @@ export const idempotency: Cases = ({ it }, fresh) => {
       requestRetention: (intake) => intake.requestRetention(tenant, audit),
       setCurrentBuild: (intake) => intake.setCurrentBuild(tenant, "b", audit),
       settleLetters: (intake) => intake.settleLetters(tenant, "s", "DISCARDED", undefined, audit),
+      eraseRun: (intake) => intake.eraseRun(tenant, over.id, audit),
       prune: (intake) => intake.prune(tenant, now + 60_000, 5, audit),
       setQuota: (intake) => intake.setQuota(tenant, { streams: 5 }, audit),
       putToken: (intake) => intake.putToken(token, audit),
@@ -87,8 +89,8 @@ export const idempotency: Cases = ({ it }, fresh) => {
       });
     }
     assert.equal((await run.view()).notes, 5);
-    // Queues (3), requestRetention, setCurrentBuild, settleLetters, prune, setQuota, putToken, revokeToken, recordAudit.
-    assert.equal((await store.read.audit(tenant)).length, 11, "one entry each");
+    // Queues (3), requestRetention, setCurrentBuild, settleLetters, eraseRun, prune, setQuota, putToken, revokeToken, recordAudit.
+    assert.equal((await store.read.audit(tenant)).length, 12, "one entry each");
     const created = (await calls.createRuns!(store.once(repeatOf("createRuns")))) as CreateResult[];
     assert.ok(created.length === 2 && created.every((one) => one.fresh));
     assert.deepEqual(await store.read.budgets(tenant, runs[1]!.id), [
