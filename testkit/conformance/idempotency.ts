@@ -45,8 +45,7 @@ export const idempotency: Cases = ({ it }, fresh) => {
     await store.intake.putValue(tenant, "gone", 1, "must_create");
     await acquired(store, request({ name: "sink s" }));
     await store.intake.reportBuild(tenant, "b", ["w"]);
-    const runs = [spec(), spec({ budget: { usd: 5 } })];
-    const fired = [spec({ schedule: "due" })];
+    const [runs, fired] = [[spec(), spec({ budget: { usd: 5 } })], [spec({ schedule: "due" })]];
     const audit = { by: "ann", reason: "drill" };
     const attempt = { run: run.journal, pos: 0, token: run.term.fence.token, nonce: run.term.fence.nonce };
     const deep = { value: [1n, undefined, { at: new Date(5) }] };

@@ -23,7 +23,18 @@ export const sections: readonly Section[] = [
   {
     title: "Operations",
     pages: [
-      ...["operating", "deployment", "stores", "failover", "shards", "upgrading", "retention", "server", "remote", "dashboard"],
+      ...[
+        "operating",
+        "deployment",
+        "stores",
+        "failover",
+        "shards",
+        "upgrading",
+        "retention",
+        "server",
+        "remote",
+        "dashboard",
+      ],
       ...["observability", "security", "brokers", "push", "serverless", "internet-scale"],
     ],
   },

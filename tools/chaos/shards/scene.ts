@@ -73,7 +73,10 @@ export class Scene {
 
   #fork(script: string, args: readonly string[]): ChildProcess {
     const path = fileURLToPath(new URL(script, import.meta.url));
-    const child = fork(path, args, { execArgv: [], stdio: ["ignore", "ignore", script.endsWith(".js") ? "pipe" : "inherit", "ipc"] });
+    const child = fork(path, args, {
+      execArgv: [],
+      stdio: ["ignore", "ignore", script.endsWith(".js") ? "pipe" : "inherit", "ipc"],
+    });
     this.#children.push(child);
     return child;
   }
