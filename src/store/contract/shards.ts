@@ -4,7 +4,7 @@ import type { AuditInfo } from "./admin.ts";
 export interface ShardOps {
   /** By number. A shard that cannot be reached is listed without its tenants. */
   list(): Promise<ShardView[]>;
-  /** Tenants whose move has not ended: it is going on, or was interrupted and must be repeated. */
+  /** Tenants whose move has not ended: a process carries it out, or it was interrupted and must be repeated. */
   moves(): Promise<ShardMove[]>;
   /**
    * Moves a tenant to another shard and resolves when that serves it. The tenant is paused while its rows are copied: no

@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
-import { isTapeError, TapeError } from "../../model/errors.ts";
+import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
@@ -46,7 +46,7 @@ import type { BatchedWrites } from "./batchers.ts";
 import { isChildEnd } from "./child-writes.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections, PostgresName } from "./connections.ts";
-import { readFault } from "./errors.ts";
+import { readFault, unlessMoving } from "./errors.ts";
 import type { JournalAllocator } from "./journal-numbers.ts";
 import { type JournalReads, journalReads } from "./journal-reads.ts";
 import type { Notifier } from "./notifier.ts";
@@ -71,11 +71,6 @@ export interface PostgresBackendOptions {
   readonly outageRetry: OutageRetry;
   readonly timeline: Timeline;
   readonly callers: CallerTransactions;
-}
-
-/** A tenant that leaves this shard has nothing to claim here; the others do. */
-function unlessMoving(error: unknown): undefined {
-  if (!isTapeError(error, "TAPE_TENANT_MOVING")) throw error;
 }
 
 /** Enough for every run of a queue that a process drives at once. */

@@ -1,4 +1,4 @@
-import { TapeError } from "../../model/errors.ts";
+import { isTapeError, TapeError } from "../../model/errors.ts";
 
 /** What a database error means for the transaction that got it. */
 export type ErrorClass =
@@ -59,6 +59,11 @@ const notResident = "TP001";
 export function tenantMoving(cause: unknown): TapeError | undefined {
   if ((cause as { code?: string } | undefined)?.code !== notResident) return undefined;
   return new TapeError("TAPE_TENANT_MOVING", `nothing was written: ${(cause as Error).message}`, {}, cause);
+}
+
+/** A tenant that leaves this shard has nothing to claim here; the others do. */
+export function unlessMoving(error: unknown): undefined {
+  if (!isTapeError(error, "TAPE_TENANT_MOVING")) throw error;
 }
 
 /** For work that changes nothing, or whose change may be repeated. */

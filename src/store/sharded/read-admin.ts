@@ -19,12 +19,12 @@ export async function tokenPlace(
   return undefined;
 }
 
-type Merged = Pick<AdminReadOps, "token" | "tokens" | "quotas" | "settings"> &
+type MergedReads = Pick<AdminReadOps, "token" | "tokens" | "quotas" | "settings"> &
   Pick<ListOps, "audit"> &
   Pick<ReadOps, "now" | "streamAccess">;
 
 /** Reads that concern all tenants: the shards' own lists, merged into one page. */
-export function mergedAdminReads(router: Router): Merged {
+export function mergedAdminReads(router: Router): MergedReads {
   return {
     token: async (id) => (await tokenPlace(router, id))?.token,
     async tokens(tenant, page = {}) {

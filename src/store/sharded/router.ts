@@ -71,7 +71,7 @@ export class Router {
     const missing: string[] = [];
     const results = await Promise.all(
       this.shards.map(async (shard) => {
-        if (!shard.isAsked) return undefined;
+        if (!shard.isAwaited) return undefined;
         try {
           return { shard, value: await shard.call((store) => work(store, shard)) };
         } catch (error) {

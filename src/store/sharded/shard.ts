@@ -60,7 +60,7 @@ export class Shard {
   }
 
   /** Whether a call for all shards should wait for this one. */
-  get isAsked(): boolean {
+  get isAwaited(): boolean {
     if (this.#down === undefined) return true;
     const now = this.#options.clock.mono();
     if (now - this.#triedAt < reopenMs) return false;

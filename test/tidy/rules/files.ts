@@ -63,6 +63,7 @@ const ownSubject: Readonly<Record<string, string>> = {
   "first-hour": "the guides, followed from the packed tarball",
   golden: "stores that earlier releases wrote",
   package: "the published package",
+  shards: "several PostgreSQL servers behind one store, which takes minutes",
   planted: "bugs planted in src, which the simulation must find",
   postgres: "PostgreSQL servers for tests",
   processes: "real processes that are killed and paused",

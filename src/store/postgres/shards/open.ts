@@ -13,7 +13,7 @@ import { PostgresDirectory } from "./directory.ts";
 import type { ShardIdentity } from "./identity.ts";
 import { enrol, foundSet, joinSet, keysOf } from "./join.ts";
 import { shardOps } from "./operations.ts";
-import { type Peeked, peek, type RosterRow } from "./peek.ts";
+import { type PeekResult, peek, type RosterRow } from "./peek.ts";
 
 /** A shard of the list that an operator gives to every process. */
 export interface ShardUrl {
@@ -162,7 +162,7 @@ function checkList(list: readonly ShardUrl[]): void {
 }
 
 /** The set that the databases belong to; undefined: none of them is a shard yet. Refuses what does not fit together. */
-export function knownSet(list: readonly ShardUrl[], peeked: ReadonlyMap<string, Peeked>): KnownSet | undefined {
+export function knownSet(list: readonly ShardUrl[], peeked: ReadonlyMap<string, PeekResult>): KnownSet | undefined {
   const marked = list.flatMap(({ name }) => {
     const found = peeked.get(name)!;
     return "identity" in found ? [{ name, ...found }] : [];

@@ -20,25 +20,7 @@ export function shardOps(router: Router, deps: MoveDeps): ShardOps {
   };
   const record = (tenant: string, action: string, audit: AuditInfo, detail: object): Promise<void> =>
     router.write(tenant, (store) => store.intake.recordAudit(tenant, action, audit, detail));
-  const list = async (): Promise<ShardView[]> => {
-    const { found } = await router.all(async (_store, { number }) => {
-      const { rows } = await deps.access(number).ask("shard.roster", {});
-      const tenants = (await deps.access(number).ask("shard.tenants", { above: "", limit: maxCounted })).rows.length;
-      return { rows, tenants };
-    });
-    const known = found.find(({ shard }) => shard.number === 0) ?? found[0]!;
-    return known.value.rows.map(({ number, name, state }): ShardView => {
-      const own = found.find(({ shard }) => shard.number === Number(number));
-      const down = router.shards.find((shard) => shard.number === Number(number))?.down?.error.message;
-      return {
-        number: Number(number),
-        name,
-        state: state as ShardView["state"],
-        ...(own !== undefined && { tenants: own.value.tenants }),
-        ...(own === undefined && { down: down ?? "it cannot be reached" }),
-      };
-    });
-  };
+  const list = () => listShards(router, deps);
   return {
     list,
     async moves() {
@@ -79,4 +61,24 @@ export function shardOps(router: Router, deps: MoveDeps): ShardOps {
       return (await list()).find(({ name }) => name === shard)!;
     },
   };
+}
+
+async function listShards(router: Router, deps: MoveDeps): Promise<ShardView[]> {
+  const { found } = await router.all(async (_store, { number }) => {
+    const { rows } = await deps.access(number).ask("shard.roster", {});
+    const tenants = (await deps.access(number).ask("shard.tenants", { above: "", limit: maxCounted })).rows.length;
+    return { rows, tenants };
+  });
+  const known = found.find(({ shard }) => shard.number === 0) ?? found[0]!;
+  return known.value.rows.map(({ number, name, state }): ShardView => {
+    const own = found.find(({ shard }) => shard.number === Number(number));
+    const down = router.shards.find((shard) => shard.number === Number(number))?.down?.error.message;
+    return {
+      number: Number(number),
+      name,
+      state: state as ShardView["state"],
+      ...(own !== undefined && { tenants: own.value.tenants }),
+      ...(own === undefined && { down: down ?? "it cannot be reached" }),
+    };
+  });
 }

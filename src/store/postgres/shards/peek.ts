@@ -5,7 +5,7 @@ import { parsePostgresUrl } from "../url.ts";
 import { identityOf, type ShardIdentity } from "./identity.ts";
 
 /** What a database of the list says before anything is opened. */
-export type Peeked =
+export type PeekResult =
   | { readonly down: TapeError }
   | { readonly identity: ShardIdentity; readonly roster: readonly RosterRow[] }
   | { readonly blank: true };
@@ -17,7 +17,7 @@ export interface RosterRow {
 }
 
 /** Reads which shard a database is, and the shards that it knows. Writes nothing. */
-export async function peek(url: string): Promise<Peeked> {
+export async function peek(url: string): Promise<PeekResult> {
   const connections = new Connections(parsePostgresUrl(url));
   try {
     const identity = await identityOf(connections);
