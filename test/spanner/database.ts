@@ -33,7 +33,7 @@ const newStore = {
   leases: { journal, kind: "store", tenant: "", run: journal, token: "0", ...times },
   records: {
     ...{ journal, seq: "1", token: "0", at: "0", kind: "store.restored" },
-    body: '{"v":1,"epoch":0,"reason":"created","ended":0}',
+    body: Buffer.from('{"v":1,"epoch":0,"reason":"created","ended":0}'),
     committed: "spanner.commit_timestamp()",
   },
 };

@@ -27,7 +27,7 @@ CREATE TABLE runs (
   stuck_from STRING(MAX),
   input_hash STRING(MAX) NOT NULL,
   labels STRING(MAX),
-  outcome STRING(MAX),
+  outcome BYTES(MAX),
   parent INT64,
   parent_pos INT64,
   root INT64 NOT NULL,
@@ -127,7 +127,7 @@ CREATE TABLE records (
   token INT64 NOT NULL,
   `at` INT64 NOT NULL,
   kind STRING(MAX) NOT NULL,
-  body STRING(MAX) NOT NULL,
+  body BYTES(MAX) NOT NULL,
   committed TIMESTAMP NOT NULL OPTIONS (
     allow_commit_timestamp = true
   ),
@@ -159,14 +159,14 @@ CREATE TABLE effects (
   key STRING(MAX) NOT NULL,
   business_key STRING(MAX),
   args_hash STRING(MAX),
-  args STRING(MAX) NOT NULL,
+  args BYTES(MAX) NOT NULL,
   policy STRING(MAX),
   attempt INT64 NOT NULL DEFAULT (0),
   attempt_token INT64,
   attempt_nonce INT64,
   send_until INT64,
   reason STRING(MAX),
-  outcome STRING(MAX),
+  outcome BYTES(MAX),
   surplus BOOL NOT NULL,
   uncertain BOOL NOT NULL DEFAULT (false),
   created_at INT64 NOT NULL,
@@ -205,8 +205,8 @@ CREATE TABLE gates (
   name STRING(MAX) NOT NULL,
   status STRING(MAX) NOT NULL,
   binds STRING(MAX),
-  payload STRING(MAX),
-  value STRING(MAX),
+  payload BYTES(MAX),
+  value BYTES(MAX),
   opened_at INT64 NOT NULL,
   approvers STRING(MAX),
   approvals STRING(MAX) NOT NULL DEFAULT (','),
@@ -254,7 +254,7 @@ CREATE TABLE vals (
   tenant STRING(MAX) NOT NULL,
   key STRING(MAX) NOT NULL,
   version INT64 NOT NULL,
-  value STRING(MAX),
+  value BYTES(MAX),
   `at` INT64 NOT NULL,
 ) PRIMARY KEY(tenant, key);
 
@@ -262,7 +262,7 @@ CREATE TABLE val_log (
   tenant STRING(MAX) NOT NULL,
   key STRING(MAX) NOT NULL,
   version INT64 NOT NULL,
-  value STRING(MAX),
+  value BYTES(MAX),
   `at` INT64 NOT NULL,
 ) PRIMARY KEY(tenant, key, version);
 
@@ -281,7 +281,7 @@ CREATE NULL_FILTERED INDEX schedules_due ON schedules(waiting, next_at);
 CREATE TABLE published (
   run INT64 NOT NULL,
   name STRING(MAX) NOT NULL,
-  value STRING(MAX) NOT NULL,
+  value BYTES(MAX) NOT NULL,
   seq INT64 NOT NULL,
   `at` INT64 NOT NULL,
 ) PRIMARY KEY(run, name);
@@ -289,7 +289,7 @@ CREATE TABLE published (
 CREATE TABLE replies (
   journal INT64 NOT NULL,
   n INT64 NOT NULL,
-  body STRING(MAX) NOT NULL,
+  body BYTES(MAX) NOT NULL,
   `at` INT64 NOT NULL,
 ) PRIMARY KEY(journal, n);
 
@@ -393,7 +393,7 @@ CREATE TABLE chunks (
   part INT64 NOT NULL,
   token INT64 NOT NULL,
   `at` INT64 NOT NULL,
-  body STRING(MAX),
+  body BYTES(MAX),
   total INT64 NOT NULL,
 ) PRIMARY KEY(run, stream, chunk_offset);
 
@@ -404,7 +404,7 @@ CREATE TABLE blobs (
   chunks INT64 NOT NULL,
   bytes INT64 NOT NULL,
   counted BOOL NOT NULL,
-  body STRING(MAX) NOT NULL,
+  body BYTES(MAX) NOT NULL,
   begins INT64 NOT NULL DEFAULT (1),
 ) PRIMARY KEY(journal, blob, n);
 
@@ -465,7 +465,7 @@ CREATE TABLE idempotency_keys (
   tenant STRING(MAX) NOT NULL,
   key STRING(MAX) NOT NULL,
   `hash` STRING(MAX) NOT NULL,
-  response STRING(MAX) NOT NULL,
+  response BYTES(MAX) NOT NULL,
   `at` INT64 NOT NULL,
   shard INT64 NOT NULL AS (abs(mod(farm_fingerprint(key), 8))) STORED,
 ) PRIMARY KEY(tenant, key);
@@ -489,7 +489,7 @@ CREATE TABLE processes (
   owner STRING(MAX) NOT NULL,
   label STRING(MAX) NOT NULL,
   `at` INT64 NOT NULL,
-  body STRING(MAX) NOT NULL,
+  body BYTES(MAX) NOT NULL,
 ) PRIMARY KEY(tenant, owner);
 
 CREATE TABLE audit (
@@ -498,7 +498,7 @@ CREATE TABLE audit (
   `at` INT64 NOT NULL,
   journal INT64 NOT NULL,
   subject STRING(MAX),
-  body STRING(MAX) NOT NULL,
+  body BYTES(MAX) NOT NULL,
   `hash` STRING(MAX) NOT NULL,
 ) PRIMARY KEY(tenant, n);
 

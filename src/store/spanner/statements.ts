@@ -4,7 +4,7 @@ import type { Query, Row } from "../sql/plan.ts";
 import { loadStatements, type Statement } from "../sql/statements.ts";
 import type { SpannerQuery, SpannerRow } from "./client.ts";
 import { journalOf, storedOf } from "./numbers.ts";
-import { journals, lists, nullTypes } from "./types.ts";
+import { journals, lists, nullTypes, payloads, withTexts } from "./types.ts";
 
 const times: ReadonlySet<string> = new Set(["at", "now", "steady"]);
 const isTime = (param: string): boolean => times.has(param);
@@ -38,7 +38,7 @@ export class Statements {
     const types: Record<string, unknown> = {};
     for (const param of names) {
       if (isTime(param)) continue;
-      [params[param], types[param]] = bound(param, given[param]);
+      [params[param], types[param]] = bound(name, param, given[param]);
     }
     if (this.#time !== undefined && text.includes(`@${givenTime}`))
       [params[givenTime], types[givenTime]] = [String(this.#time()), "int64"];
@@ -53,7 +53,7 @@ function statementsWith(time: string): ReadonlyMap<string, Statement> {
 
 const int64s = { type: "array", child: { type: "int64" } };
 
-function bound(param: string, value: unknown): [value: unknown, type: unknown] {
+function bound(name: string, param: string, value: unknown): [value: unknown, type: unknown] {
   if (value === null || value === undefined) return [null, nullTypes.get(param) ?? "string"];
   switch (typeof value) {
     case "boolean":
@@ -62,6 +62,7 @@ function bound(param: string, value: unknown): [value: unknown, type: unknown] {
     case "bigint":
       return [String(journals.has(param) ? storedOf(value) : value), "int64"];
     case "string":
+      if (payloads.has(param) && !withTexts.has(name)) return [Buffer.from(value), "bytes"];
       if (!lists.has(param)) return [value, "string"];
       return [(JSON.parse(value) as number[]).map((journal) => String(storedOf(journal))), int64s];
     default:
@@ -81,6 +82,7 @@ export function rowOf(columns: SpannerRow): Row {
 
 function plain(name: string, value: unknown): unknown {
   if (value === null || typeof value !== "object") return value;
+  if (Buffer.isBuffer(value)) return value.toString();
   const text = (value as { value?: unknown }).value;
   if (typeof text !== "string") return value;
   return Number(journalColumns.has(name) ? journalOf(BigInt(text)) : text);

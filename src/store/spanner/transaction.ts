@@ -78,7 +78,13 @@ export class PlanTransaction {
   }
 
   async #insert(journal: number, seq: number, { token = 0n, kind, body }: Params): Promise<QueryResult> {
-    const row = { journal: String(storedOf(journal)), seq: String(seq), token: String(token), kind, body };
+    const row = {
+      journal: String(storedOf(journal)),
+      seq: String(seq),
+      token: String(token),
+      kind,
+      body: Buffer.from(String(body)),
+    };
     this.#transaction.insert("records", [{ ...row, at: String(await this.#time()), committed: commitTimestamp }]);
     if (seq <= (this.#heads.get(journal) ?? 0))
       throw new TapeError("TAPE_INVARIANT", "a record twice", { journal, seq });

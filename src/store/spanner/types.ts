@@ -3,6 +3,12 @@ export const journals: ReadonlySet<string> = new Set(
   "journal run root parent item authority newAuthority source by below".split(" "),
 );
 
+/** Parameters with payloads, which are stored as bytes. */
+export const payloads: ReadonlySet<string> = new Set(["args", "body", "outcome", "payload", "response", "value"]);
+
+/** Statements with a parameter of such a name that is a short text: the value of a label. */
+export const withTexts: ReadonlySet<string> = new Set(["run.by_label"]);
+
 /** Parameters with journals as the text of a JSON list. */
 export const lists: ReadonlySet<string> = new Set(["journals", "runs", "roots"]);
 
@@ -11,7 +17,8 @@ const whole =
 const truths = "uncertain surplus counted expires";
 
 /** The types of parameters that may be null; the others are texts. */
-export const nullTypes: ReadonlyMap<string, "int64" | "bool"> = new Map([
+export const nullTypes: ReadonlyMap<string, "int64" | "bool" | "bytes"> = new Map([
   ...whole.split(" ").map((name) => [name, "int64"] as const),
   ...truths.split(" ").map((name) => [name, "bool"] as const),
+  ...[...payloads].map((name) => [name, "bytes"] as const),
 ]);

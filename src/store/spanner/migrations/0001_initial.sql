@@ -2,7 +2,8 @@
 -- bits reversed (numbers.ts); `born` is the number itself, for lists in the order of creation. Indexes in the order of
 -- time begin with `shard`, one of eight, and are read shard by shard.
 -- A column that depends on the row alone is generated, so that a null-filtered index has the rows of a partial one.
--- Times are milliseconds by the database's clock.
+-- Times are milliseconds by the database's clock. Payloads are bytes: a column of text holds 2.5 million characters at
+-- most, one of bytes ten megabytes.
 create table if not exists meta(
   one bool not null,
   store_id string(max) not null,
@@ -21,7 +22,7 @@ create table if not exists runs(
   journal int64 not null,
   tenant string(max) not null, id string(max) not null, workflow string(max) not null, version string(max),
   phase string(max) not null, cause string(max), stuck_from string(max), input_hash string(max) not null,
-  labels string(max), outcome string(max),
+  labels string(max), outcome bytes(max),
   parent int64, parent_pos int64, root int64 not null,
   path array<int64>,
   created_at int64 not null, ended_at int64,
@@ -79,7 +80,7 @@ create index if not exists names_journal on names(journal);
 -- The feed is in the order of the commits.
 create table if not exists records(
   journal int64 not null,
-  seq int64 not null, token int64 not null, `at` int64 not null, kind string(max) not null, body string(max) not null,
+  seq int64 not null, token int64 not null, `at` int64 not null, kind string(max) not null, body bytes(max) not null,
   committed timestamp not null options (allow_commit_timestamp = true),
   shard int64 not null as (abs(journal) >> 60) stored
 ) primary key(journal, seq);
@@ -94,9 +95,9 @@ create table if not exists effects(
   tenant string(max) not null, root int64 not null, role string(max) not null, name string(max), connector string(max),
   semantics string(max) not null, dispatch string(max) not null, status string(max) not null,
   authority int64 not null, item int64, key string(max) not null, business_key string(max), args_hash string(max),
-  args string(max) not null, policy string(max), attempt int64 not null default (0),
+  args bytes(max) not null, policy string(max), attempt int64 not null default (0),
   attempt_token int64, attempt_nonce int64, send_until int64,
-  reason string(max), outcome string(max), surplus bool not null, uncertain bool not null default (false),
+  reason string(max), outcome bytes(max), surplus bool not null, uncertain bool not null default (false),
   created_at int64 not null, changed_at int64 not null,
   shard int64 not null as (run >> 60) stored,
   born int64 not null as (bit_reverse(run, true)) stored,
@@ -118,7 +119,7 @@ create index if not exists business_keys_run on business_keys(run, pos);
 
 create table if not exists gates(
   run int64 not null, pos int64 not null, tenant string(max) not null, name string(max) not null, status string(max) not null,
-  binds string(max), payload string(max), value string(max), opened_at int64 not null,
+  binds string(max), payload bytes(max), value bytes(max), opened_at int64 not null,
   approvers string(max), approvals string(max) not null default (','), callback string(max), called int64,
   shard int64 not null as (run >> 60) stored,
   born int64 not null as (bit_reverse(run, true)) stored,
@@ -146,11 +147,11 @@ create table if not exists budgets(
 create index if not exists budgets_tenant on budgets(tenant, shard, born);
 
 create table if not exists vals(
-  tenant string(max) not null, key string(max) not null, version int64 not null, value string(max), `at` int64 not null
+  tenant string(max) not null, key string(max) not null, version int64 not null, value bytes(max), `at` int64 not null
 ) primary key(tenant, key);
 
 create table if not exists val_log(
-  tenant string(max) not null, key string(max) not null, version int64 not null, value string(max), `at` int64 not null
+  tenant string(max) not null, key string(max) not null, version int64 not null, value bytes(max), `at` int64 not null
 ) primary key(tenant, key, version);
 
 create table if not exists schedules(
@@ -161,11 +162,11 @@ create table if not exists schedules(
 create null_filtered index if not exists schedules_due on schedules(waiting, next_at);
 
 create table if not exists published(
-  run int64 not null, name string(max) not null, value string(max) not null, seq int64 not null, `at` int64 not null
+  run int64 not null, name string(max) not null, value bytes(max) not null, seq int64 not null, `at` int64 not null
 ) primary key(run, name);
 
 create table if not exists replies(
-  journal int64 not null, n int64 not null, body string(max) not null, `at` int64 not null
+  journal int64 not null, n int64 not null, body bytes(max) not null, `at` int64 not null
 ) primary key(journal, n);
 
 create table if not exists run_labels(
@@ -224,12 +225,12 @@ create null_filtered index if not exists streams_retained on streams(run, name, 
 
 create table if not exists chunks(
   run int64 not null, stream string(max) not null, chunk_offset int64 not null, part int64 not null,
-  token int64 not null, `at` int64 not null, body string(max), total int64 not null
+  token int64 not null, `at` int64 not null, body bytes(max), total int64 not null
 ) primary key(run, stream, chunk_offset);
 
 create table if not exists blobs(
   journal int64 not null, blob string(max) not null, n int64 not null, chunks int64 not null,
-  bytes int64 not null, counted bool not null, body string(max) not null, begins int64 not null default (1)
+  bytes int64 not null, counted bool not null, body bytes(max) not null, begins int64 not null default (1)
 ) primary key(journal, blob, n);
 create index if not exists blobs_generation on blobs(journal, begins) storing (bytes);
 
@@ -260,7 +261,7 @@ create table if not exists witness(
 create index if not exists witness_committed on witness(shard, committed);
 
 create table if not exists idempotency_keys(
-  tenant string(max) not null, key string(max) not null, `hash` string(max) not null, response string(max) not null,
+  tenant string(max) not null, key string(max) not null, `hash` string(max) not null, response bytes(max) not null,
   `at` int64 not null,
   shard int64 not null as (abs(mod(farm_fingerprint(key), 8))) stored
 ) primary key(tenant, key);
@@ -273,12 +274,12 @@ create table if not exists tokens(
 
 create table if not exists processes(
   tenant string(max) not null, owner string(max) not null, label string(max) not null, `at` int64 not null,
-  body string(max) not null
+  body bytes(max) not null
 ) primary key(tenant, owner);
 
 create table if not exists audit(
   tenant string(max) not null, n int64 not null, `at` int64 not null, journal int64 not null,
-  subject string(max), body string(max) not null, `hash` string(max) not null
+  subject string(max), body bytes(max) not null, `hash` string(max) not null
 ) primary key(tenant, n);
 
 create table if not exists audit_heads(

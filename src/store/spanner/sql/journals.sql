@@ -34,7 +34,7 @@ f as (
   where :tenant is null or (select l.tenant from leases l where l.journal = abs(w.journal)) = :tenant
   order by w.stamp, w.journal, w.seq limit :limit)
 select 0 as part, coalesce(e.stamp, 0) as stamp, coalesce(e.journal, 0) as journal, coalesce(e.seq, 0) as seq,
-  cast(null as string) as token, (select count(*) from w) as `at`, cast(null as string) as kind, cast(null as string) as body
+  cast(null as string) as token, (select count(*) from w) as `at`, cast(null as string) as kind, cast(null as bytes) as body
 from unnest([1]) one left join (select w.stamp, w.journal, w.seq from w order by w.stamp desc, w.journal desc, w.seq desc limit 1) e on true
 union all
 select 1, f.stamp, f.journal, f.seq, cast(r.token as string), r.at, r.kind, r.body

@@ -233,7 +233,7 @@ select store_id, epoch, :at as now from meta where one;
 -- name: retention.walk
 -- read
 -- Ended runs, the oldest first, with how long their code keeps them. A journal may continue after the run's end.
-select r.journal, r.workflow, r.ended_at, r.parent, case when r.parent is null then (select json_value(h.body, '$.retainMs') from records h
+select r.journal, r.workflow, r.ended_at, r.parent, case when r.parent is null then (select json_value(safe_convert_bytes_to_string(h.body), '$.retainMs') from records h
   where h.journal = r.journal and h.kind = 'run.ended' order by h.seq desc limit 1) end as retain_ms
 from $shards s cross join unnest(array(select r.journal from runs@{force_index=runs_ended, $sparse} r
   where r.tenant = :tenant and r.shard = s and r.ended_at < :until and (r.ended_at > :after_at or (r.ended_at = :after_at and r.born > :after_journal))

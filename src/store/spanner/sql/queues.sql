@@ -165,7 +165,7 @@ select s.journal, s.class, s.expires, :steady - s.since as waited_ms, l.workflow
   case when l.owner is null or l.doomed or l.expires_at <= :now then cast(l.token as string) end as token,
   cast(greatest(l.token, (select m.token_floor from meta m where m.one)) + 1 as string) as next_token,
   case when l.token = 0 then 1 else (select max(r.seq) from records r where r.journal = s.journal) end as head,
-  case when l.token = 0 then (select r.body from records r where r.journal = s.journal and r.seq = 1 and char_length(r.body) <= 4096) end as created,
+  case when l.token = 0 then (select r.body from records r where r.journal = s.journal and r.seq = 1 and byte_length(r.body) <= 4096) end as created,
   (select r.id from runs r where r.journal = s.journal) as run_id
 from queue_slots@{force_index=queue_slots_waiting, $sparse} s join leases l on l.journal = s.journal
 where s.queued = :queue and s.key = :key order by s.class, s.since, s.born limit :limit;

@@ -87,7 +87,7 @@ update idempotency_keys set response = :response where tenant = :tenant and key 
 -- name: idempotency.claim
 -- unfenced: the key is the fence: the call that inserts its row is performed; others wait here until it is decided
 -- writes: idempotency_keys
-insert or ignore into idempotency_keys(tenant, key, `hash`, response, `at`) values (:tenant, :key, :hash, '', :at);
+insert or ignore into idempotency_keys(tenant, key, `hash`, response, `at`) values (:tenant, :key, :hash, b'', :at);
 
 -- name: idempotency.drop
 -- unfenced: by the transaction that claimed the key: its call was rejected, so the key is free again
