@@ -95,6 +95,14 @@ export class Router {
 
   /** The first shard that can be reached. */
   async any<T>(work: Work<T>): Promise<T> {
+    const up = this.shards.filter(({ down }) => down === undefined);
+    for (const shard of up) {
+      try {
+        return await shard.call(work);
+      } catch (error) {
+        if (!isTapeError(error, "TAPE_STORE_UNREACHABLE")) throw error;
+      }
+    }
     const { found } = await this.all(work);
     return found[0]!.value;
   }
