@@ -155,7 +155,7 @@ create table if not exists val_log(
 ) primary key(tenant, key, version);
 
 create table if not exists schedules(
-  tenant string(max) not null, id string(max) not null, version int64 not null, spec string(max) not null, next_at int64,
+  tenant string(max) not null, id string(max) not null, version int64 not null, spec bytes(max) not null, next_at int64,
   paused bool not null,
   waiting string(max) as (if(next_at is null or paused, null, tenant)) stored
 ) primary key(tenant, id);
@@ -179,7 +179,7 @@ create index if not exists run_labels_journal on run_labels(journal);
 
 create table if not exists queues(
   id int64 not null, tenant string(max) not null, name string(max) not null,
-  spec string(max) not null, override string(max),
+  spec bytes(max) not null, override string(max),
   concurrency int64, key_concurrency int64, rate_us int64, rate_burst int64, key_rate_us int64, key_rate_burst int64,
   counts string(max) not null,
   version int64 not null default (1),
