@@ -148,8 +148,8 @@ from unnest(:runs) i join runs r on r.journal = i join leases l on l.journal = i
 -- name: prune.usage
 -- unfenced: deleted records no longer count as used, as far as they were measured
 -- writes: quotas
-insert or update into quotas(tenant, runs_used, runs_at, metered_at, bytes_used)
-select q.tenant, q.runs_used, q.runs_at, q.metered_at, greatest(0, q.bytes_used
+insert or update into quotas(tenant, runs, bytes, schedules, streams, metered, runs_used, runs_at, metered_at, bytes_used)
+select q.tenant, q.runs, q.bytes, q.schedules, q.streams, q.metered, q.runs_used, q.runs_at, q.metered_at, greatest(0, q.bytes_used
   - coalesce((select sum(byte_length(r.body)) from records r where r.journal in unnest(:journals) and r.committed <= timestamp_micros(d.metered)), 0)
   - coalesce((select sum(b.bytes) from blobs b where b.journal in unnest(:runs) and b.counted), 0))
 from quotas q join quotas d on d.tenant = '' and d.metered is not null

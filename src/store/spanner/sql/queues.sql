@@ -36,13 +36,13 @@ where journal = :journal and token = :token;
 -- unfenced: the counters of a partition, with a change of a slot that its own statement allows
 -- writes: queue_partitions
 -- A partition that was empty gets the class of its first run, and continues at the queue's virtual time. An upsert names
--- every column with a default, or the row would get that.
-insert or update into queue_partitions(queue, key, running, waiting, class, vtime, entered, weight, tat)
+-- every column: the emulator resets the others.
+insert or update into queue_partitions(queue, key, running, waiting, class, vtime, entered, weight, tat, cap, again_at, pause)
 select x.queue, x.key, coalesce(v.running, 0) + :running, coalesce(v.waiting, 0) + :waiting,
   case when coalesce(v.waiting, 0) = 0 then :class else least(v.class, :class) end,
   case when v.key is null then x.vnow when v.waiting = 0 then greatest(v.vtime, x.vnow) else v.vtime end,
   case when coalesce(v.waiting, 0) = 0 then :steady else v.entered end,
-  coalesce(:weight, v.weight, 1000), coalesce(v.tat, 0)
+  coalesce(:weight, v.weight, 1000), coalesce(v.tat, 0), v.cap, v.again_at, v.pause
 from (select :queue as queue, :key as key, (select q.vnow from queues q where q.id = :queue) as vnow) x
 left join queue_partitions v on v.queue = x.queue and v.key = x.key;
 
@@ -73,9 +73,9 @@ from queue_partitions p where p.queue = :queue and (:above is null or p.key > :a
 -- name: partition.pause
 -- unfenced: an operator's setting
 -- writes: queue_partitions
-insert or update into queue_partitions(queue, key, class, vtime, pause, entered, running, waiting, weight, tat)
+insert or update into queue_partitions(queue, key, class, vtime, pause, entered, running, waiting, weight, tat, cap, again_at)
 select x.queue, x.key, coalesce(v.class, 5), coalesce(v.vtime, (select q.vnow from queues q where q.id = :queue)), :pause,
-  coalesce(v.entered, 0), coalesce(v.running, 0), coalesce(v.waiting, 0), coalesce(v.weight, 1000), coalesce(v.tat, 0)
+  coalesce(v.entered, 0), coalesce(v.running, 0), coalesce(v.waiting, 0), coalesce(v.weight, 1000), coalesce(v.tat, 0), v.cap, v.again_at
 from (select :queue as queue, :key as key) x left join queue_partitions v on v.queue = x.queue and v.key = x.key;
 
 -- name: partition.ready

@@ -1,8 +1,9 @@
 -- name: blob.count
 -- unfenced: counts what the same transaction stores, if bytes are measured at all
 -- writes: quotas
-insert or update into quotas(tenant, bytes_used, runs_used, runs_at, metered_at)
-select x.tenant, coalesce(v.bytes_used, 0) + :bytes, coalesce(v.runs_used, 0), coalesce(v.runs_at, 0), coalesce(v.metered_at, 0) from (select :tenant as tenant) x left join quotas v on v.tenant = x.tenant
+insert or update into quotas(tenant, runs, bytes, schedules, streams, metered, bytes_used, runs_used, runs_at, metered_at)
+select x.tenant, v.runs, v.bytes, v.schedules, v.streams, v.metered, coalesce(v.bytes_used, 0) + :bytes, coalesce(v.runs_used, 0),
+  coalesce(v.runs_at, 0), coalesce(v.metered_at, 0) from (select :tenant as tenant) x left join quotas v on v.tenant = x.tenant
 where exists (select 1 from quotas d where d.tenant = '' and d.metered is not null);
 
 -- name: blob.get

@@ -163,8 +163,9 @@ update quotas set runs_used = :used, runs_at = case when :fresh then :at else ru
 -- name: usage.add
 -- unfenced: under the meter's lock
 -- writes: quotas
-insert or update into quotas(tenant, bytes_used, runs_used, runs_at, metered_at)
-select x.tenant, coalesce(v.bytes_used, 0) + :bytes, coalesce(v.runs_used, 0), coalesce(v.runs_at, 0), coalesce(v.metered_at, 0) from (select :tenant as tenant) x left join quotas v on v.tenant = x.tenant;
+insert or update into quotas(tenant, runs, bytes, schedules, streams, metered, bytes_used, runs_used, runs_at, metered_at)
+select x.tenant, v.runs, v.bytes, v.schedules, v.streams, v.metered, coalesce(v.bytes_used, 0) + :bytes, coalesce(v.runs_used, 0),
+  coalesce(v.runs_at, 0), coalesce(v.metered_at, 0) from (select :tenant as tenant) x left join quotas v on v.tenant = x.tenant;
 
 -- name: usage.begin
 -- unfenced: from the first record on
