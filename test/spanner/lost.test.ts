@@ -90,7 +90,7 @@ it("an append that is aborted by a takeover is refused when it is repeated", asy
   const { id, fence } = await heldRun(store);
   next.push(async (_commit, rollback) => {
     await rollback();
-    await acquired(store, request({ run: id }, { expect: "any" }));
+    await acquired(store, request({ run: id }, { expect: "any", by: "ann", auditReason: "drill" }));
     throw fails(10, "ABORTED: the takeover was older");
   });
   await refused("TAPE_FENCED", store.fenced.append(fence, { after: 1, records: [step(0)] }));
