@@ -17,11 +17,11 @@ const entries = [
 const groups = [
   ["embedded", "src/exports/index.ts"],
   ["postgres", "src/store/postgres/"],
-  ["spanner", "src/store/spanner/"],
   ["wire", "src/client/store.ts"],
   ["server", "src/server/"],
   ["programs", "src/cli/reactors/main.ts"],
   ["demos", "src/cli/demo/treasury/"],
+  ["spanner", "src/store/spanner/"],
 ] as const;
 
 /** Functions that replace newer syntax. rolldown has them itself. */
