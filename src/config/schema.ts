@@ -157,7 +157,7 @@ export const configSchema = z
               .default("sqlite:./.tape/tape.db")
               .describe("memory:, sqlite:…, postgres://…, alloydb://… or spanner://…"),
             shards: z
-              .record(z.string(), text)
+              .record(z.string(), text.describe("The URL of a PostgreSQL database; the key is the shard's name"))
               .optional()
               .describe("Instead of url: several PostgreSQL databases, the URL of each by its name"),
             processes: z

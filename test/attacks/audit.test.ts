@@ -63,7 +63,7 @@ describe("the audit log", () => {
     await store.fenced.append(held.term.fence, { after: held.term.head, records: [ended] });
     // The scene has a sink that has read nothing.
     const body = { endedBefore: (await store.read.now()) + 1_000, limit: 10, reason: "traces", past: true };
-    expect(await post("/v1/runs/prune", tokenOf("acme", "admin"), body)).toMatchObject({ json: { pruned: 1 } });
+    expect(await post("/v1/runs/prune", tokenOf("acme", "admin"), body)).toMatchObject({ json: { pruned: 2 } }); // with the run of the scene that has ended
     expect(await store.read.run("acme", scene.idle)).toBeUndefined();
     const [entry] = await entries("acme", "lease.takeover");
     expect(entry).toMatchObject({ subject: scene.idle, reason: "it hangs", via: { token: "acme-operator" } });

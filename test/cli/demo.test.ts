@@ -126,9 +126,9 @@ it("demo crash-resume: wires once although a worker dies before recording it", a
     /^world: 1 wire$/,
   ]);
   expect(stdout.match(/called the model/g)).toHaveLength(1);
-  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-  const [, excerpt] = /From `demo crash-resume`:\n\n```text\n(.*?)```/s.exec(readme) ?? [];
-  expect(stdout).toContain(excerpt ?? "an excerpt in README.md");
+  const page = readFileSync(new URL("../../docs/dev.md", import.meta.url), "utf8");
+  const [, excerpt] = /From `demo crash-resume`:\n\n```text\n(.*?)```/s.exec(page) ?? [];
+  expect(stdout).toContain(excerpt ?? "an excerpt in docs/dev.md");
 });
 
 it("demo reactors: all five reactors finish a trip whose workers die", async () => {

@@ -12,5 +12,5 @@ it("init suggests building a checkout first when it has no build yet", async () 
   expect(buildFirst(checkout)).toBe("");
   const folder = join(await temporaryFolder(), "agent");
   const { stdout } = await program("init", folder);
-  expect(stdout.split("\n")[1]).toMatch(/^ {2}(npm run build --prefix \S+ && )?cd \S+ && npm install && npm start$/);
+  expect(stdout.split("\n")[1]).toMatch(/^ {2}(npm run build --prefix \S+ && )?cd \S+ && npm install$/);
 });

@@ -20,12 +20,13 @@ export interface World {
 /** Everything that a rejected write might have changed, without the lease, which its holder renews. */
 async function contents(store: Store, run: string): Promise<unknown> {
   const { read } = store;
-  const { records } = await read.feed(undefined);
+  // By journal: the feed waits for open transactions, also for those of other tests on the same server.
+  const [journal, inbox] = [await read.journal(tenant, { run }), await read.journal(tenant, { run }, { inbox: true })];
   const { lease: _lease, ...row } = (await read.run(tenant, run))!;
   // Stored by the steady clock and returned as wall time: a millisecond of difference is no change.
   const effects = (await read.effects(tenant)).map(({ sendUntil: _until, ...effect }) => effect);
   const tables = [effects, read.gates(tenant), read.timers(tenant), read.budgets(tenant, run), read.values(tenant, "")];
-  return { records, row, runs: (await read.runs(tenant)).length, tables: await Promise.all(tables) };
+  return { journal, inbox, row, runs: (await read.runs(tenant)).length, tables: await Promise.all(tables) };
 }
 
 async function untilExpired(store: Store, target: { run: string } | { name: string }): Promise<void> {

@@ -71,7 +71,7 @@ select r.root from tape.runs r where r.tenant = :tenant and r.id = :id;
 -- The runs of a tree after one of them, in the order in which they were created.
 select r.journal, r.id, r.labels from (select :root::bigint as journal union all
   select c.journal from tape.runs c where c.root = :root::bigint and c.root <> c.journal) x
-join tape.runs r on r.journal = x.journal and r.tenant = :tenant
+cross join lateral (select r.journal, r.id, r.labels from tape.runs r where r.journal = x.journal and r.tenant = :tenant limit 1) r
 where x.journal >= :from order by x.journal limit :limit;
 
 -- name: erase.usage
