@@ -61,6 +61,7 @@ const onlyInOne: Record<string, string> = {
 
 /** Statements that the other two share and Spanner lacks, or that only Spanner has among all three, with the reason. */
 const ofSpanner: Record<string, string> = {
+  "erase.old_labels": "no statement changes a part of a key: new rows replace the old ones",
   "labels.adopt": "labels are listed with their run since the first version of this store",
   "labels.listed": "the same",
   "meta.create": "a schema change cannot insert rows",

@@ -52,6 +52,8 @@ export class PlanTransaction {
         return this.#run({ sql, params: { ...params, pairs: pairsOf(this.#labels.get(params.journal)) } });
       case "labels.put":
         return this.#run({ sql, params: { ...params, pairs: pairsOf(params.labels) } });
+      case "erase.labels":
+        return this.#replaceLabels(call);
       default:
         return this.#run(call);
     }
@@ -66,6 +68,12 @@ export class PlanTransaction {
     const result = await this.#connections.perform(this.#transaction, call);
     const now = result.rows[0]?.now;
     if (typeof now === "number") this.#now = now;
+    return result;
+  }
+
+  async #replaceLabels(call: Query): Promise<QueryResult> {
+    const result = await this.#run(call);
+    await this.#connections.perform(this.#transaction, { sql: "erase.old_labels", params: call.params });
     return result;
   }
 

@@ -4,7 +4,9 @@ export const journals: ReadonlySet<string> = new Set(
 );
 
 /** Parameters with payloads, which are stored as bytes. */
-export const payloads: ReadonlySet<string> = new Set("args body outcome payload response seen spec value".split(" "));
+export const payloads: ReadonlySet<string> = new Set(
+  "args body erased outcome payload response seen spec value".split(" "),
+);
 
 /** Statements with a parameter of such a name that is a short text: the value of a label. */
 export const withTexts: ReadonlySet<string> = new Set(["run.by_label"]);

@@ -124,6 +124,23 @@ where run = :run and role = 'effect' and status = 'PENDING' and (not uncertain o
 update effects set status = 'WITHDRAWN', changed_at = :at
 where run = :run and pos = :pos and sub = 0 and status = 'PENDING' and (not uncertain or semantics = 'read');
 
+-- name: erase.effects
+-- unfenced: only finished runs are erased
+-- writes: effects
+insert or update into effects(run, pos, sub, tenant, root, role, name, connector, semantics, dispatch, status, authority, item, key,
+  business_key, args_hash, args, policy, attempt, attempt_token, attempt_nonce, send_until, reason,
+  outcome, surplus, uncertain, created_at, changed_at)
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority, e.item, e.key,
+  e.business_key, e.args_hash, :erased, e.policy, e.attempt, e.attempt_token, e.attempt_nonce, e.send_until, e.reason,
+  cast(json_value(i, '$[2]') as bytes), e.surplus, e.uncertain, e.created_at, e.changed_at
+from unnest(json_query_array(:rows)) i
+join effects e on e.run = :run and e.pos = cast(json_value(i, '$[0]') as int64) and e.sub = cast(json_value(i, '$[1]') as int64);
+
+-- name: erase.results
+-- read
+select e.pos, e.sub, e.outcome from unnest(json_query_array(:rows)) i
+join effects e on e.run = :run and e.pos = cast(json_value(i, '$[0]') as int64) and e.sub = cast(json_value(i, '$[1]') as int64);
+
 -- name: item.callees
 -- read
 -- The callee of each item: the effect's connector, or the effect's name if it has none.

@@ -87,6 +87,27 @@ delete from chunks where run = :run and stream = :stream and part = :part;
 -- read
 select coalesce(sum(byte_length(c.body)), 0) as bytes from chunks c where c.run = :run and c.stream = :stream and c.part = :part;
 
+-- name: erase.blobs
+-- unfenced: only finished runs are erased
+-- writes: blobs
+-- In parts: a transaction may change a bounded number of rows.
+delete from blobs where journal = :run and exists (
+  select 1 from (select b.blob, b.n from blobs b where b.journal = :run order by b.blob, b.n limit :limit) x
+  where x.blob = blobs.blob and x.n = blobs.n)
+then return if(counted, bytes, 0) as bytes;
+
+-- name: erase.chunks
+-- unfenced: only finished runs are erased
+-- writes: chunks
+delete from chunks where run = :run and exists (
+  select 1 from (select c.stream, c.chunk_offset from chunks c where c.run = :run order by c.stream, c.chunk_offset limit :limit) x
+  where x.stream = chunks.stream and x.chunk_offset = chunks.chunk_offset);
+
+-- name: erase.streams
+-- unfenced: only finished runs are erased
+-- writes: streams
+delete from streams where run = :run;
+
 -- name: stream.expired
 -- read
 -- The next streams with a retention of their own, in the order of the index; `expired`: the run has ended, and the time is
