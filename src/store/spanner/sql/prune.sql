@@ -101,7 +101,7 @@ select r.journal from unnest(:roots) i join runs r on r.journal = i and r.tenant
 -- read
 -- The runs of these trees, each tree in the order in which its runs were created.
 select r.journal, r.root, r.tenant, r.id, r.workflow, r.version, r.phase, r.input_hash, r.labels, r.parent, r.created_at, r.ended_at,
-  cast(l.token as string) as token
+  coalesce(r.outcome = :erased, false) as erased, cast(l.token as string) as token
 from (select i as journal from unnest(:roots) i
   union all select c.journal from unnest(:roots) i join runs@{force_index=runs_tree, $sparse} c on c.under = i) x
 join runs r on r.journal = x.journal and r.tenant = :tenant
