@@ -34,7 +34,7 @@ export function medianSize(files: SourceFile[]): string[] {
 }
 
 /** Statements are grouped by table; many small files would hide which statements touch a table. */
-export const maxStatementFiles = 43;
+export const maxStatementFiles = 44;
 
 export function statementFiles(paths: string[]): string[] {
   const found = paths.filter((path) => /^src\/store\/.*\/sql\/[^/]+\.sql$/.test(path));
