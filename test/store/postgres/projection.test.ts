@@ -12,7 +12,7 @@ import {
   startChild,
 } from "../../../testkit/conformance/holder.ts";
 import { checkProjection } from "../../../testkit/projection.ts";
-import { type Hand, type Scene, sceneOn } from "./scene.ts";
+import { type Hand, type Scene, sceneOn, until } from "./scene.ts";
 
 /**
  * A transaction has its number from its first lock on. One that then waits commits after others with larger numbers,
@@ -139,8 +139,13 @@ it.each(cases)("%s is no fault, and a row that differs is one", async (_name, [f
   const { journal } = await play();
   await expect.poll(() => checkProjection(store, [tenant]), { timeout: 10_000 }).toEqual([]);
   // There was something to judge: the record committed last comes first.
-  const kinds: string[] = (await store.read.feed(undefined)).records.map(({ kind }) => kind);
-  expect(kinds.indexOf(first)).toBeGreaterThan(-1);
+  // The feed waits for open transactions, also for those of other tests on the same server.
+  let kinds: string[] = [];
+  const isComplete = async (): Promise<boolean> => {
+    kinds = (await store.read.feed(undefined)).records.map(({ kind }) => kind);
+    return kinds.includes(first) && kinds.lastIndexOf(second) > kinds.indexOf(first);
+  };
+  await until(isComplete, `${first} before ${second} are not in the feed`);
   expect(kinds.lastIndexOf(second)).toBeGreaterThan(kinds.indexOf(first));
   expect(await checkProjection({ ...store, backend: "sqlite" }, [tenant])).not.toEqual([]);
 

@@ -82,7 +82,7 @@ describe("tenants of one process take turns on PostgreSQL", () => {
 
   it("a read waits for a few reads of another tenant, not for all of them", async () => {
     const flood = floodOf(1_000, (k) => store.read.run(noisy, `${k}`));
-    expect(await flood.passed(store.read.run(tenant, "one"))).toBeLessThan(50);
+    expect(await flood.passed(store.read.run(tenant, "one"))).toBeLessThan(200);
     await flood.over();
   });
 
